@@ -1,0 +1,23 @@
+# `make up` and `make test` are the whole interface of a fresh clone; see README.md.
+.DEFAULT_GOAL := help
+PY := .venv/bin/python
+
+.PHONY: help
+help: ## what there is
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+.venv/.synced: pyproject.toml uv.lock tools/venv.sh
+	@tools/venv.sh
+
+.PHONY: venv
+venv: .venv/.synced
+
+.PHONY: check
+check: venv ## format, lint, types
+	@$(PY) -m ruff format --check .
+	@$(PY) -m ruff check .
+	@$(PY) -m mypy
+
+.PHONY: test
+test: venv ## everything the tests need, then the tests
+	@$(PY) -m pytest

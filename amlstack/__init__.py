@@ -1,0 +1,5 @@
+"""What jobs, infra and policies stand on: facts, the provider, the sandbox and the command line."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"

@@ -1,0 +1,7 @@
+"""The console script."""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """Run one verb."""

@@ -1,0 +1,87 @@
+"""A finding: one thing that is wrong, said so that the reader can act on it.
+
+Everything that judges (rules, the job plan, the stack settings, the file reader) returns findings and never raises for
+a user's mistake, so that all of them can be shown together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Level(StrEnum):
+    """How much a finding weighs: an error refuses, a warning and an info are only shown."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was seen, the rule it breaks, the remedy.
+
+    Attributes:
+        code: Kebab-case name of the rule, e.g. ``sriov-fabric``; stable, and a heading in the documentation.
+        where: Path in the declaration, e.g. ``clusters[0].size`` or ``inputs.data.path``; empty for the whole.
+        seen: The observed value, in words.
+        rule: What must hold.
+        remedy: What to write instead; near misses by name. May be empty when the rule says it all.
+        level: Whether it refuses.
+        file: The file it stands in, when known.
+        line: 1-based line in that file, when known.
+        column: 1-based column in that line, when known.
+    """
+
+    code: str
+    where: str
+    seen: str
+    rule: str
+    remedy: str = ""
+    level: Level = Level.ERROR
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+    def at(self, file: str | None = None, line: int | None = None, column: int | None = None) -> Finding:
+        """The same finding with its place in a file filled in where it is not known yet."""
+        return replace(self, file=self.file or file, line=self.line or line, column=self.column or column)
+
+    def under(self, prefix: str) -> Finding:
+        """The same finding one level further down: ``size`` under ``clusters[0]`` is ``clusters[0].size``."""
+        where = prefix if not self.where else f"{prefix}{'' if self.where.startswith('[') else '.'}{self.where}"
+        return replace(self, where=where)
+
+    @property
+    def place(self) -> str:
+        """``file:line:column: where``, as far as it is known."""
+        spot = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        return ": ".join(part for part in (spot, self.where) if part)
+
+    @property
+    def message(self) -> str:
+        """One sentence each for what was seen, the rule and the remedy, without the place."""
+        return " ".join(_sentence(part) for part in (self.seen, self.rule, self.remedy) if part)
+
+    def __str__(self) -> str:
+        head = f"{self.place}: " if self.place else ""
+        return f"{head}{self.message} [{self.code}]"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for ``--json``."""
+        return {**asdict(self), "level": str(self.level), "message": self.message}
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text if text.endswith((".", "!", "?", ":")) else f"{text}."
+
+
+def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Those findings that refuse."""
+    return tuple(finding for finding in findings if finding.level is Level.ERROR)

@@ -1,0 +1,28 @@
+"""Where things lie on this machine: the project, its sandbox home and the user's cache."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent.parent
+"""The root of this clone: the folder of Pulumi.yaml."""
+
+
+def home() -> Path:
+    """The folder of everything that one sandbox writes (state, keys, job records, Pulumi's file backend).
+
+    ``AMLSTACK_HOME`` overrides it; tests give every sandbox its own. ``make down`` removes it whole.
+    """
+    return Path(os.environ.get("AMLSTACK_HOME") or PROJECT / ".amlstack").absolute()
+
+
+def cache() -> Path:
+    """The user's cache folder: engines and environments, each keyed by version or content.
+
+    ``AMLSTACK_CACHE`` overrides it, then ``XDG_CACHE_HOME`` as usual.
+    """
+    if chosen := os.environ.get("AMLSTACK_CACHE"):
+        return Path(chosen).absolute()
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return (Path(base) / "amlstack").absolute()

@@ -1,0 +1,219 @@
+"""The Pulumi engine as this project runs it on the sandbox stack: found or built, with a backend and a PATH of its own.
+
+The engine's events are read as they happen, from a named pipe that stands in for its event log, so that progress is the
+engine's own word and not a guess from its text output.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import socket
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amlstack import paths
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+STACK = "sandbox"
+PASSPHRASE = "sandbox"  # noqa: S105 - the sandbox stack holds no secret worth keeping; a real stack brings its own
+
+
+class EngineError(Exception):
+    """The engine could not be had, or did not do what it was asked; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A Pulumi CLI with its Python language host.
+
+    Attributes:
+        folders: What goes in front of PATH, first one first.
+        version: What ``pulumi version`` says, without the ``v``.
+        official: Whether it boots a policy pack from its folder; the engine built from Go modules needs the launcher.
+    """
+
+    folders: tuple[Path, ...]
+    version: str
+    official: bool
+
+    @property
+    def pack(self) -> Path:
+        """What to give ``--policy-pack``: absolute, because ``main: infra/`` makes infra/ the working directory."""
+        return paths.PROJECT / "policies" if self.official else paths.PROJECT / "policies" / "analyzer"
+
+
+def find() -> Engine:
+    """The engine: from PATH, the pinned release or a build, cached for the next time. Progress goes to stderr.
+
+    Raises:
+        EngineError: None could be had; the finder has said why.
+    """
+    finder = [sys.executable, str(paths.PROJECT / "tools" / "engine"), "--json"]
+    done = subprocess.run(finder, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise EngineError("no Pulumi engine could be had; the lines above say why")
+    said = json.loads(done.stdout)
+    folders = tuple(Path(folder) for folder in said["path"])
+    return Engine(folders, said["version"], official=said["source"] != "build")
+
+
+def environ(engine: Engine, sandbox: Mapping[str, str]) -> dict[str, str]:
+    """The environment of every engine command on the sandbox stack.
+
+    Args:
+        engine: The engine that :func:`find` gave.
+        sandbox: What a client of the running sandbox needs (``Endpoint.environ()``).
+    """
+    home = paths.home()
+    front = [*engine.folders, Path(sys.executable).parent, paths.PROJECT / "amlstack" / "sandbox" / "bin"]
+    backend = home / "pulumi"
+    backend.mkdir(parents=True, exist_ok=True)
+    own = {
+        "PATH": os.pathsep.join([*map(str, front), os.environ.get("PATH", os.defpath)]),
+        "PULUMI_HOME": str(home / "pulumi-home"),
+        "PULUMI_BACKEND_URL": f"file://{backend}",
+        "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
+        "PULUMI_SKIP_UPDATE_CHECK": "1",
+        "PULUMI_DEBUG_COMMANDS": "1",  # --event-log is behind it
+        "PYTHONUNBUFFERED": "1",
+    }
+    return {**os.environ, **sandbox, **own}
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one run of the engine did.
+
+    Attributes:
+        code: The exit status of the command.
+        ops: Operation (``create``, ``same``, ``update``, ``replace`` ...) of each URN, the last one seen.
+        diagnostics: Messages of weight (error, warning, info#err) in the order they came, with their URN.
+        policies: Policy violations, as the engine tells them.
+        packs: Name → version of the policy packs that ran.
+        output: The command's own text, for when nothing better explains a failure.
+    """
+
+    code: int = 0
+    ops: dict[str, str] = field(default_factory=dict)
+    diagnostics: list[tuple[str, str, str]] = field(default_factory=list)
+    policies: list[Mapping[str, Any]] = field(default_factory=list)
+    packs: dict[str, str] = field(default_factory=dict)
+    output: str = ""
+
+    @property
+    def changed(self) -> dict[str, str]:
+        """The operations that changed something."""
+        return {urn: op for urn, op in self.ops.items() if op not in {"same", "read"}}
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Fold one engine event in. A prelude opens a phase (preview, update): the last one counts."""
+        if "preludeEvent" in event:
+            self.ops.clear()
+        if meta := (event.get("resourcePreEvent") or {}).get("metadata"):
+            self.ops[meta["urn"]] = meta["op"]
+        diagnostic = event.get("diagnosticEvent")
+        if diagnostic and not diagnostic.get("ephemeral") and diagnostic["severity"] != "debug":
+            said = (diagnostic["severity"], diagnostic.get("urn", ""), diagnostic["message"].strip())
+            if said not in self.diagnostics:  # the preview and the update say the same
+                self.diagnostics.append(said)
+        if policy := event.get("policyEvent"):
+            self.policies.append(policy)
+        if summary := event.get("summaryEvent"):
+            self.packs.update(summary.get("policyPacks") or summary.get("PolicyPacks") or {})
+
+
+def run(
+    words: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    cwd: Path | None = None,
+    on_event: Callable[[Mapping[str, Any]], None] | None = None,
+) -> Outcome:
+    """Run ``pulumi WORDS`` and follow its events until it ends.
+
+    Args:
+        words: The command, without ``pulumi``; one that takes ``--event-log``.
+        env: The environment of :func:`environ`.
+        cwd: The folder of Pulumi.yaml; this clone's by default.
+        on_event: Called with each engine event as it happens.
+    """
+    outcome = Outcome()
+    with tempfile.TemporaryDirectory(prefix="amlstack-events-") as folder:
+        pipe = Path(folder) / "events"
+        os.mkfifo(pipe)
+        # Opened for both directions: neither end then blocks on opening, nor sees an end before the engine is done.
+        reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+        process = subprocess.Popen(
+            ["pulumi", *words, "--event-log", str(pipe)],
+            cwd=cwd or paths.PROJECT,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            for event in _events(process, reader, outcome):
+                outcome.take(event)
+                if on_event:
+                    on_event(event)
+        except BaseException:
+            process.terminate()
+            raise
+        finally:
+            outcome.code = process.wait()
+            os.close(reader)
+    return outcome
+
+
+def _events(process: subprocess.Popen[bytes], reader: int, outcome: Outcome) -> Iterator[Mapping[str, Any]]:
+    """Events as they are written, until the command's own output ends and the pipe is empty."""
+    assert process.stdout is not None  # noqa: S101 - it was asked for
+    text, pending = bytearray(), b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        selector.register(reader, selectors.EVENT_READ)
+        running = True
+        while True:
+            ready = {key.fd for key, _ in selector.select(None if running else 0)}
+            if running and process.stdout.fileno() in ready:
+                chunk = os.read(process.stdout.fileno(), 65536)
+                text += chunk
+                if not chunk:
+                    running = False
+                    selector.unregister(process.stdout)
+            if reader in ready:
+                *lines, pending = (pending + os.read(reader, 1 << 20)).split(b"\n")
+                for line in lines:
+                    if line.strip():
+                        yield json.loads(line)
+            elif not running:
+                break
+    outcome.output = text.decode(errors="replace")
+
+
+def clear_stale_lock() -> int:
+    """Remove locks that a killed engine left on the file backend; a living engine's lock stays.
+
+    Returns:
+        How many were removed.
+    """
+    removed = 0
+    for lock in (paths.home() / "pulumi" / ".pulumi" / "locks").rglob("*.json"):
+        try:
+            holder = json.loads(lock.read_text())
+            ours = holder.get("hostname") == socket.gethostname()
+            alive = Path(f"/proc/{int(holder['pid'])}").exists()
+        except (OSError, ValueError, KeyError):
+            continue
+        if ours and not alive:
+            lock.unlink(missing_ok=True)
+            removed += 1
+    return removed

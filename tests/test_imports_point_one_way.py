@@ -1,0 +1,115 @@
+"""The walls of the house: which room may import which, and what may not be loaded at module level."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+import pytest
+
+from amlstack.paths import PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+OURS = ("amlstack", "amlnode", "infra", "jobs", "policies")
+
+# Room → rooms of ours that it may import, itself included. What is not listed is forbidden.
+BASE = ("amlstack.findings", "amlstack.paths")
+MAY = {
+    "amlnode": ("amlnode",),
+    "amlstack.catalog": ("amlstack.catalog", *BASE),
+    "policies.checks": ("policies.checks", "amlstack.catalog", *BASE),
+    "jobs": ("jobs", "policies.checks", "amlstack.catalog", "amlstack.snapshot", *BASE),
+    "infra": ("infra", "jobs", "policies.checks", "amlstack.catalog", "amlstack.snapshot", "amlstack.resources", *BASE),
+    "policies": ("policies", "amlstack.catalog", *BASE),
+    "amlstack.provider": ("amlstack.provider", "amlstack.rpc", "amlstack.snapshot", *BASE),
+    "amlstack.sandbox": ("amlstack.sandbox", "amlstack.rpc", "amlstack.catalog", *BASE),
+    "amlstack.snapshot": BASE,
+    "amlstack.rpc": (*BASE,),
+    "amlstack.resources": (*BASE,),
+    "amlstack.engine": (*BASE,),
+    "amlstack.findings": (),
+    "amlstack.paths": (),
+}
+NEITHER_PULUMI_NOR_AZURE = (
+    "amlstack.catalog",
+    "jobs",
+    "policies.checks",
+    "amlnode",
+    "amlstack.findings",
+    "amlstack.paths",
+)
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for top in OURS:
+        for path in sorted((PROJECT / top).rglob("*.py")):
+            dotted = ".".join(path.relative_to(PROJECT).with_suffix("").parts)
+            yield dotted.removesuffix(".__init__"), path
+
+
+def imported(path: Path, *, module_level: bool) -> set[str]:
+    """Absolute names that a file imports; with module_level, not those inside functions or under TYPE_CHECKING."""
+    names: set[str] = set()
+    todo: list[ast.AST] = [ast.parse(path.read_text())]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports fail in programs that Pulumi runs by path"
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+        typing_only = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if typing_only or (module_level and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)):
+            continue
+        todo.extend(ast.iter_child_nodes(node))
+    return names
+
+
+def within(name: str, room: str) -> bool:
+    return name == room or name.startswith(f"{room}.")
+
+
+def room_of(module: str) -> str | None:
+    return max((room for room in MAY if within(module, room)), key=len, default=None)
+
+
+@pytest.mark.parametrize(("module", "path"), list(modules()), ids=lambda value: value if isinstance(value, str) else "")
+def test_a_module_imports_only_what_its_room_may(module: str, path: Path) -> None:
+    room = room_of(module)
+    if room is None:  # the package marker and the command line, which may import all and is imported by nobody
+        assert module == "amlstack" or within(module, "amlstack.cli")
+        return
+    ours = {name for name in imported(path, module_level=False) if name.split(".")[0] in OURS}
+    assert {
+        name for name in ours if not any(within(name, allowed) for allowed in (*MAY[room], "amlstack.__version__"))
+    } == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "path"),
+    [pair for pair in modules() if any(within(pair[0], room) for room in NEITHER_PULUMI_NOR_AZURE)],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_rooms_of_facts_and_jobs_load_neither_pulumi_nor_azure(module: str, path: Path) -> None:
+    heavy = {
+        name
+        for name in imported(path, module_level=True)
+        if name.split(".")[0] in {"pulumi", "azure", "pulumi_azure_native"}
+    }
+    assert heavy == set()
+
+
+def test_what_runs_on_the_nodes_needs_the_standard_library_only() -> None:
+    import sys
+
+    for module, path in modules():
+        if within(module, "amlnode"):
+            foreign = (
+                {name.split(".")[0] for name in imported(path, module_level=True)}
+                - sys.stdlib_module_names
+                - {"amlnode"}
+            )
+            assert foreign == set(), module

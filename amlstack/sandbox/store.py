@@ -1,0 +1,90 @@
+"""The sandbox's memory: tables of one SQLite file under ``<home>/sandbox/state.db``, blobs as files beside it.
+
+The server, its scheduler, every runner process and ``amlstack sandbox status`` open the same file; each call is one
+transaction, `Store.transaction` joins several. Nothing is cached, so nobody sees stale rows.
+
+Who writes what: the server makes and edits resources and jobs and asks for cancels; the scheduler owns nodes and the
+statuses up to the start of a runner; the runner owns the statuses from ``Preparing`` to the end, and the exits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox.database import Database
+from amlstack.sandbox.tables.history import History, Transition
+from amlstack.sandbox.tables.jobs import STATUSES, TERMINAL, Exit, JobError, JobRow, Jobs
+from amlstack.sandbox.tables.nodes import Node, Nodes
+from amlstack.sandbox.tables.resources import Resource, Resources
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+__all__ = [
+    "STATUSES",
+    "TERMINAL",
+    "Exit",
+    "JobError",
+    "JobRow",
+    "Node",
+    "Resource",
+    "Store",
+    "Transition",
+    "cluster_of",
+    "folder",
+    "job_folder",
+]
+
+COMPUTE = "Microsoft.MachineLearningServices/workspaces/computes"
+"""The type of a cluster's resource row."""
+
+
+def folder(home: Path) -> Path:
+    """``<home>/sandbox``: everything of one sandbox."""
+    return home / "sandbox"
+
+
+def job_folder(home: Path, job: str) -> Path:
+    """``<home>/sandbox/jobs/<table key of the job>``; made by the runner."""
+    return folder(home) / "jobs" / job
+
+
+class Store:
+    """All tables of one sandbox.
+
+    Args:
+        home: `amlstack.paths.home`, or a test's own folder.
+
+    Attributes:
+        jobs: Job records; see `Jobs`.
+        nodes: Nodes of the clusters; see `Nodes`.
+        resources: ARM resources, the clusters among them; see `Resources`.
+        history: Transitions with their times; see `History`.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.database = Database(folder(home) / "state.db")
+        self.history = History(self.database)
+        self.jobs = Jobs(self.database, self.history)
+        self.nodes = Nodes(self.database, self.history)
+        self.resources = Resources(self.database, self.history)
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Joins several calls into one transaction, across processes too."""
+        return self.database.transaction()
+
+    def clusters(self) -> tuple[Resource, ...]:
+        """The compute resources; scale settings under ``body["properties"]["properties"]["scaleSettings"]``."""
+        return self.resources.of_type(COMPUTE)
+
+    def close(self) -> None:
+        """Closes this process's connection."""
+        self.database.close()
+
+
+def cluster_of(job: JobRow) -> str | None:
+    """The lower-cased ARM id of the compute that a job asked for; None for a serverless job."""
+    compute = job.properties.get("computeId")
+    return str(compute).lower() if compute else None

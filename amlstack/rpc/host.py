@@ -1,0 +1,76 @@
+"""The engine as a plugin sees it: somewhere to send messages."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+
+import grpc
+from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc
+
+CHANNEL_OPTIONS = (
+    ("grpc.max_receive_message_length", 400 * 1024 * 1024),
+    ("grpc.max_send_message_length", 400 * 1024 * 1024),
+    # Everything here is loopback; a proxy from the environment would only get in the way.
+    ("grpc.enable_http_proxy", 0),
+)
+
+
+class Host:
+    """Sends messages to the engine's log. A lost message never fails an operation.
+
+    Args:
+        address: ``127.0.0.1:port`` of the engine; empty when the plugin was started by hand and waits for `attach`.
+    """
+
+    def __init__(self, address: str = "") -> None:
+        self._lock = threading.Lock()
+        self._channel: grpc.Channel | None = None
+        self.address = ""
+        if address:
+            self.attach(address)
+
+    def attach(self, address: str) -> None:
+        """Talk to the engine at ``address`` from now on."""
+        with self._lock:
+            if address == self.address:
+                return
+            if self._channel is not None:
+                self._channel.close()
+            self._channel = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
+            self.address = address
+
+    def close(self) -> None:
+        """Let the connection go."""
+        with self._lock:
+            if self._channel is not None:
+                self._channel.close()
+            self._channel, self.address = None, ""
+
+    def debug(self, message: str, urn: str = "") -> None:
+        """Shown with ``--debug`` only."""
+        self._log(engine_pb2.DEBUG, message, urn)
+
+    def info(self, message: str, urn: str = "") -> None:
+        """A line in the diagnostics of the resource."""
+        self._log(engine_pb2.INFO, message, urn)
+
+    def warning(self, message: str, urn: str = "") -> None:
+        """A warning in the diagnostics of the resource."""
+        self._log(engine_pb2.WARNING, message, urn)
+
+    def status(self, message: str, urn: str = "") -> None:
+        """Progress: shown beside the resource while it works, replaced by the next one, kept nowhere."""
+        self._log(engine_pb2.INFO, message, urn, ephemeral=True)
+
+    def _log(
+        self, severity: engine_pb2.LogSeverity.ValueType, message: str, urn: str, *, ephemeral: bool = False
+    ) -> None:
+        with self._lock:
+            channel = self._channel
+        if channel is None:
+            return
+        request = engine_pb2.LogRequest(severity=severity, message=message, urn=urn, ephemeral=ephemeral)
+        # ValueError: the channel was closed meanwhile.
+        with contextlib.suppress(grpc.RpcError, ValueError):
+            engine_pb2_grpc.EngineStub(channel).Log(request, timeout=10)

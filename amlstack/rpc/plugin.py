@@ -1,0 +1,180 @@
+"""What every provider plugin does the same way: start, print the port, serve until nobody needs it any more."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import threading
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import grpc
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+
+from amlstack.rpc.errors import Code, ProviderError
+from amlstack.rpc.host import CHANNEL_OPTIONS, Host
+from amlstack.rpc.values import ValueRefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_WORKERS = 64
+"""More than the engine's default parallelism on common machines: a waiting operation must not starve ``Cancel``."""
+
+_QUERY_OF_SIGNED_URL = re.compile(r"(https?://[^\s\"'?]+)\?[^\s\"'<>]*\bsig=[^\s\"'<>]*", re.IGNORECASE)
+_BEARER = re.compile(r"\b(Bearer\s+)[\w.~+/=-]{8,}", re.IGNORECASE)
+_SIGNATURE = re.compile(r"(\bsig=)[^&\s\"'<>]+", re.IGNORECASE)
+
+
+def scrub(text: str) -> str:
+    """The text without what opens doors: queries of signed URLs, bearer tokens."""
+    text = _QUERY_OF_SIGNED_URL.sub(r"\1?…", text)
+    return _SIGNATURE.sub(r"\1…", _BEARER.sub(r"\1…", text))
+
+
+class Plugin(provider_pb2_grpc.ResourceProviderServicer):
+    """The parts of a resource provider that do not depend on its resources.
+
+    Subclasses implement Configure, Check, Diff, Create, Read, Update and Delete and raise `ProviderError`s; the server
+    turns those into statuses. Secrets are accepted (inputs arrive as `Secret`), resource references and output values
+    are not.
+
+    Attributes:
+        version: The version that the engine is told.
+        host: The engine's log.
+        cancelled: Set when the engine wants running operations to end; whatever waits must watch it.
+    """
+
+    version: ClassVar[str] = "0.1.0"
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.cancelled = threading.Event()
+
+    def schema(self) -> str:
+        """The Pulumi package schema, JSON text."""
+        raise NotImplementedError
+
+    def GetSchema(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return provider_pb2.GetSchemaResponse(schema=self.schema())
+
+    def GetPluginInfo(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return plugin_pb2.PluginInfo(version=self.version)
+
+    def Handshake(self, request: Any, context: grpc.ServicerContext) -> Any:
+        if request.engine_address:
+            self.host.attach(request.engine_address)
+        return provider_pb2.ProviderHandshakeResponse(accept_secrets=True)
+
+    def Attach(self, request: Any, context: grpc.ServicerContext) -> Any:
+        self.host.attach(request.address)
+        return empty_pb2.Empty()
+
+    def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return self.configured()
+
+    def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return provider_pb2.CheckResponse(inputs=request.news)
+
+    def DiffConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
+        changed = request.old_inputs != request.news
+        diff = provider_pb2.DiffResponse
+        return diff(changes=diff.DIFF_SOME if changed else diff.DIFF_NONE)
+
+    def Cancel(self, request: Any, context: grpc.ServicerContext) -> Any:
+        self.cancelled.set()
+        return empty_pb2.Empty()
+
+    @staticmethod
+    def configured() -> provider_pb2.ConfigureResponse:
+        """The answer to ``Configure``: secrets are accepted, previews are supported."""
+        return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True)
+
+
+class _Errors(grpc.ServerInterceptor):  # type: ignore[misc]  # grpc ships no types
+    """Turns exceptions into statuses, so that no traceback ever reaches a reader."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def intercept_service(self, continuation: Any, handler_call_details: Any) -> Any:
+        handler = continuation(handler_call_details)
+        if handler is None or handler.unary_unary is None:
+            return handler
+        inner = handler.unary_unary
+
+        def guarded(request: Any, context: grpc.ServicerContext) -> Any:
+            try:
+                return inner(request, context)
+            except NotImplementedError:
+                raise  # the generated base class has set UNIMPLEMENTED
+            except ProviderError as error:
+                error.message = scrub(error.message)
+                failure: ProviderError = error
+            except ValueRefusedError as error:
+                failure = ProviderError(str(error), Code.INVALID_ARGUMENT)
+            except Exception as error:  # noqa: BLE001  the last line of defence
+                self._host.debug(scrub("".join(traceback.format_exception(error))), getattr(request, "urn", ""))
+                failure = ProviderError(scrub(f"unexpected {type(error).__name__}: {error}"), Code.INTERNAL)
+            return context.abort_with_status(failure.status())
+
+        return grpc.unary_unary_rpc_method_handler(
+            guarded, request_deserializer=handler.request_deserializer, response_serializer=handler.response_serializer
+        )
+
+
+def start(plugin: Plugin, *, workers: int = _WORKERS) -> tuple[grpc.Server, int]:
+    """Serves ``plugin`` on a free loopback port.
+
+    Returns:
+        The running server and its port.
+    """
+    server = grpc.server(
+        ThreadPoolExecutor(max_workers=workers, thread_name_prefix="rpc"),
+        interceptors=(_Errors(plugin.host),),
+        options=CHANNEL_OPTIONS,
+    )
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(plugin, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    if not port:
+        raise OSError("no free loopback port for the provider")
+    server.start()
+    return server, port
+
+
+def serve(make: Callable[[Host], Plugin], argv: Sequence[str] | None = None) -> int:
+    """The ``main`` of a plugin executable: serves until SIGTERM or until the process that started it is gone.
+
+    The engine passes its own address as the first argument that is no flag and reads the port from the first line of
+    standard output. Nothing else may ever be printed there.
+
+    Args:
+        make: Builds the plugin, given the engine's log.
+        argv: Command line without the program's name; ``sys.argv[1:]`` by default.
+
+    Returns:
+        The exit code.
+    """
+    arguments = sys.argv[1:] if argv is None else argv
+    address = next((word for word in arguments if not word.startswith("-")), "")
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    # Ctrl-C reaches the engine, which then calls Cancel; dying on it here would lose the state of what runs.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = os.getppid()
+    plugin = make(Host(address))
+    server, port = start(plugin)
+    sys.stdout.write(f"{port}\n")
+    sys.stdout.flush()
+    # An engine that was killed cannot say goodbye: its children see it by their new parent.
+    while not stop.wait(0.5):
+        if os.getppid() != parent:
+            break
+    plugin.cancelled.set()
+    server.stop(grace=1).wait()
+    plugin.host.close()
+    return 0

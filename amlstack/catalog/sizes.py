@@ -1,0 +1,199 @@
+"""The VM sizes that Azure ML clusters and serverless jobs can name, and the questions asked of them.
+
+The rows lie in ``data/sizes.json``, one line each; ``data/sources.json`` says what the source keys stand for.
+``checked`` is the month in which a row was last held against its sources, written as that month's first day.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from functools import cache
+from math import log2
+from typing import TYPE_CHECKING, Any
+
+from amlstack.catalog.files import day, load
+
+if TYPE_CHECKING:
+    from datetime import date
+
+PREFIX = "standard_"
+GIB = 1024**3
+
+SHM_FRACTION = 0.5
+"""Share of a VM's memory that a container may use as shared memory.
+
+Half is what Linux gives /dev/shm by itself. It is a ceiling, not a reservation: pages count only when written, and the
+other half stays for the processes, whose batches the DataLoader workers hand over through it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """The network between nodes of one size.
+
+    Attributes:
+        rdma: Whether the size has an RDMA network at all.
+        sriov: Whether that network is exposed by SR-IOV, which NCCL, UCX and Open MPI need to reach it.
+        infiniband: Generation (QDR, FDR, EDR, HDR, NDR, XDR-class); None without InfiniBand.
+        gbps_per_node: Gb/s of all its ports together; None without InfiniBand or where no source gives it.
+    """
+
+    rdma: bool
+    sriov: bool
+    infiniband: str | None
+    gbps_per_node: float | None
+
+    @property
+    def usable(self) -> bool:
+        """Whether training across nodes reaches InfiniBand through it."""
+        return self.sriov and self.infiniband is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What one node costs: US dollars per hour in a region, as of a day and a source."""
+
+    usd: float
+    region: str
+    checked: date
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """One VM size.
+
+    Attributes:
+        name: Azure's name, e.g. ``Standard_ND96isr_H100_v5``.
+        family: Quota family; None where no source names it.
+        series: Series as Microsoft's size pages name it, e.g. ``ND_H100_v5``.
+        vcpus: Virtual cores; None where unknown.
+        memory_gib: Memory of the VM in GiB; None where unknown.
+        architecture: ``x64`` or ``arm64``; an image must be built for it.
+        gpus: GPUs that the guest sees; 0 for CPU sizes.
+        gpu_vendor: ``NVIDIA`` or ``AMD``; None for CPU sizes.
+        gpu_model: E.g. ``H100``; None for CPU sizes.
+        gpu_memory_gib: Memory of one GPU in GiB; None for CPU sizes.
+        fabric: The network between nodes.
+        retired: First day without the size, past or announced; None when none is known.
+        azureml_supported: As Azure ML's own tables say; None where they are silent.
+        source: Where the row was read, as keys of ``data/sources.json`` followed by the page.
+        checked: When it was last held against its sources.
+        note: What a reader should know besides; may be empty.
+        price_per_hour: Price of a node; None when it has not been looked up.
+    """
+
+    name: str
+    family: str | None
+    series: str
+    vcpus: int | None
+    memory_gib: float | None
+    architecture: str
+    gpus: int
+    gpu_vendor: str | None
+    gpu_model: str | None
+    gpu_memory_gib: float | None
+    fabric: Fabric
+    retired: date | None
+    azureml_supported: bool | None
+    source: tuple[str, ...]
+    checked: date
+    note: str
+    price_per_hour: Price | None = None
+
+    def retired_on(self, on: date) -> bool:
+        """Whether the size is gone on that day."""
+        return self.retired is not None and on >= self.retired
+
+    def shm_bytes(self) -> int | None:
+        """Shared memory for a container in bytes: ``SHM_FRACTION`` of the VM's; None where that is unknown."""
+        return None if self.memory_gib is None else int(self.memory_gib * SHM_FRACTION) * GIB
+
+    def shm_size(self) -> str | None:
+        """The same as Azure ML writes it, in whole GiB, e.g. ``950g``; None where the memory is unknown."""
+        size = self.shm_bytes()
+        return None if size is None else f"{size // GIB}g"
+
+    def describe(self) -> str:
+        """The size in half a line, e.g. ``8 x H100 80 GiB, NDR InfiniBand 3200 Gb/s``."""
+        chips = f"{self.gpus} x {self.gpu_model} {self.gpu_memory_gib:g} GiB" if self.gpus else f"{self.vcpus} vCPUs"
+        if self.fabric.infiniband is None:
+            return f"{chips}, no InfiniBand"
+        rate = f" {self.fabric.gbps_per_node:g} Gb/s" if self.fabric.gbps_per_node else ""
+        return f"{chips}, {self.fabric.infiniband} InfiniBand{rate}{'' if self.fabric.sriov else ' without SR-IOV'}"
+
+
+@cache
+def _by_lower_name() -> dict[str, Size]:
+    return {size.name.lower(): size for size in map(_size, load("sizes"))}
+
+
+def _size(row: dict[str, Any]) -> Size:
+    fabric = Fabric(*(row.pop(key) for key in ("rdma", "sriov", "infiniband", "gbps_per_node")))
+    price = row.pop("price_per_hour", None)
+    row["retired"] = day(row["retired"])
+    row["checked"] = day(row["checked"])
+    row["source"] = tuple(row["source"])
+    if price is not None:
+        price = Price(**{**price, "checked": day(price["checked"])})
+    return Size(**row, fabric=fabric, price_per_hour=price)
+
+
+def all_sizes() -> tuple[Size, ...]:
+    """Every size of the catalogue, in the order of the data file."""
+    return tuple(_by_lower_name().values())
+
+
+def get(name: str) -> Size | None:
+    """The size of that name in any letter case, or None.
+
+    The prefix ``Standard_`` belongs to the name: Azure knows no size without it, `near` puts it back.
+    """
+    return _by_lower_name().get(name.lower())
+
+
+def near(name: str, n: int = 3) -> tuple[str, ...]:
+    """Names that somebody who wrote ``name`` may have meant, best first; empty when nothing is close."""
+    known = {lower.removeprefix(PREFIX): size.name for lower, size in _by_lower_name().items()}
+    wanted = name.lower().removeprefix(PREFIX)
+    return tuple(known[match] for match in difflib.get_close_matches(wanted, known, n=n, cutoff=0.6))
+
+
+def nearest_compliant(size: Size, on: date) -> Size | None:
+    """The size that comes closest to this one among those alive on that day with SR-IOV InfiniBand.
+
+    A GPU size is matched with GPU sizes of the same vendor, a CPU size with CPU sizes. Only sizes that Microsoft
+    documents well enough to recommend (bandwidth and memory known) are considered.
+
+    Args:
+        size: What somebody wanted.
+        on: The day on which the answer must be available.
+    """
+    candidates = [
+        other
+        for other in all_sizes()
+        if other.fabric.usable
+        and other.fabric.gbps_per_node is not None
+        and other.memory_gib is not None
+        and not other.retired_on(on)
+        and other.gpu_vendor == size.gpu_vendor
+    ]
+    return min(candidates, key=lambda other: (_distance(size, other), other.name), default=None)
+
+
+def _distance(wanted: Size, other: Size) -> float:
+    """How far apart two sizes are: doublings of count and memory, plus what a user would have to change or fear."""
+    if wanted.gpus:
+        apart = _doublings(wanted.gpus, other.gpus) + _doublings(wanted.gpu_memory_gib, other.gpu_memory_gib)
+    else:
+        apart = _doublings(wanted.vcpus, other.vcpus) + _doublings(wanted.memory_gib, other.memory_gib)
+    apart += 1.0 * (wanted.gpu_model != other.gpu_model)
+    apart += 1.0 * (other.retired is not None)
+    apart += 0.5 * (other.azureml_supported is not True)
+    apart += 4.0 * (wanted.architecture != other.architecture)
+    return apart
+
+
+def _doublings(a: float | None, b: float | None) -> float:
+    return abs(log2(a / b)) if a and b else 1.0

@@ -1,0 +1,50 @@
+"""A size must be one that the catalogue knows."""
+
+from __future__ import annotations
+
+from amlstack.catalog import sizes
+from amlstack.findings import Finding
+from policies.checks.rule import Rule
+
+RULE = Rule(
+    code="size-unknown",
+    title="The size is one that the catalogue knows.",
+    what="Refuses a size that is not in the catalogue and names those that are spelled most like it.",
+    why=(
+        "Nothing can be said about the fabric, the GPUs or the end of life of a size that nobody looked up. Azure "
+        "itself notices a misspelled size only when the cluster is created."
+    ),
+    example="""\
+clusters:
+  - name: train
+    size: Standard_ND96isr_H100   # the version is missing
+""",
+    instead="""\
+clusters:
+  - name: train
+    size: Standard_ND96isr_H100_v5
+""",
+)
+
+
+def check(name: str, where: str = "size") -> Finding | None:
+    """Judge one name, in any letter case.
+
+    Args:
+        name: The size as it was written.
+        where: Its path in the declaration.
+    """
+    if sizes.get(name) is not None:
+        return None
+    near = sizes.near(name)
+    return Finding(
+        RULE.code,
+        where,
+        seen=f"The catalogue has no size {name!r}",
+        rule="A size must be known, so that its fabric can be judged",
+        remedy=f"Did you mean {_either(near)}?" if near else "`amlstack sizes` lists those that it knows",
+    )
+
+
+def _either(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

@@ -1,0 +1,54 @@
+"""A size must still exist."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amlstack.catalog import sizes
+from amlstack.findings import Finding
+from policies.checks.rule import Rule
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from amlstack.catalog.sizes import Size
+
+RULE = Rule(
+    code="size-retired",
+    title="The size has not been retired.",
+    what="Refuses a size whose retirement date has come, and names a living one that is nearest to it.",
+    why=(
+        "Azure allocates no nodes of a retired size: the cluster is created, and its jobs stay in the queue. Examples "
+        "of distributed training still name Standard_NC24rs_v3, gone since 2025-09-30."
+    ),
+    example="""\
+clusters:
+  - name: train
+    size: Standard_NC24rs_v3
+""",
+    instead="""\
+clusters:
+  - name: train
+    size: Standard_ND40rs_v2
+""",
+)
+
+
+def check(size: Size, *, on: date, where: str = "size") -> Finding | None:
+    """Judge one size on one day.
+
+    Args:
+        size: The size as the catalogue knows it.
+        on: The day of the judgement, and on which the remedy must be available.
+        where: Path of the size in the declaration.
+    """
+    if size.retired is None or not size.retired_on(on):
+        return None
+    nearest = sizes.nearest_compliant(size, on)
+    return Finding(
+        RULE.code,
+        where,
+        seen=f"{size.name} was retired on {size.retired.isoformat()}",
+        rule="Azure allocates no nodes of a retired size",
+        remedy=f"Use {nearest.name} ({nearest.describe()})" if nearest else "",
+    )

@@ -1,0 +1,6 @@
+//go:build tools
+
+// Package tools names the command that this module exists to build, so that go.mod and go.sum lock it.
+package tools
+
+import _ "github.com/pulumi/pulumi/sdk/v3/python/cmd/pulumi-language-python"

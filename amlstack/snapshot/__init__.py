@@ -1,0 +1,11 @@
+"""A folder of code as Azure ML sees it: which files are uploaded, and the hash that names their content.
+
+The hash is azure-ai-ml's, version 202208, so that both tools find each other's uploads: SHA-256 over the file count,
+then ``#path#size`` of each file in the order of lower-cased paths, then all contents in the same order.
+"""
+
+from __future__ import annotations
+
+from amlstack.snapshot.scan import HASH_VERSION, File, Snapshot, scan
+
+__all__ = ["HASH_VERSION", "File", "Snapshot", "scan"]

@@ -28,7 +28,7 @@ class Environment:
         framework: ``pytorch`` or ``tensorflow``.
         framework_version: Version that the name states.
         cuda: CUDA version that the name states.
-        source: Where it was read.
+        source: Where it was read, as keys of ``data/sources.json`` followed by the path.
         checked: Month in which it was read, as its first day.
         note: What a reader should know besides; may be empty.
     """
@@ -38,7 +38,7 @@ class Environment:
     framework: str
     framework_version: str
     cuda: str
-    source: str
+    source: tuple[str, ...]
     checked: date
     note: str
 
@@ -57,7 +57,10 @@ class Environment:
 
 @cache
 def _by_name() -> dict[str, Environment]:
-    return {row["name"]: Environment(**{**row, "checked": day(row["checked"])}) for row in load("environments")}
+    return {
+        row["name"]: Environment(**{**row, "source": tuple(row["source"]), "checked": day(row["checked"])})
+        for row in load("environments")
+    }
 
 
 def all_environments() -> tuple[Environment, ...]:

@@ -17,6 +17,10 @@ def load(name: str) -> Any:
     return json.loads(files("amlstack.catalog").joinpath("data", f"{name}.json").read_text(encoding="utf-8"))
 
 
-def day(text: str | None) -> date | None:
-    """An ISO date, or None where the data has none."""
-    return None if text is None else date.fromisoformat(text)
+def day(text: str) -> date:
+    """The date of a data file, which writes ISO dates.
+
+    Raises:
+        ValueError: The text is no date.
+    """
+    return date.fromisoformat(text)

@@ -132,7 +132,7 @@ def _by_lower_name() -> dict[str, Size]:
 def _size(row: dict[str, Any]) -> Size:
     fabric = Fabric(*(row.pop(key) for key in ("rdma", "sriov", "infiniband", "gbps_per_node")))
     price = row.pop("price_per_hour", None)
-    row["retired"] = day(row["retired"])
+    row["retired"] = day(row["retired"]) if row["retired"] else None
     row["checked"] = day(row["checked"])
     row["source"] = tuple(row["source"])
     if price is not None:

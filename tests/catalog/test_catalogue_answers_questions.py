@@ -1,0 +1,233 @@
+"""The questions that the rest of the project asks of the catalogue."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import date
+
+import pytest
+
+from amlstack.catalog import environments, fabric, sizes
+
+TODAY = date(2026, 8, 1)
+MPI_ONLY = {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "eth0", "OMPI_MCA_coll_hcoll_enable": "0"}
+
+
+def size(name: str) -> sizes.Size:
+    found = sizes.get(name)
+    assert found is not None, name
+    return found
+
+
+def variables(name: str, collectives: fabric.Collectives, **more: object) -> dict[str, str]:
+    return {one.name: one.value for one in fabric.settings(size(name), collectives=collectives, **more)}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "spelling", ["Standard_ND96isr_H100_v5", "STANDARD_ND96ISR_H100_V5", "standard_nd96isr_h100_v5"]
+)
+def test_a_size_is_found_in_any_letter_case(spelling: str) -> None:
+    assert size(spelling).name == "Standard_ND96isr_H100_v5"
+
+
+@pytest.mark.parametrize("spelling", ["", " ", "ND96isr_H100_v5", "Standard_ND96isr_H100_v5 ", "Standard_"])
+def test_what_azure_would_not_take_is_not_found(spelling: str) -> None:
+    assert sizes.get(spelling) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "first"),
+    [
+        ("ND96isr_H100_v5", "Standard_ND96isr_H100_v5"),
+        ("standard_nd96isr_h100v5", "Standard_ND96isr_H100_v5"),
+        ("Standard_ND96isr_H100_v6", "Standard_ND96isr_H100_v5"),
+        ("Standard_NC24rs_v4", "Standard_NC24rs_v3"),
+        ("Standard_HB120rs_V33", "Standard_HB120rs_v3"),
+    ],
+)
+def test_a_misspelled_size_has_near_misses(written: str, first: str) -> None:
+    assert sizes.near(written)[0] == first
+    assert len(sizes.near(written)) <= 3
+    assert len(sizes.near(written, n=1)) == 1
+
+
+@pytest.mark.parametrize("written", ["p4d.24xlarge", "", "Standard_"])
+def test_a_name_like_no_other_has_none(written: str) -> None:
+    assert sizes.near(written) == ()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "nearest"),
+    [
+        ("Standard_NC24r", "Standard_ND40rs_v2"),
+        ("Standard_NC24rs_v3", "Standard_ND40rs_v2"),
+        ("Standard_NC96ads_A100_v4", "Standard_ND96amsr_A100_v4"),
+        ("Standard_NC80adis_H100_v5", "Standard_ND96isr_H100_v5"),
+        ("Standard_ND96is_H200_v5", "Standard_ND96isr_H200_v5"),
+        ("Standard_ND96is_MI300X_v5", "Standard_ND96isr_MI300X_v5"),
+        ("Standard_H16r", "Standard_HB120-16rs_v3"),
+        ("Standard_HB60rs", "Standard_HB120-64rs_v3"),
+        ("Standard_ND96isr_H100_v5", "Standard_ND96isr_H100_v5"),
+    ],
+)
+def test_the_nearest_compliant_size(wanted: str, nearest: str) -> None:
+    found = sizes.nearest_compliant(size(wanted), TODAY)
+
+    assert found is not None
+    assert found.name == nearest
+
+
+def test_a_nearest_compliant_size_is_alive_reachable_and_of_the_same_kind() -> None:
+    for wanted in sizes.all_sizes():
+        for on in (date(2020, 1, 1), TODAY, date(2035, 1, 1)):
+            found = sizes.nearest_compliant(wanted, on)
+            assert found is not None
+            assert found.fabric.sriov
+            assert found.fabric.infiniband
+            assert found.gpu_vendor == wanted.gpu_vendor
+            assert not found.retired_on(on)
+
+
+def test_what_is_recommended_follows_the_day() -> None:
+    before, after = (
+        sizes.nearest_compliant(size("Standard_NC24s_v3"), on) for on in (date(2025, 9, 29), date(2025, 9, 30))
+    )
+
+    assert before is not None
+    assert after is not None
+    assert (before.name, after.name) == ("Standard_NC24rs_v3", "Standard_ND40rs_v2")
+
+
+def test_a_size_is_retired_from_its_day_on() -> None:
+    v3 = size("Standard_NC24rs_v3")
+
+    assert [v3.retired_on(date(2025, 9, day)) for day in (29, 30)] == [False, True]
+    assert not size("Standard_ND96isr_H100_v5").retired_on(date.max)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Standard_ND96isr_H100_v5", "950g"),
+        ("Standard_ND40rs_v2", "336g"),
+        ("Standard_F4s_v2", "4g"),
+        ("Standard_ND96is_noIB_H100_v5", None),
+    ],
+)
+def test_shared_memory_is_half_of_the_vm_s(name: str, text: str | None) -> None:
+    assert size(name).shm_size() == text
+    assert size(name).shm_bytes() == (None if text is None else int(text[:-1]) * 2**30)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Standard_ND96isr_H100_v5", "8 x H100 80 GiB, NDR InfiniBand 3200 Gb/s"),
+        ("Standard_NC24r", "4 x K80 12 GiB, FDR InfiniBand 56 Gb/s without SR-IOV"),
+        ("Standard_NC24s_v3", "4 x V100 16 GiB, no InfiniBand"),
+        ("Standard_A8", "8 vCPUs, QDR InfiniBand without SR-IOV"),
+        ("Standard_DS3_v2", "4 vCPUs, no InfiniBand"),
+    ],
+)
+def test_a_size_describes_itself(name: str, text: str) -> None:
+    assert size(name).describe() == text
+
+
+def test_nccl_on_infiniband_gpus_gets_the_settings_of_its_series() -> None:
+    common = {
+        "NCCL_IB_PCI_RELAXED_ORDERING": "1",
+        "UCX_IB_PCI_RELAXED_ORDERING": "on",
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "NCCL_SOCKET_IFNAME": "eth0",
+    }
+
+    assert variables("Standard_ND96asr_v4", "nccl") == common
+    assert variables("Standard_ND96isr_H100_v5", "nccl") == {**common, "NCCL_IGNORE_CPU_AFFINITY": "1"}
+    assert variables("Standard_ND96isr_H200_v5", "nccl") == {**common, "NCCL_IGNORE_CPU_AFFINITY": "1"}
+    assert "CUDA_DEVICE_ORDER" not in variables("Standard_ND96isr_MI300X_v5", "nccl")
+
+
+def test_mpi_is_kept_on_tcp_only_where_it_merely_starts_the_ranks() -> None:
+    nccl = variables("Standard_ND96isr_H100_v5", "nccl")
+
+    assert variables("Standard_ND96isr_H100_v5", "nccl", mpi_starts_ranks=True) == {**nccl, **MPI_ONLY}
+    assert not nccl.keys() & MPI_ONLY.keys()
+
+
+@pytest.mark.parametrize("collectives", ["nccl", "mpi", "gloo"])
+@pytest.mark.parametrize(
+    "name", ["Standard_HB120rs_v3", "Standard_HC44rs", "Standard_NC24s_v3", "Standard_NC24r", "Standard_DS3_v2"]
+)
+def test_cpu_sizes_and_sizes_without_usable_infiniband_get_no_settings(
+    name: str, collectives: fabric.Collectives
+) -> None:
+    assert fabric.settings(size(name), collectives=collectives, mpi_starts_ranks=True) == ()
+
+
+@pytest.mark.parametrize("collectives", ["mpi", "gloo"])
+def test_jobs_whose_collectives_nccl_does_not_carry_get_no_settings(collectives: fabric.Collectives) -> None:
+    for one in sizes.all_sizes():
+        assert fabric.settings(one, collectives=collectives, mpi_starts_ranks=True) == ()
+
+
+def test_the_topology_file_is_named_only_when_the_image_holds_it() -> None:
+    ndv4, ndv5 = "/opt/microsoft/ndv4-topo.xml", "/opt/microsoft/ndv5-topo.xml"
+
+    assert "NCCL_TOPO_FILE" not in variables("Standard_ND96asr_v4", "nccl")
+    assert "NCCL_TOPO_FILE" not in variables("Standard_ND96asr_v4", "nccl", image_files=[ndv5])
+    assert variables("Standard_ND96asr_v4", "nccl", image_files=[ndv4, ndv5])["NCCL_TOPO_FILE"] == ndv4
+    assert variables("Standard_ND96isr_H100_v5", "nccl", image_files=[ndv4, ndv5])["NCCL_TOPO_FILE"] == ndv5
+    assert "NCCL_TOPO_FILE" not in variables("Standard_ND40rs_v2", "nccl", image_files=[ndv4, ndv5])
+
+
+def test_containers_lock_memory_only_where_there_is_rdma_to_register_it() -> None:
+    assert fabric.docker_args(size("Standard_ND40rs_v2")) == "--ipc=host --ulimit memlock=-1"
+    assert fabric.docker_args(size("Standard_NC24s_v3")) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "network", "expected", "fault_below"),
+    [
+        ("Standard_ND96amsr_A100_v4", 2, "infiniband", (187, 189), 180),
+        ("Standard_ND96asr_v4", 2, "ethernet", (3.1, 3.1), None),
+        ("Standard_ND96isr_H100_v5", 1, "nvlink", (460, 460), 460),
+        ("Standard_ND96isr_H100_v5", 8, "infiniband", (450, 450), 300),
+        ("Standard_ND40rs_v2", 2, "infiniband", (16.3, 16.3), None),
+    ],
+)
+def test_bandwidth_to_expect(
+    name: str, nodes: int, network: str, expected: tuple[float, float], fault_below: float | None
+) -> None:
+    found = [one for one in fabric.bandwidths(size(name)) if (one.nodes, one.network) == (nodes, network)]
+
+    assert [(one.expected, one.fault_below) for one in found] == [(expected, fault_below)]
+
+
+@pytest.mark.parametrize(
+    "spelling", ["acpt-pytorch-2.8-cuda12.6", "AzureML-acpt-pytorch-2.8-cuda12.6", "ACPT-PyTorch-2.8-CUDA12.6"]
+)
+def test_a_curated_environment_is_a_reference_that_can_be_pinned(spelling: str) -> None:
+    environment = environments.get(spelling)
+
+    assert environment is not None
+    asset = "azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6"
+    assert environment.version_id("12") == f"{asset}/versions/12"
+    assert environment.label_id() == f"{asset}/labels/latest"
+
+
+def test_an_unknown_environment_has_near_misses() -> None:
+    assert environments.get("acpt-pytorch-2.9-cuda12.6") is None
+    assert environments.near("acpt-pytorch-2.9-cuda12.6", n=1) == ("acpt-pytorch-2.8-cuda12.6",)
+
+
+def test_importing_the_catalogue_reads_no_data() -> None:
+    script = (
+        "import sys; from amlstack.catalog import environments, fabric, sizes; "
+        "assert sizes._by_lower_name.cache_info().currsize == 0; "
+        "assert environments._by_name.cache_info().currsize == 0; "
+        "assert fabric._rows.cache_info().currsize == 0; "
+        "assert not {'pulumi', 'azure', 'pydantic'} & set(sys.modules)"
+    )
+
+    subprocess.run([sys.executable, "-c", script], check=True)

@@ -1,0 +1,225 @@
+"""Every row of the data files is complete and agrees with itself and with what is known."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields
+from datetime import date
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from amlstack.catalog import environments, fabric, sizes
+
+DATA = files("amlstack.catalog").joinpath("data")
+SIZES = sizes.all_sizes()
+GENERATIONS = {"QDR", "FDR", "EDR", "HDR", "NDR", "XDR-class"}
+# RDMA that is no SR-IOV; two of them carry no r in their names.
+NO_SRIOV = {"NC24r", "NC24r_Promo", "H16r", "H16mr", "H16r_Promo", "H16mr_Promo", "A8", "A9"}
+NO_R_IN_THE_NAME = {"A8", "A9"}
+# Undocumented variants, of which no source tells more.
+MEMORY_UNKNOWN = {
+    "ND96isrf_H100_v5",
+    "ND96is_noIB_H100_v5",
+    "ND96is_flex_H100_v5",
+    "ND96is_MI300X_v5",
+}
+every_size = pytest.mark.parametrize("size", SIZES, ids=lambda size: size.name)
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    return json.loads(DATA.joinpath(f"{name}.json").read_text())
+
+
+def short(size: sizes.Size) -> str:
+    return size.name.removeprefix("Standard_")
+
+
+def test_the_catalogue_holds_107_sizes_each_once() -> None:
+    assert len(SIZES) == 107
+    assert len({row["name"].lower() for row in rows("sizes")}) == 107
+
+
+def test_every_row_stands_on_a_line_of_its_own_so_that_a_change_reads_as_one() -> None:
+    lines = DATA.joinpath("sizes.json").read_text().splitlines()
+
+    assert [json.loads(line.removesuffix(","))["name"] for line in lines[1:-1]] == [
+        row["name"] for row in rows("sizes")
+    ]
+
+
+@pytest.mark.parametrize("row", rows("sizes"), ids=lambda row: row["name"])
+def test_a_row_has_exactly_the_fields_of_a_size(row: dict[str, Any]) -> None:
+    flat = {field.name for kind in (sizes.Size, sizes.Fabric) for field in fields(kind)} - {"fabric"}
+
+    assert set(row) | {"price_per_hour"} == flat
+
+
+@every_size
+def test_a_size_is_well_formed(size: sizes.Size) -> None:
+    assert re.fullmatch(r"Standard_[A-Z][A-Za-z0-9]*(-\d+)?[a-z]*(_[A-Za-z0-9]+)*", size.name)
+    assert size.series
+    assert size.architecture in {"x64", "arm64"}
+    assert size.vcpus is None or size.vcpus > 0
+    assert (size.memory_gib is None) == (short(size) in MEMORY_UNKNOWN)
+    assert date(2010, 1, 1) < size.checked <= date(2100, 1, 1)
+    assert size.retired is None or date(2020, 1, 1) < size.retired < date(2100, 1, 1)
+    assert size.note == size.note.strip()
+
+
+@every_size
+def test_gpu_facts_come_together_or_not_at_all(size: sizes.Size) -> None:
+    facts = (size.gpu_vendor, size.gpu_model, size.gpu_memory_gib)
+
+    if size.gpus:
+        assert size.gpus in {1, 2, 4, 8}
+        assert None not in facts
+        assert size.gpu_vendor in {"NVIDIA", "AMD"}
+        assert size.name.startswith("Standard_N")
+    else:
+        assert facts == (None, None, None)
+        assert not size.name.startswith("Standard_N")
+
+
+@every_size
+def test_an_r_in_the_second_field_of_the_name_means_rdma(size: sizes.Size) -> None:
+    says_r = "r" in size.name.split("_")[1]
+
+    assert size.fabric.rdma == (says_r or short(size) in NO_R_IN_THE_NAME)
+
+
+@every_size
+def test_sriov_needs_rdma_and_infiniband_comes_with_rdma(size: sizes.Size) -> None:
+    assert size.fabric.sriov == (size.fabric.rdma and short(size) not in NO_SRIOV)
+    assert (size.fabric.infiniband is not None) == size.fabric.rdma
+    assert size.fabric.infiniband in {None, *GENERATIONS}
+    assert size.fabric.gbps_per_node is None or (size.fabric.rdma and size.fabric.gbps_per_node >= 40)
+
+
+def test_sizes_of_one_series_share_chip_and_generation() -> None:
+    for series in {size.series for size in SIZES}:
+        members = [size for size in SIZES if size.series == series]
+        assert len({(size.gpu_vendor, size.gpu_model, size.gpu_memory_gib, size.architecture) for size in members}) == 1
+        assert len({size.fabric.infiniband for size in members if size.fabric.rdma}) <= 1
+        assert len({size.retired for size in members}) == 1
+
+
+@pytest.mark.parametrize("name", ["sizes", "environments", "fabric", "bandwidth"])
+def test_every_row_names_sources_that_the_source_table_explains(name: str) -> None:
+    known = json.loads(DATA.joinpath("sources.json").read_text())
+
+    for row in rows(name):
+        assert row["source"], row
+        assert {source.split("/")[0] for source in row["source"]} <= known.keys(), row
+        date.fromisoformat(row["checked"])
+
+
+def test_the_source_table_explains_nothing_that_no_row_uses() -> None:
+    used = {
+        source.split("/")[0]
+        for name in ("sizes", "environments", "fabric", "bandwidth")
+        for row in rows(name)
+        for source in row["source"]
+    }
+
+    assert used == json.loads(DATA.joinpath("sources.json").read_text()).keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "gpus", "model", "memory", "infiniband", "gbps", "retired"),
+    [
+        ("Standard_NC24r", 4, "K80", 12, "FDR", 56, date(2023, 8, 31)),
+        ("Standard_NC24rs_v3", 4, "V100", 16, "FDR", 56, date(2025, 9, 30)),
+        ("Standard_NC24s_v3", 4, "V100", 16, None, None, date(2025, 9, 30)),
+        ("Standard_ND40rs_v2", 8, "V100", 32, "EDR", 100, None),
+        ("Standard_ND96asr_v4", 8, "A100", 40, "HDR", 1600, None),
+        ("Standard_ND96amsr_A100_v4", 8, "A100", 80, "HDR", 1600, None),
+        ("Standard_ND96isr_H100_v5", 8, "H100", 80, "NDR", 3200, None),
+        ("Standard_ND96is_H100_v5", 8, "H100", 80, None, None, None),
+        ("Standard_ND96isr_H200_v5", 8, "H200", 141, "NDR", 3200, None),
+        ("Standard_ND96isr_MI300X_v5", 8, "MI300X", 192, "NDR", 3200, None),
+        ("Standard_ND128isr_NDR_GB200_v6", 4, "GB200", 192, "NDR", 1600, None),
+        ("Standard_NC96ads_A100_v4", 4, "A100", 80, None, None, None),
+        ("Standard_H16r", 0, None, None, "FDR", 56, date(2022, 8, 31)),
+        ("Standard_HB120rs_v3", 0, None, None, "HDR", 200, None),
+        ("Standard_DS3_v2", 0, None, None, None, None, date(2028, 5, 1)),
+    ],
+)
+def test_known_sizes_are_as_known(
+    *,
+    name: str,
+    gpus: int,
+    model: str | None,
+    memory: float | None,
+    infiniband: str | None,
+    gbps: float | None,
+    retired: date | None,
+) -> None:
+    size = sizes.get(name)
+
+    assert size is not None
+    assert (size.gpus, size.gpu_model, size.gpu_memory_gib) == (gpus, model, memory)
+    assert (size.fabric.infiniband, size.fabric.gbps_per_node) == (infiniband, gbps)
+    assert size.retired == retired
+
+
+def test_the_gpu_sizes_alive_with_usable_infiniband_are_all_nd() -> None:
+    on = date(2026, 8, 1)
+    alive = {short(size) for size in SIZES if size.gpus and size.fabric.usable and not size.retired_on(on)}
+
+    assert alive == {
+        "ND40rs_v2",
+        "ND96asr_v4",
+        "ND96amsr_A100_v4",
+        "ND96isr_H100_v5",
+        "ND96isrf_H100_v5",
+        "ND96isr_H200_v5",
+        "ND96isrf_H200_v5",
+        "ND96isr_MI300X_v5",
+        "ND128isr_NDR_GB200_v6",
+        "ND128isr_GB300_v6",
+        "ND128isrG5_GB300_v6",
+    }
+
+
+def test_fabric_settings_name_series_and_bandwidths_name_sizes_that_exist() -> None:
+    series = {size.series for size in SIZES}
+
+    for row in rows("fabric"):
+        assert set(row["series"] or ()) <= series
+        assert set(row["collectives"]) <= {"nccl", "mpi", "gloo"}
+        assert row["why"]
+    for row in rows("bandwidth"):
+        assert set(row["series"]) <= series
+        assert all(sizes.get(name) is not None for name in row["sizes"])
+        assert row["series"] or row["sizes"]
+        assert row["network"] in {"nvlink", "xgmi", "infiniband", "ethernet"}
+        low, high = row["expected"]
+        marks = [mark for mark in (row["fault_below"], row["warn_below"], low, high) if mark is not None]
+        assert marks == sorted(marks)
+        assert (row["nodes"] == 1) == (row["network"] in {"nvlink", "xgmi"})
+
+
+def test_no_setting_ever_switches_infiniband_off() -> None:
+    assert not {row["name"] for row in rows("fabric")} & {"NCCL_IB_DISABLE", "NCCL_NET", "NCCL_P2P_DISABLE"}
+
+
+def test_no_size_gets_one_variable_twice() -> None:
+    for size in SIZES:
+        everything = fabric.settings(
+            size,
+            collectives="nccl",
+            mpi_starts_ranks=True,
+            image_files=[row["only_if_image_has"] for row in rows("fabric") if row["only_if_image_has"]],
+        )
+        names = [setting.name for setting in everything]
+        assert len(names) == len(set(names)), size.name
+
+
+def test_environment_names_state_framework_and_cuda() -> None:
+    for environment in environments.all_environments():
+        assert environment.framework in {"pytorch", "tensorflow"}
+        assert f"{environment.framework}-{environment.framework_version}-cuda{environment.cuda}" in environment.name
+        assert environment.registry == "azureml"

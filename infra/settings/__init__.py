@@ -1,0 +1,33 @@
+"""Stack settings: models, and their reading with findings instead of tracebacks. Needs no Pulumi."""
+
+from infra.settings.model import (
+    SINGLE_NODE_TAG,
+    Cluster,
+    CuratedEnvironment,
+    CustomEnvironment,
+    JobFile,
+    Nodes,
+    Settings,
+    Workspace,
+)
+from infra.settings.parse import from_engine, located, parse, read_stack_file
+from infra.settings.problems import dotted
+from infra.settings.stackfile import NAMESPACE, StackFile
+
+__all__ = [
+    "NAMESPACE",
+    "SINGLE_NODE_TAG",
+    "Cluster",
+    "CuratedEnvironment",
+    "CustomEnvironment",
+    "JobFile",
+    "Nodes",
+    "Settings",
+    "StackFile",
+    "Workspace",
+    "dotted",
+    "from_engine",
+    "located",
+    "parse",
+    "read_stack_file",
+]

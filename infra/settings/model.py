@@ -1,0 +1,173 @@
+"""What a person writes into ``Pulumi.<stack>.yaml``, namespace ``amlstack:``: frozen models, unknown keys forbidden.
+
+The field descriptions are the reference documentation; docs/settings.md is made from them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    model_validator,
+)
+
+SINGLE_NODE_TAG = "amlstack:single_node_jobs"
+"""Tag of a cluster whose jobs keep to one node, so that the policy pack can read the promise from the resource."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+def _or_named(field: str) -> BeforeValidator:
+    """Lets a bare string stand for an object that says only ``field``."""
+    return BeforeValidator(lambda value: {field: value} if isinstance(value, str) else value)
+
+
+def _name(pattern: str) -> StringConstraints:
+    return StringConstraints(pattern=pattern)
+
+
+ClusterName = Annotated[str, _name(r"^[A-Za-z][A-Za-z0-9-]{1,22}[A-Za-z0-9]$")]
+WorkspaceName = Annotated[str, _name(r"^[A-Za-z0-9][A-Za-z0-9_-]{2,32}$")]
+GroupName = Annotated[str, _name(r"^[\w.()-]{0,89}[\w()-]$")]
+EnvironmentName = Annotated[str, _name(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
+Location = Annotated[str, _name(r"^[a-z][a-z0-9]+$")]
+Duration = Annotated[str, _name(r"^P(\d+D|(\d+D)?T(\d+H(\d+M)?(\d+S)?|\d+M(\d+S)?|\d+S))$")]
+SubnetId = Annotated[
+    str,
+    _name(
+        r"^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Network/virtualNetworks/[^/]+/subnets/[^/]+$"
+    ),
+]
+Tags = Annotated[
+    dict[Annotated[str, _name(r"^[^<>%&\\?/]{1,512}$")], Annotated[str, StringConstraints(max_length=256)]],
+    Field(max_length=50),
+]
+
+
+class Workspace(_Model):
+    """The Azure ML workspace and what it stands on; a bare string is its name."""
+
+    name: WorkspaceName = Field(description="Name of the workspace: 3 to 33 characters, letters, digits, '-' and '_'.")
+    display_name: str | None = Field(None, description="What the studio shows; the name when absent.")
+    description: str | None = Field(None, description="A sentence for people who find the workspace in the portal.")
+    public_network: bool = Field(
+        True,
+        description="Whether workspace, storage, key vault and registry answer from the internet (to Entra ID only).",
+    )
+    name_salt: str = Field(
+        "",
+        description="Changes the names of storage account, key vault and registry: a destroyed vault's name stays "
+        "taken until its purge protection ends.",
+    )
+
+
+class Nodes(_Model):
+    """How far a cluster scales."""
+
+    min: int = Field(0, ge=0, description="Nodes that stay up, and are paid for, without work.")
+    max: int = Field(ge=0, description="Most nodes at once; also what the policies judge the cluster's fabric by.")
+    idle: Duration = Field("PT10M", description="How long a node waits for work before it goes, ISO 8601 (PT10M).")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Nodes:
+        if self.min > self.max:
+            raise ValueError(f"`min` is {self.min} and `max` is {self.max}|`min` must not be above `max`")
+        return self
+
+
+class Cluster(_Model):
+    """One AmlCompute cluster."""
+
+    name: ClusterName = Field(
+        description="Name: 3 to 24 characters, a letter first, then letters, digits and '-', no '-' at the end."
+    )
+    size: str = Field(description="VM size, as `amlstack sizes` lists them.")
+    nodes: Nodes = Field(description="Scale: min, max, idle.")
+    priority: Literal["dedicated", "low_priority"] = Field(
+        "dedicated", description="Low-priority nodes can be pre-empted."
+    )
+    single_node_jobs: bool = Field(
+        False,
+        description="Promises that no job takes more than one node, so that a GPU size without InfiniBand may have "
+        "many.",
+    )
+    location: Location | None = Field(None, description="Region of the nodes; the stack's when absent.")
+    subnet: SubnetId | None = Field(None, description="ARM id of the subnet that the nodes join.")
+    node_public_ip: bool | None = Field(
+        None, description="Whether nodes get public addresses; Azure's default when absent."
+    )
+    description: str | None = Field(None, description="A sentence for people who find the cluster in the studio.")
+    tags: Tags = Field(default_factory=dict, description="Tags beside the stack's.")
+
+
+class CuratedEnvironment(_Model):
+    """A curated environment, referred to and never registered; a bare string is its name."""
+
+    curated: EnvironmentName = Field(description="Name in the `azureml` registry, e.g. acpt-pytorch-2.8-cuda12.6.")
+    version: Annotated[str, _name(r"^\d+$")] | None = Field(
+        None, description="Its version, which pins it; label `latest` when absent."
+    )
+
+
+class CustomEnvironment(_Model):
+    """An environment that is registered in the workspace under a version made from its content."""
+
+    name: EnvironmentName = Field(description="Name under which jobs refer to it.")
+    image: str = Field(min_length=1, description="Docker image that it builds on.")
+    conda: str | None = Field(None, description="Conda file, a path in the project.")
+    description: str | None = Field(None, description="A sentence for people who find it in the studio.")
+
+
+def _kind(value: Any) -> str:
+    has_curated = isinstance(value, CuratedEnvironment) or (isinstance(value, dict) and "curated" in value)
+    return "<curated>" if has_curated else "<custom>"
+
+
+Environment = Annotated[
+    Annotated[CuratedEnvironment, Tag("<curated>")] | Annotated[CustomEnvironment, Tag("<custom>")],
+    Discriminator(_kind),
+    _or_named("curated"),
+]
+
+
+class JobFile(_Model):
+    """A file of jobs and how their runs are treated; a bare string is its path."""
+
+    file: str = Field(min_length=1, description="Job file, a path in the project: Python, or an Azure ML CLI v2 YAML.")
+    rerun: str | None = Field(None, description="Any word; a new one runs the file's jobs once more.")
+    on_edit: Literal["refuse", "cancel", "keep"] = Field(
+        "refuse", description="What an edit does while the old run is active: refuse it, cancel the old run, keep both."
+    )
+    wait: Literal["none", "started", "completed"] = Field(
+        "none", description="How far a run must have come before what depends on it goes on."
+    )
+    delete_history: bool = Field(False, description="Whether removing the job from the stack deletes its run history.")
+
+
+class Settings(_Model):
+    """The whole namespace ``amlstack:``."""
+
+    location: Location = Field(description="Azure region of everything that does not name its own.")
+    resource_group: GroupName | None = Field(None, description="Resource group; `rg-<project>-<stack>` when absent.")
+    workspace: Annotated[Workspace, _or_named("name")] = Field(description="The workspace: a name, or an object.")
+    clusters: tuple[Cluster, ...] = Field((), description="The clusters.")
+    environments: tuple[Environment, ...] = Field((), description="Environments that jobs refer to by name.")
+    jobs: tuple[Annotated[JobFile, _or_named("file")], ...] = Field((), description="Job files.")
+    tags: Tags = Field(default_factory=dict, description="Tags of every resource that takes tags.")
+    protect: Literal["auto", "true", "false"] = Field(
+        "auto",
+        description="Whether the engine refuses to delete what holds data; auto: on every stack but `sandbox`.",
+    )
+    keep_aliases: bool = Field(
+        False,
+        description="Keeps azure-native's aliases of older API versions, for a stack that an older major version made.",
+    )

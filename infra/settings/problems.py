@@ -1,0 +1,159 @@
+"""What pydantic says about settings, told as findings: what was seen, the rule, the remedy, near misses by name."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic import BaseModel
+
+from amlstack.findings import Finding
+from infra.settings.model import CuratedEnvironment, CustomEnvironment, Settings
+from infra.settings.stackfile import NAMESPACE, Loc
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+# What a pattern means, in words, by the last key that it stands on.
+PATTERNS = {
+    ("clusters", "name"): "a cluster's name has 3 to 24 characters: a letter first, then letters, digits and '-', "
+    "no '-' at the end",
+    ("workspace", "name"): "a workspace's name has 3 to 33 characters: letters, digits, '-' and '_', "
+    "a letter or digit first",
+    ("environments", "name"): "an environment's name has letters, digits, '.', '-' and '_', a letter or digit first",
+    ("environments", "curated"): "a curated environment is named as in the registry, e.g. acpt-pytorch-2.8-cuda12.6",
+    ("environments", "version"): 'a version is a number in quotes, e.g. "12"',
+    ("resource_group",): "a resource group's name has 1 to 90 letters, digits, '_', '-', '.', '(' and ')', "
+    "no '.' at the end",
+    ("location",): "a region is written as Azure names it, e.g. westeurope",
+    ("nodes", "idle"): "the idle time is an ISO 8601 duration: PT10M is ten minutes, PT2H two hours",
+    ("subnet",): "a subnet is given by its ARM id, /subscriptions/…/virtualNetworks/<name>/subnets/<name>",
+    ("tags",): "a tag's name has up to 512 characters, none of <>%&\\?/, its value up to 256",
+}
+
+
+def dotted(loc: Loc) -> str:
+    """``amlstack:clusters[0].nodes.max`` of ``("clusters", 0, "nodes", "max")``."""
+    text = ""
+    for part in loc:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return f"{NAMESPACE}:{text}"
+
+
+def describe(error: ErrorDetails) -> tuple[Loc, Finding]:
+    """One of pydantic's errors as a finding.
+
+    Returns:
+        Where it is (without the tags of unions) and the finding, its place not yet in a file.
+    """
+    loc = plain(error["loc"])
+    kind, seen, context = error["type"], error.get("input"), error.get("ctx") or {}
+    where = dotted(loc)
+    if kind == "extra_forbidden":
+        return loc, unknown_key(loc, _keys_beside(error["loc"]))
+    if kind == "missing":
+        return loc, Finding("setting-missing", where, f"`{loc[-1]}` is missing", _meaning(error["loc"]))
+    if kind == "value_error":
+        said, _, rule = str(context.get("error", "")).partition("|")
+        return loc, Finding("setting-value", where, said, rule)
+    if kind == "string_pattern_mismatch":
+        return loc, Finding("setting-value", where, f"`{seen}` was given", _pattern(loc), _idle_remedy(loc, seen))
+    if kind == "literal_error":
+        allowed = [word.strip().strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(", ")]
+        return loc, Finding(
+            "setting-value",
+            where,
+            f"`{_shown(seen)}` was given",
+            f"it is one of {_list(allowed)}",
+            _did_you_mean(seen, allowed),
+        )
+    rule = _TYPES.get(kind) or error["msg"][0].lower() + error["msg"][1:]
+    return loc, Finding("setting-value", where, f"`{_shown(seen)}` was given", rule, _idle_remedy(loc, seen))
+
+
+def unknown_key(loc: Loc, names: tuple[str, ...]) -> Finding:
+    """The finding on a key that does not exist."""
+    return Finding(
+        "setting-unknown", dotted(loc), f"unknown key `{loc[-1]}`", f"the keys here are {_list(names)}",
+        _did_you_mean(loc[-1], names),
+    )  # fmt: skip
+
+
+_TYPES = {
+    "int_parsing": "it is a whole number",
+    "int_type": "it is a whole number",
+    "int_from_float": "it is a whole number",
+    "bool_parsing": "it is true or false",
+    "bool_type": "it is true or false",
+    "string_type": "it is a string; quote it if YAML reads it as something else",
+    "tuple_type": "it is a list",
+    "list_type": "it is a list",
+    "dict_type": "it maps names to values",
+    "model_type": "it is an object with keys",
+    "model_attributes_type": "it is an object with keys",
+}
+
+
+def plain(loc: Loc) -> Loc:
+    """A path without what pydantic adds to it: tags of unions, ``[key]``."""
+    return tuple(part for part in loc if not (isinstance(part, str) and part[:1] in "<["))
+
+
+def _shown(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _list(names: list[str] | tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _did_you_mean(seen: Any, known: tuple[str, ...] | list[str]) -> str:
+    near = difflib.get_close_matches(str(seen).lower(), known, n=2, cutoff=0.5)
+    return f"Did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else ""
+
+
+def _idle_remedy(loc: Loc, seen: Any) -> str:
+    """Seconds and shorthands are what people write for a duration: the same as ISO 8601."""
+    if loc[-2:] != ("nodes", "idle"):
+        return ""
+    text = str(seen).strip().lower()
+    if text.isdigit():
+        return f"For {text} seconds write PT{text}S"
+    number, unit = text[:-1], text[-1:]
+    return f"Write PT{number}{unit.upper()}" if number.isdigit() and unit in "hms" else ""
+
+
+def _pattern(loc: Loc) -> str:
+    words = tuple(part for part in loc if isinstance(part, str))
+    ends = (words[-2:], (words[0], words[-1]), words[-1:], words[:1], ("tags",))
+    return next(PATTERNS[end] for end in ends if end in PATTERNS)
+
+
+def _keys_beside(loc: Loc) -> tuple[str, ...]:
+    return tuple(_model_at(loc).model_fields)
+
+
+def _meaning(loc: Loc) -> str:
+    field = _model_at(loc).model_fields.get(str(loc[-1]))
+    return (field and field.description) or "it has no default"
+
+
+def _model_at(loc: Loc) -> type[BaseModel]:
+    """The model that holds the last key of pydantic's own path, tags of unions included."""
+    model: type[BaseModel] = Settings
+    for part in loc[:-1]:
+        if part in _TAGGED:
+            model = _TAGGED[part]
+        elif isinstance(part, str) and part in model.model_fields:
+            model = next(iter(_models(model.model_fields[part].annotation)), model)
+    return model
+
+
+_TAGGED: dict[str | int, type[BaseModel]] = {"<curated>": CuratedEnvironment, "<custom>": CustomEnvironment}
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for inside in get_args(annotation) for model in _models(inside)]

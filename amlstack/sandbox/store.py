@@ -12,9 +12,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox.database import Database
+from amlstack.sandbox.tables.blobs import Blob, Blobs
 from amlstack.sandbox.tables.history import History, Transition
 from amlstack.sandbox.tables.jobs import STATUSES, TERMINAL, Exit, JobError, JobRow, Jobs
 from amlstack.sandbox.tables.nodes import Node, Nodes
+from amlstack.sandbox.tables.operations import Operations
 from amlstack.sandbox.tables.resources import Resource, Resources
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "STATUSES",
     "TERMINAL",
+    "Blob",
     "Exit",
     "JobError",
     "JobRow",
@@ -60,6 +63,8 @@ class Store:
         jobs: Job records; see `Jobs`.
         nodes: Nodes of the clusters; see `Nodes`.
         resources: ARM resources, the clusters among them; see `Resources`.
+        blobs: Blobs and their files; see `Blobs`, and `amlstack.sandbox.code.unpack` for registered code.
+        operations: Provisioning and deletions under way; see `Operations`.
         history: Transitions with their times; see `History`.
     """
 
@@ -69,6 +74,8 @@ class Store:
         self.history = History(self.database)
         self.jobs = Jobs(self.database, self.history)
         self.nodes = Nodes(self.database, self.history)
+        self.blobs = Blobs(self.database, folder(home) / "blobs")
+        self.operations = Operations(self.database)
         self.resources = Resources(self.database, self.history)
 
     def transaction(self) -> AbstractContextManager[None]:

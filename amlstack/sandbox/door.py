@@ -1,0 +1,88 @@
+"""The one door: Entra ID, the resource manager, blobs, run history and discovery behind one TLS port."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote
+
+from starlette.applications import Starlette
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from amlstack.sandbox import blobs, identity, runhistory, service
+from amlstack.sandbox.refusals import Refused, not_emulated
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from amlstack.sandbox.kinds.base import Context, Reply
+
+METHODS = ["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"]
+ENTRA_ROUTE = "/oauth2/v2.0/token"
+
+
+def make(context: Context, federated: str) -> Starlette:
+    """The ASGI application.
+
+    Args:
+        context: State and address.
+        federated: The text of the token file that opens this sandbox.
+    """
+
+    async def handle(request: Request) -> Response:
+        # Starlette's path is decoded already; a blob's name may hold an encoded slash or question mark.
+        raw = request.scope["raw_path"].decode().partition("?")[0]
+        if raw.startswith("/blob/"):
+            return await blobs.answer(context, request, raw)
+        try:
+            return await _answer(context, federated, request, unquote(raw))
+        except Refused as refused:
+            headers = {"x-ms-error-code": refused.code, "x-ms-request-id": str(uuid.uuid4())}
+            if refused.status == 401:
+                headers["WWW-Authenticate"] = f'Bearer authorization_uri="{context.base}/{identity.TENANT}"'
+            return JSONResponse(refused.body, refused.status, headers)
+
+    return Starlette(routes=[Route("/{path:path}", handle, methods=METHODS)])
+
+
+async def _answer(context: Context, federated: str, request: Request, path: str) -> Response:
+    if path == "/healthz":
+        return JSONResponse({"status": "ready"})
+    if path.endswith(ENTRA_ROUTE) and request.method == "POST":
+        form = dict(parse_qsl((await request.body()).decode()))
+        tenant = path.removesuffix(ENTRA_ROUTE).strip("/")
+        status, answer = identity.token_answer(context.key, federated, tenant, form)
+        return JSONResponse(answer, status)
+    if path.startswith("/artifacts/") and request.method == "GET":
+        return FileResponse(runhistory.artifact(context, path, request.query_params), media_type="text/plain")
+    identity.check_bearer(context.key, request.headers.get("authorization"))
+    body = _json(await request.body())
+    if path.startswith("/discovery") and request.method == "GET":
+        names = ("api", "history", "experimentation", "modelmanagement", "mlflow")
+        return JSONResponse(dict.fromkeys(names, context.base))
+    if path.startswith("/history/"):
+        return _reply(request, runhistory.answer(context, request.method, path, body))
+    if path.lower().startswith("/subscriptions/"):
+        reply = service.answer(context, request.method, path.rstrip("/"), request.query_params, body)
+        return _reply(request, reply)
+    raise not_emulated(f"{request.method} {path}")
+
+
+def _json(raw: bytes) -> Any:
+    if not raw:
+        return {}
+    try:
+        return json.loads(raw)
+    except ValueError as error:
+        raise Refused(400, "InvalidRequestContent", f"The request content was invalid: {error}.") from None
+
+
+def _reply(request: Request, reply: Reply) -> Response:
+    headers = {**reply.headers, "x-ms-request-id": str(uuid.uuid4())}
+    if client := request.headers.get("x-ms-client-request-id"):
+        headers["x-ms-client-request-id"] = client
+    if reply.body is None:
+        return Response(status_code=reply.status, headers=headers)
+    return JSONResponse(reply.body, reply.status, headers)

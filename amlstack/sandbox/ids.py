@@ -1,0 +1,66 @@
+"""ARM ids: what a path names, and what lies above it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+GROUPS = "Microsoft.Resources/resourceGroups"
+ML = "Microsoft.MachineLearningServices"
+
+
+@dataclass(frozen=True, slots=True)
+class ArmPath:
+    """A parsed path.
+
+    Attributes:
+        text: The path without what follows its last name (no action, no trailing slash).
+        subscription: Its subscription.
+        group: Its resource group, None for a path above one.
+        type: ``Microsoft.X/a/b`` as the client wrote it; ``Microsoft.Resources/resourceGroups`` for a group.
+        names: The names, one per segment of the type; empty for a collection directly under a group.
+        collection: The path ends in a kind, not in a name.
+    """
+
+    text: str
+    subscription: str
+    group: str | None
+    type: str
+    names: tuple[str, ...]
+    collection: bool
+
+    @property
+    def name(self) -> str:
+        """The last name."""
+        return self.names[-1] if self.names else ""
+
+    @property
+    def group_id(self) -> str:
+        """Id of the resource group."""
+        return f"/subscriptions/{self.subscription}/resourceGroups/{self.group}"
+
+    @property
+    def parent(self) -> str:
+        """Id of the resource directly above: the parent resource, else the group, else the subscription."""
+        if self.type.lower() == GROUPS.lower():
+            return f"/subscriptions/{self.subscription}"
+        if self.type.count("/") == 1:
+            return self.group_id
+        return self.text.rsplit("/", 1 if self.collection else 2)[0]
+
+
+def parse(path: str) -> ArmPath | None:
+    """Reads ``/subscriptions/S[/resourceGroups/G[/providers/NS/kind/name…]]``; None when it is no such path."""
+    words = path.strip("/").split("/")
+    if len(words) < 3 or words[0].lower() != "subscriptions" or not all(words):
+        return None
+    text = "/" + "/".join(words)
+    if words[2].lower() != "resourcegroups":
+        return None
+    if len(words) <= 4:
+        group = words[3] if len(words) == 4 else None
+        return ArmPath(text, words[1], group, GROUPS, tuple(words[3:4]), collection=group is None)
+    if words[4].lower() != "providers" or len(words) < 7:
+        return None
+    pairs = words[6:]
+    kind = "/".join([words[5], *pairs[0::2]])
+    return ArmPath(text, words[1], words[3], kind, tuple(pairs[1::2]), collection=len(pairs) % 2 == 1)

@@ -1,0 +1,36 @@
+"""The emulated resource types, one module each (assets share one)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox.kinds import assets, computes, datastores, groups, jobs, monitoring, storage, vaults, workspaces
+from amlstack.sandbox.kinds import registries as container_registries
+
+if TYPE_CHECKING:
+    from amlstack.sandbox.kinds.base import Kind
+
+ALL: tuple[Kind, ...] = (
+    groups.KIND,
+    storage.KIND,
+    vaults.KIND,
+    monitoring.LOGS,
+    monitoring.COMPONENTS,
+    container_registries.KIND,
+    workspaces.KIND,
+    computes.KIND,
+    datastores.KIND,
+    assets.CODES,
+    assets.CODE_VERSIONS,
+    assets.ENVIRONMENTS,
+    assets.ENVIRONMENT_VERSIONS,
+    jobs.KIND,
+)
+"""Every kind, in the order of docs/sandbox.md."""
+
+_BY_TYPE = {kind.type.lower(): kind for kind in ALL}
+
+
+def find(kind: str) -> Kind | None:
+    """The kind of a type, in any letter case."""
+    return _BY_TYPE.get(kind.lower())

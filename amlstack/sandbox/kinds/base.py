@@ -1,0 +1,181 @@
+"""What every emulated resource type has in common: name, schema, defaults, provisioning, and its own refusals."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from amlstack.sandbox.refusals import Refused, not_emulated
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Mapping
+
+    from amlstack.sandbox.ids import ArmPath
+    from amlstack.sandbox.store import Resource, Store
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer: status, JSON body (None for none), headers."""
+
+    status: int
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a kind may use while it answers.
+
+    Attributes:
+        store: All state.
+        base: ``https://127.0.0.1:PORT``, the one door.
+        key: The key that signs tokens and SAS.
+        wake: Set whenever the scheduler has something to look at.
+        scheduled: A scheduler runs; without one the server itself ends jobs that nobody started.
+    """
+
+    store: Store
+    base: str
+    key: str
+    wake: asyncio.Event
+    scheduled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The rule for a kind's names: a pattern for the whole name, and the rule in words."""
+
+    pattern: str
+    words: str
+
+    def check(self, name: str, kind: str) -> None:
+        """Refuses a name that breaks the rule."""
+        if not re.fullmatch(self.pattern, name):
+            message = f"'{name}' is no valid name for {kind}: {self.words}."
+            raise Refused(400, "InvalidResourceName", message, "name")
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """Where the body's properties stand in azure-native's Args class.
+
+    Attributes:
+        module: Module under ``pulumi_azure_native``.
+        args: Name of the Args class.
+        envelope: Wire names at the top of the body; everything else stands under ``properties``.
+        path: Args that are part of the path, not of the body.
+        wire: Wire name under ``properties`` by azure-native's own name, where the two differ.
+        wrapped: The class has one arg ``properties`` that is the wire's ``properties``.
+    """
+
+    module: str
+    args: str
+    path: frozenset[str]
+    envelope: frozenset[str] = frozenset({"location", "tags", "identity", "sku", "kind", "extendedLocation"})
+    wire: Mapping[str, str] = field(default_factory=dict)
+    wrapped: bool = False
+
+
+class Kind:
+    """One resource type. The defaults here serve a plain tracked resource; a kind overrides what is its own.
+
+    Attributes:
+        type: ``Microsoft.X/a/b`` in the service's letters.
+        noun: What it is called in messages.
+        names: The rule for its names.
+        schema: How its body is checked.
+        tracked: It has a location, and lies directly in a resource group.
+        ticks: Polls until a new resource is ``Succeeded``; 0 answers at once.
+        ticks_delete: Polls until a deleted one is gone.
+        patches: PATCH is emulated.
+        makes_parent: A PUT makes the container above when it is missing (versions of an asset).
+        note: A sentence for docs/sandbox.md.
+    """
+
+    type: ClassVar[str]
+    noun: ClassVar[str]
+    names: ClassVar[Names]
+    schema: ClassVar[Schema | None] = None
+    tracked: ClassVar[bool] = True
+    ticks: ClassVar[int] = 0
+    ticks_delete: ClassVar[int] = 0
+    patches: ClassVar[bool] = False
+    makes_parent: ClassVar[bool] = False
+    note: ClassVar[str] = ""
+
+    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+        """Refuses what names and types alone do not show: missing neighbours, wrong combinations."""
+
+    def keep(self, body: Body, before: Resource) -> Body:
+        """The body to store when ``before`` exists already; the place for what the service ignores or refuses."""
+        del before
+        return body
+
+    def fill(self, context: Context, path: ArmPath, body: Body) -> Body:
+        """Adds the defaults that the service writes into a new body."""
+        del context, path
+        return body
+
+    def show(self, context: Context, resource: Resource) -> Body:
+        """The ``properties`` that only an answer has (endpoints, counts), merged over the stored ones."""
+        del context, resource
+        return {}
+
+    def made(self, context: Context, resource: Resource) -> None:
+        """After a new resource was stored, in the same transaction."""
+
+    def removing(self, context: Context, resource: Resource) -> bool:
+        """Called on every tick of a deletion; False keeps it waiting (for jobs to end)."""
+        del context, resource
+        return True
+
+    def action(self, context: Context, resource: Resource, name: str, body: Body) -> Reply:
+        """Answers ``POST <id>/<name>``."""
+        del context, body
+        raise not_emulated(f"the action '{name}' of {resource.type}")
+
+    def act_early(self, context: Context, path: ArmPath, name: str, body: Body) -> Reply:
+        """Answers a POST for a resource that need not exist yet (``makes_parent`` kinds only)."""
+        del context, path, body
+        raise not_emulated(f"the action '{name}' of {self.type}")
+
+    def check_delete(self, query: Mapping[str, str]) -> None:
+        """Refuses a DELETE whose query is not what the service asks for."""
+
+    def select(self, context: Context, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
+        """The rows that a GET of the collection lists."""
+        del query
+        return context.store.resources.under(path.parent, self.type)
+
+    def render(self, context: Context, resource: Resource) -> Body:
+        """The resource as a GET answers it: envelope, stored body, provisioning state, live properties."""
+        properties = {**resource.body.get("properties", {}), **self.show(context, resource)}
+        if self.tracked or self.ticks:
+            properties["provisioningState"] = resource.state
+        return {
+            "id": resource.id,
+            "name": resource.name,
+            "type": self.type,
+            "etag": f'"{resource.etag}"',
+            **{key: value for key, value in resource.body.items() if key != "properties"},
+            "properties": properties,
+            "systemData": system_data(resource.created, resource.changed),
+        }
+
+
+def system_data(created: float, changed: float) -> Body:
+    """ARM's ``systemData`` for two times in seconds since the epoch."""
+    who = {"createdBy": "sandbox", "createdByType": "Application"}
+    whom = {"lastModifiedBy": "sandbox", "lastModifiedByType": "Application"}
+    return {**who, "createdAt": iso(created), **whom, "lastModifiedAt": iso(changed)}
+
+
+def iso(at: float) -> str:
+    """Seconds since the epoch as ARM writes times: ``2026-01-31T12:00:00.123456Z``."""
+    return dt.datetime.fromtimestamp(at, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,53 @@
+"""How the service says no: a status, a code and one sentence, in ARM's error shape."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Refused(Exception):  # noqa: N818 - a refusal is an answer, not a fault
+    """A request is refused.
+
+    Args:
+        status: HTTP status.
+        code: ARM error code.
+        message: What was seen, the rule and what to write instead.
+        target: Path of the property it is about.
+    """
+
+    def __init__(self, status: int, code: str, message: str, target: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.target = target
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """``{"error": {"code", "message"[, "target"]}}``."""
+        error = {"code": self.code, "message": self.message}
+        return {"error": error if self.target is None else {**error, "target": self.target}}
+
+
+def not_emulated(what: str) -> Refused:
+    """The sandbox does not know this; a plausible empty answer would hide a mistake."""
+    return Refused(501, "SandboxNotEmulated", f"The sandbox does not emulate {what}. See docs/sandbox.md.")
+
+
+def invalid(path: str, message: str) -> Refused:
+    """The body is wrong at ``path``."""
+    return Refused(400, "InvalidRequestContent", f"The request content was invalid at '{path}': {message}", path)
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """`` Did you mean 'x'?`` for the nearest known word, else all of them when few, else nothing."""
+    words = sorted(known)
+    folded = {entry.lower(): entry for entry in words}
+    found = difflib.get_close_matches(word.lower(), list(folded), n=3, cutoff=0.6)
+    if found:
+        return " Did you mean " + " or ".join(f"'{folded[entry]}'" for entry in found) + "?"
+    return f" Known: {', '.join(words)}." if 0 < len(words) <= 12 else ""

@@ -1,0 +1,145 @@
+"""``python -m amlstack.sandbox.serve``: the server process of one sandbox home."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import importlib
+import json
+import os
+import socket
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from amlstack import paths
+from amlstack.sandbox import door, identity, processes, provisioning, tls, typecheck
+from amlstack.sandbox.kinds.base import Context
+from amlstack.sandbox.store import Store, folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TICK_SECONDS = 1.0
+"""How often operations advance that no client polls."""
+
+
+def main() -> int:
+    """Serves until it is told to end (SIGTERM, SIGINT); 3 when another server has this home."""
+    home = paths.home()
+    place = folder(home)
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "serve.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"another server already serves {place}", file=sys.stderr)  # noqa: T201 - goes to its log
+            return 3
+        asyncio.run(serve(home))
+    return 0
+
+
+async def serve(home: Path) -> None:
+    """Opens the door, writes ``endpoint.json``, runs the scheduler, and serves."""
+    place = folder(home)
+    server_pem, _ = tls.prepare(place)
+    tls.bundle(place)
+    federated = identity.secret_file(place / "token")
+    with contextlib.closing(Store(home)) as store, _listen(place) as listener:
+        base = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        scheduler = _scheduler()
+        key = identity.secret_file(place / "key")
+        context = Context(store, base, key, asyncio.Event(), scheduled=scheduler is not None)
+        provisioning.settle(context)
+        config = uvicorn.Config(
+            door.make(context, federated),
+            ssl_certfile=str(server_pem),
+            log_level="warning",
+            ws="none",
+            # Clients keep connections between polls; one closed under them costs a retry.
+            timeout_keep_alive=600,
+            timeout_graceful_shutdown=1,
+        )
+        tasks = [asyncio.create_task(_ticks(context))]
+        if scheduler is not None:
+            tasks.append(asyncio.create_task(_forever(scheduler, store, home, context.wake)))
+        # The generated classes take a second to import: meanwhile the door is open already.
+        threading.Thread(target=typecheck.warm, daemon=True).start()
+        _announce(place, base)
+        await uvicorn.Server(config).serve(sockets=[listener])
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _ticks(context: Context) -> None:
+    while True:
+        await asyncio.sleep(TICK_SECONDS)
+        provisioning.advance_all(context)
+
+
+async def _forever(scheduler: Any, store: Store, home: Path, wake: asyncio.Event) -> None:
+    """A scheduler that raises is started again: jobs in flight must not wait for a person to notice."""
+    while True:
+        try:
+            await scheduler.run(store, home, wake)
+        except Exception:  # noqa: BLE001 - whatever it is, it belongs into the log
+            sys.excepthook(*sys.exc_info())
+        await asyncio.sleep(TICK_SECONDS)
+
+
+def _scheduler() -> Any:
+    name = "amlstack.sandbox.scheduler"
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        return None
+
+
+@contextlib.contextmanager
+def _listen(place: Path) -> Iterator[socket.socket]:
+    """A socket on the port of last time, so that addresses written down then still lead here; else on a free one."""
+    last = 0
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        last = int(json.loads((place / "endpoint.json").read_text())["url"].rsplit(":", 1)[1])
+    for port in (last, 0):
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # A port in TIME_WAIT is free to us; one that another server listens on is still refused.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", port))
+        except OSError:
+            listener.close()
+            continue
+        listener.listen(512)
+        with listener:
+            yield listener
+        return
+
+
+def _announce(place: Path, base: str) -> None:
+    known = {
+        "url": base,
+        "pid": os.getpid(),
+        "started": processes.started(os.getpid()),
+        "ca": str(place / "ca.pem"),
+        "bundle": str(place / "ca-bundle.pem"),
+        "token": str(place / "token"),
+        "tenant": identity.TENANT,
+        "client": identity.CLIENT,
+        "subscription": identity.SUBSCRIPTION,
+        "cloud": "amlstack-sandbox",
+    }
+    fresh = place / "endpoint.new"
+    fresh.write_text(json.dumps(known, indent=2) + "\n")
+    fresh.replace(place / "endpoint.json")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -10,7 +10,7 @@ from infra.settings.model import (
     Settings,
     Workspace,
 )
-from infra.settings.parse import from_engine, located, parse, read_stack_file
+from infra.settings.parse import Reading, from_engine, parse, read_file, read_stack_file
 from infra.settings.problems import dotted
 from infra.settings.stackfile import NAMESPACE, StackFile
 
@@ -22,12 +22,13 @@ __all__ = [
     "CustomEnvironment",
     "JobFile",
     "Nodes",
+    "Reading",
     "Settings",
     "StackFile",
     "Workspace",
     "dotted",
     "from_engine",
-    "located",
     "parse",
+    "read_file",
     "read_stack_file",
 ]

@@ -140,17 +140,23 @@ Environment = Annotated[
 
 
 class JobFile(_Model):
-    """A file of jobs and how their runs are treated; a bare string is its path."""
+    """A file of jobs, and what the stack says of them over the file; a bare string is its path."""
 
     file: str = Field(min_length=1, description="Job file, a path in the project: Python, or an Azure ML CLI v2 YAML.")
-    rerun: str | None = Field(None, description="Any word; a new one runs the file's jobs once more.")
-    on_edit: Literal["refuse", "cancel", "keep"] = Field(
-        "refuse", description="What an edit does while the old run is active: refuse it, cancel the old run, keep both."
+    rerun: str | None = Field(None, description="Any word; another word is another run of the file's jobs.")
+    on_edit: Literal["refuse", "cancel", "keep"] | None = Field(
+        None, description="What an edit does while the old run is active: refuse it, cancel the old run, or keep it."
     )
-    wait: Literal["none", "started", "completed"] = Field(
-        "none", description="How far a run must have come before what depends on it goes on."
+    wait: Literal["none", "started", "completed"] | None = Field(
+        None, description="What `up` waits for before whatever depends on the jobs goes on."
     )
-    delete_history: bool = Field(False, description="Whether removing the job from the stack deletes its run history.")
+    delete_history: bool | None = Field(None, description="Delete the run's record when the job is removed.")
+
+    @property
+    def overrides(self) -> dict[str, str | bool]:
+        """What the stack says over the job file."""
+        said = self.model_dump(exclude={"file"}, exclude_none=True)
+        return dict(said)
 
 
 class Settings(_Model):

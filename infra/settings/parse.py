@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from amlstack.findings import Finding
+from amlstack.findings import Finding, errors
 from infra.settings import problems
 from infra.settings.model import CuratedEnvironment, Settings
+from infra.settings.repair import Mending
 from infra.settings.stackfile import NAMESPACE, StackFile, read
 
 if TYPE_CHECKING:
@@ -18,6 +20,40 @@ if TYPE_CHECKING:
 
     from infra.settings.stackfile import Loc
 
+_ROUNDS = 8
+"""Each round mends what the last one found; a typo inside a typo's block needs one more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read of stack settings.
+
+    Attributes:
+        findings: All that is wrong, in the order of the file.
+        partial: The settings with their faults mended, so that the rest can be judged in the same run; None when
+            there was nothing to read.
+        doubtful: What was made up in ``partial`` to mend it; nothing that depends on it should be judged.
+        file: The stack file, when it was readable.
+    """
+
+    findings: tuple[Finding, ...]
+    partial: Settings | None = None
+    doubtful: frozenset[Loc] = frozenset()
+    file: StackFile | None = None
+
+    @property
+    def settings(self) -> Settings | None:
+        """The settings, when nothing is wrong with them."""
+        return None if errors(self.findings) else self.partial
+
+    def doubts(self, *loc: str | int) -> bool:
+        """Whether a setting, something in it or something around it was made up."""
+        return any(made[: len(loc)] == loc or loc[: len(made)] == made for made in self.doubtful)
+
+    def locate(self, loc: Loc, finding: Finding) -> Finding:
+        """The finding with the place of a setting in the stack file, when that is known."""
+        return located(self.file, loc, finding)
+
 
 def read_stack_file(path: Path) -> tuple[Settings | None, tuple[Finding, ...]]:
     """The settings of a stack, read from its file without the engine.
@@ -25,13 +61,19 @@ def read_stack_file(path: Path) -> tuple[Settings | None, tuple[Finding, ...]]:
     Returns:
         The settings, or None when they are not usable; and all findings, each with its line.
     """
+    reading = read_file(path)
+    return reading.settings, reading.findings
+
+
+def read_file(path: Path) -> Reading:
+    """The same with what could be made of faulty settings."""
     file, found = read(path)
     if file is None:
-        return None, found
+        return Reading(found)
     return parse({key: _as_engine(value) for key, value in file.values.items()}, file)
 
 
-def from_engine(config: Mapping[str, str], file: StackFile | None) -> tuple[Settings | None, tuple[Finding, ...]]:
+def from_engine(config: Mapping[str, str], file: StackFile | None) -> Reading:
     """The settings as the engine hands them to the program: every value a string, structured ones JSON.
 
     Args:
@@ -46,20 +88,23 @@ def from_engine(config: Mapping[str, str], file: StackFile | None) -> tuple[Sett
     return parse(values, file)
 
 
-def parse(values: Mapping[str, Any], file: StackFile | None = None) -> tuple[Settings | None, tuple[Finding, ...]]:
-    """Validate settings.
-
-    Returns:
-        The settings, or None when an error makes them unusable; and all findings, with their places where ``file``
-        knows them.
-    """
-    try:
-        settings = Settings.model_validate(values)
-    except ValidationError as error:
-        found = [problems.describe(each) for each in error.errors(include_url=False)]
-        return None, tuple(located(file, loc, finding) for loc, finding in found)
-    twice = tuple(located(file, loc, finding) for loc, finding in _duplicates(settings))
-    return (None if twice else settings), twice
+def parse(values: Mapping[str, Any], file: StackFile | None = None) -> Reading:
+    """Validate settings, all of them: what is faulty is reported, mended and read on."""
+    mending = Mending(dict(values))
+    faults: list[tuple[Loc, Finding]] = []
+    partial = None
+    for _ in range(_ROUNDS):
+        try:
+            partial = Settings.model_validate(mending.values)
+            break
+        except ValidationError as error:
+            details = error.errors(include_url=False)
+            faults += [(mending.written(each["loc"]), problems.describe(each)) for each in mending.news(details)]
+            mending.mend(details)
+    if partial is not None:
+        faults += [(mending.written(loc), finding) for loc, finding in _duplicates(partial, mending.doubtful)]
+    found = sorted((located(file, loc, finding) for loc, finding in faults), key=lambda each: each.line or 0)
+    return Reading(tuple(found), partial, frozenset(mending.doubtful), file)
 
 
 def located(file: StackFile | None, loc: Loc, finding: Finding) -> Finding:
@@ -85,7 +130,7 @@ def _as_engine(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) else value
 
 
-def _duplicates(settings: Settings) -> list[tuple[Loc, Finding]]:
+def _duplicates(settings: Settings, doubtful: set[Loc]) -> list[tuple[Loc, Finding]]:
     # Azure compares the names of clusters and environments without letter case.
     named: dict[str, list[str]] = {
         "clusters": [cluster.name for cluster in settings.clusters],
@@ -99,10 +144,12 @@ def _duplicates(settings: Settings) -> list[tuple[Loc, Finding]]:
     for key, names in named.items():
         seen: dict[str, int] = {}
         for index, name in enumerate(names):
+            if any(loc[:2] == (key, index) for loc in doubtful):
+                continue
             folded = name if key == "jobs" else name.lower()
             first = seen.setdefault(folded, index)
             if first != index:
                 what = f"`{name}` stands here and in {problems.dotted((key, first))}"
-                rule = f"each of the {key} is listed once"
+                rule = f"Each of the {key} is listed once"
                 found.append(((key, index), Finding("setting-twice", problems.dotted((key, index)), what, rule)))
     return found

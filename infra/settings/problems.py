@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 # What a pattern means, in words, by the last key that it stands on.
 PATTERNS = {
-    ("clusters", "name"): "a cluster's name has 3 to 24 characters: a letter first, then letters, digits and '-', "
+    ("clusters", "name"): "A cluster's name has 3 to 24 characters: a letter first, then letters, digits and '-', "
     "no '-' at the end",
-    ("workspace", "name"): "a workspace's name has 3 to 33 characters: letters, digits, '-' and '_', "
+    ("workspace", "name"): "A workspace's name has 3 to 33 characters: letters, digits, '-' and '_', "
     "a letter or digit first",
-    ("environments", "name"): "an environment's name has letters, digits, '.', '-' and '_', a letter or digit first",
-    ("environments", "curated"): "a curated environment is named as in the registry, e.g. acpt-pytorch-2.8-cuda12.6",
-    ("environments", "version"): 'a version is a number in quotes, e.g. "12"',
-    ("resource_group",): "a resource group's name has 1 to 90 letters, digits, '_', '-', '.', '(' and ')', "
+    ("environments", "name"): "An environment's name has letters, digits, '.', '-' and '_', a letter or digit first",
+    ("environments", "curated"): "A curated environment is named as in the registry, e.g. acpt-pytorch-2.8-cuda12.6",
+    ("environments", "version"): 'A version is a number in quotes, e.g. "12"',
+    ("resource_group",): "A resource group's name has 1 to 90 letters, digits, '_', '-', '.', '(' and ')', "
     "no '.' at the end",
-    ("location",): "a region is written as Azure names it, e.g. westeurope",
-    ("nodes", "idle"): "the idle time is an ISO 8601 duration: PT10M is ten minutes, PT2H two hours",
-    ("subnet",): "a subnet is given by its ARM id, /subscriptions/…/virtualNetworks/<name>/subnets/<name>",
-    ("tags",): "a tag's name has up to 512 characters, none of <>%&\\?/, its value up to 256",
+    ("location",): "A region is written as Azure names it, e.g. westeurope",
+    ("nodes", "idle"): "The idle time is an ISO 8601 duration: PT10M is ten minutes, PT2H two hours",
+    ("subnet",): "A subnet is given by its ARM id, /subscriptions/…/virtualNetworks/<name>/subnets/<name>",
+    ("tags",): "A tag's name has up to 512 characters, none of <>%&\\?/, its value up to 256",
 }
 
 
@@ -40,57 +40,57 @@ def dotted(loc: Loc) -> str:
     return f"{NAMESPACE}:{text}"
 
 
-def describe(error: ErrorDetails) -> tuple[Loc, Finding]:
-    """One of pydantic's errors as a finding.
-
-    Returns:
-        Where it is (without the tags of unions) and the finding, its place not yet in a file.
-    """
+def describe(error: ErrorDetails) -> Finding:
+    """One of pydantic's errors as a finding, its place not yet in a file."""
     loc = plain(error["loc"])
     kind, seen, context = error["type"], error.get("input"), error.get("ctx") or {}
     where = dotted(loc)
     if kind == "extra_forbidden":
-        return loc, unknown_key(loc, _keys_beside(error["loc"]))
+        return _unknown_key(loc, _keys_beside(error["loc"]))
     if kind == "missing":
-        return loc, Finding("setting-missing", where, f"`{loc[-1]}` is missing", _meaning(error["loc"]))
+        return Finding("setting-missing", where, f"`{loc[-1]}` is missing", _meaning(error["loc"]))
     if kind == "value_error":
         said, _, rule = str(context.get("error", "")).partition("|")
-        return loc, Finding("setting-value", where, said, rule)
+        return Finding("setting-value", where, said, rule)
     if kind == "string_pattern_mismatch":
-        return loc, Finding("setting-value", where, f"`{seen}` was given", _pattern(loc), _idle_remedy(loc, seen))
+        return Finding("setting-value", where, f"`{seen}` was given", _pattern(loc), _idle_remedy(loc, seen))
     if kind == "literal_error":
         allowed = [word.strip().strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(", ")]
-        return loc, Finding(
+        return Finding(
             "setting-value",
             where,
             f"`{_shown(seen)}` was given",
-            f"it is one of {_list(allowed)}",
+            f"It is one of {_list(allowed)}",
             _did_you_mean(seen, allowed),
         )
-    rule = _TYPES.get(kind) or error["msg"][0].lower() + error["msg"][1:]
-    return loc, Finding("setting-value", where, f"`{_shown(seen)}` was given", rule, _idle_remedy(loc, seen))
+    rule = _TYPES.get(kind) or error["msg"]
+    return Finding("setting-value", where, f"`{_shown(seen)}` was given", rule, _idle_remedy(loc, seen))
 
 
-def unknown_key(loc: Loc, names: tuple[str, ...]) -> Finding:
-    """The finding on a key that does not exist."""
+def meant(loc: Loc) -> str | None:
+    """The key that an unknown key was probably meant to be; ``loc`` is pydantic's own path."""
+    return next(iter(_near(loc[-1], _keys_beside(loc))), None)
+
+
+def _unknown_key(loc: Loc, names: tuple[str, ...]) -> Finding:
     return Finding(
-        "setting-unknown", dotted(loc), f"unknown key `{loc[-1]}`", f"the keys here are {_list(names)}",
+        "setting-unknown", dotted(loc), f"Unknown key `{loc[-1]}`", f"The keys here are {_list(names)}",
         _did_you_mean(loc[-1], names),
     )  # fmt: skip
 
 
 _TYPES = {
-    "int_parsing": "it is a whole number",
-    "int_type": "it is a whole number",
-    "int_from_float": "it is a whole number",
-    "bool_parsing": "it is true or false",
-    "bool_type": "it is true or false",
-    "string_type": "it is a string; quote it if YAML reads it as something else",
-    "tuple_type": "it is a list",
-    "list_type": "it is a list",
-    "dict_type": "it maps names to values",
-    "model_type": "it is an object with keys",
-    "model_attributes_type": "it is an object with keys",
+    "int_parsing": "It is a whole number",
+    "int_type": "It is a whole number",
+    "int_from_float": "It is a whole number",
+    "bool_parsing": "It is true or false",
+    "bool_type": "It is true or false",
+    "string_type": "It is a string; quote it if YAML reads it as something else",
+    "tuple_type": "It is a list",
+    "list_type": "It is a list",
+    "dict_type": "It maps names to values",
+    "model_type": "It is an object with keys",
+    "model_attributes_type": "It is an object with keys",
 }
 
 
@@ -109,8 +109,12 @@ def _list(names: list[str] | tuple[str, ...]) -> str:
 
 
 def _did_you_mean(seen: Any, known: tuple[str, ...] | list[str]) -> str:
-    near = difflib.get_close_matches(str(seen).lower(), known, n=2, cutoff=0.5)
+    near = _near(seen, known)
     return f"Did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else ""
+
+
+def _near(seen: Any, known: tuple[str, ...] | list[str]) -> list[str]:
+    return difflib.get_close_matches(str(seen).lower(), known, n=2, cutoff=0.5)
 
 
 def _idle_remedy(loc: Loc, seen: Any) -> str:

@@ -1,0 +1,83 @@
+"""An AmlCompute cluster on a size with a fabric that training reaches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+from pulumi_azure_native import machinelearningservices as ml
+
+from infra.settings import SINGLE_NODE_TAG
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from infra.names import Names
+    from infra.settings import Cluster
+
+REPLACED_BY = (
+    "location",
+    "properties.computeLocation",
+    "properties.properties.vmSize",
+    "properties.properties.vmPriority",
+    "properties.properties.subnet",
+    "properties.properties.osType",
+    "properties.properties.remoteLoginPortPublicAccess",
+    "properties.properties.userAccountCredentials",
+    "properties.properties.enableNodePublicIp",
+    "properties.properties.isolatedNetwork",
+)
+"""What the service cannot change on a cluster that exists: it answers success and changes nothing, and azure-native
+plans such an update. Only the scale is updated in place."""
+
+PRIORITIES = {"dedicated": "Dedicated", "low_priority": "LowPriority"}
+
+
+class RdmaCluster(pulumi.ComponentResource):
+    """One cluster of the stack."""
+
+    def __init__(
+        self,
+        spec: Cluster,
+        names: Names,
+        *,
+        location: str,
+        tags: Mapping[str, str],
+        depends_on: list[pulumi.Resource],
+    ) -> None:
+        super().__init__("amlstack:infra:RdmaCluster", spec.name)
+        promise = {SINGLE_NODE_TAG: "true"} if spec.single_node_jobs else {}
+        self.compute = ml.Compute(
+            spec.name,
+            compute_name=spec.name,
+            resource_group_name=names.group,
+            workspace_name=names.workspace,
+            location=location,
+            properties=ml.AmlComputeArgs(
+                compute_type="AmlCompute",
+                disable_local_auth=True,
+                description=spec.description,
+                properties=ml.AmlComputePropertiesArgs(
+                    vm_size=spec.size,
+                    vm_priority=PRIORITIES[spec.priority],
+                    os_type="Linux",
+                    remote_login_port_public_access="Disabled",
+                    enable_node_public_ip=spec.node_public_ip,
+                    subnet=ml.ResourceIdArgs(id=spec.subnet) if spec.subnet else None,
+                    scale_settings=ml.ScaleSettingsArgs(
+                        min_node_count=spec.nodes.min,
+                        max_node_count=spec.nodes.max,
+                        node_idle_time_before_scale_down=spec.nodes.idle,
+                    ),
+                ),
+            ),
+            tags={**tags, **spec.tags, **promise},
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                depends_on=depends_on,
+                replace_on_changes=list(REPLACED_BY),
+                # The name stays, so the old cluster has to go before the new one can come.
+                delete_before_replace=True,
+            ),
+        )
+        self.register_outputs({"id": names.cluster_id(spec.name)})

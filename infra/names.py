@@ -1,0 +1,93 @@
+"""Names and ARM ids that are known before anything exists.
+
+Everything has a name of its own instead of a random one, so that ids can be composed at preview and a body can say what
+it refers to. Names that are taken once in the whole of Azure end in a hash of where they belong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from infra.settings import Settings
+
+_DIGITS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names of one stack.
+
+    Attributes:
+        subscription: Subscription id.
+        group: Resource group.
+        workspace: Workspace.
+        salt: What changes the names that are taken once in the whole of Azure.
+    """
+
+    subscription: str
+    group: str
+    workspace: str
+    salt: str = ""
+
+    @classmethod
+    def of(cls, settings: Settings, *, project: str, stack: str, subscription: str) -> Names:
+        """The names of a stack's resources, from its settings."""
+        group = settings.resource_group or re.sub(r"[^\w.()-]", "-", f"rg-{project}-{stack}")[:90].rstrip(".")
+        return cls(subscription, group, settings.workspace.name, settings.workspace.name_salt)
+
+    @property
+    def storage(self) -> str:
+        """Storage account: 3 to 24 lower-case letters and digits."""
+        return f"st{re.sub(r'[^a-z0-9]', '', self.workspace.lower())[:12]}{self._hash()}"
+
+    @property
+    def key_vault(self) -> str:
+        """Key vault: 3 to 24 letters, digits and single '-', a letter first."""
+        stem = re.sub(r"-+", "-", re.sub(r"[^a-z0-9]", "-", self.workspace.lower()))[:10].strip("-")
+        return f"kv-{stem}-{self._hash()}"
+
+    @property
+    def registry(self) -> str:
+        """Container registry: 5 to 50 letters and digits."""
+        return f"cr{re.sub(r'[^a-z0-9]', '', self.workspace.lower())}{self._hash()}"
+
+    @property
+    def logs(self) -> str:
+        """Log analytics workspace: 4 to 63 letters, digits and '-'."""
+        return f"log-{self._dashed}"
+
+    @property
+    def insights(self) -> str:
+        """Application insights."""
+        return f"appi-{self._dashed}"
+
+    @property
+    def group_id(self) -> str:
+        """ARM id of the resource group."""
+        return f"/subscriptions/{self.subscription}/resourceGroups/{self.group}"
+
+    @property
+    def workspace_id(self) -> str:
+        """ARM id of the workspace."""
+        return self.id_of("Microsoft.MachineLearningServices/workspaces", self.workspace)
+
+    def cluster_id(self, name: str) -> str:
+        """ARM id of a cluster."""
+        return f"{self.workspace_id}/computes/{name}"
+
+    def id_of(self, kind: str, name: str) -> str:
+        """ARM id of a resource in the group, ``kind`` as in ``Microsoft.Storage/storageAccounts``."""
+        return f"{self.group_id}/providers/{kind}/{name}"
+
+    @property
+    def _dashed(self) -> str:
+        return re.sub(r"[^A-Za-z0-9]+", "-", self.workspace).strip("-")
+
+    def _hash(self) -> str:
+        # ARM compares ids without letter case, so the same place gives the same names however it is written.
+        place = f"{self.workspace_id.lower()}\n{self.salt}"
+        return hashlib.sha256(place.encode()).hexdigest()[:_DIGITS]

@@ -1,0 +1,111 @@
+"""Which stand-in a curated environment or a base image gets."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import functools
+import hashlib
+import platform
+import re
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+DATA = Path(__file__).parent
+
+# azureml://registries/R/environments/NAME/versions/V and ARM ids alike; azureml:NAME:V, azureml:NAME@LABEL.
+_REGISTRY = re.compile(r"/environments/(?P<name>[^/]+)(/(versions|labels)/[^/]+)?$", re.IGNORECASE)
+_SHORT = re.compile(r"^azureml:(?P<name>[^:@/]+)([:@].*)?$", re.IGNORECASE)
+
+
+class UnknownImageError(Exception):
+    """No stand-in exists for this environment or image; the message names those that do."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """One environment that the sandbox can build.
+
+    Attributes:
+        name: Name of its data file.
+        summary: What it is, in a few words.
+        names: Patterns of the curated environments or base images that it stands in for.
+        requirements: What is installed, as pip requirements in exact versions.
+        constraints: Text of a constraints file for what those pull in; empty for none.
+        differs: What the real image has and this has not.
+    """
+
+    name: str
+    summary: str
+    names: tuple[str, ...]
+    requirements: tuple[str, ...]
+    constraints: str
+    differs: str
+
+    @property
+    def key(self) -> str:
+        """``<name>-<hash>``: the folder in the cache; new when a requirement, Python or the machine differs."""
+        python = f"{sys.implementation.cache_tag} {platform.machine()} {sys.platform}"
+        parts = (python, *self.requirements, self.constraints)
+        return f"{self.name}-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:12]}"
+
+
+def image_name(reference: str) -> str:
+    """The bare name in an environment id, an ``azureml:`` short form or a Docker image.
+
+    ``azureml://registries/azureml/environments/acpt-x/versions/3``, ``azureml:AzureML-acpt-x@latest`` and
+    ``mcr.microsoft.com/azureml/curated/acpt-x:3`` are all ``acpt-x``.
+    """
+    found = _REGISTRY.search(reference) or _SHORT.match(reference)
+    name = found["name"] if found else reference.rsplit("/", 1)[-1].split("@", maxsplit=1)[0].split(":", maxsplit=1)[0]
+    return name[len("azureml-") :] if name.lower().startswith("azureml-") else name
+
+
+@functools.cache
+def all_standins() -> tuple[StandIn, ...]:
+    """Every stand-in that is declared, by name."""
+    return tuple(_load(path) for path in sorted(DATA.glob("*.toml")))
+
+
+def find(reference: str) -> StandIn | None:
+    """The stand-in for an environment id or image; None when there is none."""
+    name = image_name(reference).lower()
+    for standin in all_standins():
+        if any(fnmatch.fnmatchcase(name, pattern.lower()) for pattern in standin.names):
+            return standin
+    return None
+
+
+def resolve(reference: str) -> StandIn:
+    """The stand-in for an environment id or image.
+
+    Raises:
+        UnknownImageError: There is none.
+    """
+    found = find(reference)
+    if found is not None:
+        return found
+    name = image_name(reference)
+    known = sorted(pattern for standin in all_standins() for pattern in standin.names)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f" Near: {near[0]}." if near else ""
+    message = (
+        f"The sandbox has no stand-in for the environment {name!r}. It has them for: {', '.join(known)}.{hint} "
+        f"Use one of these, or declare one in {DATA.relative_to(DATA.parents[2])}/."
+    )
+    raise UnknownImageError(message)
+
+
+def _load(path: Path) -> StandIn:
+    data = tomllib.loads(path.read_text())
+    constraints = data.get("constraints")
+    return StandIn(
+        name=path.stem,
+        summary=data["summary"],
+        names=tuple(data["names"]),
+        requirements=tuple(data["requirements"]),
+        constraints=(path.parent / constraints).read_text() if constraints else "",
+        differs=data["differs"],
+    )

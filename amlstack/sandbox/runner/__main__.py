@@ -1,0 +1,110 @@
+"""``python -m amlstack.sandbox.runner HOME JOB``: plays one job from Preparing to its end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox import images, processes
+from amlstack.sandbox.runner import finish, prepare, spec, tree
+from amlstack.sandbox.runner.cancel import Cancel, CanceledError
+from amlstack.sandbox.runner.crews import Outcome, Play
+from amlstack.sandbox.store import JobError, JobRow, Store, job_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def claim(store: Store, key: str) -> JobRow | None:
+    """Makes this process the job's one runner; None when another one lives, or there is nothing to run."""
+    with store.transaction():
+        job = store.jobs.get(key)
+        if job is None or not job.active:
+            return None
+        if job.runner_pid != os.getpid() and processes.alive(job.runner_pid, job.runner_started):
+            return None
+        store.jobs.set_runner(key, os.getpid(), processes.started(os.getpid()))
+    return job
+
+
+def note(line: str) -> None:
+    """One line of the runner's own log (stdout goes there)."""
+    sys.stdout.write(f"{time.strftime('%H:%M:%S')} {line}\n")
+    sys.stdout.flush()
+
+
+def run(store: Store, job: JobRow, cancel: Cancel) -> None:
+    """Plays a claimed job to its end, whatever that is."""
+    ending = finish.Ending(store, job.id)
+    outcome = Outcome()
+    try:
+        with cancel.interrupts():
+            _check_wanted(store, job)
+            store.jobs.move(job.id, "Preparing")
+            ending.spec = wanted = spec.read(job.properties)
+            built = images.build(prepare.image(store, wanted), lambda line: _progress(store, job, line))
+            ending.stage = stage = prepare.stage(store, job, wanted, built, note)
+        store.jobs.move(job.id, "Running")
+        environ = os.environ | {processes.MARK: prepare.processes_mark(store.home, job.id)}
+        outcome = Play(stage.crews, cancel, wanted.timeout, environ, note).run()
+        store.jobs.move(job.id, "Finalizing")
+        ending.collect(outcome)
+    except CanceledError:
+        outcome.reason = "canceled"
+    except (spec.RefusedError, images.ImageBuildError) as error:
+        ending.error = JobError(getattr(error, "code", "ImageBuildFailure"), str(error))
+    except Exception:  # noqa: BLE001 - whatever happens, the job must reach an end that names it
+        traceback.print_exc(file=sys.stdout)
+        said = traceback.format_exc().strip().splitlines()[-1]
+        log = job_folder(store.home, job.id) / "runner.log"
+        ending.error = JobError("SandboxError", f"The sandbox's runner failed: {said}. Its log: {log}")
+    finally:
+        with _quietly():
+            tree.wipe()
+            tree.sweep(store.home, job.id, spare=(os.getpid(),))
+        ending.write(outcome)
+        shutil.rmtree(prepare.temporary(store.home, job.id), ignore_errors=True)
+
+
+def main(home: str, key: str) -> int:
+    """Runs one job; 0 when it reached an end, 3 when it was not ours to run."""
+    tree.adopt_orphans()
+    cancel = Cancel()
+    store = Store(Path(home))
+    try:
+        job = claim(store, key)
+        if job is None:
+            note(f"{key}: nothing to run, or another runner has it")
+            return 3
+        run(store, job, cancel)
+    finally:
+        store.close()
+    return 0
+
+
+def _check_wanted(store: Store, job: JobRow) -> None:
+    if store.jobs[job.id].cancel_requested:
+        raise CanceledError
+
+
+def _progress(store: Store, job: JobRow, line: str) -> None:
+    note(line)
+    store.history.add("job", job.id, "Preparing", line)
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    try:
+        yield
+    except OSError:
+        traceback.print_exc(file=sys.stdout)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:3]))

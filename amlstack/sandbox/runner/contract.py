@@ -1,0 +1,119 @@
+"""Azure ML's launch contract as pure functions: which processes start where, with which environment variables.
+
+Three layers, later ones win: what the service sets, the job's own variables, and the few values that cannot hold on one
+machine (`STAND_INS`). The variables of a rank come last, since the service sets them per process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox.runner import torchrun
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from amlstack.sandbox.runner.spec import Spec
+
+MASTER = "127.0.0.1"
+
+STAND_INS = {
+    "GLOO_SOCKET_IFNAME": "lo",
+    "TP_SOCKET_IFNAME": "lo",
+    "NCCL_SOCKET_IFNAME": "lo",
+    "UCX_NET_DEVICES": "lo",
+}
+"""All nodes of a sandbox share one network, the loopback: an interface such as eth0 is replaced, and reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one process stands: numbers from 0."""
+
+    rank: int
+    node: int
+    local_rank: int
+
+    @property
+    def log(self) -> str:
+        """Its log file's name, two digits at least."""
+        return f"std_log_process_{self.rank:02d}.txt"
+
+
+def places(spec: Spec) -> tuple[Place, ...]:
+    """The processes that the service starts, in rank order: node by node, as many on each."""
+    return tuple(
+        Place(node * spec.processes + local, node, local)
+        for node in range(spec.nodes)
+        for local in range(spec.processes)
+    )
+
+
+def rank_variables(spec: Spec, place: Place, port: int) -> dict[str, str]:
+    """What tells a process its rank; empty without a distribution."""
+    if spec.distribution != "PyTorch":
+        return {}
+    return {
+        "MASTER_ADDR": MASTER,
+        "MASTER_PORT": str(port),
+        "WORLD_SIZE": str(spec.ranks),
+        "NODE_RANK": str(place.node),
+        "RANK": str(place.rank),
+        "LOCAL_RANK": str(place.local_rank),
+    }
+
+
+def run_variables(workspace: str, name: str, experiment: str) -> dict[str, str]:
+    """What tells a process which run it belongs to.
+
+    Args:
+        workspace: ARM id of the workspace.
+        name: The job's name.
+        experiment: Name of the experiment.
+    """
+    words = workspace.strip("/").split("/")
+    return {
+        "AZUREML_RUN_ID": name,
+        "AZUREML_ROOT_RUN_ID": name,
+        "AZUREML_ARM_SUBSCRIPTION": words[1],
+        "AZUREML_ARM_RESOURCEGROUP": words[3],
+        "AZUREML_ARM_WORKSPACE_NAME": words[-1],
+        "AZUREML_ARM_PROJECT_NAME": experiment,
+    }
+
+
+def base_variables(image: Path, home: Path, temporary: Path) -> dict[str, str]:
+    """What a container would start with; nothing of the user's own environment gets in."""
+    return {
+        "PATH": f"{image / 'bin'}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": str(home),
+        "TMPDIR": str(temporary),
+        "LANG": "C.UTF-8",
+    }
+
+
+def replaced(spec: Spec) -> dict[str, tuple[str, str]]:
+    """Job variables that the sandbox overrides: name → (declared, used)."""
+    return {
+        name: (spec.variables[name], used)
+        for name, used in STAND_INS.items()
+        if name in spec.variables and spec.variables[name] != used
+    }
+
+
+def threads(spec: Spec, cores: int) -> int:
+    """OpenMP threads per training process, so that all of them together fit this machine's cores."""
+    trainers = torchrun.processes_per_node(spec.command) or spec.processes
+    return max(1, cores // (spec.nodes * trainers))
+
+
+def gpus(spec: Spec, place: Place, available: int) -> str:
+    """CUDA_VISIBLE_DEVICES of a node: its share when every process gets a device of its own, else none at all.
+
+    Half a job on GPUs, or two ranks on one, would fail where the cluster would not.
+    """
+    per_node = torchrun.processes_per_node(spec.command) or spec.processes
+    if available < spec.nodes * per_node:
+        return ""
+    return ",".join(str(place.node * per_node + index) for index in range(per_node))

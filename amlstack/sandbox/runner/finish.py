@@ -1,0 +1,157 @@
+"""The end of a job: outputs collected, the rank that broke it named, status and report written."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.runner import prepare, report, storage, torchrun, verdict
+from amlstack.sandbox.store import Exit, JobError, Store, job_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from amlstack.sandbox.runner.crews import Ended, Outcome
+    from amlstack.sandbox.runner.prepare import Stage
+    from amlstack.sandbox.runner.spec import Spec
+
+
+@dataclass(slots=True)
+class Ending:
+    """What is known of a job when it ends, filled in as it goes.
+
+    Attributes:
+        store, job: Where the end is written.
+        spec: What it asked for, once read.
+        stage: What was prepared, once it was.
+        error: Why it failed, when that was before or outside of its processes.
+        workers: Ranks that torchrun started.
+        failed: Exit codes of those that failed, by rank.
+    """
+
+    store: Store
+    job: str
+    spec: Spec | None = None
+    stage: Stage | None = None
+    error: JobError | None = None
+    workers: tuple[torchrun.Worker, ...] = ()
+    failed: dict[int, int] = field(default_factory=dict)
+
+    def collect(self, outcome: Outcome) -> None:
+        """Gathers logs and outputs from the nodes that are left; a lost node takes its ``outputs/`` with it."""
+        stage = self.stage
+        if stage is None:
+            return
+        logs = stage.folder / prepare.LOGS
+        for place in stage.places:
+            self.workers += torchrun.collect(prepare.torchrun_logs(stage.folder, place.rank), place.node, logs)
+        with contextlib.suppress(OSError):  # holds earlier attempts, or was never made
+            (logs / "torchrun").rmdir()
+        for node in range(len(stage.crews)):
+            if node == outcome.lost:
+                continue
+            for name in ("outputs", "logs"):
+                storage.merge(stage.folder / "nodes" / str(node) / "wd" / name, stage.folder / name)
+        self._outputs(stage, outcome)
+
+    def _outputs(self, stage: Stage, outcome: Outcome) -> None:
+        """What the named outputs hold becomes blobs: a mount's always, an upload's from the nodes that are left."""
+        job = self.store.jobs[self.job]
+        keeper = storage.Storage(self.store, job.workspace)
+        for folder, place in stage.mounts.values():
+            keeper.publish(folder, place)
+        for upload in stage.uploads:
+            for node, source in enumerate(upload.sources):
+                if node != outcome.lost:
+                    keeper.publish(source, upload.place)
+
+    def cause(self, outcome: Outcome) -> str:
+        """The sentence that names the rank which broke the job first."""
+        if self.stage is None or self.spec is None:  # pragma: no cover - it ran
+            return "Execution failed."
+        ends = [end for ended in outcome.ends if ended.code for end in self._failed(ended)]
+        found = verdict.first(ends)
+        if found is None:
+            return "Execution failed."
+        return verdict.sentence(found, len(self.workers) or self.spec.ranks)
+
+    def write(self, outcome: Outcome) -> None:
+        """Takes the job to its end and writes the report."""
+        status, error = self._status(outcome)
+        exits = [
+            Exit(ended.node, ended.rank, ended.code, f"{prepare.LOGS}/std_log_process_{ended.rank:02d}.txt")
+            for ended in sorted(outcome.ends, key=lambda ended: ended.rank)
+        ]
+        folder = job_folder(self.store.home, self.job)
+        folder.mkdir(parents=True, exist_ok=True)
+        rest = self._report(outcome, folder)
+        with self.store.transaction():
+            self.store.jobs.move(self.job, status, error=error, exits=exits)
+            row = self.store.jobs.get(self.job)
+            if row is not None:
+                report.write(folder, row, self.spec, **rest)
+            self.store.jobs.set_runner(self.job, None, None)
+            self.store.nodes.release(self.job)
+
+    def _status(self, outcome: Outcome) -> tuple[str, JobError | None]:
+        if self.error is not None:
+            return "Failed", self.error
+        if outcome.reason == "canceled":
+            return "Canceled", None
+        if outcome.reason == "timeout" and self.spec is not None:
+            message = (
+                f"The job ran longer than its limit of {self.spec.timeout:g} s (limits.timeout) and was cancelled."
+            )
+            return "Canceled", JobError("JobTimeout", message)
+        if outcome.reason == "lost":
+            lost = "A node" if outcome.lost is None else f"Node {outcome.lost}"
+            return "Failed", JobError("NodeLost", f"{lost} was lost while the job ran; its outputs/ are gone.")
+        if outcome.reason == "failed":
+            return "Failed", JobError("UserError", self.cause(outcome))
+        return "Completed", None
+
+    def _failed(self, ended: Ended) -> list[verdict.End]:
+        """A failed process, or the ranks below it that torchrun calls failed."""
+        if self.stage is None or ended.code is None:
+            return []
+        place = self.stage.places[ended.rank]
+        log = self.stage.folder / prepare.LOGS / place.log
+        told = torchrun.failures(verdict.tail(log, torchrun.TABLE_BYTES))
+        by_rank = {worker.rank: worker for worker in self.workers}
+        found = []
+        for one in told:
+            self.failed[one.rank] = one.code
+            worker = by_rank.get(one.rank)
+            file = worker.stderr if worker is not None and worker.stderr.is_file() else log
+            times = [path.stat().st_mtime for path in _existing(worker)] or [ended.ended or 0.0]
+            name = f"{prepare.LOGS}/{file.name}"
+            words = verdict.tail(file) if worker is not None else ""
+            found.append(verdict.End(one.rank, ended.node, one.local_rank, one.code, max(times), name, words))
+        if found:
+            return found
+        words = verdict.tail(log)
+        name = f"{prepare.LOGS}/{place.log}"
+        end = verdict.End(
+            ended.rank, ended.node, place.local_rank, ended.code, ended.ended or 0.0, name, words, ended.stopped
+        )
+        return [end]
+
+    def _report(self, outcome: Outcome, folder: Path) -> dict[str, Any]:
+        if self.stage is None or self.spec is None:
+            return {"ranks": [], "metrics": None}
+        entries = report.ranks(self.stage.places, outcome.ends, self.workers, prepare.LOGS, self.failed)
+        outputs = sorted(str(path.relative_to(folder)) for path in (folder / "outputs").rglob("*") if path.is_file())
+        return {
+            "world_size": len(self.workers) or self.spec.ranks,
+            "reason": outcome.reason,
+            "ranks": entries,
+            "outputs": outputs,
+            "metrics": report.metrics(folder),
+            "replaced": {name: list(pair) for name, pair in self.stage.replaced.items()},
+            "environment": self.stage.image.name,
+        }
+
+
+def _existing(worker: torchrun.Worker | None) -> list[Path]:
+    return [] if worker is None else [path for path in (worker.stdout, worker.stderr) if path.is_file()]

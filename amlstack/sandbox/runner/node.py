@@ -1,0 +1,171 @@
+"""The agent of one node: starts the node's ranks, reports their ends, and takes everything below it down with itself.
+
+``python -m amlstack.sandbox.runner.node CREW.json`` reads commands from stdin (``{"grace": seconds}``: stop) and writes
+one JSON line per event to stdout. It adopts orphans, so nothing that a rank starts can leave the node; when its runner
+ends in whatever way, stdin ends, and the node is wiped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from amlstack.sandbox.runner import tree
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """One process that Azure ML would start: its number in the job, environment, folder and log file."""
+
+    rank: int
+    local_rank: int
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    cwd: str
+    log: str
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """What one node runs."""
+
+    node: int
+    ranks: tuple[Rank, ...]
+
+    def dumps(self) -> str:
+        """As JSON."""
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def loads(text: str) -> Crew:
+        """The inverse of `dumps`."""
+        data = json.loads(text)
+        ranks = (Rank(**{**rank, "argv": tuple(rank["argv"])}) for rank in data["ranks"])
+        return Crew(node=data["node"], ranks=tuple(ranks))
+
+
+@dataclass(slots=True)
+class Agent:
+    """The agent's state between two events.
+
+    Attributes:
+        crew: What it runs.
+        running: Rank numbers by the pid of their first process.
+        deadline: Monotonic time at which a stop turns into SIGKILL; None while nobody asked for a stop.
+    """
+
+    crew: Crew
+    running: dict[int, int] = field(default_factory=dict)
+    deadline: float | None = None
+
+    def start(self) -> None:
+        """Starts every rank; one that cannot start counts as ended with 127, as a shell would say."""
+        for rank in self.crew.ranks:
+            with Path(rank.log).open("ab") as log:
+                try:
+                    child = subprocess.Popen(
+                        rank.argv,
+                        env=rank.env,
+                        cwd=rank.cwd,
+                        stdin=subprocess.DEVNULL,
+                        stdout=log,
+                        stderr=subprocess.STDOUT,
+                        process_group=0,
+                        preexec_fn=tree.die_with_parent,  # noqa: PLW1509 - this process has one thread
+                    )
+                except OSError as error:
+                    log.write(f"{error}\n".encode())
+                    say("exit", rank=rank.rank, code=127)
+                    continue
+            child.returncode = 0  # its end is taken by `reap`, by pid; Popen shall not look for it
+            self.running[child.pid] = rank.rank
+            say("start", rank=rank.rank, pid=child.pid)
+
+    def stop(self, grace: float) -> None:
+        """Asks every rank's process group to end; what is left after ``grace`` seconds is killed."""
+        if self.deadline is not None:
+            return
+        self.deadline = time.monotonic() + grace
+        for pid in self.running:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGTERM)
+
+    def reap(self) -> None:
+        """Takes the ends of all processes that have ended, the adopted ones included."""
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
+                self.ended(*ended)
+
+    def ended(self, pid: int, status: int) -> None:
+        """Reports the end of a rank; other processes' ends interest nobody."""
+        rank = self.running.pop(pid, None)
+        if rank is not None:
+            say("exit", rank=rank, code=os.waitstatus_to_exitcode(status))
+
+    def left(self) -> float | None:
+        """Seconds until the stop's deadline; None when there is none."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is left to wait for: all ranks ended and, in a stop, also whatever they had started."""
+        if self.running:
+            return self.left() == 0
+        return self.deadline is None or self.left() == 0 or not tree.descendants(os.getpid())
+
+    def finish(self) -> None:
+        """Kills what is left of the ranks, reporting them, then everything else."""
+        for pid in tuple(self.running):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            self.ended(pid, os.waitpid(pid, 0)[1])
+        tree.wipe()
+
+
+def say(event: str, **values: Any) -> None:
+    """Writes one event; a runner that is gone no longer listens."""
+    line = json.dumps({"event": event, "at": time.time(), **values}) + "\n"
+    with contextlib.suppress(BrokenPipeError):
+        os.write(1, line.encode())
+
+
+def main(crew: Path) -> int:
+    """Runs one crew to its end; 1 when the runner went first."""
+    tree.adopt_orphans()
+    waker, wakened = os.pipe()
+    for end in (waker, wakened):
+        os.set_blocking(end, False)
+    signal.set_wakeup_fd(wakened, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    # A Ctrl-C and the runner's end reach the agent through stdin alone, so that it always gets to wipe its node.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    agent = Agent(Crew.loads(crew.read_text()))
+    with selectors.DefaultSelector() as selector:
+        selector.register(0, selectors.EVENT_READ)
+        selector.register(waker, selectors.EVENT_READ)
+        agent.start()
+        while not agent.idle:
+            for key, _ in selector.select(agent.left()):
+                words = os.read(key.fd, 4096)
+                if key.fd == 0 and not words:
+                    tree.wipe()
+                    return 1
+                if key.fd == 0:
+                    agent.stop(json.loads(words.split(b"\n")[0])["grace"])
+            agent.reap()
+    agent.finish()
+    say("end")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,260 @@
+"""Everything before the first process: the environment, a folder per node, code, inputs, outputs, the crews."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import socket
+import tempfile
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox import images, processes
+from amlstack.sandbox.runner import contract, expressions, torchrun
+from amlstack.sandbox.runner.node import Crew, Rank
+from amlstack.sandbox.runner.spec import RefusedError
+from amlstack.sandbox.runner.storage import Location, Storage
+from amlstack.sandbox.store import job_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from amlstack.sandbox.runner.spec import Spec
+    from amlstack.sandbox.store import JobRow, Store
+
+LOGS = "user_logs"
+PORTS = range(20_000, 32_000)
+"""Where MASTER_PORT is taken from: below the range that the kernel gives to outgoing connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """An output that is collected from the nodes at the end: its node folders, and where it goes."""
+
+    name: str
+    sources: tuple[Path, ...]
+    place: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A prepared job.
+
+    Attributes:
+        folder: The job's folder.
+        crews: Crew files by node, with the ranks of each.
+        places: Every process that the service starts.
+        port: MASTER_PORT.
+        uploads: Outputs to collect.
+        mounts: Folders mounted for writing, by output.
+        replaced: Job variables overridden on one machine: name → (declared, used); an empty ``used`` means dropped.
+        image: Folder of the environment.
+    """
+
+    folder: Path
+    crews: tuple[tuple[Path, tuple[int, ...]], ...]
+    places: tuple[contract.Place, ...]
+    port: int
+    uploads: tuple[Upload, ...]
+    mounts: dict[str, tuple[Path, Location]]
+    replaced: dict[str, tuple[str, str]]
+    image: Path
+
+
+def image(store: Store, spec: Spec) -> images.StandIn:
+    """The stand-in for the job's environment.
+
+    Raises:
+        RefusedError: It has none.
+    """
+    reference = spec.environment
+    if reference.startswith("/"):
+        resource = store.resources.get(reference)
+        if resource is None:
+            message = f"The environment {reference} does not exist."
+            raise RefusedError(message)
+        properties = resource.body.get("properties", {})
+        if extra := [name for name in ("condaFile", "build") if properties.get(name)]:
+            message = f"The environment {reference} has a {extra[0]}; the sandbox builds stand-ins for images only."
+            raise RefusedError(message, "SandboxUnsupported")
+        reference = str(properties.get("image") or "")
+    try:
+        return images.resolve(reference)
+    except images.UnknownImageError as error:
+        raise RefusedError(str(error), "SandboxUnsupported") from None
+
+
+def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[str], None]) -> Stage:
+    """Makes the job's folder and the crew of every node.
+
+    Raises:
+        RefusedError: Code, an input or a reference in the command is missing.
+    """
+    folder = job_folder(store.home, job.id)
+    for name in ("nodes", "outputs", LOGS):
+        shutil.rmtree(folder / name, ignore_errors=True)
+        (folder / name).mkdir(parents=True)
+    storage = Storage(store, job.workspace)
+    locations = {name: _output(job, storage, name, spec) for name in spec.outputs}
+    mounts = {name: (storage.mount(place), place) for name, place in locations.items() if not spec.outputs[name].copied}
+    port = free_port()
+    places = contract.places(spec)
+    crews = []
+    sources: dict[str, list[Path]] = {name: [] for name in locations if name not in mounts}
+    for node in range(spec.nodes):
+        root = folder / "nodes" / str(node)
+        work = _working_folder(store, storage, spec, root)
+        given = _inputs(storage, spec, root)
+        outputs = {}
+        for name in spec.outputs:
+            path = root / "outputs" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if name in mounts:
+                path.symlink_to(mounts[name][0])
+            else:
+                path.mkdir()
+                sources[name].append(path)
+            outputs[name] = str(path)
+        command = expressions.resolve(spec.command, given, outputs)
+        ranks = tuple(
+            Rank(
+                place.rank,
+                place.local_rank,
+                ("/bin/bash", "-c", command),
+                _environ(store.home, job, spec, place, port=port, built=built, root=root),
+                str(work),
+                str(folder / LOGS / place.log),
+            )
+            for place in places
+            if place.node == node
+        )
+        crew = root / "crew.json"
+        crew.touch(mode=0o600)
+        crew.write_text(Crew(node, ranks).dumps())
+        crews.append((crew, tuple(rank.rank for rank in ranks)))
+    note(f"{spec.nodes} node(s) with {spec.processes} process(es) each; MASTER_PORT {port}; environment {built.name}")
+    uploads = tuple(Upload(name, tuple(paths), locations[name]) for name, paths in sources.items())
+    return Stage(folder, tuple(crews), places, port, uploads, mounts, _replaced(spec), built)
+
+
+def torchrun_logs(folder: Path, rank: int) -> Path:
+    """Where torchrun, started as this process, keeps the logs of its own ranks while it runs."""
+    return folder / LOGS / "torchrun" / f"process_{rank:02d}"
+
+
+def temporary(home: Path, job: str) -> Path:
+    """TMPDIR of a job, short since sockets are made there (their paths may have 107 characters); one for each job."""
+    return Path(tempfile.gettempdir()) / f"amlstack-{sha256(processes_mark(home, job).encode()).hexdigest()[:12]}"
+
+
+def processes_mark(home: Path, job: str) -> str:
+    """What every process of a job carries in `processes.MARK`."""
+    return f"{home}:{job}"
+
+
+def free_port() -> int:
+    """A port that nobody listens on now; drawn at random, so that two jobs hardly ever draw the same."""
+    draw = random.SystemRandom()
+    while True:
+        port = draw.choice(PORTS)
+        try:
+            for family, address in ((socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")):  # noqa: S104 - tried, not served
+                with socket.socket(family, socket.SOCK_STREAM) as probe:
+                    if family == socket.AF_INET6:
+                        probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                    probe.bind((address, port))
+        except OSError as error:
+            if family == socket.AF_INET6 and not isinstance(error, PermissionError) and error.errno != 98:
+                return port  # no IPv6 on this machine
+            continue
+        return port
+
+
+def _environ(
+    home: Path, job: JobRow, spec: Spec, place: contract.Place, *, port: int, built: Path, root: Path
+) -> dict[str, str]:
+    temp = temporary(home, job.id) / str(place.node)
+    own_home = root / "home"
+    for path in (temp, own_home):
+        path.mkdir(parents=True, exist_ok=True)
+    cores = len(os.sched_getaffinity(0))
+    variables = {
+        **contract.base_variables(built, own_home, temp),
+        "OMP_NUM_THREADS": str(contract.threads(spec, cores)),
+        "CUDA_VISIBLE_DEVICES": contract.gpus(spec, place, _gpus()),
+        **torchrun.variables(torchrun_logs(job_folder(home, job.id), place.rank)),
+        **contract.run_variables(job.workspace, job.name, spec.experiment),
+        **spec.variables,
+        **contract.STAND_INS,
+        **contract.rank_variables(spec, place, port),
+        processes.MARK: processes_mark(home, job.id),
+    }
+    for name, (_declared, used) in _replaced(spec).items():
+        if not used:
+            del variables[name]
+    return variables
+
+
+def _replaced(spec: Spec) -> dict[str, tuple[str, str]]:
+    found = contract.replaced(spec)
+    topology = spec.variables.get("NCCL_TOPO_FILE")
+    if topology and not Path(topology).is_file():  # a file of the real image
+        found["NCCL_TOPO_FILE"] = (topology, "")
+    return found
+
+
+def _gpus() -> int:
+    return len([path for path in Path("/dev").glob("nvidia*") if path.name[len("nvidia") :].isdigit()])
+
+
+def _working_folder(store: Store, storage: Storage, spec: Spec, root: Path) -> Path:
+    work = root / "wd"
+    work.mkdir(parents=True)
+    if spec.code:
+        code = store.resources.get(spec.code)
+        if code is None:
+            message = f"The code version {spec.code} does not exist."
+            raise RefusedError(message)
+        place = storage.locate(str(code.body["properties"]["codeUri"]), "The code")
+        storage.fetch(place, work, "The code", copy=True)
+    # What a node writes here is its own until the end, when the service collects it.
+    for name in ("outputs", "logs"):
+        (work / name).mkdir(exist_ok=True)
+    return work
+
+
+def _inputs(storage: Storage, spec: Spec, root: Path) -> dict[str, str]:
+    given = {}
+    for name, port in spec.inputs.items():
+        if port.kind == "literal":
+            given[name] = port.value
+            continue
+        what = f"The input {name!r}"
+        if not port.uri:
+            message = f"{what} has no path."
+            raise RefusedError(message)
+        if port.mode == "Direct":
+            given[name] = port.uri
+            continue
+        place = storage.locate(port.uri, what)
+        source = place.path if isinstance(place, Location) else place.name
+        # A file keeps its name, since programs look at the ending.
+        target = root / "inputs" / name
+        if port.kind == "uri_file":
+            target = target / Path(source).name
+        storage.fetch(place, target, what, copy=port.copied)
+        given[name] = str(target)
+    return given
+
+
+def _output(job: JobRow, storage: Storage, name: str, spec: Spec) -> Location:
+    port = spec.outputs[name]
+    uri = port.uri or f"azureml://datastores/workspaceblobstore/paths/azureml/{job.name}/{name}/"
+    place = storage.locate(uri, f"The output {name!r}")
+    if not isinstance(place, Location):
+        message = f"The output {name!r} goes to {uri}; outputs go to a datastore."
+        raise RefusedError(message)
+    return place

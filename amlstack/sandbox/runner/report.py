@@ -1,0 +1,94 @@
+"""``report.json`` in the job's folder: what ran where, for how long, and how it ended."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from amlstack.sandbox.runner.contract import Place
+    from amlstack.sandbox.runner.crews import Ended
+    from amlstack.sandbox.runner.spec import Spec
+    from amlstack.sandbox.runner.torchrun import Worker
+    from amlstack.sandbox.store import JobRow
+
+METRICS = "metrics.json"
+"""What a training script may write into ``outputs/``: its last metrics, shown with the run."""
+
+
+def ranks(
+    places: Sequence[Place], ends: Sequence[Ended], workers: Sequence[Worker], logs: str, failed: dict[int, int]
+) -> list[dict[str, Any]]:
+    """One entry per training process: those that torchrun started, else those that the service started.
+
+    Args:
+        places: The service's processes.
+        ends: Their ends.
+        workers: The ranks that torchrun started.
+        logs: Name of the log folder.
+        failed: Exit codes of the workers that failed, by rank.
+    """
+    by_rank = {end.rank: end for end in ends}
+    if workers:
+        entries = []
+        for worker in workers:
+            parent = by_rank.get(_parent(places, worker.node))
+            code = failed.get(worker.rank, 0 if parent is not None and parent.code == 0 else None)
+            end = {"rank": worker.rank, "node": worker.node, "local_rank": worker.local_rank, "code": code}
+            files = [f"{logs}/{path.name}" for path in (worker.stdout, worker.stderr)]
+            entries.append({**end, **_times(parent), "logs": files})
+        return entries
+    entries = []
+    for place in places:
+        ended = by_rank.get(place.rank)
+        end = {"rank": place.rank, "node": place.node, "local_rank": place.local_rank}
+        code = None if ended is None else ended.code
+        entries.append({**end, "code": code, **_times(ended), "logs": [f"{logs}/{place.log}"]})
+    return entries
+
+
+def metrics(folder: Path) -> Any:
+    """The content of ``outputs/metrics.json``; None when there is none or it is no JSON."""
+    try:
+        return json.loads((folder / "outputs" / METRICS).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def write(folder: Path, job: JobRow, spec: Spec | None, **rest: Any) -> None:
+    """Writes the report whole or not at all.
+
+    Args:
+        folder: The job's folder.
+        job: Its row after the end.
+        spec: What it asked for; None when that could not be read.
+        rest: Further entries.
+    """
+    data = {
+        "job": job.name,
+        "workspace": job.workspace,
+        "status": job.status,
+        "error": None if job.error is None else {"code": job.error.code, "message": job.error.message},
+        "created": job.created,
+        "started": job.started,
+        "ended": job.ended,
+        "command": None if spec is None else spec.command,
+        "nodes": None if spec is None else spec.nodes,
+        **rest,
+    }
+    part = folder / ".report.json"
+    part.write_text(json.dumps(data, indent=1) + "\n")
+    part.replace(folder / "report.json")
+
+
+def _parent(places: Sequence[Place], node: int) -> int:
+    return next(place.rank for place in places if place.node == node)
+
+
+def _times(ended: Ended | None) -> dict[str, float | None]:
+    if ended is None or ended.started is None or ended.ended is None:
+        return {"started": None, "ended": None, "seconds": None}
+    return {"started": ended.started, "ended": ended.ended, "seconds": round(ended.ended - ended.started, 3)}

@@ -1,0 +1,1 @@
+"""Azure ML CLI v2 files: read as they are written, nothing dropped in silence."""

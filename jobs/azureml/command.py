@@ -1,0 +1,92 @@
+"""An Azure ML CLI v2 command job file (``az ml job create -f``) as a `Job`, taken at its word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jobs.azureml import parts
+from jobs.azureml.fields import Bad, Cursor, keys, text, word
+from jobs.launchers import Custom
+from jobs.spec import Job
+from jobs.values import Code
+
+
+def _code(cursor: Cursor) -> Any:
+    value = text(cursor)
+    if value is Bad or not value:
+        return value if value is Bad else None
+    if value.startswith(("http://", "https://")):
+        return cursor.bad(
+            "code-form",
+            f"`{value}` stands here",
+            "Code is a folder, a git address or registered code",
+            "Write `git+https://…`, or a folder.",
+        )
+    return Code(path=value)
+
+
+def _compute(cursor: Cursor) -> Any:
+    value = text(cursor)
+    return value if value is Bad or value.lower() != "local" else "local"
+
+
+KEYS = {
+    "type": word({"command": "command"}, str),
+    "command": text,
+    "code": _code,
+    "environment": parts.environment,
+    "environment_variables": parts.variables,
+    "inputs": parts.inputs,
+    "outputs": parts.outputs_reader,
+    "distribution": parts.distribution,
+    "resources": parts.resources,
+    "compute": _compute,
+    "limits": parts.limits,
+    "queue_settings": parts.queue,
+    "identity": parts.identity,
+    "services": parts.services,
+    "name": text,
+    "display_name": text,
+    "description": text,
+    "experiment_name": text,
+    "tags": parts.tags,
+    "properties": parts.tags,
+    "parent_job_name": text,
+}
+READ_ONLY = ("$schema", "id", "status", "creation_context", "log_files", "parameters")
+
+_PLACES = {
+    "nodes": ("resources", "instance_count"),
+    "instance_type": ("resources", "instance_type"),
+    "locations": ("resources", "locations"),
+    "max_instance_count": ("resources", "max_instance_count"),
+    "shm_size": ("resources", "shm_size"),
+    "docker_args": ("resources", "docker_args"),
+    "resource_properties": ("resources", "properties"),
+    "launcher": ("distribution",),
+}
+
+
+def path_of(where: str) -> tuple[str, ...]:
+    """The keys in the file for a path in the job: ``nodes`` is ``resources.instance_count``."""
+    first, *rest = where.split(".")
+    return (*_PLACES.get(first, (first,)), *rest)
+
+
+def read(cursor: Cursor) -> Job | None:
+    """Read a command job; None when it is too broken to be one (its faults are in ``cursor.findings``)."""
+    before = len(cursor.findings)
+    told = dict(keys(cursor, KEYS, ignored=READ_ONLY, what="a command job"))
+    for key, remedy in (
+        ("command", "Write `command: python train.py …`."),
+        ("environment", "Write `environment: azureml:NAME@latest`, or a mapping with `image`."),
+    ):
+        if isinstance(cursor.value, dict) and key not in cursor.value:
+            cursor.bad("key-missing", f"The job has no `{key}`", f"A command job has a `{key}`", remedy)
+    if len(cursor.findings) > before and not {"command", "environment"} <= told.keys():
+        return None
+    told.pop("type", None)
+    told |= told.pop("resources", {})
+    if "distribution" in told:
+        told["launcher"] = Custom(distribution=told.pop("distribution"))
+    return Job(**told)

@@ -1,0 +1,294 @@
+"""Reading single values of an Azure ML job file with the coercions of the real loader, faults as findings.
+
+A `Cursor` is one value with its path. Readers return the value as the job model wants it, or `Bad` after they have said
+what is wrong; nothing is raised, so that one file shows all its faults at once.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.findings import Finding, Level
+from jobs.near import did_you_mean
+from jobs.values import EXPRESSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping
+
+Path = tuple[Any, ...]
+
+
+class _Bad:
+    """What a reader returns after it has reported a fault."""
+
+    def __repr__(self) -> str:
+        return "Bad"
+
+
+Bad: Final = _Bad()
+
+Reader = "Callable[[Cursor], Any]"
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """One value of a file.
+
+    Attributes:
+        value: The value as YAML has it.
+        path: Keys and indices that lead to it.
+        findings: Where faults are gathered, with the path of each; shared by all cursors of a file.
+    """
+
+    value: Any
+    path: Path
+    findings: list[tuple[Path, Finding]]
+
+    def at(self, key: Any) -> Cursor:
+        """The value under a key or index."""
+        return Cursor(self.value[key], (*self.path, key), self.findings)
+
+    def bad(
+        self, code: str, seen: str, rule: str, remedy: str = "", *, level: Level = Level.ERROR, key: Any = None
+    ) -> Any:
+        """Report a fault of this value, or of one of its keys."""
+        path = self.path if key is None else (*self.path, key)
+        self.findings.append((path, Finding(code, dotted(path), seen, rule, remedy, level)))
+        return Bad
+
+    def wrong(self, wanted: str, remedy: str = "") -> Any:
+        """Report that the value is of another kind."""
+        return self.bad("value-kind", f"{_shown(self.value)} stands here", f"`{self.path[-1]}` is {wanted}", remedy)
+
+
+def dotted(path: Path) -> str:
+    """``inputs.data.path``, ``resources.locations[0]``."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.removeprefix(".")
+
+
+def text(cursor: Cursor) -> Any:
+    """A string; numbers and words that YAML reads otherwise must be quoted."""
+    value = cursor.value
+    if isinstance(value, str):
+        return value
+    remedy = f'Put it in quotes: "{value}".' if isinstance(value, (bool, int, float)) else ""
+    return cursor.wrong("text", remedy)
+
+
+def version(cursor: Cursor) -> Any:
+    """A version: text, or a number taken as text."""
+    value = cursor.value
+    if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        return str(value)
+    return cursor.wrong("a version, such as `1` or `1.0.2`")
+
+
+def whole(cursor: Cursor) -> Any:
+    """A whole number; text of digits is taken, and so is a float, cut to its whole part as the real loader does."""
+    value = cursor.value
+    if isinstance(value, bool):
+        return cursor.wrong("a whole number")
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        if value != int(value):
+            cursor.bad(
+                "number-cut",
+                f"{value} stands here",
+                f"Azure ML cuts it to {int(value)}",
+                "Write a whole number.",
+                level=Level.WARNING,
+            )
+        return int(value)
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,18}\s*", value):
+        return int(value)
+    return cursor.wrong("a whole number")
+
+
+def count(cursor: Cursor) -> Any:
+    """A whole number from 1, or a pipeline expression."""
+    if isinstance(cursor.value, str) and EXPRESSION.fullmatch(cursor.value):
+        return cursor.value
+    return at_least(1)(cursor)
+
+
+def at_least(least: int) -> Callable[[Cursor], Any]:
+    """A whole number with a lower bound."""
+
+    def read(cursor: Cursor) -> Any:
+        value = whole(cursor)
+        if value is not Bad and value < least:
+            return cursor.bad("value-range", f"{value} stands here", f"`{cursor.path[-1]}` is at least {least}")
+        return value
+
+    return read
+
+
+TRUE = frozenset({"t", "true", "1", "on", "y", "yes"})
+FALSE = frozenset({"f", "false", "0", "off", "n", "no"})
+
+
+def truth(cursor: Cursor) -> Any:
+    """A truth value, in the words that the real loader takes."""
+    value = cursor.value
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, (str, int)) and str(value).lower() in TRUE | FALSE:
+        return str(value).lower() in TRUE
+    return cursor.wrong("true or false")
+
+
+def word(words: Mapping[str, str], normal: Callable[[str], str] = str.lower) -> Callable[[Cursor], Any]:
+    """One of a few words, in the spellings that the real loader takes.
+
+    Args:
+        words: Spelling after ``normal`` to the word of the job model.
+        normal: What the real loader does to a spelling before it compares.
+    """
+
+    def read(cursor: Cursor) -> Any:
+        value = cursor.value
+        if isinstance(value, str) and (found := words.get(normal(value))) is not None:
+            return found
+        listed = ", ".join(f"`{name}`" for name in words)
+        remedy = did_you_mean(value, words) if isinstance(value, str) else ""
+        return cursor.bad(
+            "value-unknown",
+            f"{_shown(value)} stands here",
+            f"`{cursor.path[-1]}` is one of {listed}",
+            remedy if remedy.startswith("Did") else "",
+        )
+
+    return read
+
+
+def same(*words: str) -> dict[str, str]:
+    """Words that stand for themselves."""
+    return {name: name for name in words}
+
+
+def anything(cursor: Cursor) -> Any:
+    """Any value, handed on as it is."""
+    return cursor.value
+
+
+def mapping(cursor: Cursor) -> Any:
+    """A mapping with any values."""
+    if not isinstance(cursor.value, dict):
+        return cursor.wrong("a mapping of names to values")
+    return cursor.value
+
+
+def named(read: Callable[[Cursor], Any], *, numbers: bool = False) -> Callable[[Cursor], Any]:
+    """A mapping of names to values of one kind.
+
+    Args:
+        read: Reads each value.
+        numbers: Whether a name may be written as a number; it becomes text.
+    """
+
+    def read_all(cursor: Cursor) -> Any:
+        if not isinstance(cursor.value, dict):
+            return cursor.wrong("a mapping of names to values")
+        told = {}
+        for key in cursor.value:
+            if not isinstance(key, str) and not numbers:
+                cursor.bad(
+                    "name-kind",
+                    f"{_shown(key)} is used as a name",
+                    "Names are text",
+                    f'Put it in quotes: "{key}".',
+                    key=key,
+                )
+                continue
+            value = read(cursor.at(key))
+            if value is not Bad:
+                told[str(key)] = value
+        return told
+
+    return read_all
+
+
+def listed(read: Callable[[Cursor], Any]) -> Callable[[Cursor], Any]:
+    """A list of values of one kind."""
+
+    def read_all(cursor: Cursor) -> Any:
+        if not isinstance(cursor.value, list):
+            return cursor.wrong("a list")
+        return tuple(value for index in range(len(cursor.value)) if (value := read(cursor.at(index))) is not Bad)
+
+    return read_all
+
+
+def nullable(read: Callable[[Cursor], Any]) -> Callable[[Cursor], Any]:
+    """The same, or nothing."""
+    return lambda cursor: None if cursor.value is None else read(cursor)
+
+
+def keys(
+    cursor: Cursor, table: Mapping[str, Callable[[Cursor], Any]], *, ignored: Collection[str] = (), what: str
+) -> Iterator[tuple[str, Any]]:
+    """Read a mapping by a table of its keys: each key once, unknown ones reported with near misses.
+
+    Args:
+        cursor: The mapping.
+        table: Key to the reader of its value.
+        ignored: Keys that only the service writes; the real loader skips them, we say so.
+        what: What the mapping is, for messages.
+    """
+    if not isinstance(cursor.value, dict):
+        cursor.wrong(f"{what}, a mapping") if cursor.path else cursor.bad(
+            "not-a-mapping", f"{_shown(cursor.value)} is all there is", f"The file is {what}, a mapping of keys"
+        )
+        return
+    for key in cursor.value:
+        if (read := table.get(key)) is not None:
+            if cursor.value[key] is None and read not in _TAKES_NOTHING and not hasattr(read, "nullable"):
+                cursor.bad(
+                    "value-missing",
+                    f"`{key}` has no value",
+                    "A key that is there has a value",
+                    "Remove the key, or give it a value.",
+                    key=key,
+                )
+                continue
+            value = read(cursor.at(key))
+            if value is not Bad:
+                yield key, value
+        elif key in ignored:
+            if key != "$schema":
+                cursor.bad(
+                    "key-read-only",
+                    f"`{key}` is written by Azure ML",
+                    "It is ignored when a job is submitted",
+                    "Remove it.",
+                    level=Level.INFO,
+                    key=key,
+                )
+        else:
+            remedy = did_you_mean(str(key), table)
+            cursor.bad(
+                "key-unknown",
+                f"`{key}` is no key of {what}",
+                "Every key is one that Azure ML knows",
+                remedy if remedy.startswith("Did") else "",
+                key=key,
+            )
+
+
+_TAKES_NOTHING = (anything,)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    shown = str(value) if not isinstance(value, str) or len(value) < 60 else f"{value[:57]}…"
+    return f"`{shown}`"

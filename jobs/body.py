@@ -1,0 +1,236 @@
+"""The one renderer: a job as the body that Azure's REST API (2025-12-01) takes.
+
+The form, with its oddities, is that of azure-ai-ml given the same job: literals as text, empty maps kept, a
+TensorFlow distribution always with its parameter servers.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from jobs.distribution import Distribution, Mpi, PyTorch, Ray, TensorFlow
+from jobs.launchers import Custom
+from jobs.refs import Refs
+from jobs.values import EXPRESSION, Input
+
+if TYPE_CHECKING:
+    from jobs.spec import Job
+    from jobs.values import Identity, Output, QueueSettings, Scalar, Service
+
+API_VERSION = "2025-12-01"
+"""The API version that bodies are written for."""
+
+INPUT_MODES = {
+    "mount": "ReadOnlyMount",
+    "ro_mount": "ReadOnlyMount",
+    "rw_mount": "ReadWriteMount",
+    "download": "Download",
+    "direct": "Direct",
+    "eval_mount": "EvalMount",
+    "eval_download": "EvalDownload",
+}
+OUTPUT_MODES = {"mount": "ReadWriteMount", "rw_mount": "ReadWriteMount", "upload": "Upload", "direct": "Direct"}
+SERVICES = {"ssh": "SSH", "jupyter_lab": "JupyterLab", "tensor_board": "TensorBoard", "vs_code": "VSCode"}
+IDENTITIES = {"managed": "Managed", "user_identity": "UserIdentity", "aml_token": "AMLToken"}
+PRIORITIES = {"low": 1, "medium": 2, "high": 3}
+RESOURCE_PROPERTIES = {
+    "aisupercomputer": "AISuperComputer",
+    "singularity": "AISuperComputer",
+    "itp": "itp",
+    "target_selector": "target_selector",
+}
+LOCAL = "local"
+_OLD_BINDING = re.compile(r"(?<!\{)\{(inputs|outputs|search_space)\.([^}]*)\}(?!\})")
+
+
+def body(job: Job, refs: Refs | None = None) -> dict[str, Any]:
+    """Render a job whose launcher is lowered already (`Plan.enriched`).
+
+    Args:
+        job: The job; its launcher is `Custom`.
+        refs: What the references in it point to; None leaves them short.
+
+    Returns:
+        ``{"properties": …}``.
+
+    Raises:
+        TypeError: If the launcher is a typed one: `jobs.plan` lowers it.
+    """
+    refs = refs or Refs()
+    if not isinstance(job.launcher, Custom):
+        message = f"the {job.launcher.type} launcher is not lowered yet: render Plan.enriched"
+        raise TypeError(message)
+    local = job.compute is not None and job.compute.lower() == LOCAL
+    environment = job.environment if isinstance(job.environment, str) else None
+    properties: dict[str, Any] = {
+        "jobType": "Command",
+        "command": _OLD_BINDING.sub(r"${{\1.\2}}", job.command),
+        "environmentId": refs.environment_id(environment),
+        "codeId": refs.code_id(job.code.path) if job.code else None,
+        "computeId": refs.compute_id(job.compute) if job.compute and not local else None,
+        "displayName": job.display_name,
+        "description": job.description,
+        "experimentName": job.experiment_name,
+        "isArchived": False,
+        "inputs": {name: _input(value, refs) for name, value in job.inputs.items()},
+        "outputs": {name: _output(value) for name, value in job.outputs.items()},
+        "environmentVariables": {name: _plain(value) for name, value in job.environment_variables.items()},
+        "distribution": _distribution(job.launcher.distribution),
+        "resources": _resources(job, local=local),
+        "limits": None if job.limits is None else _some(jobLimitsType="Command", timeout=_duration(job.limits.timeout)),
+        "queueSettings": _queue(job.queue_settings),
+        "identity": _identity(job.identity),
+        "services": None if job.services is None else {name: _service(value) for name, value in job.services.items()},
+        "tags": dict(job.tags),
+        "properties": {key: value for key, value in job.properties.items() if key != "_azureml.ComputeTargetType"},
+        "parentJobName": job.parent_job_name,
+    }
+    return {"properties": _some(**properties)}
+
+
+def _some(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _input(value: Input | Scalar, refs: Refs) -> dict[str, Any]:
+    if not isinstance(value, Input):
+        return {"jobInputType": "literal", "value": str(value)}
+    if value.path is not None and EXPRESSION.search(value.path):
+        return {"jobInputType": "literal", "value": value.path}
+    return _some(
+        jobInputType=value.type,
+        uri=None if value.path is None else refs.data_uri(value.path, value.type),
+        mode=INPUT_MODES[value.mode] if value.mode else None,
+    )
+
+
+def _output(value: Output) -> dict[str, Any]:
+    return _some(
+        jobOutputType=value.type,
+        uri=value.path,
+        mode=OUTPUT_MODES[value.mode] if value.mode else None,
+        assetName=value.name,
+        assetVersion=value.version,
+        description=value.description,
+    )
+
+
+def _distribution(value: Distribution | None) -> dict[str, Any] | None:
+    match value:
+        case None:
+            return None
+        case PyTorch():
+            return _some(distributionType="PyTorch", processCountPerInstance=value.process_count_per_instance)
+        case Mpi():
+            return _some(distributionType="Mpi", processCountPerInstance=value.process_count_per_instance)
+        case TensorFlow():
+            return _some(
+                distributionType="TensorFlow",
+                workerCount=value.worker_count,
+                parameterServerCount=value.parameter_server_count,
+            )
+        case Ray():
+            return _some(
+                distributionType="Ray",
+                port=value.port,
+                address=value.address,
+                includeDashboard=value.include_dashboard,
+                dashboardPort=value.dashboard_port,
+                headNodeAdditionalArgs=value.head_node_additional_args,
+                workerNodeAdditionalArgs=value.worker_node_additional_args,
+            )
+
+
+def _resources(job: Job, *, local: bool) -> dict[str, Any] | None:
+    parts = (
+        job.nodes,
+        job.instance_type,
+        job.locations,
+        job.max_instance_count,
+        job.shm_size,
+        job.docker_args,
+        job.resource_properties,
+    )
+    if not local and all(part is None for part in parts):
+        return None
+    properties = {
+        RESOURCE_PROPERTIES.get(key.lower(), key): value
+        for key, value in _without_nulls(job.resource_properties or {}).items()
+    }
+    if local:
+        properties["IsLocal"] = {"IsLocal": True}
+    resources = _some(
+        instanceCount=job.nodes, instanceType=job.instance_type, properties=properties, shmSize=job.shm_size
+    )
+    if isinstance(job.docker_args, tuple) and job.docker_args:
+        # With a list of arguments azure-ai-ml sends neither locations nor the bound; jobs.plan says so.
+        return {**resources, "dockerArgsList": list(job.docker_args)}
+    return resources | _some(
+        dockerArgs=list(job.docker_args) if isinstance(job.docker_args, tuple) else job.docker_args,
+        locations=None if job.locations is None else list(job.locations),
+        maxInstanceCount=job.max_instance_count,
+    )
+
+
+def _without_nulls(value: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: _without_nulls(inner) if isinstance(inner, dict) else _plain(inner)
+        for key, inner in value.items()
+        if inner is not None
+    }
+
+
+def _queue(value: QueueSettings | None) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    return _some(
+        jobTier=value.job_tier.capitalize() if value.job_tier else None,
+        priority=PRIORITIES[value.priority] if value.priority else None,
+    )
+
+
+def _identity(value: Identity | None) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    return _some(
+        identityType=IDENTITIES[value.type],
+        clientId=value.client_id,
+        objectId=value.object_id,
+        resourceId=value.resource_id,
+    )
+
+
+def _service(value: Service) -> dict[str, Any]:
+    properties = dict(value.properties) if value.properties is not None else None
+    for key, more in (("sshPublicKeys", value.ssh_public_keys), ("logDir", value.log_dir)):
+        if more is not None:
+            properties = {**(properties or {}), key: more}
+    return _some(
+        jobServiceType=SERVICES[value.type] if value.type else None,
+        nodes={"nodesValueType": "All"} if value.nodes else None,
+        port=value.port,
+        endpoint=value.endpoint,
+        properties=properties,
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A YAML value as JSON has it: dates as text, mappings and lists all the way down."""
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _duration(seconds: int | None) -> str | None:
+    """Seconds as an ISO-8601 duration, ``PT15M``; None for none."""
+    if not seconds:
+        return None
+    days, rest = divmod(seconds, 86_400)
+    hours, rest = divmod(rest, 3_600)
+    minutes, rest = divmod(rest, 60)
+    clock = "".join(f"{number}{unit}" for number, unit in ((hours, "H"), (minutes, "M"), (rest, "S")) if number)
+    return f"P{f'{days}D' if days else ''}{f'T{clock}' if clock else ''}"

@@ -1,0 +1,207 @@
+"""What can be wrong with one job on one target, beside the rules on sizes; each check yields findings."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from amlstack.catalog import environments
+from amlstack.findings import Finding, Level
+from jobs.launchers import Custom
+from jobs.near import did_you_mean
+from jobs.refs import short
+from jobs.values import Environment, Input
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from jobs.launchers.base import Lowered
+    from jobs.spec import Job
+    from jobs.target import Target
+
+HARMFUL = {
+    "NCCL_IB_DISABLE": ("1", "true", "yes"),
+    "NCCL_NET": ("socket",),
+    "NCCL_P2P_DISABLE": ("1",),
+}
+"""Variables, and the values of them, that take a job off InfiniBand or NVLink."""
+
+
+def nodes(job: Job, count: int, target: Target) -> Iterator[Finding]:
+    """The number of nodes against what the target gives."""
+    where = "nodes"
+    if target.max_nodes is not None and count > target.max_nodes:
+        yield Finding(
+            "nodes-beyond-cluster",
+            where,
+            f"The job wants {count} nodes, the cluster `{target.cluster}` scales to {target.max_nodes}",
+            "A job waits forever for nodes that its cluster cannot have",
+            f"Raise the cluster's nodes.max to {count}, or lower the job's nodes.",
+        )
+    if target.single_node_jobs and count > 1:
+        yield Finding(
+            "nodes-on-single-node-cluster",
+            where,
+            f"The job wants {count} nodes of the cluster `{target.cluster}`, which is declared single_node_jobs",
+            "Such a cluster has no InfiniBand between its nodes",
+            "Run it on one node, or on a cluster with InfiniBand.",
+        )
+    if job.compute is None and job.instance_type is None and target.size is None and job.typed:
+        yield Finding(
+            "target-unknown",
+            "compute",
+            "The job names neither a cluster nor an instance type",
+            "Processes per node and the fabric's variables follow from the size",
+            "Write `compute` (a cluster) or `instance_type` (serverless).",
+            Level.WARNING,
+        )
+
+
+def processes(lowered: Lowered, count: int, target: Target) -> Iterator[Finding]:
+    """Processes per node against the GPUs of a node."""
+    ranks, size = lowered.processes_per_node, target.facts
+    if ranks is None or size is None or not size.gpus or ranks <= size.gpus:
+        return
+    total = f" {ranks} is {count} nodes of {size.gpus}: a total." if ranks == count * size.gpus and count > 1 else ""
+    yield Finding(
+        "processes-beyond-gpus",
+        "launcher",
+        f"{ranks} processes per node, and {size.name} has {size.gpus} GPUs.{total}",
+        "Process counts are per node, not in total as SDK v1's process_count was; two ranks on one GPU end in NCCL's "
+        "`Duplicate GPU detected`",
+        f"Write {size.gpus}, or leave the count out.",
+    )
+
+
+def variables(job: Job, reserved: frozenset[str], target: Target) -> Iterator[Finding]:
+    """Variables that the launcher sets itself, and such as take the job off its fabric."""
+    for name, value in job.environment_variables.items():
+        where = f"environment_variables.{name}"
+        if name in reserved:
+            yield Finding(
+                "variable-reserved",
+                where,
+                f"The job sets `{name}`",
+                "Azure ML and the launcher set it, differently on each node or process",
+                "Leave it out; the training code finds it set.",
+            )
+        if str(value).lower() in HARMFUL.get(name, ()) and (size := target.facts) and size.fabric.usable:
+            yield Finding(
+                "fabric-switched-off",
+                where,
+                f"`{name}={value}` on {size.name}",
+                "It keeps NCCL off the fabric that the size is paid for",
+                "Leave it out, or keep it for one run of comparison.",
+                Level.WARNING,
+            )
+        if isinstance(value, (dict, list)):
+            yield Finding(
+                "variable-not-text",
+                where,
+                f"`{name}` is a {'mapping' if isinstance(value, dict) else 'list'}",
+                "A variable is text",
+                "Write it as one string.",
+                Level.WARNING,
+            )
+
+
+def files(job: Job, base: Path) -> Iterator[Finding]:
+    """Folders and files that the job names on this machine."""
+    if job.code is not None and job.code.local:
+        folder = base / job.code.path
+        if not folder.exists():
+            yield _missing("code-missing", "code", job.code.path, folder, "The code folder is copied to every node")
+    match job.environment:
+        case Environment(build=build) if build is not None and "://" not in build.path:
+            if not (base / build.path).is_dir():
+                yield _missing(
+                    "build-missing",
+                    "environment.build.path",
+                    build.path,
+                    base / build.path,
+                    "A build context is a folder with a Dockerfile",
+                )
+        case Environment(conda_file=str() as conda) if not (base / conda).is_file():
+            yield _missing(
+                "conda-missing",
+                "environment.conda_file",
+                conda,
+                base / conda,
+                "A conda file is read when the job is planned",
+            )
+        case _:
+            pass
+    for name, value in job.inputs.items():
+        if isinstance(value, Input) and value.path and local_path(value.path):
+            yield Finding(
+                "input-local",
+                f"inputs.{name}.path",
+                f"`{value.path}` is a path on this machine",
+                "Data is uploaded by azure-ai-ml at submission, not by a stack",
+                "Register it as a data asset, or name a datastore: `azureml://datastores/NAME/paths/…`.",
+                Level.WARNING,
+            )
+
+
+def environment(job: Job) -> Iterator[Finding]:
+    """The form of the environment."""
+    value = job.environment
+    if isinstance(value, Environment):
+        if (value.image is None) == (value.build is None):
+            yield Finding(
+                "environment-incomplete" if value.image is None else "environment-twice",
+                "environment",
+                "The environment has neither an image nor a build context"
+                if value.image is None
+                else "The environment has both an image and a build context",
+                "An inline environment is one of the two",
+                "Write `image:` or `build: {path: …}`.",
+            )
+        return
+    if value.startswith(("azureml:/", "azureml://")) or short(value) or environments.get(value):
+        return
+    if value.startswith("azureml:"):
+        return  # without a version Azure ML takes the latest
+    yield Finding(
+        "environment-unknown",
+        "environment",
+        f"`{value}` is no curated environment",
+        "An environment is a curated name, `azureml:NAME:VERSION`, `azureml:NAME@LABEL`, `azureml://registries/…`, or "
+        "an image",
+        did_you_mean(value, (item.name for item in environments.all_environments())),
+    )
+
+
+def losses(job: Job) -> Iterator[Finding]:
+    """What the wire form cannot hold."""
+    if isinstance(job.docker_args, tuple) and job.docker_args:
+        for name in ("locations", "max_instance_count"):
+            if getattr(job, name) is not None:
+                yield Finding(
+                    "lost-in-rendering",
+                    name,
+                    f"`{name}` is not sent beside a list of docker_args",
+                    "Azure ML's form with a list of arguments has no place for it",
+                    "Write docker_args as one string.",
+                    Level.WARNING,
+                )
+
+
+def local_path(path: str) -> bool:
+    """Whether an input's path lies on this machine."""
+    if path.startswith("file:") or os.path.isabs(path):  # noqa: PTH117 - a string of the declaration, not a path yet
+        return True
+    return ":" not in path and "@" not in path and "${{" not in path
+
+
+def reserved(job: Job) -> frozenset[str]:
+    """Variables that the job's launcher sets by itself."""
+    return job.launcher.reserved if isinstance(job.launcher, Custom) else job.launcher.RESERVED
+
+
+def _missing(code: str, where: str, written: str, path: Path, rule: str) -> Finding:
+    parent = path.parent
+    names = [entry.name for entry in parent.iterdir()] if parent.is_dir() else []
+    remedy = did_you_mean(path.name, names, otherwise=f"Create {path}.") if names else f"Create {path}."
+    return Finding(code, where, f"`{written}` is not there", rule, remedy)

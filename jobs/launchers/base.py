@@ -1,0 +1,66 @@
+"""What every launcher is: a model that people write, and one pure function that lowers it onto Azure ML's wire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from jobs.values import Model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.findings import Finding
+    from jobs.distribution import Distribution
+
+Collectives = Literal["nccl", "gloo", "mpi"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a launcher is lowered onto.
+
+    Attributes:
+        nodes: Number of nodes.
+        gpus: GPUs of one node; 0 on CPU sizes; None when the size is unknown.
+    """
+
+    nodes: int
+    gpus: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A launcher in Azure ML's own words.
+
+    Attributes:
+        command: The command as it goes over the wire.
+        distribution: The distribution as it goes over the wire; None for none.
+        processes_per_node: Ranks on each node, those started by the command itself included; None when unknown.
+        environment: Variables that the launcher needs, name to (value, why).
+        findings: What is wrong.
+    """
+
+    command: str
+    distribution: Distribution | None
+    processes_per_node: int | None
+    environment: Mapping[str, tuple[str, str]]
+    findings: tuple[Finding, ...] = ()
+
+
+class TypedLauncher(Model):
+    """Base of the launchers that know what they start, and may therefore be enriched."""
+
+    RESERVED: ClassVar[frozenset[str]] = frozenset()
+    """Variables that Azure ML or the launcher sets on each process; a job must not set them itself."""
+
+    backend: Annotated[
+        Collectives | None,
+        Field(description="What carries the collectives; unset: NCCL on GPUs, gloo without."),
+    ] = None
+
+    def collectives(self, shape: Shape) -> Collectives:
+        """What carries the collectives of this job, by which the fabric's variables are chosen."""
+        return self.backend or ("nccl" if shape.gpus else "gloo")

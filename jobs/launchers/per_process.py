@@ -1,0 +1,52 @@
+"""PerProcess: Azure ML itself starts every rank of a PyTorch job."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, StrictInt
+
+from amlstack.findings import Finding
+from jobs.distribution import PyTorch
+from jobs.launchers.base import Lowered, Shape, TypedLauncher
+from jobs.launchers.commands import starter
+
+
+class PerProcess(TypedLauncher):
+    """PyTorch, launched per process: Azure ML runs the command once per rank and sets its variables.
+
+    The command stays as written; ``torch.distributed`` reads ``MASTER_ADDR``, ``MASTER_PORT``, ``RANK``,
+    ``LOCAL_RANK`` and ``WORLD_SIZE``.
+    """
+
+    RESERVED: ClassVar[frozenset[str]] = frozenset(
+        {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK", "NODE_RANK"}
+    )
+
+    type: Literal["per-process"] = "per-process"
+    processes_per_node: Annotated[
+        Annotated[StrictInt, Field(ge=1)] | None,
+        Field(description="Ranks per node (not in total); unset: one per GPU, or 1."),
+    ] = None
+
+    def lower(self, command: str, shape: Shape) -> Lowered:
+        """Name the ranks per node; the command is run as it is."""
+        ranks = self.processes_per_node or shape.gpus or 1
+        findings: tuple[Finding, ...] = ()
+        if (program := starter(command)) and ranks > 1:
+            findings = (
+                Finding(
+                    "launcher-in-command",
+                    "command",
+                    f"The command starts ranks itself with `{program}`, and would be run {ranks} times on each node",
+                    "Under PerProcess every process is one rank",
+                    "Write the command as for one process, or use TorchRun, which launches per node.",
+                ),
+            )
+        return Lowered(
+            command=command,
+            distribution=PyTorch(process_count_per_instance=ranks),
+            processes_per_node=ranks,
+            environment={},
+            findings=findings,
+        )

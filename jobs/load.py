@@ -1,0 +1,180 @@
+"""`load`: a job file, Python or Azure ML CLI v2 YAML, as jobs with their places and findings."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from amlstack.findings import Finding, errors
+from jobs.faults import findings_of
+from jobs.near import did_you_mean
+from jobs.source import Place, Source
+from jobs.spec import Job
+
+if TYPE_CHECKING:
+    from jobs.azureml.fields import Cursor
+    from jobs.yamltext import Text
+
+YAML_SUFFIXES = (".yml", ".yaml")
+KINDS = ("command",)
+"""Types of Azure ML files that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a job file holds.
+
+    Attributes:
+        jobs: The jobs that could be read; none when the file is broken.
+        findings: What is wrong with the file as it is written; `jobs.plan` judges what it means.
+        source: The file, for `jobs.plan`.
+    """
+
+    jobs: tuple[Job, ...]
+    findings: tuple[Finding, ...]
+    source: Source
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing refuses the file; warnings do not."""
+        return not errors(self.findings)
+
+
+def load(path: Path | str) -> Loaded:
+    """Read a job file.
+
+    A Python file has a module-level ``job`` (a `Job`) or ``jobs`` (a list of them). A YAML file is an Azure ML CLI v2
+    command job and is taken at its word.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Jobs and findings; a user's mistake never raises.
+    """
+    path = Path(path)
+    if path.suffix.lower() == ".py":
+        return _load_python(path)
+    if path.suffix.lower() in YAML_SUFFIXES:
+        from jobs.yamltext import read  # noqa: PLC0415 - a Python job needs no YAML
+
+        return from_text(read(path), path.parent)
+    finding = Finding(
+        "file-kind",
+        "",
+        f"`{path.name}` is neither Python nor YAML",
+        "A job file ends in .py, .yml or .yaml",
+        file=str(path),
+    )
+    return Loaded((), (finding,), Source(str(path), path.parent))
+
+
+def from_text(text: Text, base: Path) -> Loaded:
+    """Jobs of YAML that is read already."""
+    from jobs.azureml import command  # noqa: PLC0415 - a Python job needs no YAML
+    from jobs.azureml.fields import Cursor  # noqa: PLC0415
+
+    def place(where: str) -> Place:
+        keys = command.path_of(where)
+        spot = text.spot(keys)
+        return ".".join(keys) if where else "", *(spot or (None, None))
+
+    source = Source(text.file, base, place)
+    if text.data is None and text.findings:
+        return Loaded((), text.findings, source)
+    found: list[tuple[tuple[Any, ...], Finding]] = []
+    cursor = Cursor(text.data, (), found)
+    job = command.read(cursor) if _kind(cursor) == "command" else None
+    placed = []
+    for keys, finding in found:
+        line, column = text.spot(keys) or (None, None)
+        placed.append(finding.at(text.file, line, column))
+    return Loaded((job,) if job else (), (*text.findings, *placed), source)
+
+
+def _kind(cursor: Cursor) -> str | None:
+    """The kind of file: its ``type``, command when it has none; None after a finding on a kind that is not read."""
+    kind = cursor.value.get("type", "command") if isinstance(cursor.value, dict) else "command"
+    if kind in KINDS:
+        return str(kind)
+    cursor.bad(
+        "file-type",
+        f"The file is of type `{kind}`",
+        f"Files of type {', '.join(f'`{name}`' for name in KINDS)} are read",
+        did_you_mean(str(kind), KINDS),
+        key="type",
+    )
+    return None
+
+
+def _load_python(path: Path) -> Loaded:
+    source = Source(str(path), path.parent)
+    module: dict[str, Any] = {"__name__": f"amlstack_job_{path.stem}", "__file__": str(path.resolve())}
+    try:
+        code = compile(path.read_bytes(), str(path), "exec")
+        exec(code, module)  # noqa: S102 - a Python job file is the user's own program
+    except ValidationError as error:
+        line = _line_in(error, path)
+        return Loaded((), tuple(finding.at(str(path), line) for finding in findings_of(error)), source)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's file raises is a finding
+        return Loaded((), (_raised(error, path),), source)
+    return _from_module(module, path, source)
+
+
+def _from_module(module: dict[str, Any], path: Path, source: Source) -> Loaded:
+    value = module["jobs"] if "jobs" in module and "job" not in module else module.get("job")
+    values = value if isinstance(value, (list, tuple)) else (value,)
+    if not values or not all(isinstance(each, Job) for each in values):
+        seen = "There is neither `job` nor `jobs`" if value is None else f"`job` is a {type(value).__name__}"
+        finding = Finding(
+            "job-missing",
+            "",
+            seen,
+            "A Python job file has a module-level `job` (a Job) or `jobs` (a list of them)",
+            "Write `job = Job(…)`.",
+            file=str(path),
+        )
+        return Loaded((), (finding,), source)
+    return Loaded(tuple(values), (), source)
+
+
+def _line_in(error: BaseException, path: Path) -> int | None:
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return frames[-1].lineno if frames else None
+
+
+def _raised(error: BaseException, path: Path) -> Finding:
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return Finding(
+            "python-syntax",
+            "",
+            f"This is not Python: {error.msg}",
+            "A .py job file is a Python program",
+            "",
+            file=str(path),
+            line=error.lineno,
+            column=error.offset,
+        )
+    if isinstance(error, OSError) and error.filename == str(path):
+        return Finding(
+            "file-unreadable",
+            "",
+            f"The file cannot be read: {error.strerror}",
+            "A job file must exist",
+            "",
+            file=str(path),
+        )
+    return Finding(
+        "python-raised",
+        "",
+        f"Running the file raised {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(
+            ": "
+        ),
+        "A Python job file runs to its end and leaves `job` behind",
+        file=str(path),
+        line=_line_in(error, path),
+    )

@@ -1,0 +1,25 @@
+"""Near misses: the names somebody may have meant."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def near(word: str, known: Iterable[str], n: int = 3) -> tuple[str, ...]:
+    """Known names close to a word in any letter case, best first."""
+    by_lower = {name.lower(): name for name in known}
+    return tuple(by_lower[match] for match in difflib.get_close_matches(word.lower(), by_lower, n=n, cutoff=0.6))
+
+
+def did_you_mean(word: str, known: Iterable[str], *, otherwise: str = "") -> str:
+    """``Did you mean `epochs`?``, else the list of all that is known, else a given sentence."""
+    known = tuple(known)
+    if close := near(word, known):
+        return f"Did you mean {' or '.join(f'`{name}`' for name in close)}?"
+    if known and len(known) <= 12:
+        return f"There {'is' if len(known) == 1 else 'are'} {', '.join(f'`{name}`' for name in known)}."
+    return otherwise

@@ -1,0 +1,115 @@
+"""`plan`: from what a person wrote to what will run, with everything that is wrong collected on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from amlstack.findings import errors
+from jobs import binding, checks
+from jobs.body import LOCAL
+from jobs.declaration import declaration
+from jobs.enrich import Added, enriched
+from jobs.launchers.base import Shape
+from jobs.source import Source
+from jobs.target import Target
+from policies.checks import sizes_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import date
+    from pathlib import Path
+
+    from amlstack.findings import Finding
+    from jobs.launchers.base import Lowered
+    from jobs.spec import Job
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A job resolved against a target.
+
+    Attributes:
+        job: As declared.
+        enriched: In Azure ML's words, with all that was added; what `jobs.body` renders.
+        target: What it was planned against.
+        nodes: Number of nodes.
+        processes_per_node: Ranks per node; None where only the running job knows.
+        world_size: Ranks in total; None likewise.
+        added: What is not the person's own, value by value.
+        findings: What is wrong, placed in the job's file.
+        base: Folder that the job's relative paths start from.
+    """
+
+    job: Job
+    enriched: Job
+    target: Target
+    nodes: int
+    processes_per_node: int | None
+    world_size: int | None
+    added: tuple[Added, ...]
+    findings: tuple[Finding, ...]
+    base: Path
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing refuses it; warnings do not."""
+        return not errors(self.findings)
+
+    @cached_property
+    def declaration(self) -> dict[str, Any]:
+        """What the person wrote, for the run's identity: without names, tags and anything derived."""
+        return declaration(self.job, self.base)
+
+    @property
+    def code(self) -> Path | None:
+        """The folder to upload; None when the job has none or names code that is registered already."""
+        return self.base / self.job.code.path if self.job.code and self.job.code.local else None
+
+
+def plan(job: Job, target: Target | None = None, *, on: date, source: Source | None = None) -> Plan:
+    """Resolve a job: count its ranks, lower its launcher, add what its size wants, and say what is wrong.
+
+    Args:
+        job: As declared.
+        target: The cluster or serverless size; None takes the job's own instance_type.
+        on: The day of the judgement, for retired sizes.
+        source: The job's file, for relative paths and the places of findings.
+    """
+    source = source or Source()
+    target = target or Target(size=job.instance_type if job.compute is None else None)
+    count = job.nodes if isinstance(job.nodes, int) else 1
+    size = target.facts
+    shape = Shape(nodes=count, gpus=size.gpus if size else None)
+    lowered = job.launcher.lower(job.command, shape)
+    rich, added = enriched(job, lowered, shape, target)
+    found = _findings(job, lowered, count, target, on=on, base=source.base)
+    ranks = lowered.processes_per_node
+    return Plan(
+        job=job,
+        enriched=rich,
+        target=target,
+        nodes=count,
+        processes_per_node=ranks,
+        world_size=None if ranks is None or not isinstance(job.nodes, int | None) else ranks * count,
+        added=added,
+        findings=tuple(source.locate(finding) for finding in found),
+        base=source.base,
+    )
+
+
+def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, on: date, base: Path) -> Iterator[Finding]:
+    yield from lowered.findings
+    yield from binding.check(job)
+    yield from checks.environment(job)
+    yield from checks.files(job, base)
+    yield from checks.variables(job, checks.reserved(job), target)
+    yield from checks.losses(job)
+    if job.compute is not None and job.compute.lower() == LOCAL:
+        return
+    yield from checks.nodes(job, count, target)
+    yield from checks.processes(lowered, count, target)
+    if target.size is not None:
+        where = "instance_type" if target.cluster is None and job.instance_type else "compute"
+        yield from sizes_for(target.size, nodes=count, on=on, where=where)

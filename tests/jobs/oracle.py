@@ -1,0 +1,65 @@
+"""What azure-ai-ml itself would send for a command job, worked out offline.
+
+The one place that touches azure-ai-ml's internals; everything else compares with its answer.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DERIVED = ("experimentName", "displayName")
+"""Keys that azure-ai-ml makes up when the file leaves them out (a random name, the working folder)."""
+
+
+class Refused(Exception):
+    """azure-ai-ml does not take the file; its own message is the text."""
+
+
+def load(path: Path) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from azure.ai.ml import load_job
+
+        logging.getLogger("azure.ai.ml").setLevel(logging.CRITICAL)
+        try:
+            return load_job(path)
+        except Exception as error:  # noqa: BLE001 - its own exceptions have no common base
+            raise Refused(str(error)) from error
+
+
+def body(path: Path) -> dict[str, Any]:
+    """The request body that azure-ai-ml would PUT for a command job file, ``{"properties": ...}``.
+
+    Code, environment and compute stand there as written: uploading and resolving them is what comes after.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from azure.ai.ml._restclient.arm_ml_service._utils.model_base import SdkJSONEncoder
+        from azure.ai.ml.entities import Environment
+        from azure.ai.ml.entities._job.to_rest_functions import to_rest_job_object
+
+        job = load(path)
+        given = {"displayName": job.display_name, "experimentName": job.experiment_name}
+        environment = None
+        if isinstance(job.environment, Environment):
+            environment = json.loads(
+                json.dumps(job.environment._to_rest_object(), cls=SdkJSONEncoder, exclude_readonly=True)
+            )
+            job.environment = "inline"
+        try:
+            rest = to_rest_job_object(job)
+            told = json.loads(json.dumps(rest, cls=SdkJSONEncoder, exclude_readonly=True))
+        except Exception as error:  # noqa: BLE001
+            raise Refused(str(error)) from error
+    for key, value in given.items():
+        if value is None:
+            told["properties"].pop(key, None)
+    if environment is not None:
+        told["environment"] = environment
+    return told

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
-from .model import OLDEST, Engine, Unavailable
+from .model import MANIFEST, OLDEST, SOURCES, Engine, Source, Unavailable
 
 TIMEOUT = 30
 """Seconds for one start of a command; a cold start of the CLI from a slow disk takes a few."""
@@ -35,7 +36,7 @@ def find() -> Engine:
         raise Unavailable(f"{command} has no Python language host (pulumi-language-python) that starts")
     if _beside_or_on_path("pulumi-language-python-exec", [*places, host.parent]) is None:
         raise Unavailable(f"{host} has no pulumi-language-python-exec beside it")
-    return Engine(_dotted(version), "path", (Path(command).parent.absolute(),))
+    return Engine(_dotted(version), _origin(Path(command)), (Path(command).parent.absolute(),))
 
 
 def version_of(command: Path) -> tuple[int, int, int] | None:
@@ -43,6 +44,15 @@ def version_of(command: Path) -> tuple[int, int, int] | None:
     answer = _run(command, "version")
     found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", answer.stdout.strip()) if answer and answer.returncode == 0 else None
     return (int(found[1]), int(found[2]), int(found[3])) if found else None
+
+
+def _origin(command: Path) -> Source:
+    # One of our own that a caller put on PATH keeps its true source: callers ask it what this engine can do.
+    try:
+        source = json.loads((command.parent / MANIFEST).read_text("utf-8"))["source"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return "path"
+    return next((known for known in SOURCES if known == source), "path")
 
 
 def _starts(host: Path) -> bool:

@@ -81,7 +81,7 @@ def main(arguments: Sequence[str]) -> int:
         return 130
     folders = [str(folder) for folder in engine.folders]
     if options.json:
-        print(json.dumps({"version": engine.version, "source": engine.source, "folders": folders}))
+        print(json.dumps({"version": engine.version, "source": engine.source, "path": folders}))
     else:
         print(os.pathsep.join(folders))
     return 0

@@ -19,6 +19,9 @@ SDK_MODULE = "github.com/pulumi/pulumi/sdk/v3"
 COMMANDS = ("pulumi", "pulumi-language-python", "pulumi-language-python-exec")
 """What one folder must hold: the CLI, the Python language host, and the script by which the host starts a program."""
 
+MANIFEST = "engine.json"
+"""The file in a cached engine's folder that tells where it came from; written last, so its presence means complete."""
+
 Source = Literal["path", "release", "build"]
 SOURCES: tuple[Source, ...] = ("path", "release", "build")
 

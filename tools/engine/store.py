@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .ambient import version_of
-from .model import COMMANDS, VERSION, Engine, EngineError, Source, cache
+from .model import COMMANDS, MANIFEST, VERSION, Engine, EngineError, Source, cache
 from .progress import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-MANIFEST = "engine.json"
 
 
 def root() -> Path:

@@ -1,0 +1,110 @@
+"""Fixtures of every test that runs the real engine. Sockets stay bound to loopback by the options in pyproject.toml."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pytest
+from harness import STAND_IN, Stack
+
+from amlstack.paths import PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The engine under test: what to put on PATH, its version, and where it came from (path, release, build)."""
+
+    folders: tuple[Path, ...]
+    version: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """A running sandbox with a home of its own; ``environ`` is all that a client needs to talk to it."""
+
+    home: Path
+    endpoint: Any
+    environ: dict[str, str]
+
+
+class MakeStack(Protocol):
+    """``stack("two_boxes")`` or ``stack(PROJECT)``; see ``harness.Stack``."""
+
+    def __call__(
+        self,
+        program: str | Path,
+        *,
+        sandbox: Sandbox | None = None,
+        name: str = "test",
+        env: dict[str, str] | None = None,
+    ) -> Stack: ...
+
+
+@pytest.fixture(scope="session")
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """The engine as a user gets it: from PATH, released, or built on first use (minutes, with progress shown)."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    finder = [sys.executable, str(PROJECT / "tools" / "engine"), "--json"]
+    with capture.global_and_fixture_disabled():
+        done = subprocess.run(finder, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        pytest.fail("no Pulumi engine; tools/engine says why above", pytrace=False)
+    said = json.loads(done.stdout)
+    return Engine(tuple(Path(folder) for folder in said["path"]), said["version"], said["source"])
+
+
+@pytest.fixture
+def stack(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> MakeStack:
+    """Makes stacks, each in a folder of its own; with ``sandbox``, azure-native is the stand-in that talks to it."""
+
+    def make(
+        program: str | Path, *, sandbox: Sandbox | None = None, name: str = "test", env: dict[str, str] | None = None
+    ) -> Stack:
+        folder = tmp_path_factory.mktemp("stack")
+        environ = {**(sandbox.environ if sandbox else {}), **(env or {})}
+        path = (STAND_IN,) if sandbox else ()
+        if program == PROJECT:
+            return Stack.of_project(folder, engine.folders, name=name, env=environ, path=path)
+        return Stack(program, folder, engine.folders, name=name, env=environ, path=path)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """One sandbox for the whole session: name what you create after your test."""
+    with running_sandbox(tmp_path_factory.mktemp("sandbox")) as running:
+        yield running
+
+
+@pytest.fixture
+def own_sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """A sandbox for this test alone: to kill it, fill it, or count what is in it."""
+    with running_sandbox(tmp_path_factory.mktemp("sandbox")) as running:
+        yield running
+
+
+@contextmanager
+def running_sandbox(home: Path) -> Iterator[Sandbox]:
+    """The daemon with ``AMLSTACK_HOME`` set to ``home``, here and for its clients, until the context ends."""
+    from amlstack.sandbox import daemon
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AMLSTACK_HOME", str(home))
+        endpoint = daemon.up()
+    try:
+        yield Sandbox(home, endpoint, {**endpoint.environ(), "AMLSTACK_HOME": str(home)})
+    finally:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("AMLSTACK_HOME", str(home))
+            daemon.down()

@@ -1,0 +1,479 @@
+"""Runs the real engine on small programs: one Stack per test, with a folder, a file backend and settings of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from amlstack.paths import PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    Event = Mapping[str, Any]
+
+PROGRAMS = PROJECT / "tests" / "programs"
+ANALYZER = PROJECT / "policies" / "analyzer"
+"""The policy pack as an executable; the engine built from Go modules takes no other form."""
+PROVIDER = PROJECT / "amlstack" / "provider"
+STAND_IN = PROJECT / "amlstack" / "sandbox" / "bin"
+PASSPHRASE = "only-for-tests"
+LIMIT = 300.0
+"""Seconds that one engine command may take before the test fails with its output."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation of the engine on one resource.
+
+    ``op`` is the engine's word: same, create, update, delete, replace, create-replacement, delete-replaced, read …
+    ``diffs`` are the top-level properties that differ, ``keys`` those that force a replacement, ``detail`` path → kind.
+    """
+
+    op: str
+    urn: str
+    type: str
+    diffs: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    detail: Mapping[str, str] = field(default_factory=dict)
+    old: Mapping[str, Any] = field(default_factory=dict)
+    new: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.urn.rsplit("::", 1)[-1]
+
+    @classmethod
+    def of(cls, event: Event) -> Step:
+        meta = event["metadata"]
+        return cls(
+            op=meta["op"],
+            urn=meta["urn"],
+            type=meta["type"],
+            diffs=tuple(meta.get("diffs") or ()),
+            keys=tuple(meta.get("keys") or ()),
+            detail={path: change["kind"] for path, change in (meta.get("detailedDiff") or {}).items()},
+            old=meta.get("old") or {},
+            new=meta.get("new") or {},
+        )
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """What the engine, the program or a provider said: ``severity`` is error, warning, info or info#err."""
+
+    severity: str
+    message: str
+    urn: str
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A policy's verdict: ``level`` is mandatory, advisory (on the wire: warning) or remediate."""
+
+    policy: str
+    level: str
+    message: str
+    urn: str
+    pack: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one engine command did: exit code, its text, its events. The properties read the events."""
+
+    command: tuple[str, ...]
+    code: int
+    output: str
+    events: tuple[Event, ...] = ()
+
+    def ok(self) -> Result:
+        """This result; fails the test with the command's own words if the command failed."""
+        assert self.code == 0, f"{' '.join(self.command)} ended with {self.code}:\n{self.output}"
+        return self
+
+    def failed(self) -> Result:
+        """This result; fails the test if the command did not fail or showed a traceback."""
+        assert self.code != 0, f"{' '.join(self.command)} should have failed:\n{self.output}"
+        assert "Traceback (most recent call last)" not in self.output, self.output
+        return self
+
+    def of(self, kind: str) -> list[Event]:
+        """The bodies of all events of one kind (``resourcePreEvent``), of the last phase where there are several."""
+        last = max((i for i, event in enumerate(self.events) if "preludeEvent" in event), default=0)
+        return [event[kind] for event in self.events[last:] if kind in event]
+
+    @cached_property
+    def planned(self) -> tuple[Step, ...]:
+        """What the engine set out to do, in order."""
+        return tuple(Step.of(event) for event in self.of("resourcePreEvent"))
+
+    @cached_property
+    def done(self) -> tuple[Step, ...]:
+        """What it finished."""
+        return tuple(Step.of(event) for event in self.of("resOutputsEvent"))
+
+    @property
+    def ops(self) -> dict[str, tuple[str, ...]]:
+        """URN → operations planned on it, in order; resources of the engine itself are left out."""
+        found: dict[str, tuple[str, ...]] = {}
+        for step in self.planned:
+            if not step.type.startswith("pulumi:"):
+                found[step.urn] = (*found.get(step.urn, ()), step.op)
+        return found
+
+    def op(self, name: str, type_: str = "") -> str:
+        """The operation on the one resource of that name; ``replace`` for a replacement, whatever its steps are."""
+        steps = self.steps(name, type_)
+        assert steps, f"no step on {name}; there are {sorted(step.name for step in self.planned)}\n{self.output}"
+        assert len({step.urn for step in steps}) == 1, f"{name} names several: {sorted({s.urn for s in steps})}"
+        ops = [step.op for step in steps]
+        return "replace" if any("replace" in op for op in ops) else ops[-1]
+
+    def steps(self, name: str, type_: str = "") -> list[Step]:
+        """The planned steps on the resources of that logical name (and type token, or its last part)."""
+        return [step for step in self.planned if step.name == name and step.type.endswith(type_)]
+
+    @property
+    def changes(self) -> dict[str, int]:
+        """The engine's own count per operation, without ``same``; empty means that nothing changes."""
+        summaries = self.of("summaryEvent")
+        counts = summaries[-1].get("resourceChanges") or {} if summaries else {}
+        return {op: count for op, count in counts.items() if op != "same"}
+
+    @cached_property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Everything said, without the engine's debug lines and passing status lines."""
+        return tuple(
+            Diagnostic(event["severity"], event["message"].strip(), event.get("urn", ""))
+            for event in self.of("diagnosticEvent")
+            if event["severity"] != "debug" and not event.get("ephemeral")
+        )
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """The messages of severity error."""
+        return tuple(one.message for one in self.diagnostics if one.severity == "error")
+
+    @cached_property
+    def violations(self) -> tuple[Violation, ...]:
+        """The verdicts of the policy packs."""
+        return tuple(
+            Violation(
+                policy=event["policyName"],
+                level={"warning": "advisory"}.get(event["enforcementLevel"], event["enforcementLevel"]),
+                message=event["message"],
+                urn=event.get("resourceUrn", ""),
+                pack=event["policyPackName"],
+            )
+            for event in self.of("policyEvent")
+        )
+
+
+class Running:
+    """An engine command under way. Its events arrive through a named pipe, the moment the engine writes them."""
+
+    def __init__(self, command: Sequence[str], cwd: Path, env: Mapping[str, str], *, events: bool = True) -> None:
+        self.command = tuple(command)
+        self._scratch = tempfile.TemporaryDirectory(prefix="engine-events-")
+        pipe = Path(self._scratch.name) / "events"
+        os.mkfifo(pipe)
+        # Both directions: neither side blocks on opening, and the end is a line of our own, whatever happens to it.
+        self._log = os.open(pipe, os.O_RDWR)
+        self._events: list[Event] = []
+        self._changed = threading.Condition()
+        self._ended = False
+        more = ("--event-log", str(pipe)) if events else ()
+        self.process = subprocess.Popen(
+            [*command, *more],
+            cwd=cwd,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        self._text: list[str] = []
+        assert self.process.stdout is not None
+        self._readers = [
+            threading.Thread(target=self._follow_events, daemon=True),
+            threading.Thread(target=self._text.extend, args=(self.process.stdout,), daemon=True),
+        ]
+        self._waiter = threading.Thread(target=self._end, daemon=True)
+        for thread in (*self._readers, self._waiter):
+            thread.start()
+
+    def wait_for(self, condition: Callable[[Event], bool], limit: float = LIMIT) -> Event:
+        """The first event, past or to come, that satisfies ``condition``; fails if the command ends without it."""
+        seen = 0
+
+        def found() -> bool:
+            nonlocal seen
+            while seen < len(self._events) and not condition(self._events[seen]):
+                seen += 1
+            return seen < len(self._events) or self._ended
+
+        with self._changed:
+            self._changed.wait_for(found, limit)
+            if seen < len(self._events):
+                return self._events[seen]
+        self.kill()
+        raise AssertionError(f"no such event in {' '.join(self.command)}:\n{''.join(self._text)}")
+
+    def wait_until_starts(self, name: str, limit: float = LIMIT) -> Step:
+        """Waits until the engine begins to work on the resource of that name."""
+        event = self.wait_for(lambda event: _on(event.get("resourcePreEvent"), name), limit)
+        return Step.of(event["resourcePreEvent"])
+
+    def wait_until_done(self, name: str, limit: float = LIMIT) -> Step:
+        """Waits until the engine has finished with the resource of that name."""
+        event = self.wait_for(lambda event: _on(event.get("resOutputsEvent"), name), limit)
+        return Step.of(event["resOutputsEvent"])
+
+    def kill(self, *, plugins: bool = True) -> Result:
+        """SIGKILL for the engine, and with ``plugins`` for every process it started, as a machine's end would."""
+        # The engine gives its plugins process groups of their own; the session is what they have in common.
+        victims = _session(self.process.pid) if plugins else [self.process.pid]
+        for pid in [self.process.pid, *victims]:
+            _signal(pid, signal.SIGKILL)
+        return self.result()
+
+    def interrupt(self) -> None:
+        """What Ctrl-C sends: the engine ends after the operations in flight."""
+        _signal(self.process.pid, signal.SIGINT)
+
+    def result(self, limit: float = LIMIT) -> Result:
+        """Waits for the end."""
+        self._waiter.join(limit)
+        if self._waiter.is_alive():
+            self.kill()
+            raise AssertionError(f"{' '.join(self.command)} still runs after {limit} s:\n{''.join(self._text)}")
+        return Result(self.command, self.process.returncode, "".join(self._text), tuple(self._events))
+
+    def _follow_events(self) -> None:
+        with os.fdopen(os.dup(self._log), encoding="utf-8", errors="replace") as log:
+            for line in log:
+                if line == "end\n":
+                    return
+                # A killed engine may leave half a line before our own.
+                if line.startswith("{") and line.endswith("}\n"):
+                    with self._changed:
+                        self._events.append(json.loads(line))
+                        self._changed.notify_all()
+
+    def _end(self) -> None:
+        self.process.wait()
+        os.write(self._log, b"\nend\n")
+        for thread in self._readers:
+            thread.join()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        os.close(self._log)
+        self._scratch.cleanup()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+
+class Stack:
+    """One Pulumi stack in a folder of its own.
+
+    ``program`` is a folder below tests/programs, any folder, or the text of a program. The folder is copied, and
+    Pulumi.yaml is written unless it has one. Use ``Stack.of_project`` for the stack that users run.
+    """
+
+    def __init__(
+        self,
+        program: str | Path,
+        folder: Path,
+        engine: Iterable[Path],
+        *,
+        name: str = "test",
+        env: Mapping[str, str] | None = None,
+        path: Iterable[Path] = (),
+    ) -> None:
+        self.name = name
+        self.folder = folder / "program"
+        self.backend = folder / "backend"
+        self.backend.mkdir(parents=True)
+        self._lay_out(program)
+        self.project: str = yaml.safe_load((self.folder / "Pulumi.yaml").read_text("utf-8"))["name"]
+        front = [Path(sys.executable).parent, *path, *engine]
+        # Nothing of the person who runs the tests reaches the engine: no Azure login, no Pulumi account.
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("PULUMI_", "AZURE_", "ARM_", "AMLSTACK_"))}
+        kept = {k: v for k, v in os.environ.items() if k == "AMLSTACK_CACHE"}
+        self.env: dict[str, str] = {
+            **clean,
+            **kept,
+            **(env or {}),
+            "PATH": os.pathsep.join([*map(str, front), os.environ.get("PATH", os.defpath)]),
+            "PULUMI_BACKEND_URL": self.backend.as_uri(),
+            "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
+            "PULUMI_HOME": str(folder / "pulumi-home"),
+            "PULUMI_SKIP_UPDATE_CHECK": "1",
+            "PULUMI_DEBUG_COMMANDS": "1",  # the flag --event-log is behind it
+            "NO_COLOR": "1",
+        }
+        self.pulumi("stack", "init", name).ok()
+
+    @classmethod
+    def of_project(cls, folder: Path, engine: Iterable[Path], **more: Any) -> Stack:
+        """The project's own program: a folder of links to the clone, with stack settings of the test's own."""
+        mirror = folder / "mirror"
+        mirror.mkdir(parents=True)
+        for entry in PROJECT.iterdir():
+            if not entry.name.startswith((".", "Pulumi.")):
+                (mirror / entry.name).symlink_to(entry)
+        shutil.copy(PROJECT / "Pulumi.yaml", mirror)
+        return cls(mirror, folder, engine, **more)
+
+    def _lay_out(self, program: str | Path) -> None:
+        if isinstance(program, str) and "\n" in program:
+            self.folder.mkdir(parents=True)
+            (self.folder / "__main__.py").write_text(program, "utf-8")
+        else:
+            shutil.copytree(PROGRAMS / program, self.folder, symlinks=True)
+        manifest = self.folder / "Pulumi.yaml"
+        if not manifest.exists():
+            plugins = {"providers": [{"name": "amlstack", "path": str(PROVIDER)}]}
+            project = {"name": "scenario", "runtime": "python", "plugins": plugins}
+            manifest.write_text(yaml.safe_dump(project), "utf-8")
+
+    @property
+    def settings(self) -> Path:
+        """The stack's settings file."""
+        return self.folder / f"Pulumi.{self.name}.yaml"
+
+    def set(self, key: str, value: object, *, path: bool = True) -> Stack:
+        """Sets one setting, ``amlstack:clusters[0].nodes.max`` say, to any JSON value; None removes it."""
+        content = yaml.safe_load(self.settings.read_text("utf-8")) if self.settings.exists() else None
+        content = content or {}
+        words = _path(key) if path else [key]
+        if ":" not in str(words[0]):
+            words[0] = f"{self.project}:{words[0]}"
+        _put(content.setdefault("config", {}), words, value)
+        self.settings.write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
+        return self
+
+    def write(self, file: str, text: str) -> Path:
+        """Replaces or adds a file of the program."""
+        path = self.folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+        return path
+
+    def pulumi(self, *words: str) -> Result:
+        """Any ``pulumi`` command without events."""
+        return self._start(words, events=False).result()
+
+    def preview(self, *words: str, policy_packs: Iterable[Path] = ()) -> Result:
+        return self._start(["preview", "--diff", *_packs(policy_packs), *words]).result()
+
+    def up(self, *words: str, policy_packs: Iterable[Path] = (), preview: bool = False) -> Result:
+        """``pulumi up``; with ``preview`` as people run it, the preview first and the update only after a clean one."""
+        return self.start_up(*words, policy_packs=policy_packs, preview=preview).result()
+
+    def start_up(self, *words: str, policy_packs: Iterable[Path] = (), preview: bool = False) -> Running:
+        """``up`` in the background: wait for an event, then kill or interrupt it."""
+        skip = () if preview else ("--skip-preview",)
+        return self._start(["up", "--yes", *skip, *_packs(policy_packs), *words])
+
+    def refresh(self, *words: str) -> Result:
+        return self._start(["refresh", "--yes", "--skip-preview", *words]).result()
+
+    def destroy(self, *words: str) -> Result:
+        return self._start(["destroy", "--yes", "--skip-preview", *words]).result()
+
+    def unlock(self) -> Stack:
+        """Removes the lock that a killed engine left on the backend, as ``pulumi cancel`` does for people."""
+        self.pulumi("cancel", "--yes", self.name).ok()
+        return self
+
+    def state(self) -> dict[str, Any]:
+        """The deployment as exported: ``resources``, ``pending_operations``."""
+        exported = self.pulumi("stack", "export").ok()
+        deployment: dict[str, Any] = json.loads(exported.output)["deployment"]
+        return deployment
+
+    def resources(self, type_: str = "") -> dict[str, dict[str, Any]]:
+        """Logical name → state of every resource whose type ends so, the engine's own left out."""
+        found = [one for one in self.state().get("resources", ()) if not one["type"].startswith("pulumi:")]
+        return {one["urn"].rsplit("::", 1)[-1]: one for one in found if one["type"].endswith(type_)}
+
+    def outputs(self) -> dict[str, Any]:
+        """The stack's outputs, secrets in clear."""
+        answer = self.pulumi("stack", "output", "--json", "--show-secrets").ok()
+        values: dict[str, Any] = json.loads(answer.output)
+        return values
+
+    def _start(self, words: Sequence[str], *, events: bool = True) -> Running:
+        command = ["pulumi", *words, "--non-interactive", "--color", "never"]
+        if words[0] not in {"stack", "cancel"}:
+            command += ["--stack", self.name]
+        return Running(command, self.folder, self.env, events=events)
+
+
+def _packs(packs: Iterable[Path]) -> list[str]:
+    # Absolute: with `main:` in Pulumi.yaml the program's folder is the engine's working directory.
+    return [word for pack in packs for word in ("--policy-pack", str(Path(pack).absolute()))]
+
+
+def _on(event: Event | None, name: str) -> bool:
+    return event is not None and str(event["metadata"]["urn"]).endswith(f"::{name}")
+
+
+def _path(key: str) -> list[str | int]:
+    return [int(word[1:-1]) if word[0] == "[" else word for word in re.findall(r"\[\d+\]|[^.\[\]]+", key)]
+
+
+def _put(at: Any, words: Sequence[str | int], value: object) -> None:
+    *parents, last = words
+    for word, following in zip(parents, words[1:], strict=True):
+        empty: list[object] | dict[str, object] = [] if isinstance(following, int) else {}
+        if isinstance(at, list) and word == len(at):
+            at.append(empty)
+        elif isinstance(at, dict):
+            at.setdefault(word, empty)
+        at = at[word]
+    if value is None:
+        at.pop(last)
+    elif isinstance(at, list) and last == len(at):
+        at.append(value)
+    else:
+        at[last] = value
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def _session(leader: int) -> list[int]:
+    """The live processes of the session that ``leader`` opened."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(words[3]) == leader:
+                found.append(int(entry.name))
+    return found

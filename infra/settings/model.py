@@ -21,6 +21,9 @@ from pydantic import (
 SINGLE_NODE_TAG = "amlstack:single_node_jobs"
 """Tag of a cluster whose jobs keep to one node, so that the policy pack can read the promise from the resource."""
 
+CURATED_TAG, CUSTOM_TAG = "\0curated", "\0custom"
+"""What pydantic puts into the paths of its errors inside an environment; no key of a YAML file can look like it."""
+
 
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
@@ -129,11 +132,11 @@ class CustomEnvironment(_Model):
 
 def _kind(value: Any) -> str:
     has_curated = isinstance(value, CuratedEnvironment) or (isinstance(value, dict) and "curated" in value)
-    return "<curated>" if has_curated else "<custom>"
+    return CURATED_TAG if has_curated else CUSTOM_TAG
 
 
 Environment = Annotated[
-    Annotated[CuratedEnvironment, Tag("<curated>")] | Annotated[CustomEnvironment, Tag("<custom>")],
+    Annotated[CuratedEnvironment, Tag(CURATED_TAG)] | Annotated[CustomEnvironment, Tag(CUSTOM_TAG)],
     Discriminator(_kind),
     _or_named("curated"),
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -99,7 +99,9 @@ def parse(values: Mapping[str, Any], file: StackFile | None = None) -> Reading:
             break
         except ValidationError as error:
             details = error.errors(include_url=False)
-            faults += [(mending.written(each["loc"]), problems.describe(each)) for each in mending.news(details)]
+            for each in mending.news(details):
+                loc = mending.written(each["loc"])
+                faults.append((loc, replace(problems.describe(each), where=problems.dotted(loc))))
             mending.mend(details)
     if partial is not None:
         faults += [(mending.written(loc), finding) for loc, finding in _duplicates(partial, mending.doubtful)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import BaseModel
 
 from amlstack.findings import Finding
-from infra.settings.model import CuratedEnvironment, CustomEnvironment, Settings
+from infra.settings.model import CURATED_TAG, CUSTOM_TAG, CuratedEnvironment, CustomEnvironment, Settings
 from infra.settings.stackfile import NAMESPACE, Loc
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def describe(error: ErrorDetails) -> Finding:
             f"It is one of {_list(allowed)}",
             _did_you_mean(seen, allowed),
         )
-    rule = _TYPES.get(kind) or error["msg"]
+    rule = _TYPES[kind].format_map(context) if kind in _TYPES else error["msg"]
     return Finding("setting-value", where, f"`{_shown(seen)}` was given", rule, _idle_remedy(loc, seen))
 
 
@@ -85,6 +85,10 @@ _TYPES = {
     "int_from_float": "It is a whole number",
     "bool_parsing": "It is true or false",
     "bool_type": "It is true or false",
+    "greater_than_equal": "It is at least {ge}",
+    "string_too_long": "It has at most {max_length} characters",
+    "string_too_short": "It has at least {min_length} character",
+    "too_long": "It has at most {max_length} entries",
     "string_type": "It is a string; quote it if YAML reads it as something else",
     "tuple_type": "It is a list",
     "list_type": "It is a list",
@@ -96,7 +100,9 @@ _TYPES = {
 
 def plain(loc: Loc) -> Loc:
     """A path without what pydantic adds to it: tags of unions, ``[key]``."""
-    return tuple(part for part in loc if not (isinstance(part, str) and part[:1] in "<["))
+    if len(loc) > 2 and loc[-1] == "[key]" and loc[-3] == "tags":
+        loc = loc[:-1]
+    return tuple(part for part in loc if part not in _TAGGED)
 
 
 def _shown(value: Any) -> str:
@@ -154,7 +160,7 @@ def _model_at(loc: Loc) -> type[BaseModel]:
     return model
 
 
-_TAGGED: dict[str | int, type[BaseModel]] = {"<curated>": CuratedEnvironment, "<custom>": CustomEnvironment}
+_TAGGED: dict[str | int, type[BaseModel]] = {CURATED_TAG: CuratedEnvironment, CUSTOM_TAG: CustomEnvironment}
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:

@@ -95,8 +95,10 @@ def find(home: Path | None = None) -> Endpoint | None:
     try:
         known = json.loads((folder(home) / "endpoint.json").read_text())
         endpoint = Endpoint(
-            home=home,
-            **{name: Path(known[name]) for name in ("ca", "bundle", "token")},
+            home,
+            ca=Path(known["ca"]),
+            bundle=Path(known["bundle"]),
+            token=Path(known["token"]),
             **{name: known[name] for name in ("url", "pid", "started", "tenant", "client", "subscription", "cloud")},
         )
     except (OSError, ValueError, KeyError):

@@ -11,8 +11,8 @@ RULE = Rule(
     title="The size is one that the catalogue knows.",
     what="Refuses a size that is not in the catalogue and names those that are spelled most like it.",
     why=(
-        "Nothing can be said about the fabric, the GPUs or the end of life of a size that nobody looked up. Azure "
-        "itself notices a misspelled size only when the cluster is created."
+        "Nothing can be said about the fabric, the GPUs or the end of life of a size that nobody looked up, and a "
+        "misspelled one would be noticed only while Azure creates the cluster."
     ),
     example="""\
 clusters:
@@ -24,6 +24,10 @@ clusters:
   - name: train
     size: Standard_ND96isr_H100_v5
 """,
+    options=(
+        "None. A size that Azure has and the catalogue lacks is one more line, with its source, in "
+        "`amlstack/catalog/data/sizes.json`."
+    ),
 )
 
 

@@ -18,8 +18,8 @@ RULE = Rule(
     title="The size has not been retired.",
     what="Refuses a size whose retirement date has come, and names a living one that is nearest to it.",
     why=(
-        "Azure allocates no nodes of a retired size: the cluster is created, and its jobs stay in the queue. Examples "
-        "of distributed training still name Standard_NC24rs_v3, gone since 2025-09-30."
+        "Azure gives out no nodes of a retired size, so what names one never runs. Examples of distributed training "
+        "still name Standard_NC24rs_v3, gone since 2025-09-30."
     ),
     example="""\
 clusters:
@@ -49,6 +49,6 @@ def check(size: Size, *, on: date, where: str = "size") -> Finding | None:
         RULE.code,
         where,
         seen=f"{size.name} was retired on {size.retired.isoformat()}",
-        rule="Azure allocates no nodes of a retired size",
+        rule="Azure gives out no nodes of a retired size",
         remedy=f"Use {nearest.name} ({nearest.describe()})" if nearest else "",
     )

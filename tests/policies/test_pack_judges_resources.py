@@ -137,7 +137,7 @@ def test_a_violation_reads_as_one_message(analyze: Analyze) -> None:
     (verdict,) = analyze(COMPUTE, compute("Standard_NC24rs_v3"))
 
     assert verdict[2] == (
-        "properties.properties.vmSize: Standard_NC24rs_v3 was retired on 2025-09-30. Azure allocates no nodes of a "
+        "properties.properties.vmSize: Standard_NC24rs_v3 was retired on 2025-09-30. Azure gives out no nodes of a "
         "retired size. Use Standard_ND40rs_v2 (8 x V100 32 GiB, EDR InfiniBand 100 Gb/s). [size-retired]"
     )
 

@@ -1,0 +1,105 @@
+"""Each rule says what it is for, and the page says the same."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from importlib import import_module
+from importlib.machinery import PathFinder
+from pkgutil import iter_modules
+from sys import stdlib_module_names
+
+import pytest
+import yaml
+from pulumi_policy import EnforcementLevel
+
+import policies
+from amlstack.findings import Level
+from amlstack.paths import PROJECT
+from infra.settings.model import SINGLE_NODE_TAG
+from policies import checks, document
+from policies.pack import policies as all_policies
+from policies.verdicts import CHECKED_AT_UP
+from policies.views import SINGLE_NODE_JOBS_TAG
+
+TODAY = date(2026, 8, 1)
+RULES = (*checks.RULES, CHECKED_AT_UP)
+
+
+def clusters(text: str) -> list[tuple[str, int, bool]]:
+    return [
+        (one["size"], one.get("nodes", {}).get("max", 1), one.get("single_node_jobs", False))
+        for one in yaml.safe_load(text)["clusters"]
+    ]
+
+
+def test_the_page_is_what_the_rules_say_now() -> None:
+    assert document.PAGE.read_text() == document.render(), "run: python -m policies.document"
+
+
+def test_every_module_of_checks_holds_one_registered_rule() -> None:
+    modules = [import_module(f"policies.checks.{found.name}") for found in iter_modules(checks.__path__)]
+    rules = [module.RULE for module in modules if hasattr(module, "RULE")]
+
+    assert sorted(rule.code for rule in rules) == sorted(rule.code for rule in checks.RULES)
+    assert [module.__name__ for module in modules if not hasattr(module, "RULE")] == ["policies.checks.rule"]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_a_rule_is_documented_in_full(rule: checks.Rule) -> None:
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)+", rule.code)
+    assert rule.title.endswith(".")
+    for text in (rule.what, rule.why):
+        assert text.endswith(".")
+        assert len(text) > 60
+    assert f"### {rule.code}\n" in document.PAGE.read_text()
+
+
+@pytest.mark.parametrize("rule", checks.RULES, ids=lambda rule: rule.code)
+def test_a_rule_refuses_its_example_and_no_rule_refuses_what_it_proposes_instead(rule: checks.Rule) -> None:
+    def codes(text: str) -> set[str]:
+        return {
+            finding.code
+            for size, nodes, single in clusters(text)
+            for finding in checks.sizes_for(size, nodes=nodes, on=TODAY, single_node_jobs=single)
+        }
+
+    assert codes(rule.example) == {rule.code}
+    assert codes(rule.instead) == set()
+
+
+def test_the_pack_holds_every_rule_as_mandatory_and_the_advice_as_advice() -> None:
+    levels = {policy.name: policy.enforcement_level for policy in all_policies(TODAY)}
+
+    assert levels == {
+        **{rule.code: EnforcementLevel.MANDATORY for rule in checks.RULES},
+        CHECKED_AT_UP.code: EnforcementLevel.ADVISORY,
+    }
+
+
+def test_findings_of_rules_refuse() -> None:
+    found = checks.sizes_for("Standard_NC24r", nodes=1, on=TODAY) + checks.sizes_for("x", nodes=1, on=TODAY)
+
+    assert {finding.level for finding in found} == {Level.ERROR}
+    assert {finding.code for finding in found} == {rule.code for rule in checks.RULES}
+
+
+def test_the_pack_and_the_program_agree_on_the_tag_for_single_node_jobs() -> None:
+    assert SINGLE_NODE_JOBS_TAG == SINGLE_NODE_TAG
+
+
+def test_no_module_of_the_pack_shadows_another_when_its_folder_comes_first_on_the_path() -> None:
+    names = {found.name for found in iter_modules(policies.__path__)} - {"__main__"}
+    ours = {"amlstack", "amlnode", "infra", "jobs", "policies"}
+    elsewhere = {name for name in names if PathFinder.find_spec(name) is not None}
+
+    assert not names & (stdlib_module_names | ours)
+    assert not elsewhere
+
+
+def test_the_manifest_of_the_directory_pack_uses_the_project_s_environment() -> None:
+    manifest = yaml.safe_load((PROJECT / "policies" / "PulumiPolicy.yaml").read_text())
+
+    assert manifest["runtime"]["name"] == "python"
+    assert manifest["runtime"]["options"] == {"virtualenv": "../.venv"}
+    assert re.fullmatch(r"\d+\.\d+\.\d+", manifest["version"])

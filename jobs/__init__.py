@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jobs.body import API_VERSION, body
 from jobs.enrich import Added
+from jobs.environments import conda_text, environment_properties
 from jobs.launchers import Custom, PerProcess, TorchRun
 from jobs.load import Loaded, load
 from jobs.plan import Plan, plan
@@ -35,6 +36,8 @@ __all__ = [
     "Target",
     "TorchRun",
     "body",
+    "conda_text",
+    "environment_properties",
     "load",
     "plan",
 ]

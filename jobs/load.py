@@ -87,7 +87,7 @@ def from_text(text: Text, base: Path) -> Loaded:
     if text.data is None and text.findings:
         return Loaded((), text.findings, source)
     found: list[tuple[tuple[Any, ...], Finding]] = []
-    cursor = Cursor(text.data, (), found)
+    cursor = Cursor(text.data, (), found, base)
     job = command.read(cursor) if _kind(cursor) == "command" else None
     placed = []
     for keys, finding in found:

@@ -85,8 +85,8 @@ class Code(Model):
 
     @property
     def local(self) -> bool:
-        """Whether it is a folder of this machine that has to be uploaded."""
-        return not re.match(r"(azureml:|git\+|https?://)", self.path)
+        """Whether it is a folder of this machine that has to be uploaded; an empty path is no code."""
+        return bool(self.path) and not re.match(r"(azureml:|git\+|https?://)", self.path)
 
 
 class Build(Model):

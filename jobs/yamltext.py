@@ -28,7 +28,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers
 _CONSTRUCTOR = SafeConstructor()
 _TAG = "tag:yaml.org,2002:"
-_SCALARS = {
+_SCALARS: dict[str, Any] = {
     f"{_TAG}str": lambda node: node.value,
     f"{_TAG}null": lambda _: None,
     f"{_TAG}bool": _CONSTRUCTOR.construct_yaml_bool,

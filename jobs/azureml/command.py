@@ -13,16 +13,7 @@ from jobs.values import Code
 
 def _code(cursor: Cursor) -> Any:
     value = text(cursor)
-    if value is Bad or not value:
-        return value if value is Bad else None
-    if value.startswith(("http://", "https://")):
-        return cursor.bad(
-            "code-form",
-            f"`{value}` stands here",
-            "Code is a folder, a git address or registered code",
-            "Write `git+https://…`, or a folder.",
-        )
-    return Code(path=value)
+    return Bad if value is Bad else Code(path=value)
 
 
 def _compute(cursor: Cursor) -> Any:

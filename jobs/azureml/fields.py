@@ -17,8 +17,9 @@ from jobs.values import EXPRESSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
+    from pathlib import Path
 
-Path = tuple[Any, ...]
+Keys = tuple[Any, ...]
 
 
 class _Bad:
@@ -41,15 +42,17 @@ class Cursor:
         value: The value as YAML has it.
         path: Keys and indices that lead to it.
         findings: Where faults are gathered, with the path of each; shared by all cursors of a file.
+        base: Folder of the file, where its relative paths start.
     """
 
     value: Any
-    path: Path
-    findings: list[tuple[Path, Finding]]
+    path: Keys
+    findings: list[tuple[Keys, Finding]]
+    base: Path
 
     def at(self, key: Any) -> Cursor:
         """The value under a key or index."""
-        return Cursor(self.value[key], (*self.path, key), self.findings)
+        return Cursor(self.value[key], (*self.path, key), self.findings, self.base)
 
     def bad(
         self, code: str, seen: str, rule: str, remedy: str = "", *, level: Level = Level.ERROR, key: Any = None
@@ -64,7 +67,7 @@ class Cursor:
         return self.bad("value-kind", f"{_shown(self.value)} stands here", f"`{self.path[-1]}` is {wanted}", remedy)
 
 
-def dotted(path: Path) -> str:
+def dotted(path: Keys) -> str:
     """``inputs.data.path``, ``resources.locations[0]``."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return text.removeprefix(".")

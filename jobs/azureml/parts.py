@@ -1,12 +1,15 @@
-"""The parts of an Azure ML job file that jobs and components share: inputs, outputs, environments, resources and the rest."""
+"""The parts that job and component files of Azure ML share: inputs, outputs, environments and the rest."""
 
 from __future__ import annotations
 
 import math
+import os
+import posixpath
 import re
 from typing import TYPE_CHECKING, Any
 
-from amlstack.findings import Level
+from amlstack.findings import Finding, Level
+from jobs import yamltext
 from jobs.azureml.fields import (
     Bad,
     Cursor,
@@ -220,17 +223,42 @@ def environment(cursor: Cursor) -> Any:
         return Environment(**told)
     if not isinstance(value, str):
         return cursor.wrong("a reference such as `azureml:NAME:VERSION`, or a mapping with `image`")
+    if value.startswith("file:"):
+        return _environment_file(cursor)
     if not value.startswith("azureml:"):
-        rest = value.removeprefix("file:")
-        remedy = (
-            "Write the environment's keys here, a file is not read."
-            if rest.endswith((".yml", ".yaml"))
-            else f"Write `azureml:{rest}` for a registered one, or `image: {rest}` in a mapping."
-        )
+        remedy = f"Write `azureml:{value}` for a registered one, `file:{value}` for a file, or a mapping with `image`."
         return cursor.bad(
-            "environment-form", f"`{value}` stands here", "A reference to an environment begins with `azureml:`", remedy
+            "environment-form",
+            f"`{value}` stands here",
+            "A reference to an environment begins with `azureml:`",
+            remedy,
         )
     return value
+
+
+def _environment_file(cursor: Cursor) -> Any:
+    """An environment in a file of its own; its paths start in that file's folder."""
+    path = cursor.base / cursor.value.removeprefix("file:")
+    if not path.is_file():
+        return cursor.bad("environment-missing", f"`{cursor.value}` is not there", "A file that is named must exist")
+    text_ = yamltext.read(path)
+    found: list[tuple[Any, Finding]] = [((), finding) for finding in text_.findings]
+    value: Any = Bad
+    if not text_.findings:
+        value = environment(Cursor(text_.data, (), found, path.parent))
+    for keys_, finding in found:
+        line, column = text_.spot(keys_) or (None, None)
+        cursor.findings.append((cursor.path, finding.at(str(path), line, column)))
+    if not isinstance(value, Environment):
+        return value
+    folder = os.path.relpath(path.parent, cursor.base)
+    update: dict[str, Any] = {}
+    if isinstance(value.conda_file, str):
+        update["conda_file"] = posixpath.normpath(posixpath.join(folder, value.conda_file))
+    if value.build is not None and "://" not in value.build.path:
+        joined = posixpath.normpath(posixpath.join(folder, value.build.path))
+        update["build"] = value.build.model_copy(update={"path": joined})
+    return value.model_copy(update=update)
 
 
 _RESOURCES = {

@@ -17,7 +17,7 @@ DERIVED = ("experimentName", "displayName")
 """Keys that azure-ai-ml makes up when the file leaves them out (a random name, the working folder)."""
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """azure-ai-ml does not take the file; its own message is the text."""
 
 
@@ -29,8 +29,8 @@ def load(path: Path) -> Any:
         logging.getLogger("azure.ai.ml").setLevel(logging.CRITICAL)
         try:
             return load_job(path)
-        except Exception as error:  # noqa: BLE001 - its own exceptions have no common base
-            raise Refused(str(error)) from error
+        except Exception as error:
+            raise RefusedError(str(error)) from error
 
 
 def body(path: Path) -> dict[str, Any]:
@@ -45,18 +45,17 @@ def body(path: Path) -> dict[str, Any]:
         from azure.ai.ml.entities._job.to_rest_functions import to_rest_job_object
 
         job = load(path)
-        given = {"displayName": job.display_name, "experimentName": job.experiment_name}
+        given: dict[str, Any] = {"displayName": job.display_name, "experimentName": job.experiment_name}
         environment = None
-        if isinstance(job.environment, Environment):
-            environment = json.loads(
-                json.dumps(job.environment._to_rest_object(), cls=SdkJSONEncoder, exclude_readonly=True)
-            )
-            job.environment = "inline"
         try:
+            if isinstance(job.environment, Environment):
+                told = job.environment._to_rest_object()
+                environment = json.loads(json.dumps(told, cls=SdkJSONEncoder, exclude_readonly=True))
+                job.environment = "inline"
             rest = to_rest_job_object(job)
             told = json.loads(json.dumps(rest, cls=SdkJSONEncoder, exclude_readonly=True))
-        except Exception as error:  # noqa: BLE001
-            raise Refused(str(error)) from error
+        except Exception as error:
+            raise RefusedError(str(error)) from error
     for key, value in given.items():
         if value is None:
             told["properties"].pop(key, None)

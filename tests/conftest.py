@@ -64,8 +64,10 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 
 @pytest.fixture
-def stack(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> MakeStack:
+def stack(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeStack]:
     """Makes stacks, each in a folder of its own; with ``sandbox``, azure-native is the stand-in that talks to it."""
+
+    made: list[Stack] = []
 
     def make(
         program: str | Path, *, sandbox: Sandbox | None = None, name: str = "test", env: dict[str, str] | None = None
@@ -74,10 +76,14 @@ def stack(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> MakeStack
         environ = {**(sandbox.environ if sandbox else {}), **(env or {})}
         path = (STAND_IN,) if sandbox else ()
         if program == PROJECT:
-            return Stack.of_project(folder, engine.folders, name=name, env=environ, path=path)
-        return Stack(program, folder, engine.folders, name=name, env=environ, path=path)
+            made.append(Stack.of_project(folder, engine.folders, name=name, env=environ, path=path))
+        else:
+            made.append(Stack(program, folder, engine.folders, name=name, env=environ, path=path))
+        return made[-1]
 
-    return make
+    yield make
+    for one in made:
+        one.close()
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -241,16 +242,17 @@ class Running:
         return Step.of(event["resourcePreEvent"])
 
     def wait_until_done(self, name: str, limit: float = LIMIT) -> Step:
-        """Waits until the engine has finished with the resource of that name."""
+        """Waits until the engine has finished with the resource of that name; a component ends by register_outputs."""
         event = self.wait_for(lambda event: _on(event.get("resOutputsEvent"), name), limit)
         return Step.of(event["resOutputsEvent"])
 
     def kill(self, *, plugins: bool = True) -> Result:
         """SIGKILL for the engine, and with ``plugins`` for every process it started, as a machine's end would."""
         # The engine gives its plugins process groups of their own; the session is what they have in common.
-        victims = _session(self.process.pid) if plugins else [self.process.pid]
-        for pid in [self.process.pid, *victims]:
-            _signal(pid, signal.SIGKILL)
+        _signal(self.process.pid, signal.SIGKILL)
+        while plugins and (victims := processes_of_session(self.process.pid)):
+            for pid in victims:
+                _kill_and_wait(pid)
         return self.result()
 
     def interrupt(self) -> None:
@@ -311,6 +313,7 @@ class Stack:
         self.folder = folder / "program"
         self.backend = folder / "backend"
         self.backend.mkdir(parents=True)
+        self._started: list[Running] = []
         self._lay_out(program)
         self.project: str = yaml.safe_load((self.folder / "Pulumi.yaml").read_text("utf-8"))["name"]
         front = [Path(sys.executable).parent, *path, *engine]
@@ -425,7 +428,14 @@ class Stack:
         command = ["pulumi", *words, "--non-interactive", "--color", "never"]
         if words[0] not in {"stack", "cancel"}:
             command += ["--stack", self.name]
-        return Running(command, self.folder, self.env, events=events)
+        self._started.append(Running(command, self.folder, self.env, events=events))
+        return self._started[-1]
+
+    def close(self) -> None:
+        """Ends what a failed test left running."""
+        for running in self._started:
+            if running.process.poll() is None:
+                running.kill()
 
 
 def _packs(packs: Iterable[Path]) -> list[str]:
@@ -465,8 +475,18 @@ def _signal(pid: int, number: signal.Signals) -> None:
         return
 
 
-def _session(leader: int) -> list[int]:
-    """The live processes of the session that ``leader`` opened."""
+def _kill_and_wait(pid: int) -> None:
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    with os.fdopen(process):
+        _signal(pid, signal.SIGKILL)
+        select.select([process], [], [], LIMIT)
+
+
+def processes_of_session(leader: int) -> list[int]:
+    """The live processes of the session that ``leader`` opened; ones that only wait to be reaped are not."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -474,6 +494,6 @@ def _session(leader: int) -> list[int]:
                 words = (entry / "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue
-            if int(words[3]) == leader:
+            if int(words[3]) == leader and words[0] not in "ZX":
                 found.append(int(entry.name))
     return found

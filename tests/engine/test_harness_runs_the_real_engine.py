@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from harness import processes_of_session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,9 +85,10 @@ def test_a_policy_packs_verdict_is_read_and_stops_the_update(stack: MakeStack, t
 def test_an_engine_killed_in_the_middle_leaves_a_lock_and_no_process(stack: MakeStack) -> None:
     one = stack(WAITING)
     running = one.start_up()
-    running.wait_until_done("first")
+    running.wait_until_starts("first")
     killed = running.kill()
     assert killed.code == -9
+    assert processes_of_session(running.process.pid) == []
 
     assert "locked" in one.up().failed().output
     one.unlock()

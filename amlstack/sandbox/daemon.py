@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from amlstack import paths
 from amlstack.sandbox import processes
 from amlstack.sandbox.store import Store, folder
+from amlstack.sandbox.store import job_folder as store_job_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -150,6 +151,22 @@ def down(home: Path | None = None, *, remove: bool = False) -> int:
 def reset(home: Path | None = None) -> None:
     """Forgets everything: ends the sandbox and removes its folder; the next `up` starts from nothing."""
     down(home, remove=True)
+
+
+def job_folder(job_id: str, home: Path | None = None) -> Path:
+    """Where the files of a job lie (logs, outputs, report), by its ARM id.
+
+    Raises:
+        SandboxError: There is no such job.
+    """
+    home = paths.home() if home is None else home
+    workspace, _, name = job_id.rpartition("/jobs/")
+    with contextlib.closing(Store(home)) as store:
+        job = store.jobs.find(workspace, name)
+    if job is None:
+        message = f"the sandbox has no job {job_id}"
+        raise SandboxError(message)
+    return store_job_folder(home, job.id)
 
 
 def _start(home: Path) -> Endpoint:

@@ -47,6 +47,8 @@ def answer(context: Context, method: str, text: str, query: Mapping[str, str], b
         if method != "GET":
             raise Refused(405, "MethodNotAllowed", f"{method} is not allowed on the collection '{text}'.")
         return _list(context, kind, path, query)
+    if kind.read_only and method not in {"GET", "HEAD"}:
+        raise not_emulated(f"{method} of {kind.type}: the sandbox makes them itself")
     handlers = {"GET": _get, "HEAD": _get, "DELETE": _delete}
     if method in handlers:
         return handlers[method](context, kind, path, query)

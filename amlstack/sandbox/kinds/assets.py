@@ -75,6 +75,7 @@ class CodeVersions(Versions):
 
     type = f"{ML}/workspaces/codes/versions"
     noun = "a code version"
+    actions = ("startPendingUpload",)
     schema = Schema(
         "machinelearningservices", "CodeVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
     )

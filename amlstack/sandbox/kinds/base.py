@@ -94,6 +94,8 @@ class Kind:
         ticks: Polls until a new resource is ``Succeeded``; 0 answers at once.
         ticks_delete: Polls until a deleted one is gone.
         patches: PATCH is emulated.
+        read_only: Nothing but GET and the actions.
+        actions: POST verbs.
         makes_parent: A PUT makes the container above when it is missing (versions of an asset).
         note: A sentence for docs/sandbox.md.
     """
@@ -106,6 +108,8 @@ class Kind:
     ticks: ClassVar[int] = 0
     ticks_delete: ClassVar[int] = 0
     patches: ClassVar[bool] = False
+    read_only: ClassVar[bool] = False
+    actions: ClassVar[tuple[str, ...]] = ()
     makes_parent: ClassVar[bool] = False
     note: ClassVar[str] = ""
 

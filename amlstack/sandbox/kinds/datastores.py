@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from amlstack.sandbox import sas
 from amlstack.sandbox.ids import ML
 from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Reply
-from amlstack.sandbox.refusals import not_emulated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,12 +24,9 @@ class Datastores(Kind):
     noun = "a datastore"
     names = Names(r"[a-z0-9_]{1,255}", "1 to 255 lower-case letters, digits and underscores")
     tracked = False
+    read_only = True
+    actions = ("listSecrets",)
     note = "workspaceblobstore and workspaceartifactstore of every workspace, read only; listSecrets gives a SAS."
-
-    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
-        """None can be made here yet."""
-        del context, path, body, before
-        raise not_emulated("making or changing a datastore; every workspace has 'workspaceblobstore'")
 
     def select(self, context: Context, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
         """All, or the default one (``isDefault``), or those named (``names``)."""

@@ -44,6 +44,7 @@ class Jobs(Kind):
         envelope=frozenset(), wrapped=True,
     )  # fmt: skip
     tracked = False
+    actions = ("cancel",)
     note = (
         "Command jobs, really run. Only description, tags, displayName, properties and isArchived can be updated; "
         "deleting one that runs is refused, as Azure's answer to it is not known."

@@ -99,9 +99,9 @@ class Resources:
         rows = self._db.all("SELECT * FROM resources WHERE lower(type) = ? ORDER BY created, key", kind.lower())
         return tuple(map(_row, rows))
 
-    def in_state(self, *states: str) -> tuple[Resource, ...]:
-        """All resources in one of these provisioning states."""
-        return tuple(row for row in map(_row, self._db.all("SELECT * FROM resources")) if row.state in states)
+    def all(self) -> tuple[Resource, ...]:
+        """All resources, by time of creation."""
+        return tuple(map(_row, self._db.all("SELECT * FROM resources ORDER BY created, key")))
 
     def delete(self, resource_id: str) -> bool:
         """Removes one row; whether it was there."""

@@ -1,0 +1,89 @@
+"""``amlstack sandbox``: Azure on this machine, started, looked at and ended."""
+
+from __future__ import annotations
+
+from typing import Annotated, NoReturn
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, help="Azure on this machine: start it, look at it, end it.")
+
+
+@app.command()
+def up(
+    *, shell: Annotated[bool, typer.Option("--shell", help="Print export lines for a shell instead.")] = False
+) -> None:
+    """Start the sandbox, or find it running."""
+    from amlstack.sandbox import daemon
+
+    try:
+        endpoint = daemon.up()
+    except daemon.SandboxError as error:
+        _fail(str(error))
+    if shell:
+        import shlex
+
+        for name, value in endpoint.environ().items():
+            typer.echo(f"export {name}={shlex.quote(value)}")
+        return
+    typer.echo(f"sandbox at {endpoint.url}, process {endpoint.pid}, files in {endpoint.ca.parent}")
+
+
+@app.command()
+def down(
+    *, remove: Annotated[bool, typer.Option("--remove", help="Also remove its state, logs and keys.")] = False
+) -> None:
+    """End the sandbox and the processes of its jobs."""
+    from amlstack.sandbox import daemon
+
+    try:
+        ended = daemon.down(remove=remove)
+    except daemon.SandboxError as error:
+        _fail(str(error))
+    typer.echo(f"ended {ended} process{'' if ended == 1 else 'es'}" if ended else "nothing was running")
+
+
+@app.command()
+def status(*, as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
+    """Show clusters, nodes and jobs."""
+    from amlstack import paths
+    from amlstack.sandbox import status as report
+
+    state = report.gather(paths.home())
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(state, indent=2))
+        return
+    from rich.console import Console
+
+    where = f"running at {state['url']}" if state["running"] else "not running (amlstack sandbox up)"
+    console = Console()
+    console.print(f"sandbox {where}: {state['resources']} resources", highlight=False)
+    for table in report.tables(state):
+        console.print(table)
+
+
+@app.command()
+def serve() -> None:
+    """Run the server in the foreground, for looking into it."""
+    from amlstack.sandbox import serve as server
+
+    raise typer.Exit(server.main())
+
+
+@app.command()
+def reset() -> None:
+    """Forget everything: end the sandbox, remove its state, logs and keys."""
+    from amlstack.sandbox import daemon
+
+    try:
+        daemon.reset()
+    except daemon.SandboxError as error:
+        _fail(str(error))
+    typer.echo("the sandbox is empty")
+
+
+def _fail(message: str) -> NoReturn:
+    typer.echo(message, err=True)
+    raise typer.Exit(1)

@@ -1,0 +1,91 @@
+"""``python -m amlstack.sandbox.coverage``: writes docs/sandbox.md, the table of what is emulated, from the code."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox import allowances, kinds
+
+if TYPE_CHECKING:
+    from amlstack.sandbox.kinds.base import Kind
+
+HEAD = """\
+# What the sandbox emulates
+
+This page is generated from the code (`python -m amlstack.sandbox.coverage`); a test holds it current.
+
+The sandbox is one server on loopback, TLS and bearer tokens included, that answers Azure's REST interfaces for the
+types below. What is not in the table is refused with `501 SandboxNotEmulated`; a plausible empty answer would hide a
+mistake. Bodies are checked against the classes of the installed `pulumi-azure-native`: an unknown property, a missing
+one, a wrong enum value or type is `400 InvalidRequestContent` with its path and near misses. Azure lets some of that
+pass.
+
+## Resource types
+
+| type | verbs | provisioning | notes |
+| --- | --- | --- | --- |
+"""
+
+DATA_PLANES = """
+## Beside the resource manager
+
+| path | what |
+| --- | --- |
+| `POST /{tenant}/oauth2/v2.0/token` | Entra ID, workload identity: the text of the token file is the client assertion |
+| `/blob/{account}/{container}/{blob}` | block blobs by SAS or bearer: put, block, block list, metadata, get with \
+ranges, head, delete, list; containers are implicit |
+| `/history/v1.0{workspace}/…/runs/{job}` | GET the run and its `details`; PATCH merges tags and properties, sets \
+displayName, description, hidden |
+| `/discovery` | where the data plane is: the same door |
+
+Long-running operations advance by polls of the operation or the resource, and once a second when nobody polls. They
+answer `retry-after-ms`, so that tests do not wait.
+
+## Answers that Azure's documentation leaves open
+
+The sandbox had to choose; do not rely on Azure doing the same.
+
+- DELETE of a job that has not ended: `409 JobIsActive`. Cancel it first.
+- Cancelling a job that has ended: `200`, nothing changes.
+- Removing a tag through run history is not possible: tags merge.
+- A compute, workspace or group that is deleted has its jobs cancelled first and goes when they have ended.
+
+## Properties taken beyond azure-native's classes
+
+| class | property | known from |
+| --- | --- | --- |
+"""
+
+
+def page() -> str:
+    """The whole page as Markdown."""
+    rows = [f"| `{kind.type}` | {_verbs(kind)} | {_provisioning(kind)} | {kind.note} |" for kind in kinds.ALL]
+    extra = [f"| {_short(row.owner)} | `{row.name}` | {row.source} |" for row in allowances.PROPERTIES]
+    extra += [f"| {_short(row.beside)} | `{row.tag}: {row.value}` | {row.source} |" for row in allowances.VARIANTS]
+    return HEAD + "\n".join(rows) + "\n" + DATA_PLANES + "\n".join(extra) + "\n"
+
+
+def _verbs(kind: Kind) -> str:
+    writes = [] if kind.read_only else ["PUT", *(["PATCH"] if kind.patches else []), "DELETE"]
+    return ", ".join(["GET", *writes, *kind.actions])
+
+
+def _provisioning(kind: Kind) -> str:
+    made = _polls(kind.ticks) if kind.ticks else "at once"
+    return made if not kind.ticks_delete else f"{made}; deletion {_polls(kind.ticks_delete)}"
+
+
+def _polls(number: int) -> str:
+    return f"{number} poll{'' if number == 1 else 's'}"
+
+
+def _short(name: str) -> str:
+    return name.removesuffix("Args")
+
+
+if __name__ == "__main__":
+    target = Path(__file__).resolve().parents[2] / "docs" / "sandbox.md"
+    target.write_text(page())
+    sys.exit(0)

@@ -16,22 +16,33 @@ if TYPE_CHECKING:
 OURS = ("amlstack", "amlnode", "infra", "jobs", "policies")
 
 # Room → rooms of ours that it may import, itself included. What is not listed is forbidden.
-BASE = ("amlstack.findings", "amlstack.paths")
+BASE = ("amlstack.findings", "amlstack.paths", "amlstack.scrub")
 MAY = {
     "amlnode": ("amlnode",),
     "amlstack.catalog": ("amlstack.catalog", *BASE),
     "policies.checks": ("policies.checks", "amlstack.catalog", *BASE),
     "jobs": ("jobs", "policies.checks", "amlstack.catalog", "amlstack.snapshot", *BASE),
-    "infra": ("infra", "jobs", "policies.checks", "amlstack.catalog", "amlstack.snapshot", "amlstack.resources", *BASE),
+    "infra": (
+        "infra",
+        "jobs",
+        "policies.checks",
+        "amlstack.catalog",
+        "amlstack.snapshot",
+        "amlstack.identity",
+        "amlstack.resources",
+        *BASE,
+    ),
     "policies": ("policies", "amlstack.catalog", *BASE),
-    "amlstack.provider": ("amlstack.provider", "amlstack.rpc", "amlstack.snapshot", *BASE),
+    "amlstack.provider": ("amlstack.provider", "amlstack.identity", "amlstack.rpc", "amlstack.snapshot", *BASE),
     "amlstack.sandbox": ("amlstack.sandbox", "amlstack.rpc", "amlstack.catalog", *BASE),
-    "amlstack.snapshot": BASE,
-    "amlstack.rpc": (*BASE,),
-    "amlstack.resources": (*BASE,),
+    "amlstack.snapshot": ("amlstack.snapshot", *BASE),
+    "amlstack.rpc": ("amlstack.rpc", *BASE),
+    "amlstack.resources": ("amlstack.identity", *BASE),
+    "amlstack.identity": (),
     "amlstack.engine": (*BASE,),
     "amlstack.findings": (),
     "amlstack.paths": (),
+    "amlstack.scrub": (),
 }
 NEITHER_PULUMI_NOR_AZURE = (
     "amlstack.catalog",
@@ -40,6 +51,9 @@ NEITHER_PULUMI_NOR_AZURE = (
     "amlnode",
     "amlstack.findings",
     "amlstack.paths",
+    "amlstack.identity",
+    "amlstack.scrub",
+    "amlstack.snapshot",
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amlstack.rpc.errors import Code, Failures, InitFailedError, ProviderError
 from amlstack.rpc.host import Host
-from amlstack.rpc.plugin import Plugin, scrub, serve, start
+from amlstack.rpc.plugin import Plugin, serve, start
 from amlstack.rpc.values import (
     UNKNOWN,
     Secret,
@@ -33,7 +33,6 @@ __all__ = [
     "changed_paths",
     "decode",
     "encode",
-    "scrub",
     "secret_paths",
     "serve",
     "start",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
 import threading
@@ -18,22 +17,13 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 from amlstack.rpc.errors import Code, ProviderError
 from amlstack.rpc.host import CHANNEL_OPTIONS, Host
 from amlstack.rpc.values import ValueRefusedError
+from amlstack.scrub import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _WORKERS = 64
 """More than the engine's default parallelism on common machines: a waiting operation must not starve ``Cancel``."""
-
-_QUERY_OF_SIGNED_URL = re.compile(r"(https?://[^\s\"'?]+)\?[^\s\"'<>]*\bsig=[^\s\"'<>]*", re.IGNORECASE)
-_BEARER = re.compile(r"\b(Bearer\s+)[\w.~+/=-]{8,}", re.IGNORECASE)
-_SIGNATURE = re.compile(r"(\bsig=)[^&\s\"'<>]+", re.IGNORECASE)
-
-
-def scrub(text: str) -> str:
-    """The text without what opens doors: queries of signed URLs, bearer tokens."""
-    text = _QUERY_OF_SIGNED_URL.sub(r"\1?…", text)
-    return _SIGNATURE.sub(r"\1…", _BEARER.sub(r"\1…", text))
 
 
 class Plugin(provider_pb2_grpc.ResourceProviderServicer):

@@ -1,0 +1,96 @@
+"""``wait``: a run that others depend on. It lets through, waits, or fails and stays failed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amlstack.provider.arm import ArmError
+from amlstack.provider.runs import WorkspaceMissingError
+from amlstack.provider.states import Verdict, Wait, verdict
+from amlstack.provider.waiting import InterruptedWaitError, WaitTimeoutError, follow
+from amlstack.rpc import InitFailedError, bare
+
+if TYPE_CHECKING:
+    from amlstack.provider.resource import Call, Services, Values
+    from amlstack.provider.runs import Record
+
+
+class Gates:
+    """Judges runs under their ``wait``."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    @staticmethod
+    def open_question(old: Values, new: Values) -> bool:
+        """Whether the recorded status does not satisfy the wanted ``wait``: then the resource needs an update.
+
+        The engine remembers a failed initialisation by itself, but forgets it when a state is edited or repaired.
+        """
+        return verdict(_wait(new), str(old.get("status") or "Unknown")) is not Verdict.SATISFIED
+
+    @staticmethod
+    def judge(run: str, state: Values, inputs: Values) -> None:
+        """Says without waiting whether the gate is open.
+
+        Raises:
+            InitFailedError: It is not. A refresh then warns and keeps the failure for the next ``up``.
+        """
+        wait, status = _wait(state), str(state.get("status") or "Unknown")
+        result = verdict(wait, status)
+        if result is Verdict.SATISFIED:
+            return
+        if result is Verdict.FAILED:
+            reason = _failed(run, wait, status)
+        elif state.get("gone"):
+            reason = (
+                f"the record of run {run} is gone, and it was last seen {status} (wait: {wait}). "
+                "It is not run again by itself: set `rerun` to another word"
+            )
+        else:
+            reason = f"run {run} is {status} (wait: {wait}); the next `up` goes on waiting"
+        raise InitFailedError(run, state, [reason], inputs)
+
+    def pass_(self, call: Call, run: str, state: Values, record: Record) -> Values:
+        """Waits as long as the gate asks for.
+
+        Returns:
+            The state, with the status at the end.
+
+        Raises:
+            InitFailedError: The run did not do what is waited for; its id and state are kept.
+        """
+        wait = _wait(state)
+        what = "has started" if wait is Wait.STARTED else "has completed"
+        try:
+            last = follow(
+                self._services,
+                call,
+                str(bare(state["workspace"])),
+                record,
+                until=lambda now: verdict(wait, now.status) is not Verdict.PENDING,
+                what=what,
+            )
+        except InterruptedWaitError:
+            reason = f"interrupted (wait: {wait}); run {run} goes on, and the next `up` waits for it again"
+            raise InitFailedError(run, state, [reason]) from None
+        except (WaitTimeoutError, ArmError, WorkspaceMissingError) as error:
+            reason = f"{error} (wait: {wait}); the run goes on, and the next `up` waits again"
+            raise InitFailedError(run, state, [reason]) from None
+        if last is None:
+            state = {**state, "gone": True}
+        else:
+            state = {**state, "status": last.status, "services": last.services or state.get("services") or {}}
+        self.judge(run, state, {})
+        return state
+
+
+def _wait(values: Values) -> Wait:
+    return Wait(bare(values.get("wait")) or Wait.NONE)
+
+
+def _failed(run: str, wait: Wait, status: str) -> str:
+    return (
+        f"run {run} ended {status}, and what depends on it waits until it has {wait}. It is not run again by itself: "
+        f"`amlstack logs {run}` shows why; set `rerun` to another word to run it again"
+    )

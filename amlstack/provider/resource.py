@@ -1,0 +1,188 @@
+"""What the server asks of each resource type, in plain Python."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from amlstack.rpc import UNKNOWN, Failures, Host, Secret, unknown_paths
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Iterable, Mapping
+
+    from amlstack.provider.arm import ArmClient
+    from amlstack.provider.runs import Runs
+
+Values = dict[str, Any]
+
+WORKSPACE = re.compile(
+    r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.MachineLearningServices/workspaces/[^/]+",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The circumstances of one request.
+
+    Attributes:
+        urn: Of the resource.
+        preview: Nothing may be changed.
+        timeout: Seconds that the person gave (``custom_timeouts``); ``None`` for no limit.
+    """
+
+    urn: str
+    preview: bool = False
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What resources work with.
+
+    Attributes:
+        arm: Azure Resource Manager.
+        runs: Job records in it.
+        host: The engine's log.
+        cancelled: Set when waits must end.
+    """
+
+    arm: ArmClient
+    runs: Runs
+    host: Host
+    cancelled: threading.Event
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What an edit means.
+
+    Attributes:
+        updates: Property paths that are changed in place.
+        replaces: Property paths that need a new resource.
+        delete_first: The old resource must end before the new one begins.
+    """
+
+    updates: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
+    delete_first: bool = False
+
+
+class Resource(Protocol):
+    """One resource type. Errors are raised as `ProviderError`."""
+
+    def check(self, call: Call, inputs: Values, failures: Failures) -> Values:
+        """Completes and judges the inputs."""
+        ...
+
+    def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:
+        """Compares the new inputs with the recorded inputs and state."""
+        ...
+
+    def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
+        """Makes it (or at preview foretells it): its id and its state."""
+        ...
+
+    def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:
+        """Its present state; an empty id when it is gone and may be made again."""
+        ...
+
+    def update(self, call: Call, resource_id: str, old: Values, new: Values) -> Values:
+        """Changes it in place (or at preview foretells it): its state."""
+        ...
+
+    def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:
+        """Ends it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One input property.
+
+    Attributes:
+        kind: The Python type of its JSON value.
+        required: Whether it must be given.
+        default: What is recorded when it is not.
+        choices: The allowed words, when they are few.
+        pattern: What text must look like, with the rule in words.
+    """
+
+    kind: type
+    required: bool = False
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    pattern: tuple[re.Pattern[str], str] | None = None
+
+
+_JSON_NAMES: Mapping[type, str] = {str: "a text", bool: "true or false", dict: "an object", object: "a JSON value"}
+
+NAME = Field(
+    str,
+    required=True,
+    pattern=(re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}"), "letters, digits, '-' and '_', a letter or digit first"),
+)
+WORKSPACE_ID = Field(
+    str,
+    required=True,
+    pattern=(
+        WORKSPACE,
+        "an ARM id, /subscriptions/…/resourceGroups/…/providers/Microsoft.MachineLearningServices/workspaces/NAME",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The inputs of a resource type."""
+
+    fields: Mapping[str, Field]
+
+    def check(self, inputs: Values, failures: Failures) -> Values:
+        """The inputs with defaults filled in; what is wrong goes to ``failures``."""
+        for key in inputs:
+            if key not in self.fields and key != "__defaults":
+                failures.add(key, f"there is no property {key}{_near(key, self.fields)}")
+        result: Values = {}
+        for name, rule in self.fields.items():
+            value = inputs.get(name)
+            if value is None:
+                if rule.required:
+                    failures.add(name, f"{name} is required")
+                elif rule.default is not None:
+                    result[name] = rule.default
+                continue
+            result[name] = value
+            self._judge(name, rule, value, failures)
+        return result
+
+    def _judge(self, name: str, rule: Field, value: Any, failures: Failures) -> None:
+        while isinstance(value, Secret):
+            value = value.value
+        if value is UNKNOWN:
+            return
+        if not isinstance(value, rule.kind):
+            failures.add(name, f"{name} must be {_JSON_NAMES[rule.kind]}, not {type(value).__name__}")
+        elif rule.choices and value not in rule.choices:
+            failures.add(name, f"{name} is {value!r}; it must be one of {', '.join(rule.choices)}")
+        elif rule.pattern and isinstance(value, str) and not rule.pattern[0].fullmatch(value):
+            failures.add(name, f"{name} is {value!r}; it must be {rule.pattern[1]}")
+
+
+def known(*values: Any) -> bool:
+    """Whether nothing in these is still open."""
+    return not any(True for value in values for _ in unknown_paths(value))
+
+
+def same_arm_id(one: Any, other: Any) -> bool:
+    """ARM ids are compared without regard to letter case."""
+    return isinstance(one, str) and isinstance(other, str) and one.casefold() == other.casefold()
+
+
+def _near(word: str, choices: Iterable[str]) -> str:
+    import difflib  # noqa: PLC0415  only needed for a mistake
+
+    found = difflib.get_close_matches(word, list(choices), n=1)
+    return f"; did you mean {found[0]}?" if found else ""

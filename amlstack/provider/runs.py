@@ -1,0 +1,170 @@
+"""Runs as a workspace keeps them: the job record over ARM, its metadata over the run history."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from amlstack.identity import DERIVED, IDENTITY, OWNER
+from amlstack.provider.arm import ArmClient, ArmError, Response
+from amlstack.scrub import scrub
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+class WorkspaceMissingError(Exception):
+    """The workspace itself is not there: nothing can be said about a record in it."""
+
+    def __init__(self, workspace: str) -> None:
+        self.workspace = workspace
+        name = workspace.rsplit("/", 1)[-1]
+        super().__init__(f"there is no workspace {name} ({workspace}); a run cannot be judged without it")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A job record.
+
+    Attributes:
+        job_id: Its name in the workspace.
+        status: E.g. ``Running``.
+        properties: The ARM ``properties`` as the service gives them.
+        delay: Seconds after which the service wants to be asked again, if it says so.
+    """
+
+    job_id: str
+    status: str
+    properties: dict[str, Any] = field(default_factory=dict)
+    delay: float | None = None
+
+    def _marked(self, name: str) -> str | None:
+        value = (self.properties.get("properties") or {}).get(name)
+        return None if value is None else str(value)
+
+    @property
+    def identity(self) -> str | None:
+        """Digest of what it runs; ``None`` when it is not one of ours."""
+        return self._marked(IDENTITY)
+
+    @property
+    def owner(self) -> str | None:
+        """``project/stack`` that created it."""
+        return self._marked(OWNER)
+
+    @property
+    def derived(self) -> str | None:
+        """Digest of the body that it was created with."""
+        return self._marked(DERIVED)
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """Its tags."""
+        return dict(self.properties.get("tags") or {})
+
+    @property
+    def experiment(self) -> str:
+        """The experiment that it belongs to."""
+        return str(self.properties.get("experimentName") or "Default")
+
+    @property
+    def services(self) -> dict[str, str]:
+        """Name → endpoint of its services (Studio, tracking, …), without signatures."""
+        found = {
+            name: str(service.get("endpoint") or "")
+            for name, service in (self.properties.get("services") or {}).items()
+            if isinstance(service, dict)
+        }
+        return {name: scrub(endpoint) for name, endpoint in found.items() if endpoint}
+
+
+class Runs:
+    """Reads, starts, edits and ends runs. Safe for use by several threads."""
+
+    def __init__(self, arm: ArmClient) -> None:
+        self._arm = arm
+        self._lock = threading.Lock()
+        self._history: dict[str, str] = {}
+
+    def get(self, workspace: str, job_id: str) -> Record | None:
+        """The record, or ``None`` when the workspace is there and the record is not.
+
+        Raises:
+            WorkspaceMissingError: The workspace is not there.
+            ArmError: Anything else, above all 403.
+        """
+        response = self._arm.get(f"{workspace}/jobs/{job_id}", allow=(404,))
+        if response.status == 404:
+            # A missing group or workspace is a 404 as well, and says nothing about the record.
+            self.require_workspace(workspace)
+            return None
+        return _record(job_id, response)
+
+    def require_workspace(self, workspace: str) -> None:
+        """Raises `WorkspaceMissingError` unless the workspace answers."""
+        if self._arm.get(workspace, allow=(404,)).status == 404:
+            raise WorkspaceMissingError(workspace)
+
+    def put(self, workspace: str, job_id: str, body: Mapping[str, Any]) -> Record:
+        """Submits a run; the body goes on the wire as it is."""
+        return _record(job_id, self._arm.put(f"{workspace}/jobs/{job_id}", body))
+
+    def cancel(self, workspace: str, job_id: str) -> None:
+        """Asks for the end of a run; a run that has ended or is gone meanwhile is no error."""
+        try:
+            self._arm.post(f"{workspace}/jobs/{job_id}/cancel", allow=(404,))
+        except ArmError as error:
+            # The service refuses to cancel what has ended. Which words it uses is not documented; the record decides.
+            record = self.get(workspace, job_id) if error.status in (400, 409) else None
+            if record is None or record.status not in ("Completed", "Failed", "Canceled"):
+                raise
+
+    def delete(self, workspace: str, job_id: str) -> Response:
+        """Deletes the record with its history."""
+        return self._arm.delete(f"{workspace}/jobs/{job_id}", allow=(404,))
+
+    def edit(self, workspace: str, record: Record, changes: Mapping[str, Any]) -> bool:
+        """Changes metadata through the run history, as azure-ai-ml does; a PUT of the job is refused by the service.
+
+        Args:
+            workspace: ARM id of the workspace.
+            record: The run.
+            changes: Any of ``displayName``, ``description`` and ``tags``; tags are merged by the service.
+
+        Returns:
+            False when the history knows no such run.
+        """
+        return self._arm.patch(self._run(workspace, record), dict(changes), None, allow=(404,)).status != 404
+
+    def remove_tags(self, workspace: str, record: Record, names: Iterable[str]) -> bool:
+        """Removes tags through the run history; False when the service does not offer that for this run."""
+        body = {"tagsToModify": {}, "tagsToDelete": sorted(names)}
+        response = self._arm.patch(f"{self._run(workspace, record)}/tags", body, None, allow=(400, 404, 405, 501))
+        return response.status < 400
+
+    def _run(self, workspace: str, record: Record) -> str:
+        return f"{self._base(workspace)}/history/v1.0{workspace}/experiments/{record.experiment}/runs/{record.job_id}"
+
+    def _base(self, workspace: str) -> str:
+        """The data plane's host: the workspace names a discovery document, that names the host."""
+        with self._lock:
+            known = self._history.get(workspace)
+        if known:
+            return known
+        discovery = (self._arm.get(workspace).body.get("properties") or {}).get("discoveryUrl")
+        if not discovery:
+            raise ArmError(0, "NoDiscoveryUrl", f"the workspace {workspace} names no data plane (discoveryUrl)")
+        base = str(self._arm.request("GET", str(discovery), None).body.get("api") or "").rstrip("/")
+        if urlsplit(base).scheme != "https":
+            raise ArmError(0, "NoDiscoveryUrl", f"the workspace {workspace} names no https data plane")
+        with self._lock:
+            self._history[workspace] = base
+        return base
+
+
+def _record(job_id: str, response: Response) -> Record:
+    properties = response.body.get("properties") if isinstance(response.body, dict) else None
+    properties = properties if isinstance(properties, dict) else {}
+    return Record(job_id, str(properties.get("status") or "Unknown"), properties, response.delay)

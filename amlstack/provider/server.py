@@ -1,0 +1,155 @@
+"""The gRPC side of the provider: requests to plain Python, answers back to the wire."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import provider_pb2
+
+from amlstack.provider import arm
+from amlstack.provider.arm import ArmClient, ArmError
+from amlstack.provider.code import Snapshots
+from amlstack.provider.environments import Environments
+from amlstack.provider.jobs import Jobs
+from amlstack.provider.resource import Call, Difference, Resource, Services
+from amlstack.provider.runs import Runs
+from amlstack.rpc import Code, Failures, Host, Plugin, ProviderError, ValueRefusedError, decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import grpc
+    from azure.core.credentials import TokenCredential
+
+TYPES: dict[str, Callable[[Services], Resource]] = {
+    "amlstack:code:Snapshot": Snapshots,
+    "amlstack:environments:Version": Environments,
+    "amlstack:jobs:Job": Jobs,
+}
+_CONFIG = "amlstack:config:armEndpoint"
+
+
+class Provider(Plugin):
+    """The provider ``amlstack``.
+
+    Args:
+        host: The engine's log.
+        credential: For tests and the command line; Entra ID's default chain otherwise.
+    """
+
+    def __init__(self, host: Host, credential: TokenCredential | None = None) -> None:
+        super().__init__(host)
+        self._credential = credential
+        self._lock = threading.Lock()
+        self._endpoint: str | None = None
+        self._resources: dict[str, Resource] = {}
+
+    def schema(self) -> str:
+        """The package schema that stands beside this file."""
+        return (Path(__file__).parent / "schema.json").read_text(encoding="utf-8")
+
+    def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
+        failures = Failures()
+        news = decode(request.news)
+        try:
+            arm.endpoint(_text(news.get("armEndpoint")))
+        except ArmError as error:
+            failures.add("armEndpoint", error.message)
+        return failures.response(news)
+
+    def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:
+        configured = request.variables.get(_CONFIG) or _text(decode(request.args).get("armEndpoint"))
+        try:
+            endpoint = arm.endpoint(configured)
+        except ArmError as error:
+            raise ProviderError(error.message, Code.INVALID_ARGUMENT) from None
+        client = ArmClient(endpoint, self._credential)
+        services = Services(client, Runs(client), self.host, self.cancelled)
+        with self._lock:
+            self._resources = {token: make(services) for token, make in TYPES.items()}
+        return self.configured()
+
+    def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
+        failures = Failures()
+        try:
+            inputs = decode(request.news)
+        except ValueRefusedError as error:
+            failures.add(error.path, error.reason)
+            return failures.response({})
+        inputs.pop("__defaults", None)
+        checked = self._resource(request.urn).check(Call(request.urn), inputs, failures)
+        return failures.response(checked)
+
+    def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:
+        difference = self._resource(request.urn).diff(
+            Call(request.urn), request.id, decode(request.old_inputs), decode(request.olds), decode(request.news)
+        )
+        return _diff_response(difference)
+
+    def Create(self, request: Any, context: grpc.ServicerContext) -> Any:
+        call = _call(request, preview=request.preview)
+        resource_id, state = self._resource(request.urn).create(call, decode(request.properties))
+        return provider_pb2.CreateResponse(id=resource_id, properties=encode(state, keep_unknowns=request.preview))
+
+    def Read(self, request: Any, context: grpc.ServicerContext) -> Any:
+        inputs = decode(request.inputs)
+        resource_id, state = self._resource(request.urn).read(
+            _call(request), request.id, inputs, decode(request.properties)
+        )
+        if not resource_id:
+            return provider_pb2.ReadResponse()
+        return provider_pb2.ReadResponse(id=resource_id, properties=encode(state), inputs=encode(inputs))
+
+    def Update(self, request: Any, context: grpc.ServicerContext) -> Any:
+        call = _call(request, preview=request.preview)
+        resource = self._resource(request.urn)
+        state = resource.update(call, request.id, decode(request.olds), decode(request.news))
+        return provider_pb2.UpdateResponse(properties=encode(state, keep_unknowns=request.preview))
+
+    def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:
+        resource = self._resource(request.urn)
+        try:
+            resource.delete(_call(request), request.id, decode(request.old_inputs), decode(request.properties))
+        except ArmError as error:
+            raise ProviderError(f"{request.id} could not be ended: {error}") from None
+        return empty_pb2.Empty()
+
+    def _resource(self, urn: str) -> Resource:
+        token = urn.split("::")[2].rsplit("$", 1)[-1] if urn.count("::") >= 3 else urn
+        if token not in TYPES:
+            known = ", ".join(TYPES)
+            raise ProviderError(f"there is no resource type {token}; there are {known}", Code.NOT_FOUND)
+        with self._lock:
+            if not self._resources:
+                raise ProviderError("the provider is not configured")
+            return self._resources[token]
+
+
+def _call(request: Any, *, preview: bool = False) -> Call:
+    return Call(request.urn, preview, request.timeout or None)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _diff_response(difference: Difference) -> Any:
+    kinds = provider_pb2.PropertyDiff
+    detailed = {path: kinds(kind=kinds.UPDATE, inputDiff=True) for path in difference.updates}
+    detailed |= {path: kinds(kind=kinds.UPDATE_REPLACE, inputDiff=True) for path in difference.replaces}
+    response = provider_pb2.DiffResponse
+    return response(
+        changes=response.DIFF_SOME if detailed else response.DIFF_NONE,
+        replaces=sorted({_top(path) for path in difference.replaces}),
+        diffs=sorted({_top(path) for path in detailed}),
+        deleteBeforeReplace=difference.delete_first,
+        detailedDiff=detailed,
+        hasDetailedDiff=bool(detailed),
+    )
+
+
+def _top(path: str) -> str:
+    return path.split(".", 1)[0].split("[", 1)[0]

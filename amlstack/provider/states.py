@@ -1,0 +1,48 @@
+"""The states of a run in Azure ML and what they mean to someone who waits."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+
+class Wait(StrEnum):
+    """How far a run must have come before what depends on it goes on."""
+
+    NONE = "none"
+    STARTED = "started"
+    COMPLETED = "completed"
+
+
+class OnEdit(StrEnum):
+    """What becomes of an active run whose declaration is edited."""
+
+    REFUSE = "refuse"
+    CANCEL = "cancel"
+    KEEP = "keep"
+
+
+class Verdict(StrEnum):
+    """What a status means under a `Wait`."""
+
+    SATISFIED = "satisfied"
+    PENDING = "pending"
+    FAILED = "failed"
+
+
+COMPLETED: Final = "Completed"
+UNSUCCESSFUL: Final = frozenset({"Failed", "Canceled"})
+TERMINAL: Final = UNSUCCESSFUL | {COMPLETED}
+_STARTED: Final = frozenset({"Running", "Finalizing", COMPLETED})
+
+
+def is_active(status: str) -> bool:
+    """Whether the run may still use nodes. Everything but a known end counts: a doubt must not start a second run."""
+    return status not in TERMINAL
+
+
+def verdict(wait: Wait, status: str) -> Verdict:
+    """Whether ``status`` is what ``wait`` waits for, may become it, or never will."""
+    if wait is Wait.NONE or status == COMPLETED or (wait is Wait.STARTED and status in _STARTED):
+        return Verdict.SATISFIED
+    return Verdict.FAILED if status in UNSUCCESSFUL else Verdict.PENDING

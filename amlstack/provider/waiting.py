@@ -1,0 +1,74 @@
+"""Waiting for a run, with its progress as engine status messages."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from amlstack.provider.arm import ArmError, InterruptedWaitError, pause
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from amlstack.provider.resource import Call, Services
+    from amlstack.provider.runs import Record
+
+_FIRST_DELAY = 1.0
+_GROWTH = 1.5
+_LONGEST_DELAY = 10.0
+
+
+class WaitTimeoutError(Exception):
+    """The person's own limit for the operation has passed."""
+
+
+def follow(
+    services: Services, call: Call, workspace: str, record: Record, *, until: Callable[[Record], bool], what: str
+) -> Record | None:
+    """Asks for the record until ``until`` holds.
+
+    Args:
+        services: Where to ask and where to report.
+        call: Its timeout limits the wait.
+        workspace: ARM id of the workspace.
+        record: The run as last seen.
+        until: What is waited for.
+        what: Said in the progress line, e.g. ``ends``.
+
+    Returns:
+        The record at the end; ``None`` when it vanished meanwhile.
+
+    Raises:
+        InterruptedWaitError: The engine wants to end.
+        WaitTimeoutError: The call's timeout has passed.
+        ArmError: The service refused; an answer that does not come is asked for again.
+    """
+    started = time.monotonic()
+    delay = _FIRST_DELAY
+    current: Record | None = record
+    while current is not None and not until(current):
+        seconds = time.monotonic() - started
+        services.host.status(
+            f"{current.job_id} is {current.status}; waiting until it {what} ({_clock(seconds)})", call.urn
+        )
+        if call.timeout is not None and seconds >= call.timeout:
+            raise WaitTimeoutError(f"{current.job_id} is still {current.status} after {_clock(seconds)}")
+        pause(current.delay or delay, services.cancelled)
+        delay = min(delay * _GROWTH, _LONGEST_DELAY)
+        try:
+            current = services.runs.get(workspace, current.job_id)
+        except ArmError as error:
+            if error.code != "ConnectionFailed":
+                raise
+            # A wait may last for days; the network may not. Only the engine or the timeout ends it.
+            services.host.status(f"{error.message}; asking again", call.urn)
+    return current
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{rest:02}s" if minutes else f"{rest}s"
+
+
+__all__ = ["InterruptedWaitError", "WaitTimeoutError", "follow"]

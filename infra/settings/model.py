@@ -127,7 +127,6 @@ class CustomEnvironment(_Model):
     name: EnvironmentName = Field(description="Name under which jobs refer to it.")
     image: str = Field(min_length=1, description="Docker image that it builds on.")
     conda: str | None = Field(None, description="Conda file, a path in the project.")
-    description: str | None = Field(None, description="A sentence for people who find it in the studio.")
 
 
 def _kind(value: Any) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel
 
 from amlstack.findings import Finding
+from infra.near import did_you_mean, near
 from infra.settings.model import CURATED_TAG, CUSTOM_TAG, CuratedEnvironment, CustomEnvironment, Settings
 from infra.settings.stackfile import NAMESPACE, Loc
 
@@ -61,7 +61,7 @@ def describe(error: ErrorDetails) -> Finding:
             where,
             f"`{_shown(seen)}` was given",
             f"It is one of {_list(allowed)}",
-            _did_you_mean(seen, allowed),
+            did_you_mean(str(seen), allowed),
         )
     rule = _TYPES[kind].format_map(context) if kind in _TYPES else error["msg"]
     return Finding("setting-value", where, f"`{_shown(seen)}` was given", rule, _idle_remedy(loc, seen))
@@ -69,13 +69,13 @@ def describe(error: ErrorDetails) -> Finding:
 
 def meant(loc: Loc) -> str | None:
     """The key that an unknown key was probably meant to be; ``loc`` is pydantic's own path."""
-    return next(iter(_near(loc[-1], _keys_beside(loc))), None)
+    return next(iter(near(str(loc[-1]), _keys_beside(loc))), None)
 
 
 def _unknown_key(loc: Loc, names: tuple[str, ...]) -> Finding:
     return Finding(
         "setting-unknown", dotted(loc), f"Unknown key `{loc[-1]}`", f"The keys here are {_list(names)}",
-        _did_you_mean(loc[-1], names),
+        did_you_mean(str(loc[-1]), names),
     )  # fmt: skip
 
 
@@ -112,15 +112,6 @@ def _shown(value: Any) -> str:
 
 def _list(names: list[str] | tuple[str, ...]) -> str:
     return ", ".join(f"`{name}`" for name in names)
-
-
-def _did_you_mean(seen: Any, known: tuple[str, ...] | list[str]) -> str:
-    near = _near(seen, known)
-    return f"Did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else ""
-
-
-def _near(seen: Any, known: tuple[str, ...] | list[str]) -> list[str]:
-    return difflib.get_close_matches(str(seen).lower(), known, n=2, cutoff=0.5)
 
 
 def _idle_remedy(loc: Loc, seen: Any) -> str:

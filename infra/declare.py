@@ -1,0 +1,255 @@
+"""Everything that the stack will be, and everything that is wrong with it, before a single resource is registered."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jobs
+from amlstack import snapshot
+from amlstack.catalog import environments
+from amlstack.findings import Finding, errors
+from amlstack.paths import PROJECT
+from infra.near import did_you_mean
+from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
+from policies.checks import sizes_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import date
+
+    from infra.settings import JobFile, Reading, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One training run of the stack.
+
+    Attributes:
+        name: Name of the job; its id is this and a hash.
+        plan: The job against its cluster.
+        code: Its folder's content; None when it has none to upload.
+    """
+
+    name: str
+    plan: jobs.Plan
+    code: snapshot.Snapshot | None
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What the stack says.
+
+    Attributes:
+        runs: Its training runs.
+        findings: All that is wrong with settings, clusters and jobs; warnings among them refuse nothing.
+    """
+
+    runs: tuple[Run, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing refuses it."""
+        return not errors(self.findings)
+
+
+def declare(reading: Reading, *, on: date, root: Path = PROJECT) -> Declaration:
+    """Judge the settings' meaning: sizes, environments, job files and the jobs in them.
+
+    Args:
+        reading: The settings; where they are faulty, what could be made of them is judged.
+        on: The day of the judgement, for retired sizes.
+        root: The folder that paths in the settings start from.
+    """
+    if reading.partial is None:
+        return Declaration((), reading.findings)
+    stack = _Stack(reading, reading.partial, on, root)
+    found = [*reading.findings, *stack.clusters(), *stack.environments()]
+    runs: list[Run] = []
+    for index, job_file in enumerate(reading.partial.jobs):
+        if not reading.doubts("jobs", index, "file"):
+            more, wrong = stack.file(index, job_file)
+            runs += more
+            found += wrong
+    found += _names_twice(runs)
+    return Declaration(tuple(runs), tuple(found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Stack:
+    reading: Reading
+    settings: Settings
+    on: date
+    root: Path
+
+    def clusters(self) -> Iterator[Finding]:
+        for index in range(len(self.settings.clusters)):
+            yield from self.cluster(index)
+
+    def cluster(self, index: int) -> Iterator[Finding]:
+        """What the rules of the policy pack say of one cluster."""
+        if self.reading.doubts("clusters", index, "size"):
+            return
+        cluster, loc = self.settings.clusters[index], ("clusters", index, "size")
+        for finding in sizes_for(
+            cluster.size,
+            nodes=1 if self.reading.doubts("clusters", index, "nodes") else cluster.nodes.max,
+            on=self.on,
+            single_node_jobs=cluster.single_node_jobs,
+            where=dotted(loc),
+        ):
+            yield self.reading.locate(loc, finding)
+
+    def told(self, finding: Finding, target: jobs.Target) -> bool:
+        """Whether a job's finding says of its cluster's size what the cluster's own finding says already."""
+        return finding.where == "compute" and any(
+            finding.code == other.code
+            for index, cluster in enumerate(self.settings.clusters)
+            if cluster.name == target.cluster
+            for other in self.cluster(index)
+        )
+
+    def environments(self) -> Iterator[Finding]:
+        for index, environment in enumerate(self.settings.environments):
+            loc: tuple[str | int, ...] = ("environments", index)
+            if self.reading.doubts(*loc):
+                continue
+            if isinstance(environment, CuratedEnvironment) and environments.get(environment.curated) is None:
+                near = did_you_mean(environment.curated, environments.near(environment.curated))
+                yield self.reading.locate(
+                    (*loc, "curated"),
+                    Finding(
+                        "environment-unknown",
+                        dotted((*loc, "curated")),
+                        f"`{environment.curated}` is no curated environment that the catalogue knows",
+                        "A curated environment is one of Azure ML's registry; your own has `name` and `image`",
+                        near,
+                    ),
+                )
+            if isinstance(environment, CustomEnvironment) and environment.conda:
+                path = self.root / environment.conda
+                if not path.is_file():
+                    yield self.missing((*loc, "conda"), environment.conda, "A conda file is a path in the project")
+
+    def file(self, index: int, job_file: JobFile) -> tuple[list[Run], list[Finding]]:
+        """The runs of one job file."""
+        path = self.root / job_file.file
+        if not path.is_file():
+            return [], [self.missing(("jobs", index), job_file.file, "A job file is a path in the project")]
+        loaded = jobs.load(path)
+        found = list(loaded.findings)
+        runs = []
+        for job in loaded.jobs:
+            declared = job.model_copy(update={**job_file.overrides, **self.environment(job)})
+            target, wrong = self.target(declared)
+            plan = jobs.plan(declared, target, on=self.on, source=loaded.source)
+            found += [finding for finding in plan.findings if not self.told(finding, target)]
+            found += (loaded.source.locate(finding) for finding in wrong)
+            code = snapshot.scan(plan.code) if plan.code and plan.code.is_dir() else None
+            found += [_in_folder(code.root, finding) for finding in code.findings] if code else []
+            found += [loaded.source.locate(finding) for finding in _not_deployable(declared)]
+            runs.append(Run(declared.name or path.stem, plan, code))
+        return runs, [self.shortened(finding) for finding in found]
+
+    def environment(self, job: jobs.Job) -> dict[str, Any]:
+        """What a job's environment means in this stack: one of its own by name, or a curated one at its version."""
+        wanted = job.environment
+        if not isinstance(wanted, str):
+            return {}
+        for environment in self.settings.environments:
+            if isinstance(environment, CustomEnvironment) and environment.name == wanted:
+                conda = str(self.root / environment.conda) if environment.conda else None
+                if conda and not Path(conda).is_file():
+                    conda = None  # told already, where the stack says it
+                return {
+                    "environment": jobs.Environment(name=environment.name, image=environment.image, conda_file=conda)
+                }
+            if isinstance(environment, CuratedEnvironment) and environment.version:
+                known = environments.get(environment.curated)
+                if known is not None and known is environments.get(wanted):
+                    return {"environment": known.version_id(environment.version)}
+        return {}
+
+    def target(self, job: jobs.Job) -> tuple[jobs.Target, list[Finding]]:
+        """Where a job runs, and what is wrong with that."""
+        if job.compute is None:
+            return jobs.Target(size=job.instance_type), []
+        name = job.compute.removeprefix("azureml:")
+        if name.lower() == "local":
+            return jobs.Target(), []
+        if name.startswith("/"):  # a cluster that somebody else owns: nothing is known of it here
+            return jobs.Target(cluster=name.rsplit("/", 1)[-1]), []
+        for index, cluster in enumerate(self.settings.clusters):
+            if cluster.name.lower() == name.lower() and not self.reading.doubts("clusters", index, "name"):
+                doubtful = self.reading.doubts("clusters", index, "nodes")
+                size = None if self.reading.doubts("clusters", index, "size") else cluster.size
+                most = None if doubtful else cluster.nodes.max
+                return jobs.Target(size, cluster.name, most, cluster.single_node_jobs), []
+        if self.reading.doubts("clusters"):
+            return jobs.Target(cluster=name), []
+        names = [cluster.name for cluster in self.settings.clusters]
+        return jobs.Target(cluster=name), [
+            Finding(
+                "cluster-unknown",
+                "compute",
+                f"The stack has no cluster `{name}`",
+                "A job names a cluster of its stack, one that exists by its ARM id, or none to run serverless",
+                did_you_mean(name, names) or (f"There is {', '.join(names)}" if names else "Declare amlstack:clusters"),
+            )
+        ]
+
+    def missing(self, loc: tuple[str | int, ...], written: str, rule: str) -> Finding:
+        path = self.root / written
+        folder = next(parent for parent in path.parents if parent.is_dir())
+        names = [entry.name for entry in folder.iterdir()]
+        first_wrong = path.relative_to(folder).parts[0]
+        near = did_you_mean(first_wrong, names)
+        finding = Finding("file-missing", dotted(loc), f"There is no file `{written}`", rule, near)
+        return self.reading.locate(loc, finding)
+
+    def shortened(self, finding: Finding) -> Finding:
+        """The finding with its file as seen from the project, where that is shorter."""
+        if finding.file is None or not Path(finding.file).is_relative_to(self.root):
+            return finding
+        return replace(finding, file=os.path.relpath(finding.file, self.root))
+
+
+def _in_folder(folder: Path, finding: Finding) -> Finding:
+    """A finding on a snapshot's file, which is named from the folder on."""
+    return replace(finding, file=str(folder / finding.file)) if finding.file else finding
+
+
+def _not_deployable(job: jobs.Job) -> Iterator[Finding]:
+    if isinstance(job.environment, jobs.Environment) and job.environment.build is not None:
+        yield Finding(
+            "environment-build",
+            "environment.build",
+            "The environment is built from a Docker context",
+            "A stack registers environments of an image and a conda file",
+            "Push the image to a registry and name it, or register the environment and refer to it",
+        )
+    if job.compute is not None and job.compute.lower() == "local":
+        yield Finding(
+            "compute-local",
+            "compute",
+            "The job runs on `local`",
+            "A stack runs jobs on clusters or serverless",
+            "Name a cluster; `amlstack rehearse` runs a job on this machine",
+        )
+
+
+def _names_twice(runs: list[Run]) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for run in runs:
+        if run.name in seen:
+            yield Finding(
+                "job-twice",
+                "amlstack:jobs",
+                f"Two jobs are named `{run.name}`",
+                "The name is the first part of a run's id, so each job of a stack has its own",
+                "Give one of them another `name`",
+            )
+        seen.add(run.name)

@@ -1,0 +1,138 @@
+"""The program: settings, their judgement, and only then resources."""
+
+from __future__ import annotations
+
+import os
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+from pulumi.runtime import config as engine_config
+
+from amlstack.findings import Finding, Level, errors
+from amlstack.paths import PROJECT
+from infra import account, aliases
+from infra.declare import declare
+from infra.names import Names
+from infra.settings import from_engine, stackfile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from infra.account import Account
+    from infra.declare import Run
+    from infra.settings import Settings
+
+SANDBOX = "sandbox"
+"""The stack whose resources hold nothing that anybody would miss."""
+
+
+def main() -> None:
+    """Read and judge the stack, then declare its resources and outputs.
+
+    Raises:
+        pulumi.RunError: Something is wrong; each finding has been told to the engine before.
+    """
+    config = _config()
+    file, _ = stackfile.read(_stack_file())
+    reading = from_engine(config, file)
+    who, unknown = account.resolve(config, os.environ)
+    declaration = declare(reading, on=_today())
+    found = [*declaration.findings, *unknown]
+    _tell(found)
+    if wrong := errors(found):
+        things = "thing is" if len(wrong) == 1 else "things are"
+        raise pulumi.RunError(f"{len(wrong)} {things} wrong with this stack; nothing was changed.")
+    if reading.settings is not None:
+        build(reading.settings, declaration.runs, who)
+
+
+def build(settings: Settings, runs: Iterable[Run], who: Account) -> None:
+    """Declare the resources of a stack that nothing is wrong with, and its outputs."""
+    # Loading azure-native takes most of a second, which a stack with faults should not wait for.
+    from infra.cluster import RdmaCluster  # noqa: PLC0415
+    from infra.training import Assets, Training  # noqa: PLC0415
+    from infra.workspace import Workspace  # noqa: PLC0415
+
+    if not settings.keep_aliases:
+        pulumi.runtime.register_stack_transformation(aliases.drop)
+    names = Names.of(settings, project=pulumi.get_project(), stack=pulumi.get_stack(), subscription=who.subscription)
+    workspace = Workspace(
+        settings.workspace,
+        names,
+        who,
+        location=settings.location,
+        tags=settings.tags,
+        protect=_protected(settings, pulumi.get_stack()),
+    )
+    clusters = {
+        cluster.name: RdmaCluster(
+            cluster,
+            names,
+            location=cluster.location or settings.location,
+            tags=settings.tags,
+            depends_on=[workspace],
+        )
+        for cluster in settings.clusters
+    }
+    assets = Assets(names, depends_on=[workspace])
+    trainings = {
+        run.name: (run, Training(run, assets, cluster=clusters.get(run.plan.target.cluster or ""))) for run in runs
+    }
+    pulumi.export("workspace", {"id": names.workspace_id, "name": names.workspace, "resource_group": names.group})
+    pulumi.export("clusters", {cluster.name: _cluster(cluster, names) for cluster in settings.clusters})
+    pulumi.export("jobs", {name: _job(run, training.job) for name, (run, training) in trainings.items()})
+
+
+def _cluster(cluster: Any, names: Names) -> dict[str, Any]:
+    return {
+        "id": names.cluster_id(cluster.name),
+        "size": cluster.size,
+        "min": cluster.nodes.min,
+        "max": cluster.nodes.max,
+        "priority": cluster.priority,
+    }
+
+
+def _job(run: Run, job: Any) -> dict[str, Any]:
+    plan = run.plan
+    return {
+        "jobId": job.job_id,
+        "status": job.status,
+        "cluster": plan.target.cluster,
+        "size": plan.target.size,
+        "nodes": plan.nodes,
+        "processesPerNode": plan.processes_per_node,
+        "worldSize": plan.world_size,
+        "added": [added.what for added in plan.added],
+        "logs": job.job_id.apply(lambda job_id: f"amlstack logs {str(job_id).rsplit('/', 1)[-1]}"),
+    }
+
+
+def _config() -> Mapping[str, str]:
+    return {**engine_config.get_config_env(), **engine_config.CONFIG.get()}
+
+
+def _stack_file() -> Path:
+    name = f"Pulumi.{pulumi.get_stack()}.yaml"
+    try:
+        folder = Path(pulumi.get_root_directory() or PROJECT)
+    except (AttributeError, KeyError, ValueError):  # an engine that does not say where Pulumi.yaml lies
+        folder = PROJECT
+    return folder / name
+
+
+def _today() -> date:
+    told = os.environ.get("AMLSTACK_TODAY")
+    return date.fromisoformat(told) if told else date.today()  # noqa: DTZ011 - the day of whoever sits here
+
+
+def _protected(settings: Settings, stack: str) -> bool:
+    return stack != SANDBOX if settings.protect == "auto" else settings.protect == "true"
+
+
+def _tell(found: Iterable[Finding]) -> None:
+    say = {Level.ERROR: pulumi.log.error, Level.WARNING: pulumi.log.warn, Level.INFO: pulumi.log.info}
+    for finding in found:
+        say[finding.level](str(finding))

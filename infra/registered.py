@@ -1,0 +1,60 @@
+"""What an environment becomes when it is registered: its ARM properties, and a version made from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from amlstack import identity
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from infra.names import Names
+    from jobs import Environment as Inline
+
+UNNAMED = "amlstack-inline"
+"""Name of what a job writes inline without a name: its version says what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """An environment that the stack registers.
+
+    Attributes:
+        name: Name in the workspace.
+        body: ARM properties of the version.
+    """
+
+    name: str
+    body: dict[str, Any]
+
+    @classmethod
+    def of(cls, inline: Inline, base: Path) -> Registered:
+        """What an inline environment becomes.
+
+        Args:
+            inline: As the job or the stack says it, with an image.
+            base: Folder that its conda file's path starts from.
+        """
+        conda = inline.conda_file
+        text = (
+            (base / conda).read_text(encoding="utf-8-sig")
+            if isinstance(conda, str)
+            else yaml.safe_dump(conda, sort_keys=False)
+            if conda
+            else None
+        )
+        body = {"image": inline.image, "condaFile": text, "osType": (inline.os_type or "linux").capitalize()}
+        return cls(inline.name or UNNAMED, {key: value for key, value in body.items() if value is not None})
+
+    @property
+    def version(self) -> str:
+        """The version that the provider will give it."""
+        return identity.environment_version(self.body)
+
+    def id_in(self, names: Names) -> str:
+        """Its ARM id."""
+        return f"{names.workspace_id}/environments/{self.name}/versions/{self.version}"

@@ -1,0 +1,82 @@
+"""A training run: its code's snapshot, and the job that runs it exactly once."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pulumi
+
+import jobs
+from amlstack import resources
+from amlstack.paths import PROJECT
+from infra.environment import Environment
+from infra.registered import Registered
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from infra.declare import Run
+    from infra.names import Names
+
+
+class Assets:
+    """Environments and code snapshots, each registered once however many jobs use it."""
+
+    def __init__(self, names: Names, *, depends_on: list[pulumi.Resource]) -> None:
+        self.names = names
+        self._depends_on = depends_on
+        self._snapshots: dict[str, pulumi.Resource] = {}
+        self._environments: dict[str, Environment] = {}
+
+    def snapshot(self, folder: Path, content: str) -> pulumi.Resource:
+        """The snapshot of a folder with that content hash."""
+        name = os.path.relpath(folder, PROJECT)
+        if name not in self._snapshots:
+            self._snapshots[name] = resources.Snapshot(
+                name,
+                workspace=self.names.workspace_id,
+                path=str(folder),
+                hash=content,
+                opts=pulumi.ResourceOptions(depends_on=self._depends_on),
+            )
+        return self._snapshots[name]
+
+    def environment(self, spec: Registered) -> pulumi.Resource:
+        """The registered environment of that content."""
+        key = spec.id_in(self.names)
+        if key not in self._environments:
+            self._environments[key] = Environment(spec, self.names, depends_on=self._depends_on)
+        return self._environments[key]
+
+
+class Training(pulumi.ComponentResource):
+    """One job of the stack with what it needs."""
+
+    def __init__(self, run: Run, assets: Assets, *, cluster: pulumi.Resource | None) -> None:
+        super().__init__("amlstack:infra:Training", run.name)
+        names, plan = assets.names, run.plan
+        needs: list[pulumi.Resource] = [cluster] if cluster else []
+        code_id = environment_id = None
+        if run.code is not None:
+            needs.append(assets.snapshot(run.code.root, run.code.hash))
+            code_id = f"{names.workspace_id}/codes/{run.code.hash}/versions/1"
+        if isinstance(plan.enriched.environment, jobs.Environment):
+            registered = Registered.of(plan.enriched.environment, plan.base)
+            needs.append(assets.environment(registered))
+            environment_id = registered.id_in(names)
+        job = plan.job
+        self.job = resources.Job(
+            run.name,
+            workspace=names.workspace_id,
+            name=run.name,
+            declaration=plan.declaration,
+            code_hash=run.code.hash if run.code else "",
+            rerun=job.rerun or "",
+            body=jobs.body(plan.enriched, jobs.Refs(names.workspace_id, code_id, environment_id)),
+            on_edit=job.on_edit,
+            wait=job.wait,
+            delete_history=job.delete_history,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=needs),
+        )
+        self.register_outputs({"jobId": self.job.job_id})

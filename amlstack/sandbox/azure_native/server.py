@@ -1,0 +1,186 @@
+"""The plugin: what the engine asks, answered over ARM REST."""
+
+from __future__ import annotations
+
+import os
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import provider_pb2
+
+from amlstack.rpc import UNKNOWN, Code, Host, InitFailedError, Plugin, ProviderError, bare, decode, encode
+from amlstack.sandbox.azure_native import check, diff, shape, table
+from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience
+from amlstack.sandbox.azure_native.claims import Claims
+from amlstack.sandbox.azure_native.target import Target
+
+if TYPE_CHECKING:
+    import grpc
+    from google.protobuf.struct_pb2 import Struct
+
+    from amlstack.sandbox.azure_native.table import ResourceType
+
+GROUP_VERSION = "2024-03-01"
+OPERATION_SECONDS = 7200.0
+"""What an operation may take unless the program says otherwise, as with the real plugin."""
+
+
+class AzureNative(Plugin):
+    """A resource provider that looks like azure-native to the engine and speaks to a sandbox."""
+
+    version = metadata.version("pulumi-azure-native")
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self._config: dict[str, str] = {}
+        self._arm: Arm | None = None
+        self._claims = Claims()
+        self._places: dict[str, str] = {}
+
+    def schema(self) -> str:
+        """Refused: programs use the installed azure-native SDK."""
+        raise ProviderError("the sandbox's stand-in for azure-native carries no schema", Code.UNIMPLEMENTED)
+
+    def Handshake(self, request: Any, context: grpc.ServicerContext) -> Any:
+        super().Handshake(request, context)
+        return provider_pb2.ProviderHandshakeResponse()
+
+    def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:
+        prefix = "azure-native:config:"
+        self._config = {key.removeprefix(prefix): value for key, value in request.variables.items()}
+        self._arm = Arm(Target.of(os.environ, self._config))
+        # As the real one: the engine keeps secrets to itself and marks what it gets back.
+        return provider_pb2.ConfigureResponse(supportsPreview=True, supports_autonaming_configuration=True)
+
+    def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:
+        raise ProviderError(f"the sandbox does not stand in for the function {request.tok}", Code.UNIMPLEMENTED)
+
+    def Call(self, request: Any, context: grpc.ServicerContext) -> Any:
+        raise ProviderError(f"the sandbox does not stand in for the method {request.tok}", Code.UNIMPLEMENTED)
+
+    def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
+        kind, version = _kind(request.urn)
+        old, new = _inputs(request.olds), _inputs(request.news)
+        if kind.autonamed not in new:
+            asked = request.autonaming if request.HasField("autonaming") else None
+            proposal = (asked.mode, asked.proposed_name) if asked else None
+            logical = request.urn.rpartition("::")[2]
+            new |= check.name(kind, logical, request.randomSeed, old, proposal)
+        if "location" in kind.top and "location" not in new:
+            place = check.location(old, new, self._config, self._place_of_group)
+            new |= {"location": place} if place is not None else {}
+        new.setdefault(table.API_VERSION, version)
+        return check.failures(kind, new).response(new)
+
+    def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:
+        kind, _ = _kind(request.urn)
+        self._claims.settle(request.urn)
+        state = _inputs(request.olds)
+        old = _inputs(request.old_inputs)
+        # A state written before the version was an input: no change by that alone.
+        old.setdefault(table.API_VERSION, state.get(table.API_VERSION))
+        return diff.response(kind, old, _inputs(request.news), state)
+
+    def Create(self, request: Any, context: grpc.ServicerContext) -> Any:
+        kind, version = _kind(request.urn)
+        inputs = _inputs(request.properties)
+        if request.preview:
+            known = shape.preview(kind, inputs, {}, version)
+            return provider_pb2.CreateResponse(properties=encode(known, keep_unknowns=True))
+        patience = self._patience(request.urn, request.timeout)
+        wanted = kind.id_of(self.arm.subscription, inputs)
+        if self.arm.read(wanted, version, patience) is not None:
+            if not self._claims.holds(request.urn, wanted):
+                raise ProviderError(f"cannot create already existing resource '{wanted}'", Code.ALREADY_EXISTS)
+            self.host.info(f"{wanted} was made by an update that was cut off; going on from there", request.urn)
+        self._claims.make(request.urn, wanted)
+        resource_id, state = self._put(kind, version, inputs, current=None, patience=patience)
+        return provider_pb2.CreateResponse(id=resource_id, properties=encode(state))
+
+    def Update(self, request: Any, context: grpc.ServicerContext) -> Any:
+        kind, version = _kind(request.urn)
+        inputs = _inputs(request.news)
+        if request.preview:
+            known = shape.preview(kind, inputs, _inputs(request.olds), version)
+            return provider_pb2.UpdateResponse(properties=encode(known, keep_unknowns=True))
+        self._claims.settle(request.urn)
+        patience = self._patience(request.urn, request.timeout)
+        current = self.arm.read(request.id, version, patience) if kind.keeps else None
+        _, state = self._put(kind, version, inputs, current=current, patience=patience)
+        return provider_pb2.UpdateResponse(properties=encode(state))
+
+    def Read(self, request: Any, context: grpc.ServicerContext) -> Any:
+        kind, version = _kind(request.urn)
+        answer = self.arm.read(request.id, version, self._patience(request.urn))
+        if answer is None:
+            return provider_pb2.ReadResponse()
+        self._claims.settle(request.urn)
+        state = shape.outputs(kind, answer, version)
+        now = shape.writable(kind, state)
+        if request.HasField("inputs") and request.inputs.fields:
+            then = shape.writable(kind, _inputs(request.properties))
+            inputs = diff.merged(_inputs(request.inputs), then, now)
+        else:
+            inputs = {**kind.parse(str(answer.get("id", request.id))), **now, table.API_VERSION: version}
+        return provider_pb2.ReadResponse(id=request.id, properties=encode(state), inputs=encode(inputs))
+
+    def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:
+        kind, version = _kind(request.urn)
+        self._claims.settle(request.urn)
+        patience = self._patience(request.urn, request.timeout)
+        self.arm.delete(request.id, version, kind.delete_query, patience)
+        return empty_pb2.Empty()
+
+    @property
+    def arm(self) -> Arm:
+        """The client, once the engine has configured the plugin."""
+        if self._arm is None:
+            raise ProviderError("the provider's configuration is not known yet")
+        return self._arm
+
+    def _put(
+        self,
+        kind: ResourceType,
+        version: str,
+        inputs: dict[str, Any],
+        *,
+        current: dict[str, Any] | None,
+        patience: Patience,
+    ) -> tuple[str, dict[str, Any]]:
+        path = kind.id_of(self.arm.subscription, inputs)
+        body = shape.body(kind, inputs)
+        shape.keep(kind, body, current)
+        try:
+            resource_id = self.arm.put(path, version, body, patience)
+        except AcceptedError as accepted:
+            # Its own patience: the one of the operation may just have run out.
+            found = self.arm.read(path, version, self._patience(""))
+            known = shape.outputs(kind, found or {}, version)
+            raise InitFailedError(accepted.resource_id, known, [accepted.cause.message], inputs) from None
+        answer = self.arm.read(resource_id, version, patience)
+        if answer is None:
+            raise ProviderError(f"{resource_id} was accepted and is not there", Code.UNKNOWN)
+        return resource_id, shape.outputs(kind, answer, version)
+
+    def _place_of_group(self, group: str) -> str | None:
+        if group not in self._places:
+            path = f"/subscriptions/{self.arm.subscription}/resourceGroups/{group}"
+            found = self.arm.read(path, GROUP_VERSION, self._patience(""))
+            if found is None:
+                return None
+            self._places[group] = str(found["location"])
+        return self._places[group]
+
+    def _patience(self, urn: str, seconds: float = 0) -> Patience:
+        return Patience(self.cancelled, seconds or OPERATION_SECONDS, lambda text: self.host.status(text, urn))
+
+
+def _kind(urn: str) -> tuple[ResourceType, str]:
+    return table.find(table.token_of(urn))
+
+
+def _inputs(struct: Struct) -> dict[str, Any]:
+    """Plain values without nulls at the top, unknowns kept."""
+    values: dict[str, Any] = bare(decode(struct))
+    return {name: value for name, value in values.items() if value is UNKNOWN or value is not None}

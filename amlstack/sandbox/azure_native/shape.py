@@ -1,0 +1,118 @@
+"""Between azure-native's flat inputs and outputs and the bodies that go over ARM's wire."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from amlstack.rpc import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from amlstack.sandbox.azure_native.table import ResourceType
+
+STABLE = ("name", "location")
+"""Outputs that no update changes: known at preview, so that what depends on them is not shown as changing."""
+
+_ID_SETS = frozenset({"identity.userAssignedIdentities"})
+"""Lists of ids in a program that are maps with empty values on the wire."""
+
+
+def body(kind: ResourceType, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The body of a PUT."""
+    result: dict[str, Any] = {name: _out(kind, inputs[name], name) for name in kind.top if _given(inputs, name)}
+    flat = {_wire(kind, name): _out(kind, inputs[name], name) for name in kind.flat if _given(inputs, name)}
+    if kind.flat:
+        result["properties"] = flat
+    return result
+
+
+def outputs(kind: ResourceType, answer: Mapping[str, Any], version: str) -> dict[str, Any]:
+    """The outputs that an answer holds."""
+    inner = answer.get("properties") or {}
+    top = (*kind.top, *kind.outputs_top)
+    flat = {name: _wire(kind, name) for name in (*kind.flat, *kind.outputs_flat)}
+    found = {name: _in(kind, answer[name], name) for name in top if _given(answer, name)}
+    found |= {name: _in(kind, inner[wire], name) for name, wire in flat.items() if _given(inner, wire)}
+    return {**found, "azureApiVersion": version}
+
+
+def preview(kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any], version: str) -> dict[str, Any]:
+    """What is known of the outputs before anything is done: the inputs that come back, and what never changes."""
+    names = (*kind.top, *kind.flat, *kind.outputs_top, *kind.outputs_flat)
+    result = {name: inputs[name] if _given(inputs, name) else UNKNOWN for name in names}
+    return {**result, **{name: old[name] for name in STABLE if name in old}, "azureApiVersion": version}
+
+
+def writable(kind: ResourceType, state: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of outputs that could be inputs: body inputs without what only an answer has."""
+    shown = {name: state[name] for name in (*kind.top, *kind.flat) if _given(state, name)}
+    return {name: _without_hidden(kind, value, name) for name, value in shown.items()}
+
+
+def keep(kind: ResourceType, request: dict[str, Any], current: Mapping[str, Any] | None) -> None:
+    """Fills in what other resources may write: as it stands now, empty on a new resource."""
+    for path in kind.keeps:
+        *parents, last = path.split(".")
+        target: dict[str, Any] = request
+        source: Mapping[str, Any] = current or {}
+        for name in parents:
+            target = target.setdefault(name, {})
+            source = source.get(name) or {}
+        target.setdefault(last, source.get(last, []))
+
+
+def _given(values: Mapping[str, Any], name: str) -> bool:
+    return values.get(name) is not None
+
+
+def _wire(kind: ResourceType, path: str) -> str:
+    return kind.renamed.get(path, path.rpartition(".")[2])
+
+
+def _out(kind: ResourceType, value: Any, path: str) -> Any:
+    """A value as the wire has it; the items of a list have the path of their list."""
+    if path in _ID_SETS and isinstance(value, list):
+        return {name: {} for name in value}
+    match value:
+        case dict():
+            given = {name: item for name, item in value.items() if item is not None}
+            return {_wire(kind, f"{path}.{name}"): _out(kind, item, f"{path}.{name}") for name, item in given.items()}
+        case list():
+            return [_out(kind, item, path) for item in value]
+        case _:
+            return value
+
+
+def _in(kind: ResourceType, value: Any, path: str) -> Any:
+    """A value of the wire under azure-native's names."""
+    match value:
+        case dict():
+            ours = {wire: name for above, name, wire in _renamed(kind) if above == path}
+            given = {ours.get(name, name): item for name, item in value.items() if item is not None}
+            return {name: _in(kind, item, f"{path}.{name}") for name, item in given.items()}
+        case list():
+            return [_in(kind, item, path) for item in value]
+        case _:
+            return value
+
+
+def _renamed(kind: ResourceType) -> Iterator[tuple[str, str, str]]:
+    """(path above, our name, wire name) of everything nested that has two names."""
+    for path, wire in kind.renamed.items():
+        above, _, name = path.rpartition(".")
+        if above:
+            yield above, name, wire
+
+
+def _without_hidden(kind: ResourceType, value: Any, path: str) -> Any:
+    if path in _ID_SETS and isinstance(value, dict):
+        return sorted(value)
+    match value:
+        case dict():
+            shown = {name: item for name, item in value.items() if f"{path}.{name}" not in kind.hidden}
+            return {name: _without_hidden(kind, item, f"{path}.{name}") for name, item in shown.items()}
+        case list():
+            return [_without_hidden(kind, item, path) for item in value]
+        case _:
+            return value

@@ -1,0 +1,157 @@
+"""The resource types that the stand-in knows: which input is part of the path, of the envelope, of ``properties``."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import json
+import re
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from amlstack.rpc import Code, ProviderError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+API_VERSION = "azureApiVersion"
+"""The input and output by which azure-native records the REST version that it speaks."""
+
+_TOKEN = re.compile(r"azure-native:(?P<module>\w+)(/v(?P<date>\d{8})(?P<label>[a-z]*))?:(?P<name>\w+)")
+_PARAMETER = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceType:
+    """One row of ``types.json``.
+
+    Attributes:
+        token: ``machinelearningservices:Compute``, without package and version.
+        path: The ARM path with ``{parameter}`` for each name.
+        version: The api-version it is spoken to with.
+        top: Inputs that stand at the top of the body.
+        flat: Inputs that stand under the body's ``properties``.
+        renamed: Wire name by dotted path of an input or output, where the two differ.
+        required: Body inputs that must be there.
+        replaces: Body inputs whose change needs a new resource; path parameters always do.
+        outputs_top: Read-only outputs at the top of the answer.
+        outputs_flat: Read-only outputs under the answer's ``properties``.
+        hidden: Dotted paths inside inputs that only an answer has (node counts, times): never read back as inputs.
+        keeps: Dotted paths that other resources may write: an update that does not name them leaves them alone.
+        delete_query: What a DELETE says beside the api-version.
+    """
+
+    token: str
+    path: str
+    version: str
+    top: tuple[str, ...]
+    flat: tuple[str, ...]
+    renamed: Mapping[str, str]
+    required: tuple[str, ...]
+    replaces: frozenset[str]
+    outputs_top: tuple[str, ...]
+    outputs_flat: tuple[str, ...]
+    hidden: frozenset[str]
+    keeps: tuple[str, ...]
+    delete_query: Mapping[str, str]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The inputs that make up the path."""
+        return tuple(name for name in _PARAMETER.findall(self.path) if name != "subscriptionId")
+
+    @property
+    def autonamed(self) -> str:
+        """The input that gets a name of its own when the program gives none: the last of the path."""
+        return self.parameters[-1]
+
+    @property
+    def nested(self) -> bool:
+        """The resource lies inside another one, so that its name need be unique only there."""
+        return len(self.parameters) > 2
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """Every input."""
+        return frozenset((*self.parameters, *self.top, *self.flat))
+
+    def at_version(self, date: str, label: str) -> str:
+        """``v20250901preview`` as ``2025-09-01-preview``; the row's own version when there is none."""
+        if not date:
+            return self.version
+        return f"{date[:4]}-{date[4:6]}-{date[6:]}{'-' if label else ''}{label}"
+
+    def id_of(self, subscription: str, inputs: Mapping[str, Any]) -> str:
+        """The ARM id that the inputs name."""
+        values = {**inputs, "subscriptionId": subscription}
+        return _PARAMETER.sub(lambda found: str(values[found[1]]), self.path)
+
+    def parse(self, resource_id: str) -> dict[str, str]:
+        """The path parameters in an id (for an import).
+
+        Raises:
+            ProviderError: The id is not one of this type.
+        """
+        pattern = re.escape(self.path).replace(r"\{", "{").replace(r"\}", "}")
+        found = re.fullmatch(_PARAMETER.sub(r"(?P<\1>[^/]+)", pattern), resource_id, re.IGNORECASE)
+        if found is None:
+            raise ProviderError(f"'{resource_id}' is no id of {self.token}, which look like {self.path}")
+        return {name: value for name, value in found.groupdict().items() if name != "subscriptionId"}
+
+
+def find(token: str) -> tuple[ResourceType, str]:
+    """The row of a type token, versioned or not, and the api-version to speak.
+
+    Raises:
+        ProviderError: The sandbox does not know the type; near misses by name.
+    """
+    found = _TOKEN.fullmatch(token)
+    row = _rows().get(f"{found['module']}:{found['name']}") if found else None
+    if found is None or row is None:
+        raise ProviderError(_unknown(token), Code.UNIMPLEMENTED)
+    return row, row.at_version(found["date"] or "", found["label"] or "")
+
+
+def tokens() -> tuple[str, ...]:
+    """Every token, without package and version."""
+    return tuple(_rows())
+
+
+def token_of(urn: str) -> str:
+    """The type token in a URN (the last one of the chain of parents)."""
+    return urn.split("::")[2].rpartition("$")[2]
+
+
+def _unknown(token: str) -> str:
+    plain = re.sub(r"^azure-native:|/v\d{8}\w*", "", token)
+    near = difflib.get_close_matches(plain, tokens(), n=3)
+    hint = f" Did you mean {' or '.join(near)}?" if near else f" It does for: {', '.join(tokens())}."
+    return (
+        f"the sandbox does not stand in for {token}.{hint} On a stack with the real azure-native plugin the type is "
+        "what that plugin makes of it."
+    )
+
+
+@functools.cache
+def _rows() -> dict[str, ResourceType]:
+    text = resources.files(__package__).joinpath("types.json").read_text("utf-8")
+    return {token: _row(token, row) for token, row in json.loads(text)["types"].items()}
+
+
+def _row(token: str, row: Mapping[str, Any]) -> ResourceType:
+    return ResourceType(
+        token=token,
+        path=row["path"],
+        version=row["apiVersion"],
+        top=tuple(row["top"]),
+        flat=tuple(row["flat"]),
+        renamed=row.get("renamed", {}),
+        required=tuple(row.get("required", ())),
+        replaces=frozenset((*_PARAMETER.findall(row["path"]), *row.get("replaces", ()))),
+        outputs_top=tuple(row["readOnly"]["top"]),
+        outputs_flat=tuple(row["readOnly"]["flat"]),
+        hidden=frozenset(row.get("hidden", ())),
+        keeps=tuple(row.get("keeps", ())),
+        delete_query=row.get("deleteQuery", {}),
+    )

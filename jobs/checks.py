@@ -9,11 +9,10 @@ from amlstack.catalog import environments
 from amlstack.findings import Finding, Level
 from jobs.launchers import Custom
 from jobs.near import did_you_mean
-from jobs.refs import short
 from jobs.values import Environment, Input
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from jobs.launchers.base import Lowered
@@ -144,7 +143,7 @@ def files(job: Job, base: Path) -> Iterator[Finding]:
             )
 
 
-def environment(job: Job) -> Iterator[Finding]:
+def environment(job: Job, known: Collection[str] = ()) -> Iterator[Finding]:
     """The form of the environment."""
     value = job.environment
     if isinstance(value, Environment):
@@ -159,17 +158,15 @@ def environment(job: Job) -> Iterator[Finding]:
                 "Write `image:` or `build: {path: …}`.",
             )
         return
-    if value.startswith(("azureml:/", "azureml://")) or short(value) or environments.get(value):
+    if value.startswith("azureml:") or value in known or environments.get(value):
         return
-    if value.startswith("azureml:"):
-        return  # without a version Azure ML takes the latest
     yield Finding(
         "environment-unknown",
         "environment",
         f"`{value}` is no curated environment",
         "An environment is a curated name, `azureml:NAME:VERSION`, `azureml:NAME@LABEL`, `azureml://registries/…`, or "
         "an image",
-        did_you_mean(value, (item.name for item in environments.all_environments())),
+        did_you_mean(value, (*known, *(item.name for item in environments.all_environments()))),
     )
 
 

@@ -46,7 +46,7 @@ def enriched(job: Job, lowered: Lowered, shape: Shape, target: Target) -> tuple[
     update: dict[str, Any] = {"launcher": Custom(distribution=lowered.distribution)}
     by = job.launcher.type
     if job.typed:
-        why = " ".join((type(job.launcher).__doc__ or "").split("\n\n")[0].split())
+        why = job.launcher.WHY
         if lowered.command != job.command:
             update["command"] = lowered.command
             added.append(Added("command", lowered.command, by, why, job.command))

@@ -17,7 +17,7 @@ from jobs.target import Target
 from policies.checks import sizes_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from datetime import date
     from pathlib import Path
 
@@ -68,7 +68,14 @@ class Plan:
         return self.base / self.job.code.path if self.job.code and self.job.code.local else None
 
 
-def plan(job: Job, target: Target | None = None, *, on: date, source: Source | None = None) -> Plan:
+def plan(
+    job: Job,
+    target: Target | None = None,
+    *,
+    on: date,
+    source: Source | None = None,
+    environments: Collection[str] = (),
+) -> Plan:
     """Resolve a job: count its ranks, lower its launcher, add what its size wants, and say what is wrong.
 
     Args:
@@ -76,6 +83,7 @@ def plan(job: Job, target: Target | None = None, *, on: date, source: Source | N
         target: The cluster or serverless size; None takes the job's own instance_type.
         on: The day of the judgement, for retired sizes.
         source: The job's file, for relative paths and the places of findings.
+        environments: Names of environments that the stack registers, beside the curated ones.
     """
     source = source or Source()
     target = target or Target(size=job.instance_type if job.compute is None else None)
@@ -84,7 +92,10 @@ def plan(job: Job, target: Target | None = None, *, on: date, source: Source | N
     shape = Shape(nodes=count, gpus=size.gpus if size else None)
     lowered = job.launcher.lower(job.command, shape)
     rich, added = enriched(job, lowered, shape, target)
-    found = _findings(job, lowered, count, target, on=on, base=source.base)
+    found = (
+        *checks.environment(job, environments),
+        *_findings(job, lowered, count, target, on=on, base=source.base),
+    )
     ranks = lowered.processes_per_node
     return Plan(
         job=job,
@@ -102,7 +113,6 @@ def plan(job: Job, target: Target | None = None, *, on: date, source: Source | N
 def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, on: date, base: Path) -> Iterator[Finding]:
     yield from lowered.findings
     yield from binding.check(job)
-    yield from checks.environment(job)
     yield from checks.files(job, base)
     yield from checks.variables(job, checks.reserved(job), target)
     yield from checks.losses(job)

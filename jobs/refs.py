@@ -67,8 +67,3 @@ class Refs:
         if match["label"]:
             return text  # only the workspace knows which version a label means
         return f"{self.workspace}/{kind}/{match['name']}/versions/{match['version']}"
-
-
-def short(path: str) -> bool:
-    """Whether a text is of the form ``azureml:NAME:VERSION`` or ``azureml:NAME@LABEL``."""
-    return _VERSIONED.fullmatch(path) is not None

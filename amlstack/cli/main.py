@@ -1,7 +1,123 @@
-"""The console script."""
+"""The console script: finds a verb's module and runs it. Nothing heavy is imported before the verb is known."""
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-def main() -> None:
-    """Run one verb."""
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class Verb(NamedTuple):
+    """One verb of the command line.
+
+    Attributes:
+        target: ``module:name`` of a `typer.Typer`, or of a function that may return an exit code.
+        help: One line for ``amlstack --help``.
+    """
+
+    target: str
+    help: str
+
+
+VERBS = {
+    "up": Verb("amlstack.cli.up:up", "Bring up the sandbox stack and follow its training job to the end."),
+    "down": Verb("amlstack.cli.up:down", "Destroy the sandbox stack and remove what it wrote."),
+    "check": Verb("amlstack.cli.check:app", "Validate job files and print everything that is wrong."),
+    "show": Verb("amlstack.cli.show:app", "Show what a job file becomes: plan, request body, YAML or command."),
+    "sandbox": Verb("amlstack.cli.sandbox:app", "Azure on this machine: start it, look at it, end it."),
+}
+"""Every verb, in the order in which help lists them. A new verb is one module and one line here."""
+
+INTRO = """\
+Distributed training on Azure ML's InfiniBand sizes: declared, checked, rehearsed on this machine, then run.
+
+Usage: amlstack VERB [OPTIONS] ...
+"""
+OUTRO = """\
+`amlstack VERB --help` tells more. Try:
+  amlstack check examples/*/job.*             is anything wrong?
+  amlstack show examples/ddp_torchrun/job.py  what would run, and what was added to it?
+
+Exit status: 0 good, 1 findings or a failed job, 2 wrong use.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb.
+
+    Args:
+        arguments: What follows ``amlstack``; None takes the process's own.
+
+    Returns:
+        The exit status.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or words[0] in {"-h", "--help", "help"}:
+        return _help(words[1:])
+    if words[0] == "--version":
+        from amlstack import __version__
+
+        print(f"amlstack {__version__}")  # noqa: T201 - the answer
+        return 0
+    verb = VERBS.get(words[0])
+    if verb is None:
+        print(_unknown(words[0]), file=sys.stderr)  # noqa: T201 - before any console exists
+        return 2
+    return run(words[0], verb, words[1:])
+
+
+def run(name: str, verb: Verb, arguments: Sequence[str]) -> int:
+    """Run one verb with its arguments; wrong use is told without a traceback and is 2."""
+    import typer
+
+    module, _, attribute = verb.target.partition(":")
+    found = getattr(import_module(module), attribute)
+    if not isinstance(found, typer.Typer):
+        found = _as_app(found, verb.help)
+    found.pretty_exceptions_enable = False
+    try:
+        found(args=list(arguments), prog_name=f"amlstack {name}")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _as_app(function: Callable[..., Any], text: str) -> Any:
+    """A command whose function's return value is the exit status."""
+    from functools import wraps
+
+    import typer
+
+    @wraps(function)
+    def command(*args: Any, **kwargs: Any) -> None:
+        raise typer.Exit(function(*args, **kwargs) or 0)
+
+    app = typer.Typer(add_completion=False)
+    app.command(help=text)(command)
+    return app
+
+
+def _help(words: Sequence[str]) -> int:
+    if words and words[0] in VERBS:
+        return run(words[0], VERBS[words[0]], ["--help"])
+    width = max(map(len, VERBS))
+    lines = "\n".join(f"  {name:{width}}  {verb.help}" for name, verb in VERBS.items())
+    print(f"{INTRO}\nVerbs:\n{lines}\n\n{OUTRO}", end="")  # noqa: T201 - the answer
+    return 0
+
+
+def _unknown(word: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, VERBS, n=2)
+    remedy = f"Did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else "See `amlstack --help`."
+    return f"amlstack has no verb `{word}`. {remedy}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -56,6 +56,9 @@ class TypedLauncher(Model):
     RESERVED: ClassVar[frozenset[str]] = frozenset()
     """Variables that Azure ML or the launcher sets on each process; a job must not set them itself."""
 
+    WHY: ClassVar[str] = ""
+    """Why the job is lowered as it is, in a sentence; shown beside what was added."""
+
     backend: Annotated[
         Collectives | None,
         Field(description="What carries the collectives; unset: NCCL on GPUs, gloo without."),

@@ -16,6 +16,8 @@ class Custom(Model):
 
     RESERVED: ClassVar[frozenset[str]] = frozenset()
 
+    WHY: ClassVar[str] = ""
+
     type: Literal["custom"] = "custom"
     distribution: Annotated[
         Distribution | None, Field(description="Azure ML's own distribution; unset: every node runs the command once.")

@@ -23,6 +23,8 @@ class PerProcess(TypedLauncher):
         {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK", "NODE_RANK"}
     )
 
+    WHY: ClassVar[str] = "Azure ML itself starts every rank and tells it who it is."
+
     type: Literal["per-process"] = "per-process"
     processes_per_node: Annotated[
         Annotated[StrictInt, Field(ge=1)] | None,

@@ -41,6 +41,8 @@ class TorchRun(TypedLauncher):
         }
     )
 
+    WHY: ClassVar[str] = "Azure ML starts one process on each node, and torchrun there starts and watches the ranks."
+
     type: Literal["torchrun"] = "torchrun"
     nproc_per_node: Annotated[Count | None, Field(description="Ranks per node; unset: one per GPU, or 1.")] = None
     max_restarts: Annotated[

@@ -1,0 +1,95 @@
+"""``amlstack check``: everything that is wrong with job files, in one run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from amlstack.cli.console import print_findings, print_json, tally
+from amlstack.findings import Finding, errors
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    import jobs
+    from amlstack.cli.targets import Targets
+
+app = typer.Typer(add_completion=False)
+
+Files = Annotated[list[Path], typer.Argument(help="Job files: Python, or Azure ML CLI v2 YAML.", show_default=False)]
+Size = Annotated[
+    str | None,
+    typer.Option("--size", "--cluster-size", help="VM size of the cluster, instead of a stack's.", show_default=False),
+]
+Stack = Annotated[
+    str | None,
+    typer.Option(help="Stack whose clusters are meant; unset: sandbox, when Pulumi.sandbox.yaml is there."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One file with the plans of its jobs and all findings."""
+
+    file: Path
+    plans: tuple[jobs.Plan, ...]
+    findings: tuple[Finding, ...]
+
+
+@app.command()
+def check(files: Files, size: Size = None, stack: Stack = None, *, as_json: Json = False) -> None:
+    """Validate job files and print everything that is wrong.
+
+    Checked are the file's form (unknown keys, wrong values, near misses by name), what its command binds, the files
+    it names, and, against the cluster's size, processes per node, InfiniBand, retirement and the number of nodes.
+    Errors refuse the file (exit status 1); warnings and notes do not.
+
+    Examples:
+        amlstack check job.yml --size Standard_ND96isr_H100_v5
+
+        amlstack check workloads/*.py --stack prod --json
+    """
+    from amlstack.cli import targets
+
+    where = targets.find(size, stack)
+    day = targets.today()
+    checked = [check_file(file, where, day) for file in files]
+    found = (*where.findings, *(finding for each in checked for finding in each.findings))
+    if as_json:
+        print_json(
+            {
+                "ok": not errors(found),
+                "findings": [finding.as_dict() for finding in where.findings],
+                "files": [
+                    {
+                        "file": str(each.file),
+                        "jobs": len(each.plans),
+                        "findings": [finding.as_dict() for finding in each.findings],
+                    }
+                    for each in checked
+                ],
+            }
+        )
+    else:
+        print_findings(found)
+        typer.echo(f"{len(files)} file{'' if len(files) == 1 else 's'}: {tally(found)}")
+    raise typer.Exit(1 if errors(found) else 0)
+
+
+def check_file(file: Path, where: Targets, day: date, *, enrich: bool | None = None) -> Checked:
+    """Load a file and plan its jobs."""
+    import jobs
+
+    loaded = jobs.load(file)
+    plans, found = [], list(loaded.findings)
+    for job in loaded.jobs:
+        planned = job if enrich is None else job.model_copy(update={"enrich": enrich})
+        target, unknown = where.of(planned)
+        plan = jobs.plan(planned, target, on=day, source=loaded.source, environments=where.environments())
+        plans.append(plan)
+        found += [*plan.findings, *(loaded.source.locate(finding) for finding in unknown)]
+    return Checked(file, tuple(plans), tuple(found))

@@ -1,0 +1,39 @@
+"""How verbs talk: findings as lines that an editor can jump to, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from amlstack.findings import Level
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from amlstack.findings import Finding
+
+COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.INFO: "cyan"}
+
+
+def print_json(value: Any) -> None:
+    """Print JSON for a program."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+def print_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
+    """Print findings, each with its place on a line of its own, then what was seen, the rule and the remedy."""
+    for finding in findings:
+        place = ":".join(str(part) for part in (finding.file, finding.line, finding.column) if part is not None)
+        level = typer.style(str(finding.level), fg=COLOURS[finding.level], bold=True)
+        head = ": ".join(part for part in (place, level, finding.where) if part)
+        typer.echo(f"{head} [{finding.code}]\n    {finding.message}", err=err)
+
+
+def tally(findings: Sequence[Finding]) -> str:
+    """``1 error, 2 warnings``; ``nothing wrong`` for none."""
+    counts = [(level, sum(finding.level is level for finding in findings)) for level in Level]
+    names = {Level.ERROR: "error", Level.WARNING: "warning", Level.INFO: "note"}
+    told = [f"{count} {names[level]}{'' if count == 1 else 's'}" for level, count in counts if count]
+    return ", ".join(told) or "nothing wrong"

@@ -1,0 +1,60 @@
+"""A job's plan as a person reads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
+    import jobs
+
+
+def panel(plan: jobs.Plan, name: str) -> Group:
+    """What runs where, and below it every added value with its reason.
+
+    Args:
+        plan: The plan.
+        name: What the job is called when it has no name of its own.
+    """
+    return Group(_facts(plan, plan.job.name or name), *_added(plan), Text())
+
+
+def _facts(plan: jobs.Plan, name: str) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    size = plan.target.facts
+    where = plan.target.cluster or plan.job.compute or "serverless"
+    ranks = "unknown" if plan.processes_per_node is None else str(plan.processes_per_node)
+    world = "" if plan.world_size is None else f" = {plan.world_size} rank{'' if plan.world_size == 1 else 's'}"
+    nodes = f"{plan.nodes} node{'' if plan.nodes == 1 else 's'}"
+    table.add_row("job", Text(name))
+    table.add_row("runs on", Text(f"{where}: {size.name}, {size.describe()}" if size else f"{where}: size not known"))
+    table.add_row("ranks", Text(f"{nodes} x {ranks} per node{world}"))
+    table.add_row("launcher", Text(plan.job.launcher.type))
+    table.add_row("command", Text(plan.enriched.command))
+    return table
+
+
+def _added(plan: jobs.Plan) -> Iterator[RenderableType]:
+    if not plan.added:
+        yield Text("added nothing: the job runs as it was written", style="dim")
+        return
+    yield Text("added", style="bold")
+    for each in plan.added:
+        name = each.what.removeprefix("environment_variables.")
+        value = "as above" if each.what == "command" else _text(each.value)
+        yield Padding(Text.assemble((name, "cyan"), f" = {value}  ", (f"({each.by})", "dim")), (0, 0, 0, 2))
+        yield Padding(Text(each.why, style="dim"), (0, 0, 0, 6))
+
+
+def _text(value: object) -> str:
+    return ", ".join(f"{key} {inner}" for key, inner in value.items()) if isinstance(value, dict) else str(value)

@@ -1,0 +1,141 @@
+"""``amlstack show``: what a job file becomes."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path  # noqa: TC003 - typer reads the annotation
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from amlstack.cli.check import Json, Size, Stack, check_file
+from amlstack.cli.console import print_findings, print_json
+from amlstack.findings import errors
+
+if TYPE_CHECKING:
+    import jobs
+    from amlstack.cli.check import Checked
+
+app = typer.Typer(add_completion=False)
+
+
+class Form(StrEnum):
+    """What is shown."""
+
+    PLAN = "plan"
+    ARM = "arm"
+    YAML = "yaml"
+    COMMAND = "command"
+
+
+@app.command()
+def show(
+    file: Annotated[Path, typer.Argument(help="A job file.", show_default=False)],
+    form: Annotated[Form, typer.Option("--as", help="plan, arm (the request body), yaml (az ml) or command.")] = (
+        Form.PLAN
+    ),
+    size: Size = None,
+    stack: Stack = None,
+    *,
+    enrich: Annotated[
+        bool | None,
+        typer.Option("--enrich/--no-enrich", help="Add the fabric's variables and shared memory; unset: as declared."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a job file becomes, without sending anything.
+
+    `plan` lists nodes, ranks and every value that was added, by whom and why. `arm` is the body of the REST request.
+    `yaml` is the same job for `az ml job create -f`. `command` is the command line that each node runs. A file in
+    Azure ML's own words is taken at its word: `--enrich` shows what would be added to it.
+
+    Examples:
+        amlstack show job.py --size Standard_ND96isr_H100_v5
+
+        amlstack show job.yml --as arm --enrich
+    """
+    from amlstack.cli import targets
+
+    where = targets.find(size, stack)
+    checked = check_file(file, where, targets.today(), enrich=enrich)
+    if not checked.plans:
+        print_findings(checked.findings, err=True)
+        raise typer.Exit(1)
+    match form:
+        case Form.PLAN:
+            _show_plans(checked, as_json=as_json)
+        case Form.ARM:
+            _print_bodies(checked)
+        case Form.YAML:
+            _print_yaml(checked, as_json=as_json)
+        case Form.COMMAND:
+            _print_commands(checked, as_json=as_json)
+    if form is not Form.PLAN:
+        print_findings(checked.findings, err=True)
+    raise typer.Exit(1 if errors((*where.findings, *checked.findings)) else 0)
+
+
+def _print_bodies(checked: Checked) -> None:
+    import jobs
+
+    bodies = [jobs.body(plan.enriched) for plan in checked.plans]
+    print_json(bodies[0] if len(bodies) == 1 else bodies)
+
+
+def _print_yaml(checked: Checked, *, as_json: bool) -> None:
+    import yaml
+
+    from jobs.azureml.write import command_file
+
+    files = [command_file(plan.enriched) for plan in checked.plans]
+    if as_json:
+        print_json(files[0] if len(files) == 1 else files)
+        return
+    typer.echo(
+        "---\n".join(yaml.safe_dump(each, sort_keys=False, width=110, allow_unicode=True) for each in files), nl=False
+    )
+
+
+def _print_commands(checked: Checked, *, as_json: bool) -> None:
+    commands = [plan.enriched.command for plan in checked.plans]
+    if as_json:
+        print_json(commands)
+        return
+    typer.echo("\n".join(commands))
+
+
+def _show_plans(checked: Checked, *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "file": str(checked.file),
+                "plans": [_plan_data(plan) for plan in checked.plans],
+                "findings": [finding.as_dict() for finding in checked.findings],
+            }
+        )
+        return
+    from rich.console import Console
+
+    from amlstack.cli.plan_view import panel
+
+    console = Console()
+    for plan in checked.plans:
+        console.print(panel(plan, checked.file.stem))
+    print_findings(checked.findings)
+
+
+def _plan_data(plan: jobs.Plan) -> dict[str, Any]:
+    return {
+        "name": plan.job.name,
+        "target": {"cluster": plan.target.cluster, "size": plan.target.size},
+        "launcher": plan.job.launcher.type,
+        "nodes": plan.nodes,
+        "processes_per_node": plan.processes_per_node,
+        "world_size": plan.world_size,
+        "command": plan.enriched.command,
+        "added": [
+            {"what": each.what, "value": each.value, "by": each.by, "why": each.why, "instead_of": each.instead_of}
+            for each in plan.added
+        ],
+        "declaration": plan.declaration,
+    }

@@ -66,7 +66,7 @@ class Step:
             type=meta["type"],
             diffs=tuple(meta.get("diffs") or ()),
             keys=tuple(meta.get("keys") or ()),
-            detail={path: change["kind"] for path, change in (meta.get("detailedDiff") or {}).items()},
+            detail={path: change["diffKind"] for path, change in (meta.get("detailedDiff") or {}).items()},
             old=meta.get("old") or {},
             new=meta.get("new") or {},
         )
@@ -175,7 +175,7 @@ class Result:
         return tuple(
             Violation(
                 policy=event["policyName"],
-                level={"warning": "advisory"}.get(event["enforcementLevel"], event["enforcementLevel"]),
+                level="advisory" if event["enforcementLevel"] == "warning" else event["enforcementLevel"],
                 message=event["message"],
                 urn=event.get("resourceUrn", ""),
                 pack=event["policyPackName"],

@@ -272,7 +272,7 @@ def test_a_release_that_cannot_be_had_leaves_nothing_and_the_build_is_next(
     reason: str,
 ) -> None:
     machine.install_go()
-    machine.environ["AMLSTACK_PULUMI_RELEASES"] = serve({TARBALL: tarball(), CHECKSUMS: checksums(tarball())} | change)
+    machine.environ["AMLSTACK_PULUMI_RELEASES"] = serve({TARBALL: tarball(), CHECKSUMS: checksums(tarball()), **change})
     done = machine.run("--json")
     assert reason in done.stderr
     assert json.loads(done.stdout)["source"] == "build"

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 from pulumi_policy import EnforcementLevel, PolicyPack
 
 from policies.pack import NAME, policies
 
-PolicyPack(name=NAME, enforcement_level=EnforcementLevel.MANDATORY, policies=policies())
+try:
+    enforced = policies()
+except ValueError as error:  # a day that is none: the user's mistake
+    sys.exit(f"policy pack {NAME}: {error}")
+
+PolicyPack(name=NAME, enforcement_level=EnforcementLevel.MANDATORY, policies=enforced)

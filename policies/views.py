@@ -64,9 +64,11 @@ def subjects(resource_type: str, props: Any) -> tuple[Subject, ...]:
         case "machinelearningservices", "Compute" | "MachineLearningCompute":
             return tuple(_aml_compute(props))
         case "machinelearningservices", "Job":
-            return tuple(_job(props, "jobBaseProperties"))
+            # The first since azure-native's default version of 2025-12-01, the second in the older ones.
+            return (*_job(props, "properties"), *_job(props, "jobBaseProperties"))
         case "machinelearningservices", "Schedule":
-            return tuple(_job(props, "scheduleProperties", "action", "jobDefinition"))
+            inner = ("action", "jobDefinition")
+            return (*_job(props, "properties", *inner), *_job(props, "scheduleProperties", *inner))
         case "resources", "Resource":
             return tuple(_generic(props))
     return ()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 RULE = Rule(
     code="sriov-fabric",
-    title="Work across nodes runs on a size whose InfiniBand is exposed by SR-IOV.",
+    title="Work across nodes needs a size whose InfiniBand is exposed by SR-IOV.",
     what=(
         "Refuses a size that has RDMA without SR-IOV, whatever the number of nodes. Refuses a GPU size without "
         "InfiniBand for more than one node, unless its cluster is declared for single-node jobs only; a multi-node job "

@@ -8,7 +8,7 @@ from policies.checks.rule import Rule
 
 RULE = Rule(
     code="size-unknown",
-    title="The size is one that the catalogue knows.",
+    title="A size must be one that the catalogue knows.",
     what="Refuses a size that is not in the catalogue and names those that are spelled most like it.",
     why=(
         "Nothing can be said about the fabric, the GPUs or the end of life of a size that nobody looked up, and a "

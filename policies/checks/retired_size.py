@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 RULE = Rule(
     code="size-retired",
-    title="The size has not been retired.",
+    title="A size must not be retired.",
     what="Refuses a size whose retirement date has come, and names a living one that is nearest to it.",
     why=(
         "Azure gives out no nodes of a retired size, so what names one never runs. Examples of distributed training "

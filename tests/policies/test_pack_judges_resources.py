@@ -107,13 +107,17 @@ def test_a_cluster_written_as_a_generic_resource_is_judged(
     ("token", "wrap"),
     [
         (OWN_JOB, own),
-        (JOB, lambda properties: {"jobBaseProperties": properties}),
+        (JOB, lambda properties: {"properties": properties}),
         (
             "azure-native:machinelearningservices/v20250901:Job",
             lambda properties: {"jobBaseProperties": properties},
         ),
         (
             "azure-native:machinelearningservices:Schedule",
+            lambda properties: {"properties": {"action": {"jobDefinition": properties}}},
+        ),
+        (
+            "azure-native:machinelearningservices/v20250901:Schedule",
             lambda properties: {"scheduleProperties": {"action": {"jobDefinition": properties}}},
         ),
         (
@@ -125,7 +129,7 @@ def test_a_cluster_written_as_a_generic_resource_is_judged(
             },
         ),
     ],
-    ids=["own", "azure-native", "versioned", "scheduled", "generic"],
+    ids=["own", "azure-native", "versioned", "scheduled", "versioned-schedule", "generic"],
 )
 def test_a_serverless_job_is_judged_in_every_form(
     *, analyze: Analyze, token: str, wrap: Callable[[Any], Any], size: str, nodes: int, expected: list[str]
@@ -305,7 +309,7 @@ def test_a_job_that_cannot_be_judged_yet_is_reported_once_and_not_passed(analyze
 
 
 def test_a_job_on_a_cluster_that_is_not_known_yet_needs_no_report(analyze: Analyze) -> None:
-    assert analyze(JOB, {"jobBaseProperties": {"jobType": "Command", "computeId": UNKNOWN_STRING_VALUE}}) == []
+    assert analyze(JOB, {"properties": {"jobType": "Command", "computeId": UNKNOWN_STRING_VALUE}}) == []
 
 
 def test_an_expression_is_said_to_be_undecided_rather_than_checked_later(analyze: Analyze) -> None:

@@ -81,7 +81,16 @@ def _make(standin: StandIn, part: Path, status: Callable[[str], None]) -> None:
         return
     constraints = part / "constraints.txt"
     constraints.write_text(standin.constraints)
-    words = ["pip", "install", "--python", str(part / "bin/python"), "--constraints", str(constraints)]
+    # Compiled now: else the first ranks would all compile torch at once, in a job that somebody times.
+    words = [
+        "pip",
+        "install",
+        "--compile-bytecode",
+        "--python",
+        str(part / "bin/python"),
+        "--constraints",
+        str(constraints),
+    ]
     _uv(standin, [*words, "--", *standin.requirements], status)
 
 
@@ -103,7 +112,7 @@ def _uv(standin: StandIn, words: list[str], status: Callable[[str], None]) -> No
             line = raw.strip()
             if line:
                 said.append(line)
-            if line.startswith(("Downloading", "Resolved", "Prepared", "Installed", "Building")):
+            if line.startswith(("Downloading", "Resolved", "Prepared", "Installed", "Building", "Bytecode")):
                 status(f"{standin.name}: {line}")
         code = started.wait()
     except BaseException:

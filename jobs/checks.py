@@ -85,7 +85,7 @@ def variables(job: Job, reserved: frozenset[str], target: Target) -> Iterator[Fi
                 "Azure ML and the launcher set it, differently on each node or process",
                 "Leave it out; the training code finds it set.",
             )
-        if str(value).lower() in HARMFUL.get(name, ()) and (size := target.facts) and size.fabric.usable:
+        if str(value).lower() in HARMFUL.get(name, ()) and (size := target.facts) and size.gpus and size.fabric.usable:
             yield Finding(
                 "fabric-switched-off",
                 where,

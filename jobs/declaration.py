@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel
 
@@ -40,11 +40,12 @@ def declaration(job: Job, base: Path) -> dict[str, Any]:
 
 
 def _told(model: BaseModel) -> dict[str, Any]:
-    """A model's fields that differ from their defaults; a ``type`` always stays, it says which model it is."""
+    """A model's fields that differ from their defaults; of a union's branch its ``type`` stays, it says which one."""
     told = {}
     for name, field in type(model).model_fields.items():
         value = getattr(model, name)
-        if name == "type" or value != field.get_default(call_default_factory=True, validated_data={}):
+        discriminator = name == "type" and len(get_args(field.annotation)) == 1
+        if discriminator or value != field.get_default(call_default_factory=True, validated_data={}):
             told[name] = _data(value)
     return told
 

@@ -199,7 +199,11 @@ class _Builder:
             else:
                 continue
             if stack:
+                if box.merge and (isinstance(stack[-1][0].value, list) or len(stack[-1][1]) % 2):
+                    raise _merges_nothing(box)
                 stack[-1][1].append(box)
+            elif box.merge:
+                raise _merges_nothing(box)
             else:
                 root = box
         return root
@@ -342,6 +346,11 @@ def _check_tag(event: Any, kind: str) -> None:
         )
 
 
+def _merges_nothing(box: _Box) -> _RefusalError:
+    rule, remedy = "`<<` is a key that merges mappings", 'Put it in quotes: "<<".'
+    return _refusal_at(box.mark, "yaml-merge", "`<<` stands as a value", rule, remedy)
+
+
 def _refusal(event: Any, code: str, seen: str, rule: str, remedy: str) -> _RefusalError:
     return _refusal_at(event.start_mark, code, seen, rule, remedy)
 
@@ -358,7 +367,8 @@ def _syntax(error: yaml.YAMLError, content: str) -> Finding:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
     problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error).split("\n")[0]
-    written = content.splitlines()[mark.line] if mark and mark.line < content.count("\n") + 1 and content else ""
+    lines = content.split("\n")
+    written = lines[mark.line] if mark and mark.line < len(lines) else ""
     if "\t" in written[: len(written) - len(written.lstrip())] or (mark and "character '\\t'" in problem):
         return Finding(
             "yaml-tab",

@@ -21,3 +21,11 @@ check: venv ## format, lint, types
 .PHONY: test
 test: venv ## everything the tests need, then the tests
 	@$(PY) -m pytest
+
+.PHONY: up
+up: venv ## everything from a fresh clone, then `pulumi up` of the sandbox stack and its training job
+	@.venv/bin/amlstack up
+
+.PHONY: down
+down: ## destroys the sandbox stack; leaves no process and no file behind but the caches
+	@if [ -x .venv/bin/amlstack ]; then .venv/bin/amlstack down; fi

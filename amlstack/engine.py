@@ -61,7 +61,7 @@ def find() -> Engine:
     if done.returncode:
         raise EngineError("no Pulumi engine could be had; the lines above say why")
     said = json.loads(done.stdout)
-    folders = tuple(Path(folder) for folder in said["folders"])
+    folders = tuple(Path(folder) for folder in said["path"])
     return Engine(folders, said["version"], official=said["source"] != "build")
 
 

@@ -1,0 +1,92 @@
+"""Follow a job that runs on the sandbox: its states as they change, its rank logs as they grow."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from amlstack.provider.arm import ArmClient
+
+TERMINAL = frozenset({"Completed", "Failed", "Canceled", "NotResponding"})
+POLL_SECONDS = 0.25
+
+
+@dataclass(slots=True)
+class Tail:
+    """The lines that a growing file gained since the last look; an unfinished line waits for its end."""
+
+    path: Path
+    offset: int = 0
+    rest: bytes = b""
+
+    def lines(self, *, last: bool = False) -> list[str]:
+        """Whole new lines, and with ``last`` the unfinished one too."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self.offset)
+                chunk = file.read()
+        except FileNotFoundError:
+            return []
+        self.offset += len(chunk)
+        *whole, self.rest = (self.rest + chunk).split(b"\n")
+        if last and self.rest:
+            whole.append(self.rest)
+            self.rest = b""
+        return [line.decode(errors="replace").rstrip("\r") for line in whole]
+
+
+@dataclass(slots=True)
+class Logs:
+    """All rank logs of one job folder."""
+
+    folder: Path
+    only_first: bool = False
+    tails: dict[str, Tail] = field(default_factory=dict)
+
+    def new(self, *, last: bool = False) -> list[tuple[str, str]]:
+        """Pairs of log name and line, in the order of the ranks."""
+        for path in sorted((self.folder / "user_logs").glob("std_log_process_*.txt")):
+            if not self.only_first or not self.tails:
+                self.tails.setdefault(path.stem.removeprefix("std_log_process_"), Tail(path))
+        return [(name, line) for name, tail in sorted(self.tails.items()) for line in tail.lines(last=last)]
+
+
+def follow(
+    arm: ArmClient,
+    job_id: str,
+    folder: Path,
+    *,
+    status: Callable[[str], None],
+    line: Callable[[str, str], None],
+    only_first: bool = False,
+) -> Mapping[str, Any]:
+    """Wait for a job's end.
+
+    Args:
+        arm: A client of the sandbox's resource manager.
+        job_id: The job's ARM id.
+        folder: Where the sandbox keeps the job's files.
+        status: Called with each new status.
+        line: Called with each new log line: the log's number and the text.
+        only_first: Follow the log of the first process alone.
+
+    Returns:
+        The job's record (``properties``) in its last state.
+    """
+    logs, seen = Logs(folder, only_first), ""
+    while True:
+        record: Mapping[str, Any] = arm.get(job_id).body["properties"]
+        ended = record["status"] in TERMINAL
+        if record["status"] != seen:
+            seen = record["status"]
+            status(seen)
+        for name, text in logs.new(last=ended):
+            line(name, text)
+        if ended:
+            return record
+        time.sleep(POLL_SECONDS)

@@ -1,0 +1,66 @@
+"""Lines of progress with the time they came at: what long work prints while it goes on."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+DOING = {
+    "create": "creating", "update": "updating", "delete": "deleting", "replace": "replacing",
+    "create-replacement": "creating", "delete-replaced": "deleting", "refresh": "refreshing",
+}  # fmt: skip
+
+
+class Progress:
+    """Says what happens, each line with the seconds since the start; on a terminal also in colour."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(highlight=False, soft_wrap=True)
+        self.start = time.monotonic()
+
+    def _line(self, mark: str, text: str, style: str) -> None:
+        elapsed = f"{time.monotonic() - self.start:5.1f}s"
+        self.console.print(f"[dim]{elapsed}[/dim] [{style}]{mark}[/{style}] {escape(text)}")
+
+    def step(self, text: str) -> None:
+        """A new piece of work begins."""
+        self._line("·", text, "cyan")
+
+    def done(self, text: str) -> None:
+        """It ended well."""
+        self._line("✓", text, "green")
+
+    def fail(self, text: str) -> None:
+        """It did not."""
+        self._line("✗", text, "red")
+
+    def note(self, text: str) -> None:
+        """Something to know that is neither."""
+        self._line(" ", text, "dim")
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """One engine event, when it says something to a person: a resource's turn, a status line, a diagnostic."""
+        if meta := (event.get("resourcePreEvent") or {}).get("metadata"):
+            if verb := DOING.get(meta["op"]):
+                self.step(f"{verb} {name_of(meta['urn'])}")
+        elif diagnostic := event.get("diagnosticEvent"):
+            text = diagnostic["message"].strip()
+            if text and (diagnostic.get("ephemeral") or diagnostic["severity"] == "info"):
+                for line in text.splitlines():
+                    self.note(line)
+        elif "preludeEvent" in event:
+            self.phases = getattr(self, "phases", 0) + 1
+            self.step("previewing, policies on" if self.phases == 1 else "updating")
+
+
+def name_of(urn: str) -> str:
+    """``RdmaCluster a100`` of a URN: the last type and the name."""
+    *_, kinds, name = urn.split("::")
+    return f"{kinds.rsplit('$', 1)[-1].rsplit(':', 1)[-1]} {name}"

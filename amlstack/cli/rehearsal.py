@@ -1,0 +1,141 @@
+"""A job on the sandbox without a stack: the same body, the same upload, the same runner, no engine in between."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jobs
+from amlstack import snapshot
+from amlstack.provider.code import Snapshots
+from amlstack.provider.environments import Environments
+from amlstack.provider.resource import Call, Services
+from amlstack.provider.runs import Runs
+from amlstack.rpc import Host
+from infra.names import Names
+from infra.registered import Registered
+
+if TYPE_CHECKING:
+    from amlstack.findings import Finding
+    from amlstack.provider.arm import ArmClient
+    from amlstack.sandbox.daemon import Endpoint
+
+GROUP = "rehearsal"
+_HERE = Call(urn="")
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """The workspace in which jobs are rehearsed.
+
+    Attributes:
+        arm: A client of the sandbox's resource manager.
+        names: Names and ids in the workspace.
+        tenant: The directory that the key vault belongs to.
+    """
+
+    arm: ArmClient
+    names: Names
+    tenant: str
+
+    @classmethod
+    def on(cls, endpoint: Endpoint, arm: ArmClient) -> Rehearsal:
+        """The rehearsal workspace of a running sandbox."""
+        return cls(arm, Names(endpoint.subscription, GROUP, GROUP), endpoint.tenant)
+
+    def prepare(self, plan: jobs.Plan, location: str = "westeurope") -> None:
+        """Make the workspace and the job's cluster, unless they are there.
+
+        Raises:
+            ArmError: The sandbox refused something.
+        """
+        names = self.names
+        self._make(names.group_id, {"location": location})
+        storage = names.id_of("Microsoft.Storage/storageAccounts", names.storage)
+        vault = names.id_of("Microsoft.KeyVault/vaults", names.key_vault)
+        self._make(
+            storage,
+            {
+                "location": location,
+                "kind": "StorageV2",
+                "sku": {"name": "Standard_LRS"},
+                "properties": {"allowSharedKeyAccess": False},
+            },
+        )
+        self._make(
+            vault,
+            {
+                "location": location,
+                "properties": {
+                    "tenantId": self.tenant,
+                    "sku": {"family": "A", "name": "standard"},
+                    "enableRbacAuthorization": True,
+                },
+            },
+        )
+        self._make(
+            names.workspace_id,
+            {
+                "location": location,
+                "identity": {"type": "SystemAssigned"},
+                "properties": {"storageAccount": storage, "keyVault": vault},
+            },
+        )
+        if plan.target.cluster:
+            self._make(names.cluster_id(plan.target.cluster), self._cluster(plan, location))
+
+    def submit(self, name: str, plan: jobs.Plan, code: snapshot.Snapshot | None) -> str:
+        """Upload the code, register the environment, submit the job under an id of its own.
+
+        Returns:
+            The job's ARM id.
+
+        Raises:
+            ArmError, ProviderError: The sandbox refused something.
+        """
+        services = Services(self.arm, Runs(self.arm), Host(), threading.Event())
+        workspace, code_id, environment_id = self.names.workspace_id, None, None
+        inputs: dict[str, Any]
+        if code is not None:
+            inputs = {"workspace": workspace, "path": str(code.root), "hash": code.hash}
+            code_id, _ = Snapshots(services).create(_HERE, inputs)
+        if isinstance(plan.enriched.environment, jobs.Environment):
+            registered = Registered.of(plan.enriched.environment, plan.base)
+            inputs = {"workspace": workspace, "name": registered.name, "body": registered.body}
+            environment_id, _ = Environments(services).create(_HERE, inputs)
+        body = jobs.body(plan.enriched, jobs.Refs(workspace, code_id, environment_id))
+        job_id = f"{workspace}/jobs/{name}-{secrets.token_hex(3)}"
+        self.arm.put(job_id, body)
+        return job_id
+
+    def _cluster(self, plan: jobs.Plan, location: str) -> dict[str, Any]:
+        return {
+            "location": location,
+            "properties": {
+                "computeType": "AmlCompute",
+                "properties": {
+                    "vmSize": plan.target.size,
+                    "vmPriority": "Dedicated",
+                    "osType": "Linux",
+                    "scaleSettings": {
+                        "minNodeCount": 0,
+                        "maxNodeCount": plan.target.max_nodes or plan.nodes,
+                        "nodeIdleTimeBeforeScaleDown": "PT2M",
+                    },
+                },
+            },
+        }
+
+    def _make(self, resource: str, body: dict[str, Any]) -> None:
+        # Always a PUT: an equal one changes nothing, and a cluster of that name may have to grow.
+        self.arm.finish(self.arm.put(resource, body))
+
+
+def scanned(plan: jobs.Plan) -> tuple[snapshot.Snapshot | None, tuple[Finding, ...]]:
+    """The job's code folder as it would be uploaded, and what is wrong with it."""
+    if plan.code is None or not plan.code.is_dir():
+        return None, ()
+    found = snapshot.scan(plan.code)
+    return found, found.findings

@@ -1,0 +1,126 @@
+"""``amlstack rehearse``: run a job file on the sandbox, stream its rank logs, exit like the job."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from amlstack.cli.check import Size, Stack, check_file
+from amlstack.cli.console import print_findings
+from amlstack.findings import errors
+
+if TYPE_CHECKING:
+    import jobs
+    from amlstack.cli.progress import Progress
+    from amlstack.cli.rehearsal import Rehearsal
+    from amlstack.sandbox.daemon import Endpoint
+
+app = typer.Typer(add_completion=False)
+
+DEFAULT_SIZE = "Standard_ND96asr_v4"
+"""What a cluster of unknown size is taken for: a job must run somewhere, and here every size has the same two hands."""
+
+File = Annotated[Path, typer.Argument(help="Job file: Python, or Azure ML CLI v2 YAML.", show_default=False)]
+Only = Annotated[str | None, typer.Option("--job", help="Name of one job, when the file has several.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Stream the first rank's log alone.")]
+
+
+@app.command()
+def rehearse(file: File, size: Size = None, stack: Stack = None, only: Only = None, *, quiet: Quiet = False) -> None:
+    """Run a job file on the sandbox, stream its rank logs, exit like the job.
+
+    The file is checked first; then the same body that Azure would get goes to the sandbox, which starts every rank of
+    every node as a real process on this machine. Ctrl-C cancels the job.
+
+    Examples:
+        amlstack rehearse examples/ddp_torchrun/job.py
+
+        amlstack rehearse job.yml --size Standard_ND96isr_H100_v5
+    """
+    from amlstack.cli import targets
+    from amlstack.cli.progress import Progress
+    from amlstack.provider.arm import ArmError
+    from amlstack.rpc import ProviderError
+    from amlstack.sandbox import daemon
+
+    where = targets.find(size, stack)
+    checked = check_file(file, where, targets.today())
+    plans = [plan for plan in checked.plans if only in (None, _name(plan, file))]
+    found = (*where.findings, *checked.findings)
+    print_findings(found)
+    if errors(found):
+        raise typer.Exit(1)
+    if not plans:
+        names = ", ".join(_name(plan, file) for plan in checked.plans) or "none"
+        typer.echo(f"{file} has no job `{only}`; it has: {names}", err=True)
+        raise typer.Exit(2)
+    progress = Progress()
+    try:
+        progress.step("sandbox: Azure on this machine")
+        endpoint = daemon.up()
+        good = [_run(progress, endpoint, _name(plan, file), plan, quiet=quiet) for plan in plans]
+    except (daemon.SandboxError, ArmError, ProviderError) as error:
+        progress.fail(str(error))
+        raise typer.Exit(1) from None
+    raise typer.Exit(0 if all(good) else 1)
+
+
+def _name(plan: jobs.Plan, file: Path) -> str:
+    return plan.job.name or file.stem
+
+
+def _run(progress: Progress, endpoint: Endpoint, name: str, plan: jobs.Plan, *, quiet: bool) -> bool:
+    """One job from upload to end; whether it completed."""
+    from dataclasses import replace
+
+    from amlstack.cli.follow import follow
+    from amlstack.cli.rehearsal import Rehearsal, scanned
+    from amlstack.provider.arm import ArmClient
+    from amlstack.sandbox.store import job_folder
+
+    # This process becomes a client of the sandbox; everything of the user's own cloud is out of its sight.
+    os.environ.update(endpoint.environ())
+    if plan.target.cluster and plan.target.facts is None:
+        plan = replace(plan, target=replace(plan.target, size=DEFAULT_SIZE))
+    code, found = scanned(plan)
+    print_findings(found)
+    if errors(found):
+        return False
+    arm = ArmClient(endpoint.url)
+    rehearsal = Rehearsal.on(endpoint, arm)
+    rehearsal.prepare(plan)
+    job_id = rehearsal.submit(name, plan, code)
+    short = job_id.rsplit("/", 1)[-1]
+    folder = job_folder(endpoint.home, short)
+    ranks = f"{plan.world_size} ranks" if plan.world_size else "ranks counted by the job itself"
+    progress.step(f"job {short}: {ranks} on {plan.nodes} node{'' if plan.nodes == 1 else 's'}")
+    try:
+        record = follow(
+            arm,
+            job_id,
+            folder,
+            status=lambda status: progress.step(f"job is {status}"),
+            line=lambda log, text: progress.note(f"[{log}] {text}"),
+            only_first=quiet,
+        )
+    except KeyboardInterrupt:
+        _cancel(progress, rehearsal, job_id, folder)
+        raise
+    if record["status"] == "Completed":
+        progress.done(f"job {short} completed; its logs and outputs are in {folder}")
+        return True
+    error = record.get("error") or {}
+    progress.fail(f"job {short} {record['status'].lower()}: {error.get('message') or 'no reason was recorded'}")
+    progress.note(f"logs and outputs are in {folder}")
+    return False
+
+
+def _cancel(progress: Progress, rehearsal: Rehearsal, job_id: str, folder: Path) -> None:
+    from amlstack.cli.follow import follow
+
+    progress.step("interrupted: cancelling the job")
+    rehearsal.arm.post(f"{job_id}/cancel")
+    follow(rehearsal.arm, job_id, folder, status=lambda status: progress.step(f"job is {status}"), line=lambda *_: None)

@@ -1,0 +1,105 @@
+"""What ``make up`` says at its end: what stands, what the policies said, how the job did, what Azure would charge."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from amlstack import paths
+from amlstack.catalog import sizes
+from amlstack.sandbox.store import job_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from amlstack.engine import Outcome
+
+
+def show(
+    console: Console, outcome: Outcome, outputs: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Print the summary.
+
+    Args:
+        console: Where to.
+        outcome: What the engine did.
+        outputs: The stack's outputs.
+        records: Name → last record (ARM ``properties``) of each job.
+    """
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in rows(outcome, outputs, records):
+        table.add_row(name, escape(text))
+    console.print()
+    console.print(table)
+
+
+def rows(
+    outcome: Outcome, outputs: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[str, str]]:
+    """Pairs of heading and text."""
+    workspace = outputs["workspace"]
+    yield "workspace", f"{workspace['name']} in resource group {workspace['resource_group']}"
+    for name, cluster in outputs["clusters"].items():
+        yield "cluster", f"{name}: {cluster['min']}–{cluster['max']} nodes of {_described(cluster['size'])}"
+        yield "on Azure", _cost(cluster)
+    yield "policies", _verdict(outcome)
+    for name, job in outputs["jobs"].items():
+        yield from _job(name, job, records.get(name, {}))
+    yield "next", "edit examples/ddp_torchrun/train.py and `make up` again: an edited job is a new run"
+    yield "", ".venv/bin/amlstack sandbox status · .venv/bin/amlstack --help · make test · make down"
+
+
+def _described(name: str) -> str:
+    size = sizes.get(name)
+    if size is None:
+        return name
+    fabric = (
+        f", {size.fabric.infiniband} InfiniBand {size.fabric.gbps_per_node:g} Gb/s" if size.fabric.infiniband else ""
+    )
+    return f"{size.name} ({size.gpus} × {size.gpu_model}{fabric})"
+
+
+def _cost(cluster: Mapping[str, Any]) -> str:
+    size = sizes.get(cluster["size"])
+    price = size.price_per_hour if size else None
+    if price is None:
+        return f"price of {cluster['size']} not in the catalogue; up to {cluster['max']} nodes would be paid per hour"
+    total = price.usd * cluster["max"]
+    return f"up to {total:,.2f} USD per hour ({cluster['max']} nodes; {price.region}, {price.checked}, {price.source})"
+
+
+def _verdict(outcome: Outcome) -> str:
+    packs = ", ".join(f"{name} {version}".strip() for name, version in sorted(outcome.packs.items())) or "pack"
+    violations = len(outcome.policies)
+    return (
+        f"{packs}: {'no violation' if not violations else f'{violations} violations'} in {len(outcome.ops)} resources"
+    )
+
+
+def _job(name: str, job: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    status = record.get("status", job["status"])
+    ranks = f"{job['nodes']} nodes × {job['processesPerNode']} processes per node = world size {job['worldSize']}"
+    yield "job", f"{name}: {status}; {ranks}"
+    folder = job_folder(paths.home(), job["jobId"].rsplit("/", 1)[-1])
+    if loss := _losses(folder):
+        yield "loss", loss
+    if message := (record.get("error") or {}).get("message"):
+        yield "error", message
+    yield "logs", str(folder / "user_logs")
+
+
+def _losses(folder: Path) -> str:
+    """First and last loss of a job that writes ``outputs/metrics.json`` as the examples do; empty when it does not."""
+    try:
+        losses = [float(loss) for loss in json.loads((folder / "outputs" / "metrics.json").read_text())["losses"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return f"{losses[0]:.4f} → {losses[-1]:.4f} over {len(losses)} epochs" if losses else ""

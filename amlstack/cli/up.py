@@ -1,0 +1,162 @@
+"""``amlstack up`` and ``amlstack down``: what ``make up`` and ``make down`` call once the environment is there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+from amlstack import paths
+from amlstack.cli import summary
+from amlstack.cli.follow import follow
+from amlstack.cli.progress import Progress, name_of
+from amlstack.sandbox.store import job_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.engine import Outcome
+    from amlstack.sandbox.daemon import Endpoint
+
+
+def up() -> int:
+    """Bring the sandbox stack up and follow its jobs to their end.
+
+    Returns:
+        0 when the stack stands and no job failed, 1 otherwise.
+    """
+    from amlstack import engine as engines
+    from amlstack.sandbox import daemon
+
+    progress = Progress()
+    try:
+        progress.step("Pulumi engine")
+        engine = engines.find()
+        progress.done(f"Pulumi {engine.version}")
+        progress.step("sandbox: Azure on this machine")
+        endpoint = daemon.up()
+        progress.done(f"sandbox at {endpoint.url}")
+        env = engines.environ(engine, endpoint.environ())
+        if removed := engines.clear_stale_lock():
+            progress.note(f"removed {removed} lock{'s' if removed > 1 else ''} of an engine that was killed")
+        _select(env)
+        outcome = engines.run(
+            ["up", "--yes", "--non-interactive", "--stack", engines.STACK, "--policy-pack", str(engine.pack)],
+            env,
+            on_event=progress.event,
+        )
+    except (engines.EngineError, daemon.SandboxError) as error:
+        progress.fail(str(error))
+        return 1
+    if outcome.code:
+        _explain(progress, outcome)
+        return 1
+    progress.done(_changes(outcome))
+    outputs = _outputs(env)
+    records = _follow_jobs(progress, outputs, endpoint)
+    summary.show(progress.console, outcome, outputs, records)
+    return 0 if all(record["status"] == "Completed" for record in records.values()) else 1
+
+
+def down() -> int:
+    """Destroy the sandbox stack, end the sandbox and remove all it wrote; the caches stay.
+
+    Returns:
+        0 when nothing is left, 1 when the stack could not be destroyed; all files here are removed all the same.
+    """
+    from amlstack import engine as engines
+    from amlstack.sandbox import daemon
+
+    progress, code = Progress(), 0
+    if not paths.home().exists():
+        progress.done("nothing is up")
+        return 0
+    if (paths.home() / "pulumi" / ".pulumi" / "stacks").exists():
+        try:
+            engine = engines.find()
+            env = engines.environ(engine, daemon.up().environ())
+            engines.clear_stale_lock()
+            progress.step("destroying the stack")
+            outcome = engines.run(
+                ["destroy", "--yes", "--non-interactive", "--stack", engines.STACK], env, on_event=progress.event
+            )
+            if outcome.code:
+                _explain(progress, outcome)
+                code = 1
+        except (engines.EngineError, daemon.SandboxError) as error:
+            progress.fail(str(error))
+            code = 1
+    daemon.down()
+    shutil.rmtree(paths.home())
+    progress.done("the stack, the sandbox and their files are gone; the caches stay in " + str(paths.cache()))
+    return code
+
+
+def _select(env: Mapping[str, str]) -> None:
+    from amlstack.engine import STACK, EngineError
+
+    done = subprocess.run(
+        ["pulumi", "stack", "select", "--create", "--non-interactive", STACK],
+        cwd=paths.PROJECT, env=dict(env), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise EngineError(f"the stack could not be selected: {done.stderr.strip()}")
+
+
+def _outputs(env: Mapping[str, str]) -> dict[str, Any]:
+    import json
+
+    from amlstack.engine import STACK
+
+    done = subprocess.run(
+        ["pulumi", "stack", "output", "--json", "--stack", STACK],
+        cwd=paths.PROJECT, env=dict(env), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    outputs: dict[str, Any] = json.loads(done.stdout)
+    return outputs
+
+
+def _changes(outcome: Outcome) -> str:
+    if not outcome.changed:
+        return "nothing to change: everything is as declared"
+    counts: dict[str, int] = {}
+    for op in outcome.changed.values():
+        counts[op] = counts.get(op, 0) + 1
+    return "stack is up: " + ", ".join(f"{number} {op}" for op, number in sorted(counts.items()))
+
+
+def _explain(progress: Progress, outcome: Outcome) -> None:
+    """What stopped the engine: violations and errors first, its whole text only when there are none."""
+    told = False
+    for violation in outcome.policies:
+        progress.fail(
+            f"policy {violation['policyName']}: {name_of(violation['resourceUrn'])}: {violation['message'].strip()}"
+        )
+        told = True
+    for severity, urn, message in outcome.diagnostics:
+        if severity == "error" and "\npolicy" not in message:
+            progress.fail(f"{name_of(urn)}: {message}" if urn else message)
+            told = True
+    if not told:
+        progress.fail(outcome.output.strip())
+    progress.note("`make up` again goes on from here")
+
+
+def _follow_jobs(progress: Progress, outputs: Mapping[str, Any], endpoint: Endpoint) -> dict[str, Mapping[str, Any]]:
+    from amlstack.provider.arm import ArmClient
+
+    # This process becomes a client of the sandbox; everything of the user's own cloud is out of its sight.
+    os.environ.update(endpoint.environ())
+    arm, records = ArmClient(endpoint.url), {}
+    for name, job in outputs.get("jobs", {}).items():
+        progress.step(f"job {job['jobId'].rsplit('/', 1)[-1]}: {job['worldSize']} ranks on {job['nodes']} nodes")
+        records[name] = follow(
+            arm,
+            job["jobId"],
+            job_folder(endpoint.home, job["jobId"].rsplit("/", 1)[-1]),
+            status=lambda status: progress.step(f"job is {status}"),
+            line=lambda _, text: progress.note(text),
+            only_first=True,
+        )
+    return records

@@ -59,7 +59,7 @@ def recipe() -> str:
 
 
 def build() -> Engine:
-    """Builds into the cache; about four minutes on two cores, the first time.
+    """Builds into the cache; three to six minutes on two cores, the first time.
 
     Raises:
         EngineError: Go is missing or too old, or the build failed; the text holds its last lines.

@@ -44,7 +44,12 @@ def make(context: Context, federated: str) -> Starlette:
                 headers["WWW-Authenticate"] = f'Bearer authorization_uri="{context.base}/{identity.TENANT}"'
             return JSONResponse(refused.body, refused.status, headers)
 
-    return Starlette(routes=[Route("/{path:path}", handle, methods=METHODS)])
+    def broken(request: Request, error: Exception) -> Response:
+        # The traceback goes to the log: Starlette raises it again after this answer.
+        text = f"{request.method} {request.url.path}: {type(error).__name__}. The sandbox's serve.log tells more."
+        return JSONResponse({"error": {"code": "InternalServerError", "message": text}}, 500)
+
+    return Starlette(routes=[Route("/{path:path}", handle, methods=METHODS)], exception_handlers={Exception: broken})
 
 
 async def _answer(context: Context, federated: str, request: Request, path: str) -> Response:

@@ -19,7 +19,7 @@ def advance(context: Context, operation: Operation) -> None:
         if operation.status != "InProgress" or context.store.operations.tick(operation.id):
             return
         resource = context.store.resources.get(operation.resource)
-        if resource is not None and operation.kind == "create":
+        if resource is not None and operation.kind == "create" and resource.state == "Creating":
             context.store.resources.set_state(resource.key, "Succeeded")
         if resource is not None and operation.kind == "delete" and not remove(context, resource):
             return

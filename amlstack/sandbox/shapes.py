@@ -7,6 +7,7 @@ import importlib
 import inspect
 import re
 import sys
+import threading
 import types
 import typing
 from collections.abc import Awaitable
@@ -15,6 +16,8 @@ from enum import Enum
 from typing import Any
 
 from amlstack.sandbox import allowances
+
+_IMPORTS = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,9 @@ class Shape:
 
 def load(module: str, name: str) -> Any:
     """A generated class, e.g. ``("machinelearningservices", "JobArgs")``."""
-    return getattr(importlib.import_module(f"pulumi_azure_native.{module}"), name)
+    # azure-native imports its modules lazily, which two threads at once (the warm-up, a request) find half done.
+    with _IMPORTS:
+        return getattr(importlib.import_module(f"pulumi_azure_native.{module}"), name)
 
 
 @functools.cache

@@ -129,7 +129,7 @@ def _member(choice: shapes.Choice, value: Body, path: str) -> shapes.Shape:
     if word is None:
         raise invalid(f"{path}.{tag}", f"the required property '{tag}' is missing.")
     by_word = {member.tags[tag]: member for member in members}
-    if word not in by_word:
+    if not isinstance(word, str) or word not in by_word:
         raise invalid(f"{path}.{tag}", f"'{word}' is not allowed.{near(str(word), by_word) or _listed(by_word)}")
     return by_word[word]
 

@@ -1,0 +1,189 @@
+"""The server of a home: started once, found again, killed at any point without harm, ended with all it started."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+from sandbox_client import Arm, job, workspace_bodies
+from typer.testing import CliRunner
+
+from amlstack.sandbox import coverage, daemon, processes
+from amlstack.sandbox import status as report
+from amlstack.sandbox.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """A home whose sandbox is ended after the test."""
+    yield tmp_path / "home"
+    daemon.down(tmp_path / "home")
+
+
+def kill(endpoint: daemon.Endpoint) -> None:
+    """Ends a server as a crash does, and waits until the kernel says so."""
+    handle = os.pidfd_open(endpoint.pid)
+    processes.send(endpoint.pid, signal.SIGKILL)
+    select.select([handle], [], [])
+    os.close(handle)
+    assert not processes.alive(endpoint.pid, endpoint.started)
+
+
+def test_up_twice_is_one_server_and_two_at_once_are_too(home: Path) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: daemon.up(home), range(2))
+
+    assert first == second == daemon.up(home) == daemon.find(home)
+
+
+def test_a_killed_server_comes_back_at_the_same_address_with_everything(home: Path) -> None:
+    first = daemon.up(home)
+    arm = Arm(first)
+    group = arm.make_group("g")
+    (path, body), *_ = workspace_bodies(group, "keeper")
+    assert arm.put(group + path, body).body["properties"]["provisioningState"] == "Creating"
+
+    kill(first)
+    second = daemon.up(home)
+
+    assert (second.url, second.ca, second.token) == (first.url, first.ca, first.token)
+    assert second.pid != first.pid
+    answer = arm.get(group + path)
+    assert answer.body["properties"]["provisioningState"] == "Succeeded", (
+        "what was being made is done; the token still opens"
+    )
+
+
+def test_a_deletion_that_a_crash_interrupted_is_done_after_it(home: Path) -> None:
+    first = daemon.up(home)
+    arm = Arm(first)
+    workspace = arm.make_workspace("halfway")
+    assert arm.call("DELETE", workspace).status == 202
+
+    kill(first)
+    daemon.up(home)
+
+    assert arm.get(workspace).error[:2] == (404, "ResourceNotFound")
+
+
+def test_a_pid_that_now_belongs_to_another_process_is_no_server(home: Path) -> None:
+    endpoint = daemon.up(home)
+    daemon.down(home)
+    file = home / "sandbox" / "endpoint.json"
+    stale = json.loads(file.read_text()) | {"pid": os.getpid()}
+    file.write_text(json.dumps(stale))
+
+    assert daemon.find(home) is None
+    assert daemon.down(home) == 0
+    assert daemon.up(home).pid not in {os.getpid(), endpoint.pid}
+
+
+def test_an_occupied_port_gives_another(home: Path) -> None:
+    import socket
+
+    first = daemon.up(home)
+    daemon.down(home)
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("127.0.0.1", int(first.url.rsplit(":", 1)[1])))
+        other.listen()
+        second = daemon.up(home)
+
+        assert second.url != first.url
+        assert Arm(second).make_group("g")
+
+
+def test_down_ends_what_jobs_left_behind_and_nothing_else(home: Path) -> None:
+    daemon.up(home)
+    wait = [sys.executable, "-c", "input()"]
+    environ = {**os.environ, processes.MARK: f"{home}:one"}
+    stray = subprocess.Popen(wait, stdin=subprocess.PIPE, env=environ)
+    other = subprocess.Popen(wait, stdin=subprocess.PIPE, env={**environ, processes.MARK: f"{home}-2:one"})
+    try:
+        assert processes.marked(home) == (stray.pid,)
+        assert daemon.down(home) == 2
+        assert stray.wait(10) == -signal.SIGTERM
+        assert other.poll() is None
+        assert daemon.down(home) == 0
+    finally:
+        for child in (stray, other):
+            child.kill()
+            child.communicate()
+
+
+def test_down_keeps_the_state_unless_told_to_remove_it(home: Path) -> None:
+    arm = Arm(daemon.up(home))
+    group = arm.make_group("keeper")
+
+    daemon.down(home)
+    assert Arm(daemon.up(home)).get(group).status == 200
+    daemon.down(home, remove=True)
+    assert not (home / "sandbox").exists()
+    assert Arm(daemon.up(home)).get(group).status == 404
+
+
+def test_a_server_that_cannot_start_shows_its_log(home: Path) -> None:
+    (home / "sandbox" / "state.db").mkdir(parents=True)
+
+    with pytest.raises(daemon.SandboxError) as error:
+        daemon.up(home)
+
+    assert "unable to open database file" in str(error.value)
+    assert str(home / "sandbox" / "serve.log") in str(error.value)
+    (home / "sandbox" / "state.db").rmdir()
+
+
+def test_a_second_server_of_a_home_gives_way(home: Path) -> None:
+    daemon.up(home)
+
+    command = [sys.executable, "-m", "amlstack.sandbox.serve"]
+    environ = {**os.environ, "AMLSTACK_HOME": str(home)}
+    second = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
+
+    assert second.returncode == 3
+    assert "another server already serves" in second.stderr
+
+
+def test_status_is_read_without_a_server(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = Arm(daemon.up(home))
+    workspace = arm.make_workspace("known")
+    compute = arm.make_cluster(workspace)
+    daemon.down(home)
+    with contextlib.closing(Store(home)) as store:
+        store.jobs.add(workspace, "one", job(compute))
+        store.jobs.move("one", "Running")
+        store.nodes.put(compute, 0, "busy", "one")
+
+    state = report.gather(home)
+
+    assert (state["running"], state["resources"]) == (False, 9)
+    (cluster,), (row,) = state["clusters"], state["jobs"]
+    assert (cluster["name"], cluster["min"], cluster["max"]) == ("gpu", 0, 2)
+    assert cluster["nodes"] == [{"number": 0, "state": "busy", "job": "one"}]
+    assert (row["name"], row["status"], row["compute"]) == ("one", "Running", "gpu")
+    monkeypatch.setenv("AMLSTACK_HOME", str(home))
+    from amlstack.cli.sandbox import app
+
+    told = CliRunner().invoke(app, ["status"], env={"COLUMNS": "120"}).output
+    assert json.loads(CliRunner().invoke(app, ["status", "--json"]).output)["jobs"][0]["name"] == "one"
+    for word in ("not running", "gpu", "Standard_ND96isr_H100_v5", "0 busy", "one", "Running"):
+        assert word in told
+    assert daemon.job_folder(f"{workspace}/jobs/one", home) == home / "sandbox" / "jobs" / "one"
+
+
+def test_the_page_of_what_is_emulated_is_current() -> None:
+    from amlstack.paths import PROJECT
+
+    assert (PROJECT / "docs" / "sandbox.md").read_text() == coverage.page(), "run python -m amlstack.sandbox.coverage"

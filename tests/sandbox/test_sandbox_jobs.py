@@ -1,0 +1,228 @@
+"""Job records: taken only when everything they name is there, then fixed but for their labels."""
+
+# ruff: noqa: E501 - one line per row of a table reads best
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sandbox_client import CURATED, cluster, job
+
+from amlstack.sandbox import runhistory
+from amlstack.sandbox.refusals import Refused
+
+if TYPE_CHECKING:
+    from conftest import Manager
+
+
+@pytest.fixture
+def gpu(manager: Manager) -> str:
+    path = f"{manager.workspace}/computes/gpu"
+    manager.call("PUT", path, cluster())
+    return path
+
+
+def put(manager: Manager, name: str, body: dict[str, Any]) -> tuple[int, Any]:
+    return manager.call("PUT", f"{manager.workspace}/jobs/{name}", body)
+
+
+def test_a_taken_job_answers_with_its_status_and_the_services_defaults(manager: Manager, gpu: str) -> None:
+    status, answer = put(manager, "one", job(gpu))
+
+    assert status == 201
+    properties = answer["properties"]
+    assert (properties["status"], properties["experimentName"]) == ("NotStarted", "Default")
+    assert properties["resources"] == {"instanceCount": 1, "shmSize": "2g", "properties": {}}
+    assert (properties["displayName"], properties["isArchived"]) == ("one", False)
+    assert properties["services"]["Studio"]["jobServiceType"] == "Studio"
+    assert manager.store.jobs["one"].body == job(gpu), "what is stored is what was asked, byte for byte"
+
+
+CHANGES = [
+    ("command", {"command": "python other.py"}),
+    ("experimentName", {"experimentName": "other"}),
+    ("environmentVariables", {"environmentVariables": {"A": "1"}}),
+    ("distribution", {"distribution": {"distributionType": "PyTorch"}}),
+    ("resources", {"resources": {"instanceCount": 2}}),
+    ("limits", {"limits": {"jobLimitsType": "Command", "timeout": "PT5M"}}),
+    ("environmentId", {"environmentId": CURATED.replace("/1", "/2")}),
+]
+
+
+@pytest.mark.parametrize(("name", "change"), CHANGES)
+def test_a_job_that_exists_cannot_be_changed(manager: Manager, gpu: str, name: str, change: dict[str, Any]) -> None:
+    put(manager, "one", job(gpu))
+
+    status, error = put(manager, "one", job(gpu, **change))
+
+    assert (status, error["code"]) == (400, "JobPropertyImmutable")
+    assert error["message"] == (
+        f"Only description, tags, displayName, properties, and isArchived can be updated. Changed: {name}."
+    )
+    assert manager.store.jobs["one"].body == job(gpu)
+
+
+def test_a_put_that_writes_the_defaults_out_changes_nothing(manager: Manager, gpu: str) -> None:
+    put(manager, "one", job(gpu))
+
+    status, _ = put(manager, "one", job(gpu, experimentName="Default", resources={"instanceCount": 1, "shmSize": "2g"}))
+
+    assert status == 200
+
+
+def test_labels_can_be_put(manager: Manager, gpu: str) -> None:
+    put(manager, "one", job(gpu, tags={"a": "1"}))
+
+    labels: dict[str, Any] = {"tags": {"b": "2"}, "displayName": "One", "description": "d", "isArchived": True}
+    status, answer = put(manager, "one", job(gpu, **labels))
+
+    assert status == 200
+    assert {name: answer["properties"][name] for name in labels} == labels
+
+
+def test_a_name_is_letter_for_letter_and_one_per_workspace(manager: Manager, gpu: str) -> None:
+    assert put(manager, "one", job(gpu))[0] == 201
+    assert put(manager, "ONE", job(gpu))[0] == 201
+
+
+REFERENCES = [
+    ({"computeId": "{W}/computes/gpx"}, "UserError", "'{W}/computes/gpx' was not found in the workspace. Did you mean '{W}/computes/gpu'?"),
+    ({"codeId": "{W}/codes/abc/versions/1"}, "UserError", "'{W}/codes/abc/versions/1' was not found in the workspace."),
+    ({"environmentId": "{W}/environments/e/versions/1"}, "UserError", "was not found in the workspace."),
+    ({"environmentId": "azureml:AzureML-x@latest"}, "InvalidRequestContent", "an environment is an ARM id or"),
+    ({"environmentId": "azureml://registries/azureml/environments/nope/versions/1"}, "UserError", "'nope' was not found in the registry 'azureml'"),
+    ({"environmentId": "azureml://registries/mine/environments/e/versions/1"}, "SandboxNotEmulated", "the registry 'mine'"),
+    ({"resources": {"instanceCount": 3}}, "InvalidNodeCount", "The job asks for 3 nodes, but the compute 'gpu' has at most 2"),
+    ({"resources": {"instanceCount": 0}}, "InvalidRequestContent", "0 nodes; at least 1 is needed"),
+    ({"computeId": None}, "InvalidRequestContent", "neither properties.computeId nor"),
+    ({"computeId": None, "resources": {"instanceType": "Standard_ND40rs"}}, "InvalidVmSize", "or 'Standard_ND40rs_v2' or"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "code", "part"), REFERENCES)
+def test_everything_a_job_names_must_be_there(
+    manager: Manager, gpu: str, change: dict[str, Any], code: str, part: str
+) -> None:
+    change = {
+        key: value.replace("{W}", manager.workspace) if isinstance(value, str) else value
+        for key, value in change.items()
+    }
+
+    _, error = put(manager, "one", job(gpu, **change))
+
+    assert error["code"] == code
+    assert part.replace("{W}", manager.workspace) in error["message"]
+    assert manager.store.jobs.list() == ()
+
+
+def test_a_serverless_job_names_its_size(manager: Manager) -> None:
+    assert put(manager, "one", job(None, resources={"instanceType": "Standard_ND40rs_v2"}))[0] == 201
+
+
+def test_another_type_of_job_is_not_emulated(manager: Manager) -> None:
+    status, error = put(manager, "one", {"properties": {"jobType": "Pipeline"}})
+
+    assert (status, error["code"]) == (501, "SandboxNotEmulated")
+
+
+def test_a_cancelled_job_stays_as_it_is(manager: Manager, gpu: str) -> None:
+    put(manager, "one", job(gpu))
+    path = f"{manager.workspace}/jobs/one"
+
+    assert manager.call("POST", f"{path}/cancel", {})[0] == 200
+    assert manager.call("POST", f"{path}/cancel", {})[0] == 200
+    assert manager.call("GET", path)[1]["properties"]["status"] == "Canceled"
+    assert manager.call("POST", f"{manager.workspace}/jobs/two/cancel", {})[1]["code"] == "ResourceNotFound"
+
+
+def test_a_job_with_a_runner_is_only_asked_to_end(manager: Manager, gpu: str) -> None:
+    put(manager, "one", job(gpu))
+    manager.store.jobs.set_runner("one", 1, 1)
+
+    manager.call("POST", f"{manager.workspace}/jobs/one/cancel", {})
+
+    row = manager.store.jobs["one"]
+    assert (row.status, row.cancel_requested) == ("CancelRequested", True)
+    assert manager.context.wake.is_set()
+
+
+def test_deleting_a_job_is_refused_while_it_runs_and_gone_is_gone(manager: Manager, gpu: str) -> None:
+    put(manager, "one", job(gpu))
+    path = f"{manager.workspace}/jobs/one"
+
+    assert manager.call("DELETE", path)[1]["code"] == "JobIsActive"
+    manager.call("POST", f"{path}/cancel", {})
+    assert [manager.call("DELETE", path)[0] for _ in range(2)] == [200, 204]
+    assert manager.call("GET", path)[1]["code"] == "ResourceNotFound"
+
+
+def test_the_list_shows_what_is_not_archived(manager: Manager, gpu: str) -> None:
+    put(manager, "one", job(gpu))
+    put(manager, "old", job(gpu, isArchived=True))
+
+    views = {
+        view: [row["name"] for row in manager.call("GET", f"{manager.workspace}/jobs", listViewType=view)[1]["value"]]
+        for view in ("ActiveOnly", "ArchivedOnly", "All")
+    }
+
+    assert views == {"ActiveOnly": ["one"], "ArchivedOnly": ["old"], "All": ["one", "old"]}
+
+
+def patch(manager: Manager, body: Any, experiment: str = "Default") -> Any:
+    path = f"/history/v1.0{manager.workspace}/experiments/{experiment}/runs/one"
+    return runhistory.answer(manager.context, "PATCH", path, body).body
+
+
+def test_run_history_merges_labels_and_archives(manager: Manager, gpu: str) -> None:
+    put(manager, "one", job(gpu, tags={"a": "1", "b": "2"}))
+
+    answer = patch(manager, {"tags": {"b": "3"}, "displayName": "One", "description": "d", "hidden": True})
+
+    assert (answer["tags"], answer["displayName"], answer["hidden"]) == ({"a": "1", "b": "3"}, "One", True)
+    properties = manager.call("GET", f"{manager.workspace}/jobs/one")[1]["properties"]
+    assert (properties["tags"], properties["isArchived"]) == ({"a": "1", "b": "3"}, True)
+
+
+@pytest.mark.parametrize(
+    ("body", "part"),
+    [
+        ({"tag": {}}, "a run has no editable property 'tag'. Did you mean 'tags'?"),
+        ({"tags": {"a": 1}}, "'tags.a': expected str, got int"),
+        ({"displayName": None}, "'displayName': expected str, got NoneType"),
+    ],
+)
+def test_run_history_takes_labels_only(manager: Manager, gpu: str, body: Any, part: str) -> None:
+    put(manager, "one", job(gpu))
+
+    with pytest.raises(Refused) as refused:
+        patch(manager, body)
+
+    assert part in refused.value.message
+
+
+def test_run_history_knows_a_run_by_its_experiment(manager: Manager, gpu: str) -> None:
+    put(manager, "one", job(gpu, experimentName="night"))
+
+    assert patch(manager, {}, "night")["experimentName"] == "night"
+    with pytest.raises(Refused) as refused:
+        patch(manager, {}, "Default")
+    assert refused.value.status == 404
+
+
+def test_the_logs_of_a_run_have_signed_addresses(manager: Manager, gpu: str) -> None:
+    from amlstack.sandbox.store import job_folder
+
+    put(manager, "one", job(gpu))
+    folder = job_folder(manager.store.home, "one") / "user_logs"
+    folder.mkdir(parents=True)
+    (folder / "std_log_process_00.txt").write_text("epoch 1")
+    path = f"/history/v1.0{manager.workspace}/runs/one/details"
+
+    files = runhistory.answer(manager.context, "GET", path, None).body["logFiles"]
+
+    address, _, sig = files["user_logs/std_log_process_00.txt"].partition("?sig=")
+    local = address.removeprefix(manager.context.base)
+    assert runhistory.artifact(manager.context, local, {"sig": sig}).read_text() == "epoch 1"
+    with pytest.raises(Refused):
+        runhistory.artifact(manager.context, local.replace("std_log", "../std_log"), {"sig": sig})

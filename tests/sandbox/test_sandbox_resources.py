@@ -1,0 +1,247 @@
+"""Resources come to be and go as the service lets them: states, names, parents, what can change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sandbox_client import ML, ROOT, Arm, cluster, job
+
+from amlstack.sandbox import provisioning
+
+if TYPE_CHECKING:
+    from conftest import Manager
+
+STORAGE = {"location": "eastus", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
+
+
+def test_a_new_resource_is_creating_until_it_was_polled_to_its_end(arm: Arm) -> None:
+    path = arm.make_group("lro") + "/providers/Microsoft.Storage/storageAccounts/lrostore"
+
+    made = arm.put(path, STORAGE)
+
+    assert (made.status, made.body["properties"]["provisioningState"]) == (201, "Creating")
+    assert int(made.headers["retry-after-ms"]) > 0
+    assert "Retry-After" not in made.headers, "zero would count as absent, one second is slow"
+    assert arm.finish(made)[-1] == "Succeeded"
+    assert arm.get(path).body["properties"]["provisioningState"] == "Succeeded"
+
+
+def test_a_deleted_group_takes_everything_with_it(arm: Arm) -> None:
+    workspace = arm.make_workspace("cascade")
+    arm.make_cluster(workspace)
+    group = workspace.partition("/providers/")[0]
+
+    gone = arm.call("DELETE", group)
+
+    assert gone.status == 202
+    assert arm.finish(gone)[-1] == "Succeeded"
+    assert arm.get(gone.headers["Location"]).status == 204
+    assert arm.get(group).error[:2] == (404, "ResourceGroupNotFound")
+    arm.make_group("cascade")
+    assert arm.get(workspace).error[:2] == (404, "ResourceNotFound")
+    assert arm.get(f"{workspace}/computes/gpu").error[:2] == (404, "ParentResourceNotFound")
+
+
+def test_a_lost_job_a_lost_workspace_and_a_lost_group_are_three_answers(manager: Manager) -> None:
+    codes = [
+        manager.call("GET", path)[1]["code"]
+        for path in (
+            f"{manager.workspace}/jobs/lost",
+            f"{manager.workspace}x/jobs/lost",
+            f"{ROOT}/resourceGroups/other/providers/{ML}/space-1/jobs/lost",
+        )
+    ]
+
+    assert codes == ["ResourceNotFound", "ParentResourceNotFound", "ResourceGroupNotFound"]
+
+
+def test_ids_ignore_letter_case_and_keep_the_letters_of_their_maker(manager: Manager) -> None:
+    status, answer = manager.call(
+        "GET", manager.workspace.replace("resourceGroups/rg", "resourcegroups/RG").replace("space-1", "SPACE-1")
+    )
+
+    assert (status, answer["id"]) == (200, manager.workspace)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "rule"),
+    [
+        ("Microsoft.Storage/storageAccounts", "Has-Hyphen", "3 to 24 lower-case letters and digits"),
+        ("Microsoft.Storage/storageAccounts", "a" * 25, "3 to 24 lower-case letters and digits"),
+        ("Microsoft.KeyVault/vaults", "kv--1", "single hyphens"),
+        ("Microsoft.KeyVault/vaults", "kv-", "no hyphen at the end"),
+        ("Microsoft.ContainerRegistry/registries", "a-b-c-d", "5 to 50 letters and digits"),
+        (ML, "ws", "3 to 33 letters"),
+        (f"{ML}/space-1/computes", "1st", "a letter first"),
+        (f"{ML}/space-1/computes", "a" * 25, "3 to 24 letters"),
+        (f"{ML}/space-1/computes", "gpu-", "no '-' at the end"),
+        (f"{ML}/space-1/jobs", "a b", "letters, digits, hyphens and underscores"),
+        (f"{ML}/space-1/environments/a b/versions", "1", "letters, digits, periods"),
+    ],
+)
+def test_names_obey_the_rules_of_their_service(manager: Manager, kind: str, name: str, rule: str) -> None:
+    group = manager.workspace.partition("/providers/")[0]
+    body: dict[str, Any] = {
+        "Microsoft.KeyVault/vaults": {
+            "location": "e",
+            "properties": {"tenantId": "t", "sku": {"family": "A", "name": "standard"}},
+        },
+        "versions": {"properties": {"image": "x"}},
+    }.get(kind if kind.startswith("Microsoft.Key") else kind.rsplit("/", 1)[-1], {})
+
+    status, error = manager.call("PUT", f"{group}/providers/{kind}/{name}", body)
+
+    assert (status, error["code"]) == (400, "InvalidResourceName")
+    assert rule in error["message"]
+
+
+def test_names_in_the_worlds_one_name_space_are_taken_once(arm: Arm) -> None:
+    first, second = arm.make_group("first"), arm.make_group("second")
+    path = "/providers/Microsoft.Storage/storageAccounts/takenonce"
+    arm.put(first + path, STORAGE)
+
+    assert arm.put(second + path, STORAGE).error[:2] == (409, "StorageAccountAlreadyTaken")
+    assert arm.put(first + path, STORAGE).status == 200
+
+
+def test_a_tracked_resource_has_a_location_that_stays(manager: Manager) -> None:
+    path = manager.workspace.partition("/providers/")[0] + "/providers/Microsoft.Storage/storageAccounts/space1"
+    moved = {**STORAGE, "location": "West US"}
+
+    assert manager.call("PUT", path, {**STORAGE, "location": None})[1]["code"] == "LocationRequired"
+    assert manager.call("PUT", path, moved)[1]["code"] == "InvalidResourceLocation"
+    assert manager.call("PUT", path, {**STORAGE, "location": "East US"})[0] == 200
+
+
+def test_a_workspace_needs_neighbours_that_exist(manager: Manager) -> None:
+    _, workspace = manager.call("GET", manager.workspace)
+    properties = {key: workspace["properties"][key] for key in ("storageAccount", "keyVault", "applicationInsights")}
+    body: dict[str, Any] = {"location": "eastus", "properties": properties}
+    swapped = {**properties, "keyVault": properties["storageAccount"]}
+
+    errors = [
+        manager.call("PUT", f"{manager.workspace}2", {**body, "properties": changed})[1]["message"]
+        for changed in (
+            {**properties, "storageAccount": None},
+            {**properties, "applicationInsights": "/nowhere"},
+            swapped,
+        )
+    ]
+
+    assert "'properties.storageAccount': the required property is missing" in errors[0]
+    assert "'properties.applicationInsights': '/nowhere' was not found" in errors[1]
+    assert "expected the id of a Microsoft.KeyVault/vaults" in errors[2]
+
+
+def test_a_workspace_is_born_with_its_datastores(manager: Manager) -> None:
+    _, listed = manager.call("GET", f"{manager.workspace}/datastores", isDefault="true")
+
+    (store,) = listed["value"]
+    assert store["name"] == "workspaceblobstore"
+    assert store["properties"]["containerName"].startswith("azureml-blobstore-")
+    assert manager.call("DELETE", store["id"])[1]["code"] == "SandboxNotEmulated"
+    assert manager.call("GET", f"{manager.workspace}/datastores/workspaceartifactstore")[0] == 200
+
+
+def test_only_the_scale_of_a_cluster_changes(manager: Manager) -> None:
+    path = f"{manager.workspace}/computes/gpu"
+    manager.call("PUT", path, cluster())
+    wanted = cluster("Standard_ND40rs_v2", maxNodeCount=4)
+    wanted["properties"]["properties"] |= {"vmPriority": "LowPriority", "isolatedNetwork": True}
+
+    status, answer = manager.call("PUT", path, wanted)
+
+    assert status == 200
+    properties = answer["properties"]["properties"]
+    assert properties["vmSize"] == "Standard_ND96isr_H100_v5"
+    assert (properties["vmPriority"], properties["isolatedNetwork"]) == ("Dedicated", False)
+    assert properties["scaleSettings"] == {
+        "minNodeCount": 0,
+        "maxNodeCount": 4,
+        "nodeIdleTimeBeforeScaleDown": "PT2M",
+    }
+    patch = {"properties": {"properties": {"scaleSettings": {"maxNodeCount": 3}}}}
+    assert manager.call("PATCH", path, patch)[1]["properties"]["properties"]["scaleSettings"]["maxNodeCount"] == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "part"),
+    [
+        (cluster("Standard_ND96isr_H100"), "InvalidVmSize", "Did you mean 'Standard_ND96isr_H100_v5'"),
+        (cluster("nonsense"), "InvalidVmSize", "The VM size 'nonsense' is not known in any region."),
+        (cluster(minNodeCount=3), "InvalidRequestContent", "minNodeCount 3 and maxNodeCount 2"),
+        (cluster(nodeIdleTimeBeforeScaleDown="120"), "InvalidRequestContent", "'120' is no ISO-8601 duration"),
+        (cluster(nodeIdleTimeBeforeScaleDown="PT"), "InvalidRequestContent", "'PT' is no ISO-8601 duration"),
+        (
+            {"location": "eastus", "properties": {"computeType": "ComputeInstance"}},
+            "SandboxNotEmulated",
+            "'ComputeInstance'",
+        ),
+    ],
+)
+def test_a_cluster_that_cannot_be_is_refused(manager: Manager, body: dict[str, Any], code: str, part: str) -> None:
+    _, error = manager.call("PUT", f"{manager.workspace}/computes/gpu", body)
+
+    assert error["code"] == code
+    assert part in error["message"]
+
+
+def test_deleting_a_compute_says_what_becomes_of_it(manager: Manager) -> None:
+    path = f"{manager.workspace}/computes/gpu"
+    manager.call("PUT", path, cluster())
+
+    assert manager.call("DELETE", path)[0] == 400
+    assert manager.call("DELETE", path, underlyingResourceAction="Detach")[0] == 400
+    assert manager.call("DELETE", path, underlyingResourceAction="Delete")[0] == 202
+    assert manager.call("DELETE", f"{path}2", underlyingResourceAction="Delete")[0] == 204
+
+
+def test_a_cluster_goes_when_its_jobs_have_ended(manager: Manager) -> None:
+    path = f"{manager.workspace}/computes/gpu"
+    manager.call("PUT", path, cluster())
+    manager.call("PUT", f"{manager.workspace}/jobs/one", job(path))
+    manager.store.jobs.set_runner("one", 1, 1)  # a runner has it: the server may not end it by itself
+    manager.store.nodes.put(path, 0, "busy", "one")
+    manager.call("DELETE", path, underlyingResourceAction="Delete")
+
+    for _ in range(3):
+        provisioning.advance_all(manager.context)
+    waiting = manager.call("GET", path)[1]["properties"]["provisioningState"]
+    manager.store.jobs.move("one", "Canceled")
+    provisioning.advance_all(manager.context)
+
+    assert waiting == "Deleting"
+    assert manager.call("GET", path)[0] == 404
+    assert manager.store.nodes.all() == ()
+    assert manager.call("GET", f"{manager.workspace}/jobs/one")[1]["properties"]["status"] == "Canceled"
+
+
+def test_the_node_counts_of_a_cluster_are_live(manager: Manager) -> None:
+    path = f"{manager.workspace}/computes/gpu"
+    manager.call("PUT", path, cluster(maxNodeCount=3))
+    for number, state in enumerate(("idle", "busy", "provisioning")):
+        manager.store.nodes.put(path, number, state)  # type: ignore[arg-type]
+
+    properties = manager.call("GET", path)[1]["properties"]["properties"]
+
+    assert (properties["currentNodeCount"], properties["targetNodeCount"]) == (2, 3)
+    assert properties["allocationState"] == "Resizing"
+    counts = properties["nodeStateCounts"]
+    assert (counts["idleNodeCount"], counts["runningNodeCount"], counts["preparingNodeCount"]) == (1, 1, 1)
+
+
+def test_a_patch_merges_and_replaces_tags_as_a_whole(manager: Manager) -> None:
+    group = manager.workspace.partition("/providers/")[0]
+    manager.call("PUT", group, {"location": "eastus", "tags": {"a": "1", "b": "2"}})
+
+    _, answer = manager.call("PATCH", group, {"tags": {"c": "3"}})
+
+    assert (answer["location"], answer["tags"]) == ("eastus", {"c": "3"})
+
+
+def test_a_verb_that_is_not_emulated_is_refused(manager: Manager) -> None:
+    account = manager.workspace.partition("/providers/")[0] + "/providers/Microsoft.Storage/storageAccounts/space1"
+
+    assert manager.call("POST", f"{account}/listKeys", {})[1]["code"] == "SandboxNotEmulated"
+    assert manager.call("PATCH", f"{manager.workspace}/jobs/x", {})[1]["code"] == "SandboxNotEmulated"

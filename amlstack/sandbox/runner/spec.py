@@ -54,7 +54,7 @@ class Spec:
         command: The shell command, its ``${{…}}`` unresolved.
         code: ARM id of the code version; None for none.
         environment: ARM id or registry id of the environment version.
-        distribution: ``PyTorch``, ``Mpi``, ``TensorFlow``; None for none.
+        distribution: ``PyTorch``; None for none, when every node runs the command once, without rank variables.
         processes: Processes per node that the service starts.
         nodes: Node count.
         inputs: By name.
@@ -98,9 +98,6 @@ def read(properties: Mapping[str, Any]) -> Spec:
         message = f"The sandbox plays the launch of PyTorch jobs; the distribution here is {style}."
         raise RefusedError(message, "SandboxUnsupported")
     nodes = int((properties.get("resources") or {}).get("instanceCount") or 1)
-    if style is None and nodes > 1:
-        message = f"A job on {nodes} nodes needs a distribution, which says what starts on each of them; there is none."
-        raise RefusedError(message)
     limits = properties.get("limits") or {}
     return Spec(
         command=str(properties["command"]),

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from amlstack.sandbox import images
+
+BASE = images.resolve("minimal-py")
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AMLSTACK_CACHE", str(tmp_path / "cache"))
+
+
+def test_a_stand_in_is_built_once_and_says_what_it_does() -> None:
+    said: list[str] = []
+    place = images.build(BASE, said.append)
+    assert said[0].startswith("base: building")
+    assert said[-1].startswith("base: built in")
+    assert images.ready(BASE) == place
+    done = subprocess.run(
+        [place / "bin/python", "-c", "import sys; print(sys.prefix)"], check=True, capture_output=True, text=True
+    )
+    assert Path(done.stdout.strip()) == place
+    said.clear()
+    assert images.build(BASE, said.append) == place
+    assert said == []
+
+
+def test_two_at_once_build_one() -> None:
+    said: list[str] = []
+    with ThreadPoolExecutor(2) as pool:
+        one, two = pool.map(lambda _: images.build(BASE, said.append), range(2))
+    assert one == two
+    assert len([line for line in said if "built in" in line]) == 1
+    assert [path.name for path in one.parent.iterdir() if ".part-" in path.name] == []
+
+
+def test_what_an_interrupted_build_left_is_no_environment() -> None:
+    place = images.folder(BASE)
+    left = place.parent / f".{BASE.key}.part-1"
+    left.mkdir(parents=True)
+    assert images.ready(BASE) is None
+    images.build(BASE)
+    assert not left.exists()
+
+
+def test_an_interruption_leaves_nothing() -> None:
+    def stop(line: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        images.build(BASE, stop)
+    assert images.ready(BASE) is None
+    assert images.build(BASE).is_dir()
+
+
+def test_a_requirement_that_does_not_exist_fails_with_uvs_own_words() -> None:
+    wrong = replace(BASE, name="wrong", requirements=("./no-such-wheel-1.0-py3-none-any.whl",))
+    with pytest.raises(images.ImageBuildError, match=r"wrong could not be built(.|\n)*no-such-wheel"):
+        images.build(wrong)
+    assert images.ready(wrong) is None
+
+
+def test_the_key_follows_what_is_installed() -> None:
+    assert replace(BASE, requirements=("x==1",)).key != BASE.key
+    assert replace(BASE, constraints="y==1").key != BASE.key
+    assert BASE.key.startswith("base-")
+
+
+def test_the_interpreter_is_the_projects() -> None:
+    place = images.build(BASE)
+    show = [place / "bin/python", "-c", "import sys; print(sys.version_info[:2])"]
+    assert subprocess.run(show, check=True, capture_output=True, text=True).stdout.strip() == str(sys.version_info[:2])

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runner_lab import CURATED, Lab
+
+from amlstack.paths import PROJECT
+
+pytestmark = pytest.mark.training
+
+TRAIN = (PROJECT / "examples/ddp_torchrun/train.py").read_text()
+TORCHRUN = (
+    "torchrun --nnodes 2 --nproc_per_node 2 --node_rank $NODE_RANK --master_addr $MASTER_ADDR "
+    "--master_port $MASTER_PORT "
+)
+
+BREAKS = """
+import os, signal, sys
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+total = torch.ones(1)
+dist.all_reduce(total)
+if dist.get_rank() == 3:
+    HOW
+dist.all_reduce(total)
+print("went on", flush=True)
+"""
+
+LAUNCHES = {
+    "torchrun": {"prefix": TORCHRUN, "processes": 1, "log": "user_logs/rank_03_stderr.txt"},
+    "per process": {"prefix": "python ", "processes": 2, "log": "user_logs/std_log_process_03.txt"},
+}
+
+
+@pytest.fixture(params=sorted(LAUNCHES))
+def launch(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return LAUNCHES[request.param]
+
+
+def test_four_ranks_on_two_nodes_lower_their_loss(lab: Lab, launch: dict[str, Any]) -> None:
+    code = lab.code({"train.py": TRAIN})
+    command = f"{launch['prefix']}train.py --epochs 3 --world-size 4"
+    job = lab.run(lab.job(command, nodes=2, processes=launch["processes"], codeId=code, environmentId=CURATED))
+    assert job.status == "Completed", job.error
+    assert {end.code for end in job.exits} == {0}
+    metrics = json.loads((lab.folder("job") / "outputs/metrics.json").read_text())
+    assert metrics["world_size"] == 4
+    assert metrics["losses"][-1] < metrics["losses"][0]
+    report = json.loads((lab.folder("job") / "report.json").read_text())
+    assert [entry["rank"] for entry in report["ranks"]] == [0, 1, 2, 3]
+    assert {entry["code"] for entry in report["ranks"]} == {0}
+    assert all((lab.folder("job") / log).is_file() for entry in report["ranks"] for log in entry["logs"])
+    assert report["metrics"] == metrics
+    assert "epoch 3/3 loss" in lab.log("job")
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ('raise ValueError("shard 7 is empty")', "exited with code 1: ValueError: shard 7 is empty."),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "was killed by SIGKILL."),
+    ],
+)
+def test_the_rank_that_breaks_is_named_with_its_log(lab: Lab, launch: dict[str, Any], how: str, says: str) -> None:
+    code = lab.code({"train.py": BREAKS.replace("HOW", how)})
+    job = lab.run(
+        lab.job(
+            f"{launch['prefix']}train.py", nodes=2, processes=launch["processes"], codeId=code, environmentId=CURATED
+        )
+    )
+    assert job.status == "Failed"
+    assert job.error is not None
+    assert job.error.code == "UserError"
+    assert job.error.message.startswith(f"Execution failed: rank 3 of 4 (node 1, local rank 1) {says}")
+    assert job.error.message.endswith(f"Its log: {launch['log']}")
+    assert Path(lab.folder("job") / launch["log"]).is_file()
+    assert lab.survivors() == ()

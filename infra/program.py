@@ -115,12 +115,11 @@ def _config() -> Mapping[str, str]:
 
 
 def _stack_file() -> Path:
+    """The settings' file, for saying where things stand; the engine's word on the project's folder may be missing."""
     name = f"Pulumi.{pulumi.get_stack()}.yaml"
-    try:
-        folder = Path(pulumi.get_root_directory() or PROJECT)
-    except (AttributeError, KeyError, ValueError):  # an engine that does not say where Pulumi.yaml lies
-        folder = PROJECT
-    return folder / name
+    folders = [pulumi.get_root_directory(), os.environ.get("PWD"), PROJECT]
+    files = [Path(folder) / name for folder in folders if folder]
+    return next((file for file in files if file.is_file()), files[-1])
 
 
 def _today() -> date:

@@ -37,7 +37,7 @@ class Assets:
                 name,
                 workspace=self.names.workspace_id,
                 path=str(folder),
-                hash=content,
+                content_hash=content,
                 opts=pulumi.ResourceOptions(depends_on=self._depends_on),
             )
         return self._snapshots[name]

@@ -1,0 +1,160 @@
+"""The program itself, run by the real engine against a sandbox: what it plans, refuses and leaves alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from amlstack.paths import PROJECT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import MakeStack, Sandbox
+    from harness import Stack
+
+pytestmark = pytest.mark.engine
+
+JOB = """\
+from jobs import Job, TorchRun
+
+job = Job(
+    name="{name}",
+    command="train.py --job_id ${{{{inputs.job_id}}}}",
+    code="src",
+    inputs={{"job_id": 7}},
+    environment="acpt-pytorch-2.8-cuda12.6",
+    compute="a100",
+    nodes=2,
+    launcher=TorchRun(),
+)
+"""
+
+
+@pytest.fixture
+def job_file(tmp_path: Path) -> Path:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "train.py").write_text("print('trained')\n")
+    path = tmp_path / "ddp.py"
+    path.write_text(JOB.format(name="ddp"))
+    return path
+
+
+def declared(one: Stack, workspace: str, *jobs: Path, size: str = "Standard_ND96asr_v4") -> Stack:
+    one.set("amlstack:location", "westeurope").set("amlstack:workspace", workspace)
+    one.set("amlstack:clusters", [{"name": "a100", "size": size, "nodes": {"max": 2}}])
+    one.set("amlstack:environments", ["acpt-pytorch-2.8-cuda12.6"])
+    return one.set("amlstack:jobs", [str(job) for job in jobs])
+
+
+def test_everything_is_planned_before_anything_exists(stack: MakeStack, sandbox: Sandbox, job_file: Path) -> None:
+    one = declared(stack(PROJECT, sandbox=sandbox), "ws-planned", job_file)
+    planned = one.preview().ok()
+    kinds = {step.type for step in planned.planned}
+    assert kinds >= {
+        "azure-native:resources:ResourceGroup",
+        "azure-native:storage:StorageAccount",
+        "azure-native:keyvault:Vault",
+        "azure-native:operationalinsights:Workspace",
+        "azure-native:applicationinsights:Component",
+        "azure-native:containerregistry:Registry",
+        "azure-native:machinelearningservices:Workspace",
+        "azure-native:machinelearningservices:Compute",
+        "amlstack:code:Snapshot",
+        "amlstack:jobs:Job",
+    }
+    (job,) = planned.steps("ddp", "jobs:Job")
+    properties = job.new["inputs"]["body"]["properties"]
+    workspace = f"{sandbox.endpoint.subscription}/resourceGroups/rg-amlstack-test"
+    assert properties["computeId"].startswith(f"/subscriptions/{workspace}/")
+    assert properties["codeId"].endswith("/versions/1")
+    # Names of inputs are the person's: no translation of property names may touch them.
+    assert properties["inputs"] == {"job_id": {"jobInputType": "literal", "value": "7"}}
+    assert job.new["inputs"]["declaration"]["inputs"] == {"job_id": 7}
+
+
+SUBNET = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/default"
+
+
+def test_a_scale_is_updated_and_all_else_of_a_cluster_replaced(stack: MakeStack, sandbox: Sandbox) -> None:
+    updated = {"nodes": {"max": 4}, "nodes.idle": "PT1H", "nodes.min": 1}
+    replaced = {
+        "size": "Standard_ND96amsr_A100_v4",
+        "priority": "low_priority",
+        "location": "northeurope",
+        "subnet": SUBNET,
+        "node_public_ip": False,
+    }
+    names = {key: f"c-{key.replace('_', '-').replace('.', '-')}" for key in (*updated, *replaced)}
+    one = declared(stack(PROJECT, sandbox=sandbox), "ws-changed").set("amlstack:protect", "false")
+    clusters = [{"name": name, "size": "Standard_ND96asr_v4", "nodes": {"max": 2}} for name in names.values()]
+    one.set("amlstack:clusters", clusters).up().ok()
+    assert one.up(preview=True).ok().changes == {}
+
+    for index, (key, value) in enumerate({**updated, **replaced}.items()):
+        one.set(f"amlstack:clusters[{index}].{key}", value)
+    planned = one.preview().ok()
+    assert {key: planned.op(name, "Compute") for key, name in names.items()} == {
+        **dict.fromkeys(updated, "update"),
+        **dict.fromkeys(replaced, "replace"),
+    }
+    # The name is taken until the old cluster is gone.
+    ops = [step.op for step in planned.steps(names["size"], "Compute")]
+    assert ops.index("delete-replaced") < ops.index("create-replacement")
+    one.destroy().ok()
+
+
+def test_every_fault_is_told_in_one_run_and_nothing_is_registered(
+    stack: MakeStack, sandbox: Sandbox, job_file: Path
+) -> None:
+    job_file.write_text(JOB.format(name="ddp").replace("inputs.job_id", "inputs.jobid").replace('"src"', '"scr"'))
+    one = declared(stack(PROJECT, sandbox=sandbox), "ws-faulty", job_file, size="Standard_ND96asr_v5")
+    one.set("amlstack:clusters[0].nodes", {"mx": 2})
+    one.env["PWD"] = str(one.folder)  # as a shell has it
+    refused = one.preview().failed()
+    told = "\n".join(refused.errors)
+    for words in (
+        "amlstack:clusters[0].nodes.mx: Unknown key `mx`",
+        "has no size 'Standard_ND96asr_v5'",
+        "`scr` is not there",
+        "jobid",
+        "4 things are wrong with this stack",
+    ):
+        assert words in told
+    assert "Pulumi.test.yaml:" in told
+    assert {step.type for step in refused.planned} <= {"pulumi:pulumi:Stack"}
+
+
+def test_what_holds_data_is_protected_but_on_the_sandbox(stack: MakeStack, sandbox: Sandbox) -> None:
+    for name, protected in (("team", True), ("sandbox", False)):
+        planned = declared(stack(PROJECT, sandbox=sandbox, name=name), f"ws-{name}").preview().ok()
+        kept = {step.type.rsplit(":", 1)[-1] for step in planned.planned if step.new.get("protect")}
+        assert kept == ({"StorageAccount", "Vault", "Registry", "Workspace"} if protected else set())
+
+
+ALIASES = """\
+import pulumi
+from pulumi_azure_native import machinelearningservices as ml
+from infra import aliases
+
+told = {}
+
+def count(args):
+    told[args.name] = [alias.name for alias in args.opts.aliases or []]
+
+if pulumi.Config().get_bool("drop"):
+    pulumi.runtime.register_stack_transformation(aliases.drop)
+pulumi.runtime.register_stack_transformation(count)
+ml.Compute("c", resource_group_name="g", workspace_name="w",
+           opts=pulumi.ResourceOptions(aliases=[pulumi.Alias(name="former")]))
+pulumi.log.info(f"{len(told['c'])} aliases, among them {[name for name in told['c'] if name is not ...]}")
+"""
+
+
+def test_aliases_of_old_versions_are_dropped_and_others_stay(stack: MakeStack, sandbox: Sandbox) -> None:
+    one = stack(ALIASES, sandbox=sandbox)
+    kept = [said.message for said in one.preview().ok().diagnostics if "aliases" in said.message]
+    dropped = [said.message for said in one.set("drop", True).preview().ok().diagnostics if "aliases" in said.message]
+    assert dropped == ["1 aliases, among them ['former']"]
+    assert int(kept[0].split()[0]) > 40

@@ -24,6 +24,7 @@ class Progress:
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(highlight=False, soft_wrap=True)
         self.start = time.monotonic()
+        self.phases = 0
 
     def _line(self, mark: str, text: str, style: str) -> None:
         elapsed = f"{time.monotonic() - self.start:5.1f}s"
@@ -47,17 +48,18 @@ class Progress:
 
     def event(self, event: Mapping[str, Any]) -> None:
         """One engine event, when it says something to a person: a resource's turn, a status line, a diagnostic."""
-        if meta := (event.get("resourcePreEvent") or {}).get("metadata"):
-            if verb := DOING.get(meta["op"]):
+        if "preludeEvent" in event:
+            self.phases += 1
+            self.step("previewing, policies on" if self.phases == 1 else "updating")
+        elif (meta := (event.get("resourcePreEvent") or {}).get("metadata")) and self.phases > 1:
+            if (verb := DOING.get(meta["op"])) and not meta["type"].startswith(("pulumi:", "amlstack:infra:")):
                 self.step(f"{verb} {name_of(meta['urn'])}")
         elif diagnostic := event.get("diagnosticEvent"):
             text = diagnostic["message"].strip()
             if text and (diagnostic.get("ephemeral") or diagnostic["severity"] == "info"):
+                who = f"{name_of(diagnostic['urn'])}: " if diagnostic.get("urn") else ""
                 for line in text.splitlines():
-                    self.note(line)
-        elif "preludeEvent" in event:
-            self.phases = getattr(self, "phases", 0) + 1
-            self.step("previewing, policies on" if self.phases == 1 else "updating")
+                    self.note(who + line)
 
 
 def name_of(urn: str) -> str:

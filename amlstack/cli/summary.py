@@ -77,7 +77,10 @@ def _cost(cluster: Mapping[str, Any]) -> str:
 
 
 def _verdict(outcome: Outcome) -> str:
-    packs = ", ".join(f"{name} {version}".strip() for name, version in sorted(outcome.packs.items())) or "pack"
+    packs = (
+        ", ".join(f"{name.split('|')[0]} {version}".strip() for name, version in sorted(outcome.packs.items()))
+        or "pack"
+    )
     violations = len(outcome.policies)
     return (
         f"{packs}: {'no violation' if not violations else f'{violations} violations'} in {len(outcome.ops)} resources"

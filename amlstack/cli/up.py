@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack import paths
 from amlstack.cli import summary
-from amlstack.cli.follow import follow
+from amlstack.cli.follow import TERMINAL, follow
 from amlstack.cli.progress import Progress, name_of
 from amlstack.sandbox.store import job_folder
 
@@ -54,7 +54,7 @@ def up() -> int:
         return 1
     progress.done(_changes(outcome))
     outputs = _outputs(env)
-    records = _follow_jobs(progress, outputs, endpoint)
+    records = _follow_jobs(progress, outcome, outputs, endpoint)
     summary.show(progress.console, outcome, outputs, records)
     return 0 if all(record["status"] == "Completed" for record in records.values()) else 1
 
@@ -143,13 +143,20 @@ def _explain(progress: Progress, outcome: Outcome) -> None:
     progress.note("`make up` again goes on from here")
 
 
-def _follow_jobs(progress: Progress, outputs: Mapping[str, Any], endpoint: Endpoint) -> dict[str, Mapping[str, Any]]:
+def _follow_jobs(
+    progress: Progress, outcome: Outcome, outputs: Mapping[str, Any], endpoint: Endpoint
+) -> dict[str, Mapping[str, Any]]:
     from amlstack.provider.arm import ArmClient
 
     # This process becomes a client of the sandbox; everything of the user's own cloud is out of its sight.
     os.environ.update(endpoint.environ())
     arm, records = ArmClient(endpoint.url), {}
     for name, job in outputs.get("jobs", {}).items():
+        record = arm.get(job["jobId"]).body["properties"]
+        if record["status"] in TERMINAL and not outcome.changed:
+            progress.done(f"job {job['jobId'].rsplit('/', 1)[-1]} has run before: {record['status']}")
+            records[name] = record
+            continue
         progress.step(f"job {job['jobId'].rsplit('/', 1)[-1]}: {job['worldSize']} ranks on {job['nodes']} nodes")
         records[name] = follow(
             arm,

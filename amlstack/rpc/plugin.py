@@ -137,7 +137,7 @@ def start(plugin: Plugin, *, workers: int = _WORKERS) -> tuple[grpc.Server, int]
 
 
 def serve(make: Callable[[Host], Plugin], argv: Sequence[str] | None = None) -> int:
-    """The ``main`` of a plugin executable: serves until SIGTERM or until the process that started it is gone.
+    """The ``main`` of a plugin executable: serves until SIGINT, SIGTERM or until the process that started it is gone.
 
     The engine passes its own address as the first argument that is no flag and reads the port from the first line of
     standard output. Nothing else may ever be printed there.
@@ -153,8 +153,9 @@ def serve(make: Callable[[Host], Plugin], argv: Sequence[str] | None = None) -> 
     address = next((word for word in arguments if not word.startswith("-")), "")
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    # Ctrl-C reaches the engine, which then calls Cancel; dying on it here would lose the state of what runs.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The engine interrupts its plugins once all their work is done, and kills what has not gone five seconds later. A
+    # Ctrl-C does not come here: plugins run in process groups of their own, and the engine calls Cancel instead.
+    signal.signal(signal.SIGINT, lambda *_: stop.set())
     parent = os.getppid()
     plugin = make(Host(address))
     server, port = start(plugin)

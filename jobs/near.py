@@ -10,9 +10,11 @@ if TYPE_CHECKING:
 
 
 def near(word: str, known: Iterable[str], n: int = 3) -> tuple[str, ...]:
-    """Known names close to a word in any letter case, best first."""
+    """Known names close to a word in any letter case, best first; only those nearly as close as the best one."""
     by_lower = {name.lower(): name for name in known}
-    return tuple(by_lower[match] for match in difflib.get_close_matches(word.lower(), by_lower, n=n, cutoff=0.6))
+    matches = difflib.get_close_matches(word.lower(), by_lower, n=n, cutoff=0.6)
+    close = [difflib.SequenceMatcher(None, match, word.lower()).ratio() for match in matches]
+    return tuple(by_lower[match] for match, ratio in zip(matches, close, strict=True) if ratio > close[0] - 0.1)
 
 
 def did_you_mean(word: str, known: Iterable[str], *, otherwise: str = "") -> str:

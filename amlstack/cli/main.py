@@ -27,6 +27,9 @@ VERBS = {
     "down": Verb("amlstack.cli.up:down", "Destroy the sandbox stack and remove what it wrote."),
     "check": Verb("amlstack.cli.check:app", "Validate job files and print everything that is wrong."),
     "show": Verb("amlstack.cli.show:app", "Show what a job file becomes: plan, request body, YAML or command."),
+    "rehearse": Verb(
+        "amlstack.cli.rehearse:app", "Run a job file on the sandbox, stream its rank logs, exit like the job."
+    ),
     "sandbox": Verb("amlstack.cli.sandbox:app", "Azure on this machine: start it, look at it, end it."),
 }
 """Every verb, in the order in which help lists them. A new verb is one module and one line here."""

@@ -98,10 +98,11 @@ def find(size: str | None, stack: str | None) -> Targets:
             did_you_mean(name, sorted(path.suffixes[0][1:] for path in PROJECT.glob("Pulumi.*.yaml"))),
         )
         return Targets(findings=(wrong,) if stack else ())
-    from infra.settings import read_stack_file  # only a job on a cluster needs it
+    from infra.settings import read_file  # only without an option is it needed
 
-    settings, findings = read_stack_file(file)
-    return Targets(stack=name, settings=settings, asked=stack is not None, findings=findings if stack else ())
+    reading = read_file(file)  # what can be made of faulty settings still says what a cluster is
+    asked = stack is not None
+    return Targets(None, name, reading.partial, asked, reading.findings if asked else ())
 
 
 def today() -> date:

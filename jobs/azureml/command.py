@@ -18,6 +18,8 @@ def _code(cursor: Cursor) -> Any:
 
 def _compute(cursor: Cursor) -> Any:
     value = text(cursor)
+    if value == "":
+        return cursor.bad("value-empty", "`compute` is empty", "A job names its compute, or leaves the key out")
     return value if value is Bad or value.lower() != "local" else "local"
 
 

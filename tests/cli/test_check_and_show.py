@@ -1,0 +1,150 @@
+"""``amlstack check`` and ``amlstack show`` on files that people write."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from amlstack.cli.main import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GOOD = """\
+from jobs import Job, TorchRun
+job = Job(
+    name="ddp",
+    command="python train.py --epochs ${{inputs.epochs}}",
+    environment="acpt-pytorch-2.8-cuda12.6",
+    inputs={"epochs": 3},
+    compute="big",
+    nodes=2,
+    launcher=TorchRun(),
+)
+"""
+AZ = """\
+command: python train.py --epochs ${{inputs.epoch}}
+environment: azureml:AzureML-acpt-pytorch-2.8-cuda12.6@latest
+inputs: {epochs: 1}
+compute: azureml:big
+distribution: {type: pytorch, process_count_per_instance: 16}
+resources: {instance_count: 2}
+"""
+STACK = """\
+config:
+  amlstack:workspace: aml-prod
+  amlstack:location: westeurope
+  amlstack:clusters:
+    - name: big
+      size: Standard_ND96isr_H100_v5
+      nodes: {min: 0, max: 2}
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AMLSTACK_TODAY", "2026-01-01")
+    (tmp_path / "job.py").write_text(GOOD)
+    (tmp_path / "job.yml").write_text(AZ)
+    (tmp_path / "Pulumi.prod.yaml").write_text(STACK)
+    return tmp_path
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> Any:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_good_file_is_zero(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "job.py", "--size", "Standard_ND96isr_H100_v5"]) == 0
+    assert capsys.readouterr().out == "1 file: nothing wrong\n"
+
+
+def test_findings_of_all_files_come_together(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "job.yml", "no.yml", "--size", "Standard_ND96isr_H100_v5"]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("job.yml:1:1: error: command [input-undefined]\n")
+    assert "Did you mean `epochs`?" in out
+    assert "job.yml:5:1: error: distribution [processes-beyond-gpus]" in out
+    assert "no.yml: error [file-unreadable]" in out
+    assert out.endswith("2 files: 3 errors\n")
+
+
+def test_the_stack_says_what_a_cluster_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "job.yml", "--stack", "prod", "--json"]) == 1
+    answer = told(capsys)
+    assert answer["ok"] is False
+    assert [finding["code"] for finding in answer["files"][0]["findings"]] == [
+        "input-undefined",
+        "processes-beyond-gpus",
+    ]
+
+
+def test_a_cluster_that_the_stack_lacks_is_a_finding(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "job.py").write_text(GOOD.replace('"big"', '"bigg"'))
+    assert main(["check", "job.py", "--stack", "prod"]) == 1
+    assert "Did you mean `big`?" in capsys.readouterr().out
+
+
+def test_a_stack_that_is_not_there_is_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "job.py", "--stack", "nowhere"]) == 1
+    assert "[stack-missing]" in capsys.readouterr().out
+
+
+def test_a_cluster_of_unknown_size_is_only_noted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "job.py"]) == 0
+    assert "[cluster-size-unknown]" in capsys.readouterr().out
+
+
+def test_the_request_body_is_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "job.py", "--as", "arm", "--stack", "prod"]) == 0
+    properties = told(capsys)["properties"]
+    assert properties["command"].startswith("torchrun --nnodes 2 --nproc_per_node 8 ")
+    assert properties["resources"]["shmSize"] == "950g"
+
+
+def test_azures_words_are_shown_as_they_are_unless_asked(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "job.yml").write_text(AZ.replace("16", "8").replace("inputs.epoch}", "inputs.epochs}"))
+    assert main(["show", "job.yml", "--as", "arm", "--stack", "prod"]) == 0
+    assert told(capsys)["properties"]["environmentVariables"] == {}
+    assert main(["show", "job.yml", "--as", "arm", "--stack", "prod", "--enrich"]) == 0
+    assert told(capsys)["properties"]["environmentVariables"]["NCCL_SOCKET_IFNAME"] == "eth0"
+
+
+def test_yaml_is_a_job_file_again(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "job.py", "--as", "yaml", "--stack", "prod"]) == 0
+    text = capsys.readouterr().out
+    assert yaml.safe_load(text)["distribution"] == {"type": "pytorch", "process_count_per_instance": 1}
+    (here / "again.yml").write_text(text)
+    assert main(["check", "again.yml", "--stack", "prod"]) == 0
+
+
+def test_the_command_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "job.py", "--as", "command", "--stack", "prod"]) == 0
+    assert capsys.readouterr().out.startswith("torchrun ")
+
+
+def test_the_plan_says_what_was_added_and_why(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "job.py", "--stack", "prod"]) == 0
+    out = capsys.readouterr().out
+    assert "2 nodes x 8 per node = 16 ranks" in out
+    assert "NCCL_SOCKET_IFNAME = eth0  (fabric)" in out
+    assert "Azure ML starts one process on each node" in " ".join(out.split())
+
+
+def test_the_plan_as_json_has_the_declaration(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "job.py", "--stack", "prod", "--json"]) == 0
+    (plan,) = told(capsys)["plans"]
+    assert plan["world_size"] == 16
+    assert plan["declaration"]["launcher"] == {"type": "torchrun"}
+
+
+def test_a_file_that_is_no_job_shows_its_findings(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "job.yml").write_text("a: [1\n")
+    assert main(["show", "job.yml", "--as", "arm"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "[yaml-syntax]" in shown.err

@@ -1,0 +1,55 @@
+"""The console script: help at once, wrong use told, verbs found in a table."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from amlstack.cli.main import VERBS, main
+
+
+def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    told = capsys.readouterr().out
+    for name, verb in VERBS.items():
+        assert f"  {name} " in told
+        assert verb.help in told
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_verb_is_there_and_helps(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    module, _, attribute = VERBS[name].target.partition(":")
+    assert hasattr(import_module(module), attribute)
+    assert main([name, "--help"]) == 0
+    assert "Usage:" in capsys.readouterr().out
+
+
+def test_an_unknown_verb_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["chek"]) == 2
+    assert "Did you mean `check`?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["check"], ["check", "--nonsense"], ["show", "a.yml", "--as", "xml"]])
+def test_wrong_use_is_two_without_a_traceback(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    told = capsys.readouterr()
+    assert "Usage:" in told.err
+    assert "Traceback" not in told.err + told.out
+
+
+def test_help_imports_neither_typer_nor_a_verb() -> None:
+    code = (
+        "import sys\nfrom amlstack.cli.main import main\nassert main(['--help']) == 0\n"
+        "loaded = {'typer', 'rich', 'pydantic', 'jobs', 'yaml'} & set(sys.modules)\n"
+        "assert not loaded, loaded\n"
+    )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0, done.stderr
+    # What it costs is measured by the benchmarks; this only catches a machine-independent blunder.
+    assert (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime) < 2

@@ -1,4 +1,4 @@
-"""ARM REST to the sandbox: one connection per thread, a bearer token, and patience with long-running operations."""
+"""ARM REST to the sandbox: connections kept open, a bearer token, and patience with long-running operations."""
 
 from __future__ import annotations
 
@@ -73,13 +73,21 @@ class Arm:
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._local = threading.local()
         self._lock = threading.Lock()
+        self._signing_in = threading.Lock()
+        self._idle: dict[str, list[http.client.HTTPSConnection]] = {}
         self._token = ("", 0.0)
         try:
             self._tls = ssl.create_default_context(cafile=str(target.bundle))
         except OSError as error:
             raise ProviderError(f"SSL_CERT_FILE {target.bundle} cannot be read: {error}") from None
+
+    def close(self) -> None:
+        """Lets the idle connections go."""
+        with self._lock:
+            for connection in (each for idle in self._idle.values() for each in idle):
+                connection.close()
+            self._idle.clear()
 
     @property
     def subscription(self) -> str:
@@ -185,7 +193,7 @@ class Arm:
         return answer
 
     def _bearer(self) -> str:
-        with self._lock:
+        with self._signing_in:
             token, until = self._token
             if time.monotonic() < until:
                 return token
@@ -207,38 +215,35 @@ class Arm:
             return self._token[0]
 
     def _send(self, origin: str, method: str, url: str, headers: Mapping[str, str], data: bytes | None) -> Answer:
-        for last in (False, True):
-            connection = self._connection(origin)
+        for fresh in (False, True):
+            connection = self._take(origin, fresh=fresh)
             try:
                 connection.request(method, url, data, dict(headers))
                 response = connection.getresponse()
                 content = response.read()
             except (OSError, http.client.HTTPException) as error:
-                self._drop(origin)
+                connection.close()
                 # An idle connection that the server closed meanwhile: every call here may be sent twice.
-                if last:
+                if fresh:
                     raise ProviderError(
                         f"the sandbox at {origin} does not answer ({type(error).__name__}: {error}); "
                         "look with `amlstack sandbox status`, then run the same command again",
                         Code.UNAVAILABLE,
                     ) from None
                 continue
-            return Answer(
-                response.status, {name.lower(): value for name, value in response.getheaders()}, _parsed(content)
-            )
+            with self._lock:
+                self._idle.setdefault(origin, []).append(connection)
+            named = {name.lower(): value for name, value in response.getheaders()}
+            return Answer(response.status, named, _parsed(content))
         raise AssertionError("unreachable")
 
-    def _connection(self, origin: str) -> http.client.HTTPSConnection:
-        known: dict[str, http.client.HTTPSConnection] = self._local.__dict__.setdefault("connections", {})
-        if origin not in known:
-            parts = urlsplit(origin)
-            known[origin] = http.client.HTTPSConnection(
-                parts.hostname or "", parts.port or 443, timeout=SOCKET_SECONDS, context=self._tls
-            )
-        return known[origin]
-
-    def _drop(self, origin: str) -> None:
-        self._local.__dict__.get("connections", {}).pop(origin).close()
+    def _take(self, origin: str, *, fresh: bool) -> http.client.HTTPSConnection:
+        with self._lock:
+            if (idle := self._idle.get(origin)) and not fresh:
+                return idle.pop()
+        parts = urlsplit(origin)
+        host, port = parts.hostname or "", parts.port or 443
+        return http.client.HTTPSConnection(host, port, timeout=SOCKET_SECONDS, context=self._tls)
 
 
 class AcceptedError(Exception):

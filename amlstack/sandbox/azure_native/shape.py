@@ -21,7 +21,7 @@ _ID_SETS = frozenset({"identity.userAssignedIdentities"})
 def body(kind: ResourceType, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The body of a PUT."""
     result: dict[str, Any] = {name: _out(kind, inputs[name], name) for name in kind.top if _given(inputs, name)}
-    flat = {_wire(kind, name): _out(kind, inputs[name], name) for name in kind.flat if _given(inputs, name)}
+    flat = {_wire(kind, "", name): _out(kind, inputs[name], name) for name in kind.flat if _given(inputs, name)}
     if kind.flat:
         result["properties"] = flat
     return result
@@ -31,7 +31,7 @@ def outputs(kind: ResourceType, answer: Mapping[str, Any], version: str) -> dict
     """The outputs that an answer holds."""
     inner = answer.get("properties") or {}
     top = (*kind.top, *kind.outputs_top)
-    flat = {name: _wire(kind, name) for name in (*kind.flat, *kind.outputs_flat)}
+    flat = {name: _wire(kind, "", name) for name in (*kind.flat, *kind.outputs_flat)}
     found = {name: _in(kind, answer[name], name) for name in top if _given(answer, name)}
     found |= {name: _in(kind, inner[wire], name) for name, wire in flat.items() if _given(inner, wire)}
     return {**found, "azureApiVersion": version}
@@ -66,8 +66,8 @@ def _given(values: Mapping[str, Any], name: str) -> bool:
     return values.get(name) is not None
 
 
-def _wire(kind: ResourceType, path: str) -> str:
-    return kind.renamed.get(path, path.rpartition(".")[2])
+def _wire(kind: ResourceType, above: str, name: str) -> str:
+    return kind.renamed.get(f"{above}.{name}" if above else name, name)
 
 
 def _out(kind: ResourceType, value: Any, path: str) -> Any:
@@ -77,7 +77,7 @@ def _out(kind: ResourceType, value: Any, path: str) -> Any:
     match value:
         case dict():
             given = {name: item for name, item in value.items() if item is not None}
-            return {_wire(kind, f"{path}.{name}"): _out(kind, item, f"{path}.{name}") for name, item in given.items()}
+            return {_wire(kind, path, name): _out(kind, item, f"{path}.{name}") for name, item in given.items()}
         case list():
             return [_out(kind, item, path) for item in value]
         case _:

@@ -1,0 +1,172 @@
+"""The table against the installed azure-native classes and against what the sandbox emulates."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from typing import Any
+
+import pytest
+
+from amlstack.rpc import ProviderError
+from amlstack.sandbox import kinds
+from amlstack.sandbox.azure_native import table
+
+TOKENS = table.tokens()
+
+# Inputs whose nested type the installed package names: token → path of the input, Args class, Response class.
+NESTED = {
+    "machinelearningservices:Compute": {
+        "properties": ("AmlComputeArgs", "AmlComputeResponse"),
+        "properties.properties": ("AmlComputePropertiesArgs", "AmlComputePropertiesResponse"),
+        "identity": ("ManagedServiceIdentityArgs", "ManagedServiceIdentityResponse"),
+    },
+    "machinelearningservices:Workspace": {"identity": ("ManagedServiceIdentityArgs", "ManagedServiceIdentityResponse")},
+    "machinelearningservices:Job": {"properties": ("CommandJobArgs", "CommandJobResponse")},
+    "machinelearningservices:EnvironmentVersion": {
+        "properties": ("EnvironmentVersionPropertiesArgs", "EnvironmentVersionPropertiesResponse")
+    },
+    "machinelearningservices:EnvironmentContainer": {
+        "properties": ("EnvironmentContainerPropertiesArgs", "EnvironmentContainerPropertiesResponse")
+    },
+    "machinelearningservices:CodeVersion": {
+        "properties": ("CodeVersionPropertiesArgs", "CodeVersionPropertiesResponse")
+    },
+    "machinelearningservices:CodeContainer": {
+        "properties": ("CodeContainerPropertiesArgs", "CodeContainerPropertiesResponse")
+    },
+    "keyvault:Vault": {"properties": ("VaultPropertiesArgs", "VaultPropertiesResponse")},
+    "storage:StorageAccount": {"sku": ("SkuArgs", "SkuResponse"), "identity": ("IdentityArgs", "IdentityResponse")},
+    "containerregistry:Registry": {
+        "sku": ("SkuArgs", "SkuResponse"),
+        "identity": ("IdentityPropertiesArgs", "IdentityPropertiesResponse"),
+    },
+    "operationalinsights:Workspace": {
+        "sku": ("WorkspaceSkuArgs", "WorkspaceSkuResponse"),
+        "workspaceCapping": ("WorkspaceCappingArgs", "WorkspaceCappingResponse"),
+        "identity": ("IdentityArgs", "IdentityResponse"),
+    },
+}
+
+
+def names(cls: type) -> set[str]:
+    """The wire names of a generated class's properties."""
+    found = {key: value for key, value in vars(cls).items() if isinstance(value, property)}
+    return {getattr(value.fget, "_pulumi_name", key) for key, value in found.items()}
+
+
+def module(token: str) -> Any:
+    return importlib.import_module(f"pulumi_azure_native.{token.partition(':')[0]}")
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_inputs_are_those_of_the_installed_class(token: str) -> None:
+    kind, _ = table.find(f"azure-native:{token}")
+    args = getattr(module(token), f"{token.partition(':')[2]}Args")
+    assert kind.inputs == names(args)
+    required = {
+        name
+        for name, parameter in inspect.signature(args.__init__).parameters.items()
+        if parameter.default is inspect.Parameter.empty and name not in {"self", "__self__"}
+    }
+    wire = {getattr(vars(args)[name].fget, "_pulumi_name", name) for name in required}
+    # What the class asks for, the table asks for; the table adds the location, which azure-native fills in.
+    ours = {*kind.required, *kind.parameters} - {kind.autonamed}
+    assert wire - {kind.autonamed} <= ours
+    assert ours - wire <= {"location"}
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_outputs_are_those_of_the_installed_class(token: str) -> None:
+    kind, version = table.find(f"azure-native:{token}")
+    cls = getattr(module(token), token.partition(":")[2])
+    ours = {*kind.top, *kind.flat, *kind.outputs_top, *kind.outputs_flat, table.API_VERSION}
+    # Names of versions are inputs too, and ``name`` comes back as the last of the path.
+    assert names(cls) - {"id"} - ours <= {"name"}
+    assert ours <= names(cls)
+    assert re.search(rf"API version {version}\b", inspect.getsource(cls))
+
+
+@pytest.mark.parametrize(
+    ("token", "path", "args", "response"),
+    [(token, path, *classes) for token, paths in NESTED.items() for path, classes in paths.items()],
+)
+def test_only_an_answer_has_the_hidden_parts(token: str, path: str, args: str, response: str) -> None:
+    kind, _ = table.find(f"azure-native:{token}")
+    read_only = names(getattr(module(token).outputs, response)) - names(getattr(module(token), args))
+    hidden = {name.rpartition(".")[2] for name in kind.hidden if name.rpartition(".")[0] == path}
+    assert hidden == read_only
+
+
+def test_every_hidden_part_is_accounted_for() -> None:
+    for token in TOKENS:
+        kind, _ = table.find(f"azure-native:{token}")
+        assert {path.rpartition(".")[0] for path in kind.hidden} <= set(NESTED.get(token, {})), token
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_paths_and_wire_names_are_those_that_the_sandbox_answers(token: str) -> None:
+    kind, _ = table.find(f"azure-native:{token}")
+    emulated = kinds.find(_type(kind.path))
+    assert emulated is not None
+    assert emulated.schema is not None
+    assert set(kind.parameters) == set(emulated.schema.path)
+    wire = {ours: wire for ours, wire in kind.renamed.items() if ours in kind.flat}
+    assert wire == dict(emulated.schema.wire)
+    assert set(kind.flat).isdisjoint(emulated.schema.envelope)
+
+
+def test_every_kind_that_a_program_can_make_has_a_row() -> None:
+    ours = {_type(table.find(f"azure-native:{token}")[0].path).lower() for token in TOKENS}
+    made = {kind.type.lower() for kind in kinds.ALL if kind.schema is not None}
+    assert made == ours
+
+
+def test_a_versioned_token_is_the_same_row_at_its_own_version() -> None:
+    plain = table.find("azure-native:machinelearningservices:Compute")
+    versioned = table.find("azure-native:machinelearningservices/v20250901:Compute")
+    preview = table.find("azure-native:machinelearningservices/v20250101preview:Compute")
+    assert plain[0] == versioned[0] == preview[0]
+    assert (plain[1], versioned[1], preview[1]) == ("2025-12-01", "2025-09-01", "2025-01-01-preview")
+
+
+@pytest.mark.parametrize(
+    ("token", "hint"),
+    [
+        ("azure-native:machinelearningservices:Computes", "Did you mean machinelearningservices:Compute"),
+        ("azure-native:machinelearningservices/v20250901:Computes", "Did you mean machinelearningservices:Compute"),
+        ("azure-native:network:VirtualNetwork", "It does for: resources:ResourceGroup, storage:StorageAccount"),
+        ("azure:machinelearning/computeCluster:ComputeCluster", "Did you mean machinelearningservices:Compute"),
+    ],
+)
+def test_an_unknown_token_is_refused_by_name(token: str, hint: str) -> None:
+    with pytest.raises(ProviderError) as refused:
+        table.find(token)
+    assert refused.value.message.startswith(f"the sandbox does not stand in for {token}.")
+    assert hint in refused.value.message
+
+
+def test_the_token_is_the_last_of_the_chain_of_parents() -> None:
+    urn = "urn:pulumi:s::p::amlstack:infra:Workspace$azure-native:resources:ResourceGroup::a::b"
+    assert table.token_of(urn) == "azure-native:resources:ResourceGroup"
+
+
+def test_ids_are_made_and_read_back_in_any_letter_case() -> None:
+    kind, _ = table.find("azure-native:machinelearningservices:EnvironmentVersion")
+    parts = {"resourceGroupName": "g", "workspaceName": "w", "name": "torch", "version": "7"}
+    made = kind.id_of("sub", parts)
+    assert made == (
+        "/subscriptions/sub/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
+        "/environments/torch/versions/7"
+    )
+    assert kind.parse(made.replace("resourceGroups", "resourcegroups")) == parts
+    with pytest.raises(ProviderError, match="no id of machinelearningservices:EnvironmentVersion"):
+        kind.parse(made.rpartition("/versions")[0])
+
+
+def _type(path: str) -> str:
+    if "/providers/" not in path:
+        return "Microsoft.Resources/resourceGroups"
+    namespace, *rest = path.rpartition("/providers/")[2].split("/")
+    return "/".join([namespace, *rest[0::2]])

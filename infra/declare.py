@@ -159,6 +159,7 @@ class _Stack:
         wanted = job.environment
         if not isinstance(wanted, str):
             return {}
+        wanted = wanted.removeprefix("azureml:")
         for environment in self.settings.environments:
             if isinstance(environment, CustomEnvironment) and environment.name == wanted:
                 conda = str(self.root / environment.conda) if environment.conda else None

@@ -1,0 +1,108 @@
+"""The page docs/settings.md, made from the models: their descriptions are the one place that explains a setting."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
+
+from infra.settings.model import (
+    Cluster,
+    CuratedEnvironment,
+    CustomEnvironment,
+    JobFile,
+    Nodes,
+    Settings,
+    Workspace,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
+
+HEAD = """\
+# Stack settings
+
+Everything under `amlstack:` in `Pulumi.<stack>.yaml`. Unknown keys are refused, with near misses by name; every fault
+is told with its line, all of them in one run. Paths start at the project's root, the folder of `Pulumi.yaml`.
+
+This page is made from `infra/settings/model.py` by `python -m infra.settings.reference > docs/settings.md`.
+"""
+
+SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
+    ("`amlstack:`", "", Settings),
+    ("`workspace`", "A bare string is the name.", Workspace),
+    ("`clusters[]`", "", Cluster),
+    ("`clusters[].nodes`", "", Nodes),
+    ("`environments[]`, curated", "A bare string is the name.", CuratedEnvironment),
+    ("`environments[]`, your own", "Registered under a version that is the hash of its content.", CustomEnvironment),
+    ("`jobs[]`", "A bare string is the file. All else is said over what the job file says.", JobFile),
+)
+
+TAIL = """\
+## What a change of a cluster does
+
+Azure updates the scale of a cluster that exists and nothing else; for the rest it answers success and changes nothing.
+So that a plan says what will happen, everything else is a replacement; the old cluster goes first, as the name is taken
+until then.
+
+| change | plan |
+| --- | --- |
+| `nodes.min`, `nodes.max`, `nodes.idle` | update |
+| `size`, `priority`, `location`, `subnet`, `node_public_ip` | replacement, the old cluster first |
+| `description`, `tags`, `single_node_jobs` (a tag) | update; whether Azure keeps it has not been measured |
+| `name` | a new cluster, and the old one is deleted |
+
+## Beside `amlstack:`
+
+| key | meaning |
+| --- | --- |
+| `azure-native:subscriptionId` | Subscription; else `ARM_SUBSCRIPTION_ID` or `AZURE_SUBSCRIPTION_ID`. |
+| `azure-native:tenantId` | Tenant; else `ARM_TENANT_ID` or `AZURE_TENANT_ID`. |
+
+Names of storage account, key vault and registry end in a hash of subscription, resource group, workspace and
+`workspace.name_salt`, so that every id is known at preview.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join([HEAD, *(_section(*section) for section in SECTIONS), TAIL])
+
+
+def _section(title: str, note: str, model: type[BaseModel]) -> str:
+    rows = "\n".join(_rows(model))
+    lead = f"{note}\n\n" if note else ""
+    return f"## {title}\n\n{lead}| key | value | default | meaning |\n| --- | --- | --- | --- |\n{rows}\n"
+
+
+def _rows(model: type[BaseModel]) -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        yield f"| `{name}` | {_kind(field.annotation)} | {_default(field)} | {field.description} |"
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True, validated_data={})
+    if value is None or value in ((), {}, ""):
+        return "none"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+_WORDS: dict[Any, str] = {str: "text", int: "number", bool: "true, false", dict: "names to texts", tuple: "list"}
+
+
+def _kind(annotation: Any) -> str:
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return ", ".join(f"`{word}`" for word in inner)
+    if hasattr(annotation, "__metadata__"):
+        return _kind(inner[0])
+    if origin is Union or str(origin) == "<class 'types.UnionType'>":
+        return ", ".join(dict.fromkeys(_kind(part) for part in inner if part is not type(None)))
+    return _WORDS.get(origin or annotation, "object")
+
+
+if __name__ == "__main__":
+    print(page(), end="")  # noqa: T201 - the page is the answer

@@ -77,6 +77,33 @@ def test_everything_is_planned_before_anything_exists(stack: MakeStack, sandbox:
 SUBNET = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/default"
 
 
+OWN_ENVIRONMENT = """\
+name: ddp-yaml
+command: python train.py
+code: src
+environment: azureml:mine
+compute: azureml:a100
+"""
+
+
+def test_jobs_share_their_code_and_an_own_environment_has_its_id_at_preview(
+    stack: MakeStack, sandbox: Sandbox, job_file: Path
+) -> None:
+    other = job_file.with_name("ddp.yml")
+    other.write_text(OWN_ENVIRONMENT)
+    job_file.with_name("conda.yml").write_text("dependencies: [python=3.11]\n")
+    one = declared(stack(PROJECT, sandbox=sandbox), "ws-shared", job_file, other)
+    conda = str(job_file.with_name("conda.yml"))
+    one.set("amlstack:environments", [{"name": "mine", "image": "ubuntu:24.04", "conda": conda}])
+    planned = one.preview().ok()
+    assert len([step for step in planned.planned if step.type == "amlstack:code:Snapshot"]) == 1
+    (version,) = (step for step in planned.done if step.type == "amlstack:environments:Version")
+    (job,) = planned.steps("ddp-yaml", "jobs:Job")
+    environment_id = job.new["inputs"]["body"]["properties"]["environmentId"]
+    assert environment_id == version.new["outputs"]["environmentId"]
+    assert "/workspaces/ws-shared/environments/mine/versions/" in environment_id
+
+
 def test_a_scale_is_updated_and_all_else_of_a_cluster_replaced(stack: MakeStack, sandbox: Sandbox) -> None:
     updated = {"nodes": {"max": 4}, "nodes.idle": "PT1H", "nodes.min": 1}
     replaced = {

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import time
+import traceback
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -81,7 +83,7 @@ class Scheduler:
             elif job.cancel_requested:
                 self._end(job, "Canceled")
             else:
-                self._place(job, full)
+                self._try_place(job, full)
         self._tidy()
         return allocation.scale(self.store, now)
 
@@ -89,6 +91,14 @@ class Scheduler:
         """Stops watching; the runners go on."""
         for key in tuple(self.runners):
             self._unwatch(key)
+
+    def _try_place(self, job: JobRow, full: set[str]) -> None:
+        """One job that cannot be started must not keep all others from starting."""
+        try:
+            self._place(job, full)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to this job
+            traceback.print_exc()
+            self._end(job, "Failed", JobError("SandboxError", f"The sandbox could not start the job: {error}"))
 
     def _place(self, job: JobRow, full: set[str]) -> None:
         """Gives a waiting job its nodes and starts it, or lets it wait behind the first that does not fit."""
@@ -191,6 +201,6 @@ class Scheduler:
 
 
 def _ended(runner: Runner) -> bool:
-    import select  # noqa: PLC0415
-
-    return bool(select.select([runner.handle], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(runner.handle, select.POLLIN)
+    return bool(poll.poll(0))

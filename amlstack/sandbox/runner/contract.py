@@ -90,6 +90,8 @@ def base_variables(image: Path, home: Path, temporary: Path) -> dict[str, str]:
         "HOME": str(home),
         "TMPDIR": str(temporary),
         "LANG": "C.UTF-8",
+        # Logs are files here: without it torchrun, which copies its ranks' lines, would show them all at its end.
+        "PYTHONUNBUFFERED": "1",
     }
 
 

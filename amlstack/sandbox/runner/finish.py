@@ -45,7 +45,9 @@ class Ending:
             return
         logs = stage.folder / prepare.LOGS
         for place in stage.places:
-            self.workers += torchrun.collect(prepare.torchrun_logs(stage.folder, place.rank), place.node, logs)
+            kept = prepare.torchrun_logs(stage.folder, place.rank)
+            text = verdict.tail(logs / place.log, torchrun.TABLE_BYTES)
+            self.workers += torchrun.collect(kept, place.node, logs, text)
         with contextlib.suppress(OSError):  # holds earlier attempts, or was never made
             (logs / "torchrun").rmdir()
         for node in range(len(stage.crews)):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
-import socket
 import tempfile
 from dataclasses import dataclass
 from hashlib import sha256
@@ -13,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox import images, processes
-from amlstack.sandbox.runner import contract, expressions, torchrun
+from amlstack.sandbox.runner import contract, expressions, ports, torchrun
 from amlstack.sandbox.runner.node import Crew, Rank
 from amlstack.sandbox.runner.spec import RefusedError
 from amlstack.sandbox.runner.storage import Location, Storage
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store import JobRow, Store
 
 LOGS = "user_logs"
-PORTS = range(20_000, 32_000)
-"""Where MASTER_PORT is taken from: below the range that the kernel gives to outgoing connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +96,7 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
     storage = Storage(store, job.workspace)
     locations = {name: _output(job, storage, name, spec) for name in spec.outputs}
     mounts = {name: (storage.mount(place), place) for name, place in locations.items() if not spec.outputs[name].copied}
-    port = free_port()
+    port = ports.free()
     places = contract.places(spec)
     crews = []
     sources: dict[str, list[Path]] = {name: [] for name in locations if name not in mounts}
@@ -155,24 +151,6 @@ def processes_mark(home: Path, job: str) -> str:
     return f"{home}:{job}"
 
 
-def free_port() -> int:
-    """A port that nobody listens on now; drawn at random, so that two jobs hardly ever draw the same."""
-    draw = random.SystemRandom()
-    while True:
-        port = draw.choice(PORTS)
-        try:
-            for family, address in ((socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")):  # noqa: S104 - tried, not served
-                with socket.socket(family, socket.SOCK_STREAM) as probe:
-                    if family == socket.AF_INET6:
-                        probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                    probe.bind((address, port))
-        except OSError as error:
-            if family == socket.AF_INET6 and not isinstance(error, PermissionError) and error.errno != 98:
-                return port  # no IPv6 on this machine
-            continue
-        return port
-
-
 def _environ(
     home: Path, job: JobRow, spec: Spec, place: contract.Place, *, port: int, built: Path, root: Path
 ) -> dict[str, str]:
@@ -180,12 +158,13 @@ def _environ(
     own_home = root / "home"
     for path in (temp, own_home):
         path.mkdir(parents=True, exist_ok=True)
+    folder = job_folder(home, job.id)
     cores = len(os.sched_getaffinity(0))
     variables = {
         **contract.base_variables(built, own_home, temp),
         "OMP_NUM_THREADS": str(contract.threads(spec, cores)),
         "CUDA_VISIBLE_DEVICES": contract.gpus(spec, place, _gpus()),
-        **torchrun.variables(torchrun_logs(job_folder(home, job.id), place.rank)),
+        **torchrun.variables(torchrun_logs(folder, place.rank), folder / LOGS / f"process_{place.rank:02d}_error.json"),
         **contract.run_variables(job.workspace, job.name, spec.experiment),
         **spec.variables,
         **contract.STAND_INS,
@@ -241,6 +220,8 @@ def _inputs(storage: Storage, spec: Spec, root: Path) -> dict[str, str]:
             continue
         place = storage.locate(port.uri, what)
         source = place.path if isinstance(place, Location) else place.name
+        if port.mode == "ReadWriteMount" and isinstance(place, Location) and port.kind != "uri_file":
+            place = storage.mount(place)
         # A file keeps its name, since programs look at the ending.
         target = root / "inputs" / name
         if port.kind == "uri_file":

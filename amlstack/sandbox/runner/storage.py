@@ -132,7 +132,7 @@ class Storage:
         shared.mkdir(parents=True, exist_ok=True)
         for relative, file in self.files(place):
             one = shared / relative
-            if relative and not one.exists():
+            if relative and (not one.exists() or one.stat().st_mtime < file.stat().st_mtime):
                 one.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, one)
         return shared

@@ -15,6 +15,8 @@ _PER_NODE = re.compile(r"--nproc[-_]per[-_]node[= ]+(\d+)")
 _FAILED = re.compile(
     r"rank\s*:\s*(?P<rank>\d+) \(local_rank: (?P<local>\d+)\)\s*\n\s*exitcode\s*:\s*(?P<code>-?\d+) \(pid: \d+\)"
 )
+_PREFIX = re.compile(r"^\[rank (\d+)\]: ", re.MULTILINE)
+LEFT = ("stdout.log", "stderr.log", "error.json")
 TABLE_BYTES = 256 * 1024
 """How far back from the end of a log the table is looked for."""
 
@@ -45,16 +47,20 @@ def processes_per_node(command: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def variables(logs: Path) -> dict[str, str]:
+def variables(logs: Path, error: Path) -> dict[str, str]:
     """Makes torchrun keep a log per rank besides the common one, without touching the command.
 
     torchrun takes the defaults of its options from PET_*; an option in the command wins over them.
+
+    Args:
+        logs: Folder for the ranks' logs while they run.
+        error: Where a process whose main function is decorated with torch's ``record`` leaves its exception.
     """
     return {
         "PET_LOG_DIR": str(logs),
         "PET_TEE": "3",
-        "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE": "[rank ${rank}]:",
-        "TORCHELASTIC_ERROR_FILE": str(logs / "error.json"),
+        "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE": "[rank ${rank}]: ",
+        "TORCHELASTIC_ERROR_FILE": str(error),
     }
 
 
@@ -70,13 +76,14 @@ def failures(log: str) -> tuple[Failed, ...]:
     return tuple(Failed(int(one["rank"]), int(one["local"]), int(one["code"])) for one in found)
 
 
-def collect(logs: Path, node: int, keep: Path) -> tuple[Worker, ...]:
-    """Moves the logs of a node's ranks from torchrun's folders to ``<keep>/rank_NN_{stdout,stderr}.txt``.
+def collect(logs: Path, node: int, keep: Path, log: str) -> tuple[Worker, ...]:
+    """Moves what the ranks of a node left in torchrun's folders to ``<keep>/rank_NN_{stdout,stderr}.txt``.
 
     Args:
         logs: What `variables` was given; need not exist.
-        node: The node's rank.
+        node: The node's number.
         keep: The job's ``user_logs``.
+        log: Text of the node's common log.
 
     Returns:
         The ranks found; of a restarted group the last attempt's. Earlier attempts stay where they are.
@@ -85,18 +92,25 @@ def collect(logs: Path, node: int, keep: Path) -> tuple[Worker, ...]:
     if not attempts:
         return ()
     last = attempts[-1]
-    locals_ = sorted(int(path.name) for path in last.iterdir() if path.name.isdigit())
+    numbers = sorted(int(path.name) for path in last.iterdir() if path.name.isdigit())
+    group = _group(log, len(numbers), node)
     workers = []
-    for local in locals_:
-        rank = node * len(locals_) + local
-        moved = []
-        for stream in ("stdout", "stderr"):
-            target = keep / f"rank_{rank:02d}_{stream}.txt"
-            source = last / str(local) / f"{stream}.log"
-            if source.is_file():
-                source.rename(target)
-            moved.append(target)
-        workers.append(Worker(rank, local, node, *moved))
+    for local in numbers:
+        rank = group * len(numbers) + local
+        left = last / str(local)
+        goals = {name: keep / f"rank_{rank:02d}_{name.replace('.log', '.txt')}" for name in LEFT}
+        for name, goal in goals.items():
+            if (left / name).is_file():
+                (left / name).rename(goal)
+        workers.append(Worker(rank, local, node, goals["stdout.log"], goals["stderr.log"]))
     if len(attempts) == 1:
         shutil.rmtree(logs, ignore_errors=True)
     return tuple(workers)
+
+
+def _group(log: str, size: int, node: int) -> int:
+    """The rank of a node among the nodes: its number, unless a c10d rendezvous has dealt the ranks otherwise."""
+    found = _PREFIX.search(log)
+    told = failures(log)
+    rank = int(found[1]) if found else (told[0].rank if told else None)
+    return node if rank is None or not size else rank // size

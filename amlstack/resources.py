@@ -17,7 +17,36 @@ OnEdit = Literal["refuse", "cancel", "keep"]
 Wait = Literal["none", "started", "completed"]
 
 
-class Snapshot(pulumi.CustomResource):
+class _Resource(pulumi.CustomResource):
+    """Attributes in Python's words, properties in the schema's.
+
+    The SDK's own translation of property names goes all the way down and would rename keys inside a body or a
+    declaration, which are the person's; so properties have their wire names and only attributes are translated.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        wire = _WIRE.get(name)
+        if wire is None or wire not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return self.__dict__[wire]
+
+
+_WIRE = {
+    "code_id": "codeId",
+    "environment_id": "environmentId",
+    "job_id": "jobId",
+    "code_hash": "codeHash",
+    "on_edit": "onEdit",
+    "delete_history": "deleteHistory",
+}
+
+
+def _with_outputs(inputs: dict[str, Any], *outputs: str) -> dict[str, Any]:
+    # The SDK makes an output of every property that is named here; those without a value are not sent.
+    return {_WIRE.get(name, name): value for name, value in {**inputs, **dict.fromkeys(outputs)}.items()}
+
+
+class Snapshot(_Resource):
     """A folder of code, uploaded once for each content and registered under its hash.
 
     Args:
@@ -49,14 +78,12 @@ class Snapshot(pulumi.CustomResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         inputs = {"workspace": workspace, "path": path, "hash": content_hash}
-        super().__init__("amlstack:code:Snapshot", resource_name, {**inputs, **_OUT_SNAPSHOT}, opts)
-
-    def translate_output_property(self, prop: str) -> str:
-        """Wire name → attribute."""
-        return _ATTRIBUTES.get(prop, prop)
+        super().__init__(
+            "amlstack:code:Snapshot", resource_name, _with_outputs(inputs, "code_id", "files", "bytes"), opts
+        )
 
 
-class EnvironmentVersion(pulumi.CustomResource):
+class EnvironmentVersion(_Resource):
     """An environment whose version is the hash of its content.
 
     Args:
@@ -84,14 +111,12 @@ class EnvironmentVersion(pulumi.CustomResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         inputs = {"workspace": workspace, "name": name, "body": body}
-        super().__init__("amlstack:environments:Version", resource_name, {**inputs, **_OUT_ENVIRONMENT}, opts)
-
-    def translate_output_property(self, prop: str) -> str:
-        """Wire name → attribute."""
-        return _ATTRIBUTES.get(prop, prop)
+        super().__init__(
+            "amlstack:environments:Version", resource_name, _with_outputs(inputs, "environment_id", "version"), opts
+        )
 
 
-class Job(pulumi.CustomResource):
+class Job(_Resource):
     """A training run, exactly once for each identity.
 
     Args:
@@ -142,29 +167,12 @@ class Job(pulumi.CustomResource):
             "workspace": workspace,
             "name": name,
             "declaration": declaration,
-            "codeHash": code_hash,
+            "code_hash": code_hash,
             "rerun": rerun,
             "body": body,
-            "onEdit": on_edit,
+            "on_edit": on_edit,
             "wait": wait,
-            "deleteHistory": delete_history,
+            "delete_history": delete_history,
         }
-        super().__init__("amlstack:jobs:Job", resource_name, {**inputs, **_OUT_JOB}, opts)
-
-    def translate_output_property(self, prop: str) -> str:
-        """Wire name → attribute."""
-        return _ATTRIBUTES.get(prop, prop)
-
-
-# The SDK makes an output of every property that is given, absent ones included.
-_OUT_SNAPSHOT = dict.fromkeys(("codeId", "files", "bytes"))
-_OUT_ENVIRONMENT = dict.fromkeys(("environmentId", "version"))
-_OUT_JOB = dict.fromkeys(("jobId", "status", "owner", "identity", "gone", "services"))
-_ATTRIBUTES = {
-    "codeId": "code_id",
-    "environmentId": "environment_id",
-    "jobId": "job_id",
-    "codeHash": "code_hash",
-    "onEdit": "on_edit",
-    "deleteHistory": "delete_history",
-}
+        outputs = ("job_id", "status", "owner", "identity", "gone", "services")
+        super().__init__("amlstack:jobs:Job", resource_name, _with_outputs(inputs, *outputs), opts)

@@ -1,0 +1,276 @@
+"""A tiny, strict ARM on loopback TLS: only what the provider may ask, every request on record, failures on demand."""
+
+from __future__ import annotations
+
+import json
+import re
+import ssl
+import threading
+from collections import deque
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import trustme
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WORKSPACE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
+TOKEN = "token-of-the-test"
+SIGNATURE = "x" * 43 + "%3D"
+IMMUTABLE = "Only description, tags, displayName, properties, and isArchived can be updated."
+
+
+@dataclass(frozen=True)
+class Asked:
+    method: str
+    path: str
+    query: dict[str, str]
+    body: Any
+
+
+@dataclass
+class Failure:
+    """The next matching request fails; with ``after`` only once it has taken effect, as a lost answer does."""
+
+    method: str
+    path: str
+    status: int
+    code: str = "Boom"
+    message: str = "it does not work"
+    after: bool = False
+
+
+@dataclass
+class FakeArm:
+    home: Path
+    workspaces: set[str] = field(default_factory=lambda: {WORKSPACE})
+    resources: dict[str, dict[str, Any]] = field(default_factory=dict)
+    jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    asked: list[Asked] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    statuses: dict[str, deque[str]] = field(default_factory=dict)
+    script: tuple[str, ...] = ("Queued",)
+    """What each new run goes through: one status further with every look at it."""
+    cancelled: list[str] = field(default_factory=list)
+    tag_removal: bool = True
+
+    def __post_init__(self) -> None:
+        authority = trustme.CA()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("127.0.0.1").configure_cert(context)
+        (self.home / "ca.pem").write_bytes(authority.cert_pem.bytes())
+        (self.home / "token").write_text("federated")
+        self._lock = threading.Lock()
+        fake = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+            def do(self) -> None:
+                fake.handle(self)
+
+            do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = do_HEAD = do  # noqa: N815
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.url = f"https://127.0.0.1:{self.server.server_address[1]}"
+        self._thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self._thread.join()
+        self.server.server_close()
+
+    def environ(self) -> dict[str, str]:
+        return {
+            "AMLSTACK_ARM_ENDPOINT": self.url,
+            "AZURE_AUTHORITY_HOST": self.url,
+            "AZURE_TENANT_ID": "tenant",
+            "AZURE_CLIENT_ID": "client",
+            "AZURE_FEDERATED_TOKEN_FILE": str(self.home / "token"),
+            "AZURE_TOKEN_CREDENTIALS": "WorkloadIdentityCredential",
+            "REQUESTS_CA_BUNDLE": str(self.home / "ca.pem"),
+            "NO_PROXY": "127.0.0.1",
+        }
+
+    # -- what tests ask and arrange ----------------------------------------------------------------------------------
+
+    def fail(self, method: str, path: str, status: int, **more: Any) -> None:
+        self.failures.append(Failure(method, path, status, **more))
+
+    def count(self, method: str, path: str) -> int:
+        return sum(asked.method == method and re.search(path, asked.path) is not None for asked in self.asked)
+
+    def runs_started(self) -> int:
+        return sum(asked.method == "PUT" and "/jobs/" in asked.path for asked in self.asked)
+
+    def last(self, method: str, path: str) -> Asked:
+        return [asked for asked in self.asked if asked.method == method and re.search(path, asked.path)][-1]
+
+    def job(self, name: str) -> dict[str, Any]:
+        return self.jobs[f"{WORKSPACE}/jobs/{name}".lower()]["properties"]
+
+    def set_status(self, name: str, *statuses: str) -> None:
+        """The status now, and those that each further GET moves on to."""
+        self.job(name)["status"] = statuses[0]
+        self.statuses[name] = deque(statuses[1:])
+
+    # -- the service -------------------------------------------------------------------------------------------------
+
+    def handle(self, http: BaseHTTPRequestHandler) -> None:
+        parts = urlsplit(http.path)
+        path = unquote(parts.path)
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        raw = http.rfile.read(int(http.headers.get("Content-Length") or 0))
+        if path.endswith("/oauth2/v2.0/token"):
+            assert b"client_assertion=federated" in raw
+            self._reply(http, 200, {"access_token": TOKEN, "expires_in": 3600, "token_type": "Bearer"})
+            return
+        if path.startswith("/blobs/"):
+            self._blob(http, path, query, raw)
+            return
+        body = json.loads(raw) if raw else None
+        with self._lock:
+            self.asked.append(Asked(http.command, path, query, body))
+            if http.headers.get("Authorization") != f"Bearer {TOKEN}":
+                self._reply(http, 401, {"error": {"code": "InvalidAuthenticationToken", "message": "no token"}})
+                return
+            failure = next(
+                (one for one in self.failures if one.method == http.command and re.search(one.path, path)), None
+            )
+            if failure:
+                self.failures.remove(failure)
+            if failure is None or failure.after:
+                status, answer = self.answer(http.command, path, query, body)
+            if failure:
+                status, answer = failure.status, {"error": {"code": failure.code, "message": failure.message}}
+        self._reply(http, status, answer)
+
+    def _reply(self, http: BaseHTTPRequestHandler, status: int, answer: Any) -> None:
+        data = b"" if answer is None else json.dumps(answer).encode()
+        http.send_response(status)
+        http.send_header("Content-Type", "application/json")
+        http.send_header("Content-Length", str(len(data)))
+        http.send_header("retry-after-ms", "5")
+        http.end_headers()
+        http.wfile.write(data)
+
+    def _blob(self, http: BaseHTTPRequestHandler, path: str, query: dict[str, str], raw: bytes) -> None:
+        with self._lock:
+            failure = next((one for one in self.failures if one.method == "BLOB"), None)
+            if failure:
+                self.failures.remove(failure)
+                self._reply(http, failure.status, {"error": failure.code})
+                return
+            assert query.get("sig"), "blobs need a SAS"
+            assert "Authorization" not in http.headers, "no token may reach the storage"
+            if http.command == "PUT":
+                self.blobs[path.removeprefix("/blobs/")] = raw
+        http.send_response(201)
+        http.send_header("Content-Length", "0")
+        http.send_header("ETag", '"1"')
+        http.send_header("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT")
+        http.end_headers()
+
+    def answer(self, method: str, path: str, query: dict[str, str], body: Any) -> tuple[int, Any]:
+        if path == "/discovery":
+            return 200, {"api": self.url}
+        if found := re.fullmatch(
+            r"/history/v1\.0(/subscriptions/.+?/workspaces/[^/]+)/experiments/([^/]+)/runs/(.+)", path
+        ):
+            assert method == "PATCH"
+            return self._history(found[1], found[2], found[3], body)
+        if query.get("api-version") != "2025-12-01":
+            return 400, {"error": {"code": "MissingApiVersionParameter", "message": "api-version"}}
+        workspace = re.match(r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/[^/]+/workspaces/[^/]+", path)
+        if workspace is None or workspace[0] not in self.workspaces:
+            return 404, {"error": {"code": "ResourceNotFound", "message": "no such workspace"}}
+        rest = path[len(workspace[0]) :]
+        if not rest:
+            return 200, {"id": path, "properties": {"discoveryUrl": f"{self.url}/discovery"}}
+        if rest.startswith("/jobs/"):
+            return self._jobs(method, path, body)
+        if rest.endswith("/startPendingUpload"):
+            assert body == {"pendingUploadType": "TemporaryBlobReference"}
+            container = f"{self.url}/blobs/account/upload"
+            sas = {"credentialType": "SAS", "sasUri": f"{container}?sv=2024-01-01&sig={SIGNATURE}"}
+            return 200, {"blobReferenceForConsumption": {"blobUri": container, "credential": sas}}
+        if rest.endswith("/versions"):
+            prefix = (path if "/environments/" in path else path.rsplit("/codes/", 1)[0] + "/codes/").lower()
+            known = [{"id": key, **value} for key, value in self.resources.items() if key.lower().startswith(prefix)]
+            if "hash" in query:
+                assert query["hashVersion"] == "202208"
+                known = [one for one in known if one["properties"]["properties"]["hash_sha256"] == query["hash"]]
+            return 200, {"value": known[::-1]}
+        return self._asset(method, path, body)
+
+    def _asset(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        assert re.search(r"/(codes|environments)/[^/]+/versions/[^/]+$", path), path
+        if method == "GET":
+            if path not in self.resources:
+                return 404, {"error": {"code": "NotFound", "message": "no such version"}}
+            return 200, {"id": path, **self.resources[path]}
+        assert method == "PUT", "assets are never deleted"
+        if path in self.resources and self.resources[path] != body:
+            return 400, {"error": {"code": "UserError", "message": "already registered and cannot be changed"}}
+        self.resources[path] = body
+        return 201, {"id": path, **body}
+
+    def _jobs(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        cancel = path.endswith("/cancel")
+        key = path.removesuffix("/cancel").lower()
+        name = key.rsplit("/", 1)[-1]
+        missing = 404, {"error": {"code": "ResourceNotFound", "message": "no such job"}}
+        job = self.jobs.get(key)
+        if method == "PUT":
+            if job is not None and body["properties"] != job["sent"]:
+                return 400, {"error": {"code": "JobPropertyImmutable", "message": IMMUTABLE}}
+            if job is None:
+                services = {"Studio": {"jobServiceType": "Studio", "endpoint": f"https://ml.azure.com/runs/{name}"}}
+                properties = {**body["properties"], "status": self.script[0], "services": services}
+                self.statuses[name] = deque(self.script[1:])
+                job = self.jobs[key] = {"properties": properties, "sent": body["properties"]}
+            return 201, {"id": path, "name": name, "properties": job["properties"]}
+        if job is None:
+            return missing
+        if cancel:
+            if job["properties"]["status"] in ("Completed", "Failed", "Canceled"):
+                return 400, {"error": {"code": "UserError", "message": "the job has ended"}}
+            self.cancelled.append(name)
+            job["properties"]["status"] = "CancelRequested"
+            self.statuses.setdefault(name, deque()).extend(["CancelRequested", "Canceled"])
+            return 200, None
+        if method == "DELETE":
+            del self.jobs[key]
+            return 200, None
+        assert method == "GET"
+        answer = 200, json.loads(json.dumps({"id": path, "name": name, "properties": job["properties"]}))
+        if self.statuses.get(name):
+            job["properties"]["status"] = self.statuses[name].popleft()
+        return answer
+
+    def _history(self, workspace: str, experiment: str, run: str, body: dict[str, Any]) -> tuple[int, Any]:
+        name, _, tags = run.partition("/")
+        job = self.jobs.get(f"{workspace}/jobs/{name}".lower())
+        if job is None:
+            return 404, {"error": {"code": "UserError", "message": "no such run"}}
+        properties = job["properties"]
+        assert experiment == properties.get("experimentName", "Default")
+        if tags:
+            if not self.tag_removal:
+                return 404, {"error": {"code": "UserError", "message": "no such route"}}
+            properties["tags"] = {k: v for k, v in properties["tags"].items() if k not in body["tagsToDelete"]}
+            return 200, {}
+        assert set(body) <= {"displayName", "description", "tags"}, body
+        properties.setdefault("tags", {}).update(body.get("tags", {}))
+        properties.update({key: value for key, value in body.items() if key != "tags"})
+        return 200, {"runId": name}

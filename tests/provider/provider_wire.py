@@ -1,0 +1,232 @@
+"""Drives the provider over its real wire as the engine does, and keeps what the engine would keep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+from fake_arm import WORKSPACE
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc
+
+from amlstack.provider.server import Provider
+from amlstack.rpc import Host, decode, encode, start
+
+URN = "urn:pulumi:dev::train::{type}::{name}"
+
+
+class Log(engine_pb2_grpc.EngineServicer):
+    """The engine's log, kept."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, str]] = []
+
+    def Log(self, request: Any, context: Any) -> Any:  # noqa: N802
+        kind = "status" if request.ephemeral else engine_pb2.LogSeverity.Name(request.severity).lower()
+        self.said.append((kind, request.message))
+        return empty_pb2.Empty()
+
+    def of(self, kind: str) -> list[str]:
+        return [message for said, message in self.said if said == kind]
+
+
+class Refused(Exception):  # noqa: N818
+    """What the engine would show."""
+
+    def __init__(self, error: grpc.RpcError) -> None:
+        super().__init__(error.details())
+        self.code = error.code()
+        self.partial: provider_pb2.ErrorResourceInitFailed | None = None
+        from pulumi.runtime.proto import status_pb2
+
+        for name, value in error.trailing_metadata() or ():
+            if name == "grpc-status-details-bin":
+                self.partial = provider_pb2.ErrorResourceInitFailed()
+                status_pb2.Status.FromString(value).details[0].Unpack(self.partial)
+
+
+@dataclass
+class Resource:
+    """One resource as the engine drives it: check, diff, then create, update, replace or nothing; state kept."""
+
+    wire: Wire
+    type: str
+    name: str = "a"
+    urn: str = ""
+    id: str = ""
+    inputs: dict[str, Any] = field(default_factory=dict)
+    outputs: dict[str, Any] = field(default_factory=dict)
+    init_failed: bool = False
+
+    def __post_init__(self) -> None:
+        self.urn = self.urn or URN.format(type=self.type, name=self.name)
+
+    def check(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        request = provider_pb2.CheckRequest(
+            urn=self.urn, olds=encode(self.inputs), news=encode(inputs, keep_unknowns=True)
+        )
+        response = self.wire.call("Check", request)
+        assert not response.failures, [(one.property, one.reason) for one in response.failures]
+        return decode(response.inputs)
+
+    def failures(self, inputs: dict[str, Any]) -> dict[str, str]:
+        request = provider_pb2.CheckRequest(urn=self.urn, news=encode(inputs, keep_unknowns=True))
+        return {one.property: one.reason for one in self.wire.call("Check", request).failures}
+
+    def diff(self, inputs: dict[str, Any]) -> Any:
+        request = provider_pb2.DiffRequest(
+            id=self.id, urn=self.urn, olds=encode(self.outputs), old_inputs=encode(self.inputs),
+            news=encode(inputs, keep_unknowns=True),
+        )  # fmt: skip
+        return self.wire.call("Diff", request)
+
+    def preview(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """What a preview of the creation foretells."""
+        request = provider_pb2.CreateRequest(
+            urn=self.urn, properties=encode(self.check(inputs), keep_unknowns=True), preview=True
+        )
+        response = self.wire.call("Create", request)
+        assert response.id == ""
+        return decode(response.properties)
+
+    def up(self, inputs: dict[str, Any], *, timeout: float = 0, same_deployment: bool = False) -> str:
+        """Brings the resource to ``inputs`` as the engine does; the operation's name."""
+        if not same_deployment:
+            self.wire.configure()
+        checked = self.check(inputs)
+        if not self.id:
+            self._create(checked, timeout)
+            return "create"
+        diff = self.diff(checked)
+        if diff.replaces:
+            old = (self.id, self.inputs, self.outputs)
+            if diff.deleteBeforeReplace:
+                self._delete(*old)
+                self._create(checked, timeout)
+            else:
+                self._create(checked, timeout)
+                self._delete(*old)
+            return "replace"
+        if diff.changes == diff.DIFF_SOME or self.init_failed:
+            self._update(checked)
+            return "update"
+        self.inputs = checked
+        return "same"
+
+    def _create(self, inputs: dict[str, Any], timeout: float) -> None:
+        request = provider_pb2.CreateRequest(urn=self.urn, properties=encode(inputs), timeout=timeout)
+        try:
+            response = self.wire.call("Create", request)
+        except Refused as error:
+            self._keep_partial(error, inputs)
+            raise
+        self.id, self.inputs, self.outputs = response.id, inputs, decode(response.properties)
+        self.init_failed = False
+
+    def _update(self, inputs: dict[str, Any]) -> None:
+        request = provider_pb2.UpdateRequest(
+            id=self.id, urn=self.urn, olds=encode(self.outputs), old_inputs=encode(self.inputs), news=encode(inputs)
+        )
+        try:
+            response = self.wire.call("Update", request)
+        except Refused as error:
+            self._keep_partial(error, inputs)
+            raise
+        self.inputs, self.outputs, self.init_failed = inputs, decode(response.properties), False
+
+    def _keep_partial(self, error: Refused, inputs: dict[str, Any]) -> None:
+        if error.partial is not None:
+            self.id, self.inputs, self.init_failed = error.partial.id, inputs, True
+            self.outputs = decode(error.partial.properties)
+
+    def refresh(self) -> None:
+        self.wire.configure()
+        request = provider_pb2.ReadRequest(
+            id=self.id, urn=self.urn, properties=encode(self.outputs), inputs=encode(self.inputs)
+        )
+        try:
+            response = self.wire.call("Read", request)
+        except Refused as error:
+            if error.partial is None:
+                raise
+            # The engine shows a warning and keeps the failure for the next up.
+            self.outputs, self.init_failed = decode(error.partial.properties), True
+            self.inputs = decode(error.partial.inputs)
+            return
+        self.id, self.outputs, self.init_failed = response.id, decode(response.properties), False
+
+    def _delete(self, id_: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
+        self.wire.call(
+            "Delete",
+            provider_pb2.DeleteRequest(id=id_, urn=self.urn, properties=encode(outputs), old_inputs=encode(inputs)),
+        )
+
+    def remove(self) -> None:
+        self.wire.configure()
+        self._delete(self.id, self.inputs, self.outputs)
+        self.id = ""
+
+
+class Wire:
+    """A provider process's worth of state behind a real gRPC channel; `restart` forgets it as a new process does."""
+
+    def __init__(self, engine: str) -> None:
+        self.engine = engine
+        self.start()
+
+    def start(self) -> None:
+        self.plugin = Provider(Host(self.engine))
+        self.server, port = start(self.plugin, workers=8)
+        self.channel = grpc.insecure_channel(f"127.0.0.1:{port}")
+        self.stub = provider_pb2_grpc.ResourceProviderStub(self.channel)
+        self.configure()
+
+    def configure(self) -> None:
+        """The engine does so once in each deployment."""
+        self.stub.Configure(provider_pb2.ConfigureRequest(), timeout=30)
+
+    def stop(self) -> None:
+        self.channel.close()
+        self.server.stop(None).wait()
+        self.plugin.host.close()
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def call(self, method: str, request: Any) -> Any:
+        try:
+            return getattr(self.stub, method)(request, timeout=60)
+        except grpc.RpcError as error:
+            raise Refused(error) from None
+
+    def job(self, name: str = "a", **more: Any) -> Resource:
+        return Resource(self, "amlstack:jobs:Job", name, **more)
+
+    def snapshot(self) -> Resource:
+        return Resource(self, "amlstack:code:Snapshot", "code")
+
+    def environment(self) -> Resource:
+        return Resource(self, "amlstack:environments:Version", "env")
+
+
+def job_inputs(**changes: Any) -> dict[str, Any]:
+    """Inputs of a job; ``properties`` are merged into the body's."""
+    properties = {
+        "jobType": "Command",
+        "command": "python train.py",
+        "environmentId": "azureml://registries/azureml/environments/acpt/versions/1",
+        "computeId": f"{WORKSPACE}/computes/rdma",
+        "experimentName": "mnist",
+        "environmentVariables": {"NCCL_DEBUG": "INFO"},
+        **changes.pop("properties", {}),
+    }
+    inputs = {
+        "workspace": WORKSPACE,
+        "name": "mnist",
+        "declaration": {"command": "python train.py", "lr": 0.1},
+        "codeHash": "0" * 64,
+        "body": {"properties": properties},
+    }
+    return {**inputs, **changes}

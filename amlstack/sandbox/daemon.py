@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 START_SECONDS = 60.0
 END_SECONDS = 15.0
+HUNG_SECONDS = 30.0
+"""A server that is alive but silent for so long is started anew: on a busy machine a few seconds are nothing."""
 
 
 class SandboxError(Exception):
@@ -116,7 +118,7 @@ def up(home: Path | None = None) -> Endpoint:
     home = paths.home() if home is None else home
     with _alone(home):
         endpoint = find(home)
-        if endpoint is not None and _answers(endpoint):
+        if endpoint is not None and _answers(endpoint, patience=HUNG_SECONDS):
             return endpoint
         if endpoint is not None:
             _end(endpoint.pid, endpoint.started)
@@ -197,12 +199,12 @@ def _start(home: Path) -> Endpoint:
     raise SandboxError(message)
 
 
-def _answers(endpoint: Endpoint) -> bool:
+def _answers(endpoint: Endpoint, patience: float = 5.0) -> bool:
     context = ssl.create_default_context(cafile=str(endpoint.ca))
     # No proxy of the environment: the address is on loopback.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
     try:
-        with opener.open(f"{endpoint.url}/healthz", timeout=5) as answer:
+        with opener.open(f"{endpoint.url}/healthz", timeout=patience) as answer:
             return bool(answer.status == 200)
     except OSError:
         return False

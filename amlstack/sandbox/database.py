@@ -16,7 +16,8 @@ CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS resources (
   key TEXT PRIMARY KEY, id TEXT NOT NULL, parent TEXT NOT NULL, type TEXT NOT NULL, name TEXT NOT NULL,
   body TEXT NOT NULL, state TEXT NOT NULL, etag TEXT NOT NULL, created REAL NOT NULL, changed REAL NOT NULL);
-CREATE INDEX IF NOT EXISTS resources_by_parent ON resources (parent, type);
+CREATE INDEX IF NOT EXISTS resources_by_parent ON resources (parent);
+CREATE INDEX IF NOT EXISTS resources_by_type ON resources (lower(type));
 CREATE TABLE IF NOT EXISTS operations (
   id TEXT PRIMARY KEY, resource TEXT NOT NULL, kind TEXT NOT NULL, status TEXT NOT NULL, ticks INTEGER NOT NULL,
   started REAL NOT NULL, error TEXT);
@@ -25,6 +26,9 @@ CREATE TABLE IF NOT EXISTS jobs (
   created REAL NOT NULL, started REAL, ended REAL, nodes TEXT NOT NULL DEFAULT '[]', exits TEXT, error TEXT,
   cancel_requested INTEGER NOT NULL DEFAULT 0, runner_pid INTEGER, runner_started INTEGER,
   UNIQUE (workspace, name));
+CREATE INDEX IF NOT EXISTS operations_by_status ON operations (status);
+CREATE INDEX IF NOT EXISTS jobs_by_name ON jobs (name);
+CREATE INDEX IF NOT EXISTS jobs_by_status ON jobs (status);
 CREATE TABLE IF NOT EXISTS nodes (
   cluster TEXT NOT NULL, number INTEGER NOT NULL, state TEXT NOT NULL, job TEXT, since REAL NOT NULL,
   PRIMARY KEY (cluster, number));

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.sandbox import kinds
 from amlstack.sandbox.kinds import jobs
+from amlstack.sandbox.store import COMPUTE
 
 if TYPE_CHECKING:
     from amlstack.sandbox.kinds.base import Context
@@ -24,7 +25,8 @@ def advance(context: Context, operation: Operation) -> None:
         if resource is not None and operation.kind == "delete" and not remove(context, resource):
             return
         context.store.operations.finish(operation.id)
-    context.wake.set()
+    if resource is not None and resource.type == COMPUTE:
+        context.wake.set()
 
 
 def advance_all(context: Context) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.sandbox import kinds, provisioning, typecheck
 from amlstack.sandbox.identity import SUBSCRIPTION
 from amlstack.sandbox.ids import GROUPS, ArmPath, parse
-from amlstack.sandbox.kinds import jobs
+from amlstack.sandbox.kinds import computes, jobs
 from amlstack.sandbox.kinds.base import Body, Context, Kind, Reply
 from amlstack.sandbox.refusals import Refused, near, not_emulated
 
@@ -147,7 +147,8 @@ def _put(context: Context, kind: Kind, path: ArmPath, body: Body, *, patch: bool
         if before is not None:
             kept = kind.fill(context, path, kind.keep(body, before))
             updated = store.resources.put(path.text, kind.type, path.parent, kept, before.state)
-            context.wake.set()
+            if kind is computes.KIND:
+                context.wake.set()
             return Reply(200, kind.render(context, updated))
         if kind.makes_parent:
             _make_parent(context, path)
@@ -158,7 +159,6 @@ def _put(context: Context, kind: Kind, path: ArmPath, body: Body, *, patch: bool
         if kind.ticks:
             operation = store.operations.start(made.key, "create", kind.ticks)
             headers = _headers(context, kind, operation)
-    context.wake.set()
     return Reply(201, kind.render(context, made), headers)
 
 
@@ -209,11 +209,9 @@ def _delete(context: Context, kind: Kind, path: ArmPath, query: Mapping[str, str
         return Reply(204)
     with context.store.transaction():
         if not kind.ticks_delete and provisioning.remove(context, resource):
-            context.wake.set()
             return Reply(200)
         context.store.resources.set_state(resource.key, "Deleting")
         operation = context.store.operations.start(resource.key, "delete", kind.ticks_delete)
-    context.wake.set()
     return Reply(202, None, _headers(context, kind, operation))
 
 

@@ -83,7 +83,7 @@ def tables(state: dict[str, Any]) -> list[Table]:
         jobs = Table("job", "status", "on", "nodes", "seconds", "error", title="Jobs", title_justify="left")
         for job in state["jobs"]:
             error = job["error"]["message"] if job["error"] else ""
-            on, nodes = job["compute"], ", ".join(map(str, job["nodes"]))
-            jobs.add_row(job["name"], job["status"], on, nodes, str(job["seconds"] or ""), error)
+            numbers = ", ".join(map(str, job["nodes"]))
+            jobs.add_row(job["name"], job["status"], job["compute"], numbers, str(job["seconds"] or ""), error)
         found.append(jobs)
     return found

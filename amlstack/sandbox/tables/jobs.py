@@ -126,18 +126,16 @@ class Jobs:
 
     def find(self, workspace: str, name: str) -> JobRow | None:
         """The job of this name in this workspace (ARM ids in any letter case, job names exactly)."""
-        row = self._db.one("SELECT * FROM jobs WHERE lower(workspace) = ? AND name = ?", workspace.lower(), name)
+        row = self._db.one("SELECT * FROM jobs WHERE name = ? AND lower(workspace) = ?", name, workspace.lower())
         return _row(row) if row else None
 
     def list(self, workspace: str | None = None, *, active: bool | None = None) -> tuple[JobRow, ...]:
         """Jobs in order of creation; of one workspace, or only those that are (not) active."""
-        rows = map(_row, self._db.all("SELECT * FROM jobs ORDER BY created, id"))
-        return tuple(
-            row
-            for row in rows
-            if (workspace is None or row.workspace.lower() == workspace.lower())
-            and (active is None or row.active is active)
-        )
+        marks = ", ".join("?" * len(TERMINAL))
+        rules = {None: "", True: f"WHERE status NOT IN ({marks})", False: f"WHERE status IN ({marks})"}
+        values = () if active is None else tuple(sorted(TERMINAL))
+        rows = self._db.all(f"SELECT * FROM jobs {rules[active]} ORDER BY created, id", *values)  # noqa: S608 - our words
+        return tuple(_row(row) for row in rows if workspace is None or row["workspace"].lower() == workspace.lower())
 
     def move(
         self,

@@ -111,6 +111,10 @@ def files(job: Job, base: Path) -> Iterator[Finding]:
         folder = base / job.code.path
         if not folder.exists():
             yield _missing("code-missing", "code", job.code.path, folder, "The code folder is copied to every node")
+        for field, name in job.launcher.code_files():
+            if folder.is_dir() and not (folder / name).is_file():
+                rule = "The launcher's file lies in the code folder"
+                yield _missing("launcher-file-missing", field, name, folder / name, rule)
     match job.environment:
         case Environment(build=build) if build is not None and "://" not in build.path:
             if not (base / build.path).is_dir():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import BaseModel
 
 from amlstack.findings import Finding
+from jobs.launchers import TYPED, Custom
 from jobs.near import did_you_mean
 from jobs.spec import Job
 
@@ -56,7 +57,8 @@ def _written(loc: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-_BRANCHES = frozenset({"bool", "int", "float", "str", "custom", "torchrun", "per-process", "constrained-int"})
+_KINDS = (launcher.model_fields["type"].default for launcher in (Custom, *TYPED))
+_BRANCHES = frozenset({"bool", "int", "float", "str", "constrained-int", *_KINDS})
 
 
 def _fields(place: Iterable[Any], title: str) -> tuple[str, ...]:

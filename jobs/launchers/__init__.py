@@ -6,10 +6,59 @@ from typing import Annotated
 
 from pydantic import Field
 
+from jobs.launchers.accelerate import Accelerate
 from jobs.launchers.custom import Custom
+from jobs.launchers.deepspeed import DeepSpeed
+from jobs.launchers.horovod import Horovod
+from jobs.launchers.huggingface import HuggingFace
+from jobs.launchers.lightning import Lightning
+from jobs.launchers.mpi import Mpi
 from jobs.launchers.per_process import PerProcess
+from jobs.launchers.single_node import SingleNode
+from jobs.launchers.tensorflow import TensorFlow
 from jobs.launchers.torchrun import TorchRun
 
-Launcher = Annotated[Custom | TorchRun | PerProcess, Field(discriminator="type")]
+Launcher = Annotated[
+    Custom
+    | TorchRun
+    | PerProcess
+    | Mpi
+    | Horovod
+    | DeepSpeed
+    | Lightning
+    | HuggingFace
+    | Accelerate
+    | TensorFlow
+    | SingleNode,
+    Field(discriminator="type"),
+]
 
-__all__ = ["Custom", "Launcher", "PerProcess", "TorchRun"]
+TYPED = (
+    TorchRun,
+    PerProcess,
+    Mpi,
+    Horovod,
+    DeepSpeed,
+    Lightning,
+    HuggingFace,
+    Accelerate,
+    TensorFlow,
+    SingleNode,
+)
+"""The launchers that know what they start, in the order in which the documentation shows them."""
+
+__all__ = [
+    "TYPED",
+    "Accelerate",
+    "Custom",
+    "DeepSpeed",
+    "Horovod",
+    "HuggingFace",
+    "Launcher",
+    "Lightning",
+    "Mpi",
+    "PerProcess",
+    "SingleNode",
+    "TensorFlow",
+    "TorchRun",
+]

@@ -64,6 +64,10 @@ class TypedLauncher(Model):
         Field(description="What carries the collectives; unset: NCCL on GPUs, gloo without."),
     ] = None
 
+    def code_files(self) -> tuple[tuple[str, str], ...]:
+        """Files of the code folder that the launcher names: the field, and the path in the folder."""
+        return ()
+
     def collectives(self, shape: Shape) -> Collectives:
         """What carries the collectives of this job, by which the fabric's variables are chosen."""
         return self.backend or ("nccl" if shape.gpus else "gloo")

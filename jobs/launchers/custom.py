@@ -8,6 +8,8 @@ from pydantic import Field
 
 from jobs.distribution import Distribution, Mpi, PyTorch, TensorFlow
 from jobs.launchers.base import Collectives, Lowered, Shape
+from jobs.launchers.mpi import RESERVED as MPI_RESERVED
+from jobs.launchers.per_process import PerProcess
 from jobs.values import Model
 
 
@@ -27,6 +29,10 @@ class Custom(Model):
         """Nothing to do: it is the wire's form already."""
         del shape
         return Lowered(command, self.distribution, self._processes(), {})
+
+    def code_files(self) -> tuple[tuple[str, str], ...]:
+        """None."""
+        return ()
 
     def collectives(self, shape: Shape) -> Collectives:
         """MPI's where MPI starts the ranks; nobody knows here whether NCCL carries them instead."""
@@ -50,10 +56,7 @@ class Custom(Model):
 
 
 RESERVED_BY_KIND: dict[str, frozenset[str]] = {
-    "pytorch": frozenset({"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK", "NODE_RANK"}),
+    "pytorch": PerProcess.RESERVED,
     "tensorflow": frozenset({"TF_CONFIG"}),
-    "mpi": frozenset(
-        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"}
-        | {"AZ_BATCH_MASTER_NODE", "AZ_BATCHAI_MPI_MASTER_NODE"}
-    ),
+    "mpi": MPI_RESERVED,
 }

@@ -6,10 +6,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictInt
 
-from amlstack.findings import Finding
 from jobs.distribution import PyTorch
 from jobs.launchers.base import Lowered, Shape, TypedLauncher
-from jobs.launchers.commands import starter
+from jobs.launchers.commands import starts_itself
 
 
 class PerProcess(TypedLauncher):
@@ -34,21 +33,10 @@ class PerProcess(TypedLauncher):
     def lower(self, command: str, shape: Shape) -> Lowered:
         """Name the ranks per node; the command is run as it is."""
         ranks = self.processes_per_node or shape.gpus or 1
-        findings: tuple[Finding, ...] = ()
-        if (program := starter(command)) and ranks > 1:
-            findings = (
-                Finding(
-                    "launcher-in-command",
-                    "command",
-                    f"The command starts ranks itself with `{program}`, and would be run {ranks} times on each node",
-                    "Under PerProcess every process is one rank",
-                    "Write the command as for one process, or use TorchRun, which launches per node.",
-                ),
-            )
         return Lowered(
             command=command,
             distribution=PyTorch(process_count_per_instance=ranks),
             processes_per_node=ranks,
             environment={},
-            findings=findings,
+            findings=starts_itself(command, ranks, "PerProcess"),
         )

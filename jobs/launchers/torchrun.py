@@ -9,7 +9,7 @@ from pydantic import Field, StrictInt
 from amlstack.findings import Finding
 from jobs.distribution import PyTorch
 from jobs.launchers.base import Lowered, Shape, TypedLauncher
-from jobs.launchers.commands import split, starter
+from jobs.launchers.commands import not_python, split
 
 Count = Annotated[StrictInt, Field(ge=1)]
 
@@ -64,7 +64,7 @@ class TorchRun(TypedLauncher):
         findings = []
         parts = split(command)
         if parts is None:
-            findings.append(_not_lowered(command))
+            findings.append(not_python(command, "TorchRun"))
         if self.max_restarts and self._rendezvous == "static" and shape.nodes > 1:
             findings.append(
                 Finding(
@@ -105,22 +105,3 @@ class TorchRun(TypedLauncher):
         if self.max_restarts:
             arguments.append(f"--max_restarts {self.max_restarts}")
         return arguments
-
-
-def _not_lowered(command: str) -> Finding:
-    if program := starter(command):
-        return Finding(
-            "launcher-in-command",
-            "command",
-            f"The command starts the ranks itself with `{program}`",
-            "TorchRun writes that part, so that nodes and processes agree with the job",
-            "Write the command as for one process (`python train.py …`), or leave the launcher out.",
-        )
-    return Finding(
-        "command-not-python",
-        "command",
-        f"The last step of the command, `{command.strip().splitlines()[-1][:60] if command.strip() else ''}`, is not "
-        "a python process",
-        "TorchRun starts a python script or module once per rank",
-        "End the command with `python train.py …` or `python -m package …`.",
-    )

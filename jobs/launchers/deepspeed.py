@@ -1,0 +1,82 @@
+"""DeepSpeed: ranks started by mpirun or by Azure ML's PyTorch launch; never by DeepSpeed's own ssh launcher."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, StrictInt
+
+from amlstack.findings import Finding
+from jobs import distribution
+from jobs.launchers.base import Lowered, Shape, TypedLauncher
+from jobs.launchers.commands import not_python, split, starts_itself
+from jobs.launchers.mpi import RESERVED as MPI_RESERVED
+from jobs.launchers.per_process import PerProcess
+
+
+class DeepSpeed(TypedLauncher):
+    """DeepSpeed: one process per GPU; ``deepspeed.initialize()`` finds its rank.
+
+    On MPI the image must hold Open MPI and mpi4py. No hostfile is written: Azure ML knows the nodes.
+    """
+
+    RESERVED: ClassVar[frozenset[str]] = MPI_RESERVED | PerProcess.RESERVED
+    WHY: ClassVar[str] = "DeepSpeed's own launcher needs ssh and a hostfile; Azure ML starts the ranks instead."
+
+    type: Literal["deepspeed"] = "deepspeed"
+    on: Annotated[
+        Literal["mpi", "pytorch"], Field(description="What starts the ranks: mpirun, or Azure ML's PyTorch launch.")
+    ] = "mpi"
+    processes_per_node: Annotated[
+        Annotated[StrictInt, Field(ge=1)] | None,
+        Field(description="Ranks per node (not in total); unset: one per GPU, or 1."),
+    ] = None
+    config: Annotated[
+        str | None,
+        Field(description="DeepSpeed's configuration in the code folder; handed on as `--deepspeed_config`."),
+    ] = None
+    autotuning: Annotated[
+        Literal["tune", "run"] | None,
+        Field(description="Search the best configuration (tune), and train with it (run); on one node."),
+    ] = None
+
+    def code_files(self) -> tuple[tuple[str, str], ...]:
+        """The configuration, which must lie in the code folder."""
+        return (("launcher.config", self.config),) if self.config else ()
+
+    def lower(self, command: str, shape: Shape) -> Lowered:
+        """Hand on the configuration and name the ranks per node; autotuning goes through DeepSpeed's runner."""
+        ranks = self.processes_per_node or shape.gpus or 1
+        with_config = self._configured(command)
+        if self.autotuning is not None:
+            return self._tuned(with_config, ranks, shape)
+        kind: type[distribution.Mpi | distribution.PyTorch]
+        kind = distribution.Mpi if self.on == "mpi" else distribution.PyTorch
+        findings = starts_itself(command, ranks, "DeepSpeed")
+        return Lowered(with_config, kind(process_count_per_instance=ranks), ranks, {}, findings)
+
+    def _configured(self, command: str) -> str:
+        if self.config is None or "--deepspeed_config" in command:
+            return command
+        switch = "" if re.search(r"--deepspeed(?=\s|=|$)", command) else " --deepspeed"
+        return f"{command.rstrip()}{switch} --deepspeed_config {self.config}"
+
+    def _tuned(self, command: str, ranks: int, shape: Shape) -> Lowered:
+        parts = split(command)
+        findings: tuple[Finding, ...] = () if parts else (not_python(command, "DeepSpeed"),)
+        if shape.nodes > 1:
+            findings += (
+                Finding(
+                    "autotuning-on-nodes",
+                    "launcher.autotuning",
+                    f"Autotuning on {shape.nodes} nodes",
+                    "The tuner starts its trials itself, over ssh when there are several nodes, which Azure ML's nodes "
+                    "do not offer it",
+                    "Tune on one node, then train on many with the configuration that it found.",
+                ),
+            )
+        lowered = command
+        if parts:
+            lowered = f"{parts.before}deepspeed --autotuning {self.autotuning} --num_gpus {ranks} {parts.program}"
+        return Lowered(lowered, None, ranks, {}, findings)

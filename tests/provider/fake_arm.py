@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import ssl
@@ -21,6 +22,12 @@ WORKSPACE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearni
 TOKEN = "token-of-the-test"
 SIGNATURE = "x" * 43 + "%3D"
 IMMUTABLE = "Only description, tags, displayName, properties, and isArchived can be updated."
+
+
+@functools.cache
+def _certificate() -> tuple[trustme.CA, trustme.LeafCert]:
+    authority = trustme.CA()
+    return authority, authority.issue_cert("127.0.0.1")
 
 
 @dataclass(frozen=True)
@@ -59,9 +66,9 @@ class FakeArm:
     tag_removal: bool = True
 
     def __post_init__(self) -> None:
-        authority = trustme.CA()
+        authority, certificate = _certificate()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        authority.issue_cert("127.0.0.1").configure_cert(context)
+        certificate.configure_cert(context)
         (self.home / "ca.pem").write_bytes(authority.cert_pem.bytes())
         (self.home / "token").write_text("federated")
         self._lock = threading.Lock()

@@ -29,12 +29,6 @@ def azure() -> Iterator[Attached]:
         yield provider
 
 
-@pytest.fixture
-def asking(stack: MakeStack, azure: Attached) -> Stack:
-    """A stack of sizes_from_settings; set ``ask``."""
-    return stack("sizes_from_settings", env={**azure.environ, "AMLSTACK_TODAY": TODAY})
-
-
 def entry(form: str, size: str | None, nodes: int = 1, **more: Any) -> dict[str, Any]:
     named = {} if size is None else {"size": size}
     return {"name": f"{form}-{size or 'later'}-{nodes}", "as": form, "nodes": nodes, **named, **more}
@@ -49,7 +43,7 @@ def verdicts(result: Result) -> dict[str, set[str]]:
     return found
 
 
-def test_preview_names_every_refused_size_in_every_form_and_nothing_else(asking: Stack) -> None:
+def test_preview_names_every_refused_size_in_every_form_and_nothing_else(stack: MakeStack, azure: Attached) -> None:
     expected: dict[str, set[str]] = {}
     asked = []
     for form in FORMS:
@@ -66,17 +60,13 @@ def test_preview_names_every_refused_size_in_every_form_and_nothing_else(asking:
             asked.append(entry(form, size, nodes))
             if codes:
                 expected[asked[-1]["name"]] = codes
+    program = stack("sizes_from_settings", env={**azure.environ, "AMLSTACK_TODAY": TODAY}).set("ask", asked)
 
-    result = asking.set("ask", asked).preview(policy_packs=[ANALYZER]).failed()
+    result = program.preview(policy_packs=[ANALYZER]).failed()
 
     assert verdicts(result) == expected
     assert {one.pack for one in result.violations} == {"amlstack"}
     assert {one.level for one in result.violations} == {"mandatory"}
-
-
-def test_a_violation_is_shown_as_one_message_with_the_nearest_compliant_size(asking: Stack) -> None:
-    result = asking.set("ask", [entry("cluster", "Standard_NC24r", 4)]).preview(policy_packs=[ANALYZER]).failed()
-
     assert (
         "properties.properties.vmSize: Standard_NC24r has RDMA without SR-IOV. NCCL, UCX and Open MPI reach InfiniBand "
         "through SR-IOV only and would train over Ethernet. Use Standard_ND40rs_v2 (8 x V100 32 GiB, EDR InfiniBand "
@@ -84,52 +74,32 @@ def test_a_violation_is_shown_as_one_message_with_the_nearest_compliant_size(ask
     ) in result.output
 
 
-def test_a_tagged_cluster_may_have_gpus_without_infiniband(asking: Stack) -> None:
-    tags = {"amlstack:single_node_jobs": "true"}
-    asked = [
-        entry(form, "Standard_NC96ads_A100_v4", 8, tags=tags) for form in ("cluster", "versioned", "classic", "generic")
-    ]
+def test_a_size_known_only_at_up_is_announced_at_preview_and_refused_at_up(stack: MakeStack, azure: Attached) -> None:
+    program = stack("sizes_from_settings", env={**azure.environ, "AMLSTACK_TODAY": TODAY})
+    program.set("ask", [entry("cluster", None, 4), entry("job", None, 2)]).set("later", "Standard_NC24s_v3")
 
-    assert asking.set("ask", asked).preview(policy_packs=[ANALYZER]).ok().violations == ()
-
-
-def test_a_refused_size_is_never_created(asking: Stack, azure: Attached) -> None:
-    result = asking.set("ask", [entry("own", "Standard_NC24rs_v3", 2)]).up(policy_packs=[ANALYZER]).failed()
-
-    assert verdicts(result) == {"own-Standard_NC24rs_v3-2": {"size-retired"}}
-    assert azure.created == []
-
-
-def test_a_size_known_only_at_up_is_announced_at_preview_and_refused_at_up(asking: Stack, azure: Attached) -> None:
-    asking.set("ask", [entry("cluster", None, 4), entry("job", None, 2)]).set("later", "Standard_NC24s_v3")
-
-    preview = asking.preview(policy_packs=[ANALYZER]).ok()
+    preview = program.preview(policy_packs=[ANALYZER]).ok()
     assert sorted((one.policy, one.level, one.urn.rsplit("::", 1)[-1]) for one in preview.violations) == [
         ("checked-at-up", "advisory", "cluster-later-4"),
         ("checked-at-up", "advisory", "job-later-2"),
     ]
     assert "sriov-fabric, size-unknown and size-retired are checked at up" in preview.output
 
-    refused = asking.up(policy_packs=[ANALYZER]).failed()
+    refused = program.up(policy_packs=[ANALYZER]).failed()
     assert set().union(*verdicts(refused).values()) == BOTH
     assert azure.created == ["later"]
 
 
-def test_a_good_size_known_only_at_up_goes_through(asking: Stack, azure: Attached) -> None:
-    asking.set("ask", [entry("cluster", None, 4), entry("own", None, 2)]).set("later", "Standard_ND40rs_v2")
+def test_what_no_rule_refuses_on_the_day_of_the_judgement_is_created(stack: MakeStack, azure: Attached) -> None:
+    one_node = {"amlstack:single_node_jobs": "true"}
+    forms = ("cluster", "versioned", "classic", "generic")
+    asked = [
+        *(entry(form, "Standard_NC96ads_A100_v4", 8, tags=one_node) for form in forms),
+        entry("cluster", "Standard_NC24rs_v3", 4),  # retired the day after
+        entry("cluster", None, 4),
+        entry("own", None, 2),
+    ]
+    program = stack("sizes_from_settings", env={**azure.environ, "AMLSTACK_TODAY": "2025-09-29"}).set("ask", asked)
 
-    assert asking.up(policy_packs=[ANALYZER]).ok().violations == ()
-    assert sorted(azure.created) == ["cluster-later-4", "later", "own-later-2"]
-
-
-def test_the_day_of_the_judgement_can_be_set(stack: MakeStack, azure: Attached) -> None:
-    program = stack("sizes_from_settings", env={**azure.environ, "AMLSTACK_TODAY": "2025-09-29"})
-
-    program.set("ask", [entry("cluster", "Standard_NC24rs_v3", 4)]).preview(policy_packs=[ANALYZER]).ok()
-
-
-def test_a_day_that_is_none_stops_the_engine_with_a_sentence(stack: MakeStack, azure: Attached) -> None:
-    program = stack("sizes_from_settings", env={**azure.environ, "AMLSTACK_TODAY": "tomorrow"})
-
-    result = program.set("ask", []).preview(policy_packs=[ANALYZER]).failed()
-    assert "AMLSTACK_TODAY is 'tomorrow'. It must be an ISO date." in result.output
+    assert program.up(policy_packs=[ANALYZER]).ok().violations == ()
+    assert sorted(azure.created) == sorted(["later", *(one["name"] for one in asked)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +124,7 @@ def _stack_file() -> Path:
 
 def _today() -> date:
     told = os.environ.get("AMLSTACK_TODAY")
-    return date.fromisoformat(told) if told else date.today()  # noqa: DTZ011 - the day of whoever sits here
+    return date.fromisoformat(told) if told else datetime.now(UTC).date()
 
 
 def _protected(settings: Settings, stack: str) -> bool:

@@ -61,7 +61,7 @@ def describe(error: ErrorDetails) -> Finding:
             where,
             f"`{_shown(seen)}` was given",
             f"It is one of {_list(allowed)}",
-            did_you_mean(str(seen), allowed),
+            did_you_mean(_shown(seen), allowed),
         )
     rule = _TYPES[kind].format_map(context) if kind in _TYPES else error["msg"]
     return Finding("setting-value", where, f"`{_shown(seen)}` was given", rule, _idle_remedy(loc, seen))
@@ -106,6 +106,8 @@ def plain(loc: Loc) -> Loc:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, dict | list | tuple):  # of any size, and perhaps holding itself
+        return "{…}" if isinstance(value, dict) else "[…]"
     text = str(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
 
@@ -116,7 +118,7 @@ def _list(names: list[str] | tuple[str, ...]) -> str:
 
 def _idle_remedy(loc: Loc, seen: Any) -> str:
     """Seconds and shorthands are what people write for a duration: the same as ISO 8601."""
-    if loc[-2:] != ("nodes", "idle"):
+    if loc[-2:] != ("nodes", "idle") or not isinstance(seen, str | int):
         return ""
     text = str(seen).strip().lower()
     if text.isdigit():

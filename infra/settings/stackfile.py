@@ -57,6 +57,18 @@ def read(path: Path) -> tuple[StackFile | None, tuple[Finding, ...]]:
         mark = config.start_mark
         found = Finding("stack-file", "config", "`config` holds no keys", "`config` maps keys to values")
         return None, (found.at(path.name, mark.line + 1, mark.column + 1),)
+    try:
+        values, marks = _settings(config)
+    except yaml.MarkedYAMLError as error:  # a key that no mapping can hold
+        mark = error.problem_mark
+        place = (mark.line + 1, mark.column + 1) if mark else (None, None)
+        return None, (_unreadable(path, error.problem or "not YAML").at(None, *place),)
+    except (ValueError, RecursionError) as error:  # a date that is none; a value that holds itself
+        return None, (_unreadable(path, str(error)),)
+    return StackFile(path.name, values, marks), ()
+
+
+def _settings(config: yaml.Node | None) -> tuple[dict[str, Any], dict[Loc, tuple[int, int]]]:
     values: dict[str, Any] = {}
     marks: dict[Loc, tuple[int, int]] = {}
     for key, node in _entries(config):
@@ -65,9 +77,9 @@ def read(path: Path) -> tuple[StackFile | None, tuple[Finding, ...]]:
         name = name.removeprefix("config:")
         if namespace == NAMESPACE and name:
             values[name] = _value(node)
-            marks[(name,)] = (key.start_mark.line + 1, key.start_mark.column + 1)
-            _mark(node, (name,), marks)
-    return StackFile(path.name, values, marks), ()
+            marks[name,] = _place(key)
+            _mark(node, (name,), marks, set())
+    return values, marks
 
 
 def _unreadable(path: Path, why: str) -> Finding:
@@ -93,11 +105,19 @@ def _value(node: yaml.Node) -> Any:
         loader.dispose()
 
 
-def _mark(node: yaml.Node, loc: Loc, marks: dict[Loc, tuple[int, int]]) -> None:
+def _mark(node: yaml.Node, loc: Loc, marks: dict[Loc, tuple[int, int]], seen: set[int]) -> None:
+    if id(node) in seen:  # an alias: what it stands for has its places already
+        return
+    seen.add(id(node))
+    inside: list[tuple[str | int, yaml.Node, yaml.Node]] = []
     if isinstance(node, yaml.SequenceNode):
-        for index, item in enumerate(node.value):
-            marks[(*loc, index)] = (item.start_mark.line + 1, item.start_mark.column + 1)
-            _mark(item, (*loc, index), marks)
-    for key, value in _entries(node):
-        marks[(*loc, str(key.value))] = (key.start_mark.line + 1, key.start_mark.column + 1)
-        _mark(value, (*loc, str(key.value)), marks)
+        inside = [(index, item, item) for index, item in enumerate(node.value)]
+    else:
+        inside = [(str(key.value), key, value) for key, value in _entries(node)]
+    for part, at, value in inside:
+        marks[*loc, part] = _place(at)
+        _mark(value, (*loc, part), marks, seen)
+
+
+def _place(node: yaml.Node) -> tuple[int, int]:
+    return node.start_mark.line + 1, node.start_mark.column + 1

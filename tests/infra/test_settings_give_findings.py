@@ -181,6 +181,8 @@ def test_what_had_to_be_made_up_is_in_doubt() -> None:
         ("config: [\n", "cannot be read"),
         ("config: 3\n", "`config` maps keys to values"),
         ("config:\n\tx: 1\n", "cannot be read"),
+        ("config:\n  amlstack:tags: {[a]: b}\n", "cannot be read"),
+        ("config:\n  amlstack:tags: {a: 2026-13-45}\n", "cannot be read"),
     ],
 )
 def test_a_file_that_is_no_stack_file_is_one_finding(tmp_path: Path, text: str, words: str) -> None:
@@ -189,6 +191,27 @@ def test_a_file_that_is_no_stack_file_is_one_finding(tmp_path: Path, text: str, 
     _, (finding,) = read_stack_file(path)
     assert words in finding.message
     assert finding.file == "Pulumi.team.yaml"
+
+
+def test_a_value_that_unfolds_without_end_is_not_unfolded(tmp_path: Path) -> None:
+    path = tmp_path / "Pulumi.team.yaml"
+    nested = [f"  other:l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 9)}]" for i in range(1, 12)]
+    ours = ["  amlstack:location: westeurope", "  amlstack:workspace: aml", "  amlstack:clusters: *l11"]
+    path.write_text("\n".join(["config:", "  other:l0: &l0 [x]", *nested, *ours]))
+    _, found = read_stack_file(path)
+    assert {finding.message for finding in found} == {"`[…]` was given. It is an object with keys."}
+
+
+@pytest.mark.parametrize("loop", ["&a [*a]", "&a {name: *a}"])
+def test_a_value_that_holds_itself_has_an_end(tmp_path: Path, loop: str) -> None:
+    path = tmp_path / "Pulumi.team.yaml"
+    path.write_text(
+        f"config:\n  amlstack:location: westeurope\n  amlstack:workspace: aml\n  amlstack:clusters: {loop}\n"
+    )
+    settings, found = read_stack_file(path)
+    assert settings is None
+    assert all(str(finding) for finding in found)
+    assert found
 
 
 def test_a_missing_file_is_one_finding(tmp_path: Path) -> None:

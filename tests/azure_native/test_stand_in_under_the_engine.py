@@ -1,0 +1,120 @@
+"""The real engine, the real azure-native classes, the stand-in and a sandbox, together."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from harness import Stack
+
+pytestmark = pytest.mark.engine
+
+PROGRAM = "workspace_and_cluster"
+ALL = {"group", "account", "vault", "logs", "insights", "registry", "workspace", "cluster"}
+H100, A100 = "Standard_ND96isr_H100_v5", "Standard_ND96amsr_A100_v4"
+SIZE = "properties.properties.vmSize"
+
+
+def test_a_workspace_and_its_cluster_from_creation_to_the_end(stack: Any, own_sandbox: Any) -> None:
+    made: Stack = stack(PROGRAM, sandbox=own_sandbox)
+    preview = made.preview().ok()
+    assert {preview.op(name) for name in ALL} == {"create"}
+    made.up().ok()
+    outputs = made.outputs()
+    assert outputs["cluster"].endswith(
+        "/resourceGroups/rg-one/providers/Microsoft.MachineLearningServices/workspaces/ws-one/computes/cl-one"
+    )
+    assert outputs["account"].startswith("account")
+    assert len(outputs["account"]) == len("account") + 8
+    assert made.preview().ok().changes == {}
+
+    scaled = made.set("nodes", "4").up().ok()
+    assert scaled.op("cluster") == "update"
+    assert scaled.steps("cluster")[0].detail == {"properties.properties.scaleSettings.maxNodeCount": "update"}
+    assert scaled.changes == {"update": 1}
+
+    resized = made.set("replacing", "true").set("size", H100).preview().ok()
+    assert resized.op("cluster") == "replace"
+    made.up().ok()
+    cluster = made.resources("Compute")["cluster"]
+    assert cluster["outputs"]["properties"]["properties"]["vmSize"] == H100
+
+    assert made.refresh().ok().changes == {}
+    assert made.up().ok().changes == {}
+    made.destroy().ok()
+    assert made.resources() == {}
+
+
+def test_a_size_change_that_the_program_does_not_prepare_fails_as_on_azure(stack: Any, own_sandbox: Any) -> None:
+    made: Stack = stack(PROGRAM, sandbox=own_sandbox)
+    made.up().ok()
+    # Without replace_on_changes: planned as an update, which the service answers with success and ignores.
+    resized = made.set("size", H100).up().ok()
+    assert resized.op("cluster") == "update"
+    assert made.resources("Compute")["cluster"]["outputs"]["properties"]["properties"]["vmSize"] == A100
+    # Without delete_before_replace: the new cluster's name is taken by the old one.
+    program = (made.folder / "__main__.py").read_text("utf-8")
+    made.write("__main__.py", program.replace("delete_before_replace=replacing", "delete_before_replace=False"))
+    failed = made.set("replacing", "true").set("size", "Standard_ND40rs_v2").up().failed()
+    assert any("cannot create already existing resource" in error for error in failed.errors), failed.output
+
+
+def stand_ins(leader: int) -> list[int]:
+    """Processes of the stand-in in the session that the engine leads."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                session = int((entry / "stat").read_text().rpartition(")")[2].split()[3])
+            except OSError:
+                continue
+            if b"amlstack.sandbox.azure_native" in words and session == leader:
+                found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.parametrize(("victim", "moment"), [("stand-in", "resOutputsEvent"), ("engine", "resourcePreEvent")])
+def test_killed_in_the_middle_the_next_up_converges(stack: Any, own_sandbox: Any, victim: str, moment: str) -> None:
+    made: Stack = stack(PROGRAM, sandbox=own_sandbox)
+    running = made.start_up()
+    running.wait_for(lambda event: moment in event and event[moment]["metadata"]["urn"].endswith("::registry"))
+    if victim == "engine":
+        running.kill()
+        made.unlock()
+    else:
+        plugins = stand_ins(running.process.pid)
+        assert plugins
+        for pid in plugins:
+            os.kill(pid, signal.SIGKILL)
+        running.result().failed()
+    made.up().ok()
+    assert set(made.resources()) == ALL
+    assert made.preview().ok().changes == {}
+
+
+def test_without_a_sandbox_nothing_is_done_and_the_reason_is_said(stack: Any) -> None:
+    from harness import STAND_IN
+
+    text = (
+        "from pulumi_azure_native import resources\n"
+        "resources.ResourceGroup('group', resource_group_name='g', location='westeurope')\n"
+    )
+    lost: Stack = stack(text, env={"AMLSTACK_ARM_ENDPOINT": "https://management.azure.com"})
+    lost.env["PATH"] = f"{STAND_IN}{os.pathsep}{lost.env['PATH']}"
+    failed = lost.preview().failed()
+    assert "never to Azure" in failed.output
+
+
+def test_a_type_that_the_sandbox_does_not_have_is_refused_by_name(stack: Any, sandbox: Any) -> None:
+    text = (
+        "from pulumi_azure_native import network\n"
+        "network.VirtualNetwork('net', resource_group_name='g', location='westeurope')\n"
+    )
+    failed = stack(text, sandbox=sandbox).preview().failed()
+    assert "the sandbox does not stand in for azure-native:network:VirtualNetwork" in failed.output

@@ -32,6 +32,9 @@ class Variant:
     source: str
 
 
+LOOSE_MAPS = frozenset({"properties"})
+"""Maps of strings in which whole numbers are taken as their digits: azure-ai-ml 1.35 sends ``hash_version`` as one."""
+
 _OUTPUTS = ("UriFolder", "UriFile", "MLTable", "MLFlowModel", "CustomModel", "TritonModel")
 
 PROPERTIES: tuple[Allowance, ...] = (

@@ -38,7 +38,7 @@ DATA_PLANES = """
 ranges, head, delete, list; containers are implicit |
 | `/history/v1.0{workspace}/…/runs/{job}` | GET the run and its `details`; PATCH merges tags and properties, sets \
 displayName, description, hidden |
-| `/discovery` | where the data plane is: the same door |
+| `/discovery` | where the data plane is: the same door; asked without a token |
 
 Long-running operations advance by polls of the operation or the resource, and once a second when nobody polls. They
 answer `retry-after-ms`, so that tests do not wait.

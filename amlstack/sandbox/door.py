@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from amlstack.sandbox.kinds.base import Context, Reply
 
 METHODS = ["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"]
+DATA_PLANES = ("api", "history", "experimentation", "modelmanagement", "mlflow")
 ENTRA_ROUTE = "/oauth2/v2.0/token"
 
 
@@ -62,11 +63,11 @@ async def _answer(context: Context, federated: str, request: Request, path: str)
         return JSONResponse(answer, status)
     if path.startswith("/artifacts/") and request.method == "GET":
         return FileResponse(runhistory.artifact(context, path, request.query_params), media_type="text/plain")
+    if path.startswith("/discovery") and request.method == "GET":
+        # azure-ai-ml asks without a token, and learns nothing but the address that it has just called.
+        return JSONResponse(dict.fromkeys(DATA_PLANES, context.base))
     identity.check_bearer(context.key, request.headers.get("authorization"))
     body = _json(await request.body())
-    if path.startswith("/discovery") and request.method == "GET":
-        names = ("api", "history", "experimentation", "modelmanagement", "mlflow")
-        return JSONResponse(dict.fromkeys(names, context.base))
     if path.startswith("/history/"):
         return _reply(request, runhistory.answer(context, request.method, path, body))
     if path.lower().startswith("/subscriptions/"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox import shapes
+from amlstack.sandbox import allowances, shapes
 from amlstack.sandbox.refusals import invalid, near
 
 if TYPE_CHECKING:
@@ -113,9 +113,12 @@ def _mapping(choice: shapes.Choice, value: Body, path: str) -> Body:
                 )
         return checked
     if choice.entry is not None:
+        loose = path.rsplit(".", 1)[-1] in allowances.LOOSE_MAPS
         # A null entry of a map removes it in a merge and means nothing in a PUT.
         return {
-            name: _value(choice.entry, entry, f"{path}.{name}") for name, entry in value.items() if entry is not None
+            name: _value(choice.entry, str(entry) if loose and type(entry) is int else entry, f"{path}.{name}")
+            for name, entry in value.items()
+            if entry is not None
         }
     raise _wrong(path, _expected(choice), value)
 

@@ -94,6 +94,12 @@ def test_null_is_absent_and_a_whole_number_is_an_integer() -> None:
     }
 
 
+def test_a_number_among_an_assets_properties_is_its_digits() -> None:
+    body = {"properties": {"codeUri": "https://x", "properties": {"hash_version": 202208}}}
+
+    assert checked(f"{ML}/codes/versions", body)["properties"]["properties"] == {"hash_version": "202208"}
+
+
 def test_what_a_get_answered_may_be_put_back() -> None:
     envelope = {"id": "/x", "name": "x", "type": "t", "etag": "e", "systemData": {}}
     body = {**STORAGE, **envelope, "properties": {"provisioningState": "Succeeded", "accessTier": "Hot"}}

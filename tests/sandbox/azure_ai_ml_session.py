@@ -1,0 +1,58 @@
+"""What a person does with azure-ai-ml, against the sandbox of the environment; prints one JSON object.
+
+Run as a process of its own: the SDK takes seconds to import and warns about its own deprecations.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from azure.ai.ml import MLClient, command
+from azure.ai.ml.entities import AmlCompute, Environment
+from azure.identity import DefaultAzureCredential
+
+
+def main(name: str, folder: Path) -> dict[str, object]:
+    base = os.environ["AMLSTACK_ARM_ENDPOINT"] + "/"
+    places = ("azure_portal", "resource_manager", "active_directory", "aml_resource_id", "registry_discovery_endpoint")
+    cloud = {**dict.fromkeys(places, base), "storage_endpoint": "core.windows.net"}
+    client = MLClient(
+        DefaultAzureCredential(),
+        os.environ["AZURE_SUBSCRIPTION_ID"],
+        name,
+        name,
+        cloud="amlstack-sandbox",
+        cloud_metadata=cloud,
+    )
+    seen: dict[str, object] = {"container": client.datastores.get_default().container_name}
+    client.compute.begin_create_or_update(AmlCompute(name="gpu2", size="Standard_ND40rs_v2", max_instances=2)).result()
+    seen["size"] = client.compute.get("gpu2").size
+    client.compute.begin_delete("gpu2").result()
+    seen["computes"] = [compute.name for compute in client.compute.list()]
+    client.environments.create_or_update(Environment(name="own", image="mcr/x:1", version="7"))
+    seen["version"] = client.environments.get("own", label="latest").version
+    job = client.jobs.create_or_update(
+        command(
+            code=str(folder),
+            command="python train.py",
+            environment="azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/1",
+            compute="gpu",
+            instance_count=2,
+            distribution={"type": "pytorch", "process_count_per_instance": 1},
+        )
+    )
+    seen["waits"] = client.jobs.get(job.name).status
+    client.jobs.begin_cancel(job.name).result()
+    client.jobs.stream(job.name)
+    seen["ended"] = client.jobs.get(job.name).status
+    client.jobs.archive(job.name)
+    seen["archived"] = [row.name == job.name for row in client.jobs.list(list_view_type="ArchivedOnly")]
+    return seen
+
+
+if __name__ == "__main__":
+    answer = main(sys.argv[1], Path(sys.argv[2]))
+    sys.stdout.write("\n" + json.dumps(answer))

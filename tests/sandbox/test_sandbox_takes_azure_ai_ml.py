@@ -1,0 +1,58 @@
+"""Microsoft's own client works against the sandbox, uploads included."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sandbox_client import Arm, job
+
+from amlstack.sandbox import processes
+from amlstack.sandbox.store import Store
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+
+def test_azure_ai_ml_makes_computes_environments_and_jobs(own_sandbox: Sandbox, tmp_path: Path) -> None:
+    arm = Arm(own_sandbox.endpoint)
+    workspace = arm.make_workspace("space1")
+    compute = arm.make_cluster(workspace)
+    (tmp_path / "train.py").write_text("print(1)")
+    # Another job holds the whole cluster, so that nothing is ever run for this one.
+    holder = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with contextlib.closing(Store(own_sandbox.home)) as store, store.transaction():
+        store.jobs.add(workspace, "holder", job(compute))
+        store.jobs.move("holder", "Running")
+        store.jobs.set_runner("holder", holder.pid, processes.started(holder.pid))
+        for number in range(2):
+            store.nodes.put(compute, number, "busy", "holder")
+
+    script = Path(__file__).with_name("azure_ai_ml_session.py")
+    quick = {"AZUREML_RUN_POLLING_INTERVAL_MIN": "0", "AZUREML_RUN_POLLING_INTERVAL_MAX": "1"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", str(script), "space1", str(tmp_path)],
+        env={**os.environ, **own_sandbox.environ, **quick},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    holder.communicate(b"\n")
+
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout.rsplit("\n", 1)[-1])
+    assert str(seen.pop("container")).startswith("azureml-blobstore-")
+    assert seen.pop("waits") in {"NotStarted", "Queued"}
+    assert seen == {
+        "size": "Standard_ND40rs_v2",
+        "computes": ["gpu"],
+        "version": "7",
+        "ended": "Canceled",
+        "archived": [True],
+    }

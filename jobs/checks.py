@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.catalog import environments
 from amlstack.findings import Finding, Level
+from jobs.distribution import Ray
 from jobs.launchers import Custom
 from jobs.near import did_you_mean
 from jobs.values import Environment, Input
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from jobs.launchers.base import Lowered
     from jobs.spec import Job
     from jobs.target import Target
+    from jobs.values import Scalar
 
 HARMFUL = {
     "NCCL_IB_DISABLE": ("1", "true", "yes"),
@@ -187,6 +189,32 @@ def losses(job: Job) -> Iterator[Finding]:
                     "Write docker_args as one string.",
                     Level.WARNING,
                 )
+    for name, value in job.inputs.items():
+        for key in _unsent(value):
+            yield Finding(
+                "lost-in-rendering",
+                f"inputs.{name}.{key}",
+                f"`{key}` is not sent",
+                "The request of a command job has no place for it",
+                "Leave it out.",
+                Level.WARNING,
+            )
+    if isinstance(job.launcher, Custom) and isinstance(job.launcher.distribution, Ray):
+        yield Finding(
+            "ray-experimental",
+            "launcher",
+            "The distribution is Ray",
+            "Azure ML offers Ray as an experiment: it is sent as written, and may change without notice",
+            level=Level.INFO,
+        )
+
+
+def _unsent(value: Input | Scalar) -> Iterator[str]:
+    if isinstance(value, Input):
+        if value.path_on_compute is not None:
+            yield "path_on_compute"
+        if value.datastore is not None and not local_path(value.path or ""):
+            yield "datastore"
 
 
 def local_path(path: str) -> bool:

@@ -9,6 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from jobs.cost import cost
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -41,6 +43,8 @@ def _facts(plan: jobs.Plan, name: str) -> Table:
     table.add_row("ranks", Text(f"{nodes} x {ranks} per node{world}"))
     table.add_row("launcher", Text(plan.job.launcher.type))
     table.add_row("command", Text(plan.enriched.command))
+    if (price := cost(plan)) is not None:
+        table.add_row("cost", Text(str(price)))
     return table
 
 

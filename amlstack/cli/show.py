@@ -125,6 +125,10 @@ def _show_plans(checked: Checked, *, as_json: bool) -> None:
 
 
 def _plan_data(plan: jobs.Plan) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from jobs.cost import cost
+
     return {
         "name": plan.job.name,
         "target": {"cluster": plan.target.cluster, "size": plan.target.size},
@@ -133,6 +137,7 @@ def _plan_data(plan: jobs.Plan) -> dict[str, Any]:
         "processes_per_node": plan.processes_per_node,
         "world_size": plan.world_size,
         "command": plan.enriched.command,
+        "cost": None if (price := cost(plan)) is None else asdict(price),
         "added": [
             {"what": each.what, "value": each.value, "by": each.by, "why": each.why, "instead_of": each.instead_of}
             for each in plan.added

@@ -18,6 +18,10 @@ class SingleNode(TypedLauncher):
     WHY: ClassVar[str] = "On one node torchrun needs nobody else to find its ranks."
 
     type: Literal["single-node"] = "single-node"
+    backend: Annotated[
+        Collectives | None,
+        Field(description="What carries the collectives; unset: nothing between nodes, so that no variable is added."),
+    ] = None
     processes: Annotated[
         Annotated[StrictInt, Field(ge=1)] | None, Field(description="Ranks; unset: one per GPU, or 1.")
     ] = None

@@ -1,0 +1,74 @@
+"""The job's documentation, made from the models: tables in Markdown."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from jobs.launchers import TYPED
+from jobs.launchers.base import Shape
+from jobs.launchers.custom import Custom
+from jobs.spec import Job
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
+
+    from jobs.launchers.base import TypedLauncher
+
+EXAMPLE = Shape(nodes=2, gpus=8)
+"""What the launcher table's examples are lowered onto."""
+
+
+def launcher_table() -> str:
+    """Every launcher with what it becomes on two nodes of eight GPUs, as a Markdown table."""
+    rows = ["| launcher | Azure ML starts | the command becomes | reserved variables |", "| --- | --- | --- | --- |"]
+    for kind in TYPED:
+        shape = Shape(nodes=1, gpus=8) if kind.__name__ == "SingleNode" else EXAMPLE
+        lowered = kind().lower("python train.py", shape)
+        reserved = ", ".join(f"`{name}`" for name in sorted(kind.RESERVED))
+        command = f"`{lowered.command}`" if lowered.command != "python train.py" else "stays"
+        rows.append(f"| `{kind.__name__}` | {_started(lowered.distribution)} | {command} | {reserved} |")
+    return "\n".join(rows)
+
+
+def launcher_sections() -> str:
+    """Every launcher with its fields, as Markdown."""
+    return "\n\n".join(_section(kind) for kind in (*TYPED, Custom))
+
+
+def job_table() -> str:
+    """Every field of `Job`, as a Markdown table."""
+    return _fields(Job)
+
+
+def _section(kind: type[TypedLauncher | Custom]) -> str:
+    text = inspect.cleandoc(kind.__doc__ or "").replace("``", "`")
+    return f"### {kind.__name__}\n\n{text}\n\n{_fields(kind)}"
+
+
+def _fields(model: type[BaseModel]) -> str:
+    rows = ["| field | default | meaning |", "| --- | --- | --- |"]
+    for name, field in model.model_fields.items():
+        if name == "type":
+            continue
+        meaning = (field.description or "").replace("|", "\\|")
+        rows.append(f"| `{name}` | {_default(field)} | {meaning} |")
+    return "\n".join(rows)
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True, validated_data={})
+    if value is None:
+        return ""
+    return f"`{type(value).__name__}()`" if hasattr(value, "model_fields") else f"`{value!r}`"
+
+
+def _started(distribution: Any) -> str:
+    if distribution is None:
+        return "the command once"
+    told = distribution.model_dump(exclude_none=True, exclude={"type"})
+    counts = ", ".join(f"`{key}` {value}" for key, value in told.items())
+    return f"{type(distribution).__name__}, {counts}"

@@ -1,0 +1,59 @@
+"""The documentation is made from the models; costs are told only where a price is known."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING
+
+import jobs
+from amlstack.catalog import sizes
+from amlstack.catalog.sizes import Price
+from amlstack.paths import PROJECT
+from jobs import launchers
+from jobs.cost import cost
+
+if TYPE_CHECKING:
+    import pytest
+
+ON = date(2026, 1, 1)
+
+
+def test_the_launchers_page_is_current() -> None:
+    script = PROJECT / "tools" / "job_reference.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_launcher_and_field_is_documented() -> None:
+    page = (PROJECT / "docs" / "launchers.md").read_text()
+    for kind in (*launchers.TYPED, launchers.Custom):
+        assert f"### {kind.__name__}\n" in page
+    for name, field in jobs.Job.model_fields.items():
+        assert f"| `{name}` |" in page
+        assert field.description
+
+
+def planned(**fields: object) -> jobs.Plan:
+    job = jobs.Job(command="python t.py", environment="azureml:e:1", compute="a", nodes=2, **fields)  # type: ignore[arg-type]
+    return jobs.plan(job, jobs.Target("Standard_ND96asr_v4", "a", 2), on=ON)
+
+
+def test_without_a_price_nothing_is_said() -> None:
+    assert cost(planned()) is None
+
+
+def test_with_a_price_the_bound_follows_from_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = sizes.get("Standard_ND96asr_v4")
+    assert row is not None
+    priced = replace(row, price_per_hour=Price(10.0, "westeurope", date(2026, 7, 1), "a price list"))
+    monkeypatch.setattr(sizes, "get", lambda name: priced)
+    open_ended = cost(planned())
+    assert open_ended is not None
+    assert str(open_ended) == "20.00 USD per hour (westeurope, 2026-07, a price list)"
+    bounded = cost(planned(limits=jobs.Limits(timeout=5400)))
+    assert bounded is not None
+    assert (bounded.per_hour, bounded.most) == (20.0, 30.0)
+    assert "at most 30.00 USD in 1.5 h" in str(bounded)

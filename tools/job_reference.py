@@ -1,0 +1,66 @@
+"""Writes docs/launchers.md from the models: ``python tools/job_reference.py [--check]``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from jobs import reference
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+INTRO = """\
+# Jobs and their launchers
+
+<!-- Made by tools/job_reference.py from the models; a test holds it current. -->
+
+A job file is Python with a module-level `job`, or an Azure ML CLI v2 command job (`az ml job create -f`), which is
+taken at its word. `amlstack check` says what is wrong with either, `amlstack show` what it becomes.
+
+```python
+from jobs import Job, TorchRun
+
+job = Job(
+    name="ddp",
+    command="python train.py --epochs ${{inputs.epochs}}",
+    code="src",
+    inputs={"epochs": 3},
+    environment="acpt-pytorch-2.8-cuda12.6",
+    compute="a100",
+    nodes=2,
+    launcher=TorchRun(),
+)
+```
+
+Counts of processes are per node everywhere (SDK v1's `process_count` was a total). A typed launcher is *enriched*: the
+command is lowered, the size's fabric variables, shared memory and container arguments are added, and `amlstack show`
+lists each with its reason. A value of your own always stays. Azure ML's own words (`Custom`, or a YAML file) are
+enriched only when asked (`enrich`, `amlstack show --enrich`).
+
+## What each launcher becomes
+
+On two nodes of eight GPUs (SingleNode: on one), with the command `python train.py`:
+
+"""
+
+
+def page() -> str:
+    """The text of docs/launchers.md."""
+    text = f"{INTRO}{reference.launcher_table()}\n\n## Fields of `Job`\n\n{reference.job_table()}\n\n"
+    return f"{text}## Fields of the launchers\n\n{reference.launcher_sections()}\n"
+
+
+def main() -> int:
+    """Write the page, or with --check say whether it is current."""
+    path = DOCS / "launchers.md"
+    current = path.is_file() and path.read_text() == page()
+    if "--check" in sys.argv:
+        if not current:
+            print(f"{path.name} is not current: python tools/job_reference.py")
+        return int(not current)
+    path.write_text(page())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -168,3 +168,29 @@ def test_a_resource_that_was_accepted_and_then_failed_is_kept_with_its_id(
     assert partial.id == path
     assert list(partial.reasons) == ['Status=200 Code="Quota" Message="none"']
     assert decode(partial.properties)["properties"] == {"provisioningState": "Failed"}
+
+
+def test_an_edit_that_the_service_refuses_is_planned_as_an_update_and_fails_as_one(plugin: StandIn) -> None:
+    where = {"resourceGroupName": "rg-edit"}
+    plugin.create(urn(GROUP, "edit"), group("rg-edit"))
+    account = {**where, "accountName": "editaccount", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
+    storage, _ = plugin.create(urn("storage:StorageAccount", "a"), account)
+    sku = {"family": "A", "name": "standard"}
+    tenant = "0a3c1f6e-52b0-4f59-9d0e-7d1c5a4b2e10"
+    vault = {**where, "vaultName": "edit-vault", "properties": {"tenantId": tenant, "sku": sku}}
+    keys, state = plugin.create(urn("keyvault:Vault", "v"), vault)
+    assert state["properties"]["accessPolicies"] == []
+    workspace = {**where, "workspaceName": "ws-edit", "storageAccount": storage, "keyVault": keys}
+    plugin.create(urn("machinelearningservices:Workspace", "w"), workspace)
+
+    name = urn("machinelearningservices/v20250901:EnvironmentVersion", "e")
+    inputs = {**where, "workspaceName": "ws-edit", "name": "torch", "version": "1", "properties": {"image": "one:1"}}
+    made, state = plugin.create(name, inputs)
+    assert made.endswith("/workspaces/ws-edit/environments/torch/versions/1")
+    assert state["azureApiVersion"] == "2025-09-01"
+    old, new = plugin.inputs(name, inputs), plugin.inputs(name, {**inputs, "properties": {"image": "two:1"}})
+    planned = plugin.diff(name, made, old, new)
+    assert (list(planned.diffs), list(planned.replaces)) == (["properties"], [])
+    _, words = refused(plugin.update, name, made, state, new)
+    assert "already registered and cannot be changed" in words
+    assert words.startswith('Status=409 Code="UserError"')

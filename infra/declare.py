@@ -85,6 +85,11 @@ class _Stack:
     on: date
     root: Path
 
+    @property
+    def own_environments(self) -> tuple[str, ...]:
+        """Names of the environments that the stack registers."""
+        return tuple(each.name for each in self.settings.environments if isinstance(each, CustomEnvironment))
+
     def clusters(self) -> Iterator[Finding]:
         for index in range(len(self.settings.clusters)):
             yield from self.cluster(index)
@@ -104,7 +109,9 @@ class _Stack:
             yield self.reading.locate(loc, finding)
 
     def told(self, finding: Finding, target: jobs.Target) -> bool:
-        """Whether a job's finding says of its cluster's size what the cluster's own finding says already."""
+        """Whether a job's finding says of its cluster or environment what the settings' own findings say already."""
+        if finding.code == "environment-unknown" and self.reading.doubts("environments"):
+            return True
         return finding.where == "compute" and any(
             finding.code == other.code
             for index, cluster in enumerate(self.settings.clusters)
@@ -145,7 +152,7 @@ class _Stack:
         for job in loaded.jobs:
             declared = job.model_copy(update={**job_file.overrides, **self.environment(job)})
             target, wrong = self.target(declared)
-            plan = jobs.plan(declared, target, on=self.on, source=loaded.source)
+            plan = jobs.plan(declared, target, on=self.on, source=loaded.source, environments=self.own_environments)
             found += [finding for finding in plan.findings if not self.told(finding, target)]
             found += (loaded.source.locate(finding) for finding in wrong)
             code = snapshot.scan(plan.code) if plan.code and plan.code.is_dir() else None

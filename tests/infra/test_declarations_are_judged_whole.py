@@ -205,6 +205,17 @@ def test_an_own_environment_is_registered_by_its_content(project: Path) -> None:
     assert registered().version != first.version
 
 
+def test_an_own_environment_is_a_near_miss_and_one_in_doubt_is_not_missed(project: Path) -> None:
+    change(project, "Pulumi.team.yaml", "[acpt-pytorch-2.8-cuda12.6]", "[{name: mine, image: ubuntu}]")
+    change(project, "workloads/ddp.py", "acpt-pytorch-2.8-cuda12.6", "mien")
+    (unknown,) = judged(project).findings
+    assert "mine" in unknown.remedy
+    change(project, "workloads/ddp.py", "mien", "mine")
+    change(project, "Pulumi.team.yaml", "name: mine, image: ubuntu", "image: ubuntu")
+    (missing,) = judged(project).findings
+    assert missing.where == "amlstack:environments[0].name"
+
+
 def test_an_azure_ml_yaml_is_a_job_of_the_stack(project: Path) -> None:
     (project / "workloads" / "ddp.yml").write_text(
         textwrap.dedent("""\

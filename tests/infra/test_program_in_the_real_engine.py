@@ -132,6 +132,26 @@ def test_a_scale_is_updated_and_all_else_of_a_cluster_replaced(stack: MakeStack,
     one.destroy().ok()
 
 
+@pytest.mark.training
+def test_a_cluster_of_another_size_runs_nothing_again_and_what_would_differ_is_said(
+    stack: MakeStack, sandbox: Sandbox, job_file: Path
+) -> None:
+    job_file.write_text(JOB.format(name="ddp").replace("TorchRun()", "TorchRun(nproc_per_node=1)"))
+    one = declared(stack(PROJECT, sandbox=sandbox, name="sandbox"), "ws-resized", job_file)
+    one.set("amlstack:jobs", [{"file": str(job_file), "wait": "completed"}]).up().ok()
+    before = one.outputs()["jobs"]["ddp"]
+    assert before["status"] == "Completed"
+
+    one.set("amlstack:clusters[0].size", "Standard_ND96isr_H100_v5")
+    resized = one.up().ok()
+    assert resized.op("a100", "Compute") == "replace"
+    assert resized.op("ddp", "jobs:Job") == "same"
+    assert any("what is derived changed" in said.message for said in resized.diagnostics)
+    after = one.outputs()["jobs"]["ddp"]
+    assert (after["jobId"], after["status"]) == (before["jobId"], "Completed")
+    one.destroy().ok()
+
+
 def test_every_fault_is_told_in_one_run_and_nothing_is_registered(
     stack: MakeStack, sandbox: Sandbox, job_file: Path
 ) -> None:

@@ -212,3 +212,38 @@ def test_a_log_is_read_from_its_end(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("a" * 100 + "end")
     assert verdict.tail(tmp_path / "log", 3) == "end"
     assert verdict.tail(tmp_path / "none") == ""
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        ("", [2, 3]),
+        ("noise\n[rank 1]: hello\n[rank 0]: hello\n", [0, 1]),
+        ("rank      : 1 (local_rank: 1)\n  exitcode  : 1 (pid: 12)\n", [0, 1]),
+    ],
+)
+def test_a_node_has_the_ranks_that_its_rendezvous_gave_it(tmp_path: Path, log: str, expected: list[int]) -> None:
+    logs, keep = tmp_path / "torchrun/process_01", tmp_path / "kept"
+    keep.mkdir()
+    for local in (0, 1):
+        left = logs / "none_x/attempt_0" / str(local)
+        left.mkdir(parents=True)
+        (left / "stdout.log").write_text(f"local {local}")
+        (left / "stderr.log").write_text("")
+    workers = torchrun.collect(logs, 1, keep, log)
+    assert [worker.rank for worker in workers] == expected
+    assert (keep / f"rank_{expected[1]:02d}_stdout.txt").read_text() == "local 1"
+    assert not logs.exists()
+
+
+def test_of_a_restarted_group_the_last_attempt_is_kept_apart(tmp_path: Path) -> None:
+    logs, keep = tmp_path / "process_00", tmp_path / "kept"
+    keep.mkdir()
+    for attempt in (0, 1):
+        left = logs / f"x/attempt_{attempt}/0"
+        left.mkdir(parents=True)
+        (left / "stdout.log").write_text(f"attempt {attempt}")
+        os.utime(left.parent, (attempt, attempt))
+    torchrun.collect(logs, 0, keep, "")
+    assert (keep / "rank_00_stdout.txt").read_text() == "attempt 1"
+    assert (logs / "x/attempt_0/0/stdout.log").read_text() == "attempt 0"

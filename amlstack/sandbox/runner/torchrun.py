@@ -70,8 +70,7 @@ def failures(log: str) -> tuple[Failed, ...]:
     Args:
         log: The end of a node's log.
     """
-    table = log[log.rfind("Root Cause (first observed failure)") :] if "Root Cause (first" in log else ""
-    earlier = log[: len(log) - len(table)] if table else ""
+    earlier, _, table = log.rpartition("Root Cause (first observed failure)")
     found = [*_FAILED.finditer(table), *_FAILED.finditer(earlier)]
     return tuple(Failed(int(one["rank"]), int(one["local"]), int(one["code"])) for one in found)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
 import ssl
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Any
 
 HOSTS = ("127.0.0.1", "localhost", "::1")
+SYSTEM = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
+"""Where Debian, Fedora and the BSDs keep their authorities; OpenSSL's own default is often a folder, not a file."""
+BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 
 def prepare(folder: Path) -> tuple[Path, Path]:
@@ -38,8 +41,10 @@ def bundle(folder: Path) -> Path:
     Clients that take one file only (``REQUESTS_CA_BUNDLE``) reach both the sandbox and the rest of the world with it.
     """
     path = folder / "ca-bundle.pem"
-    known = [_system(), (folder / "ca.pem").read_text()]
-    text = "\n".join(part for part in known if part)
+    blocks = dict.fromkeys(BLOCK.findall((folder / "ca.pem").read_text()))
+    for source in _sources(path):
+        blocks |= dict.fromkeys(BLOCK.findall(source.read_text(errors="ignore")))
+    text = "\n".join(blocks) + "\n"
     if not path.exists() or path.read_text() != text:
         fresh = path.with_suffix(".new")
         fresh.write_text(text)
@@ -47,11 +52,12 @@ def bundle(folder: Path) -> Path:
     return path
 
 
-def _system() -> str:
-    context = ssl.create_default_context()
-    found = [ssl.DER_cert_to_PEM_cert(der) for der in context.get_ca_certs(binary_form=True)]
-    if found:
-        return "".join(found)
-    import certifi  # noqa: PLC0415 - only machines without system authorities
+def _sources(own: Path) -> list[Path]:
+    """Files of authorities: those the environment names (a company's own, often), the system's, certifi's."""
+    import certifi  # noqa: PLC0415 - comes with requests, which every Azure client here uses
 
-    return str(certifi.contents())
+    default = ssl.get_default_verify_paths()
+    named = [os.environ.get("REQUESTS_CA_BUNDLE"), os.environ.get("SSL_CERT_FILE"), default.cafile, *SYSTEM]
+    found = [Path(name) for name in (*named, certifi.where()) if name]
+    # Another sandbox's bundle is no source: its authority may be long gone. Ours is, in a shell that was given it.
+    return [path for path in found if path.is_file() and (path == own or path.name != own.name)]

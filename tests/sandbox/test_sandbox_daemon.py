@@ -16,7 +16,7 @@ import pytest
 from sandbox_client import Arm, job, workspace_bodies
 from typer.testing import CliRunner
 
-from amlstack.sandbox import coverage, daemon, processes
+from amlstack.sandbox import coverage, daemon, processes, tls
 from amlstack.sandbox import status as report
 from amlstack.sandbox.store import Store
 
@@ -181,6 +181,23 @@ def test_status_is_read_without_a_server(home: Path, monkeypatch: pytest.MonkeyP
     for word in ("not running", "gpu", "Standard_ND96isr_H100_v5", "0 busy", "one", "Running"):
         assert word in told
     assert daemon.job_folder(f"{workspace}/jobs/one", home) == home / "sandbox" / "jobs" / "one"
+
+
+def test_a_companys_own_authority_stays_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    company, folder = tmp_path / "company.pem", tmp_path / "sandbox"
+    company.write_text("-----BEGIN CERTIFICATE-----\ncompany\n-----END CERTIFICATE-----\n")
+    folder.mkdir()
+    tls.prepare(folder)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(company))
+
+    first = tls.bundle(folder).read_text()
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tls.bundle(folder)))
+
+    assert "company" in first
+    assert (folder / "ca.pem").read_text().strip() in first
+    assert tls.bundle(folder).read_text() == first, "also in a shell that has the sandbox's variables"
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "other" / "ca-bundle.pem"))
+    assert "company" not in tls.bundle(folder).read_text()
 
 
 def test_the_page_of_what_is_emulated_is_current() -> None:

@@ -12,8 +12,8 @@ from amlstack import snapshot
 from amlstack.catalog import environments
 from amlstack.findings import Finding, errors
 from amlstack.paths import PROJECT
-from infra.near import did_you_mean
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
+from jobs.near import did_you_mean
 from policies.checks import sizes_for
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class _Stack:
             if self.reading.doubts(*loc):
                 continue
             if isinstance(environment, CuratedEnvironment) and environments.get(environment.curated) is None:
-                near = did_you_mean(environment.curated, environments.near(environment.curated))
+                near = did_you_mean(environment.curated, (each.name for each in environments.all_environments()))
                 yield self.reading.locate(
                     (*loc, "curated"),
                     Finding(
@@ -205,7 +205,7 @@ class _Stack:
                 "compute",
                 f"The stack has no cluster `{name}`",
                 "A job names a cluster of its stack, one that exists by its ARM id, or none to run serverless",
-                did_you_mean(name, names) or (f"There is {', '.join(names)}" if names else "Declare amlstack:clusters"),
+                did_you_mean(name, names, otherwise="Declare amlstack:clusters"),
             )
         ]
 

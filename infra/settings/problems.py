@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import BaseModel
 
 from amlstack.findings import Finding
-from infra.near import did_you_mean, near
 from infra.settings.model import CURATED_TAG, CUSTOM_TAG, CuratedEnvironment, CustomEnvironment, Settings
 from infra.settings.stackfile import NAMESPACE, Loc
+from jobs.near import did_you_mean, near
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pydantic_core import ErrorDetails
 
 # What a pattern means, in words, by the last key that it stands on.
@@ -61,7 +63,7 @@ def describe(error: ErrorDetails) -> Finding:
             where,
             f"`{_shown(seen)}` was given",
             f"It is one of {_list(allowed)}",
-            did_you_mean(_shown(seen), allowed),
+            _meant(_shown(seen), allowed),
         )
     rule = _TYPES[kind].format_map(context) if kind in _TYPES else error["msg"]
     return Finding("setting-value", where, f"`{_shown(seen)}` was given", rule, _idle_remedy(loc, seen))
@@ -75,7 +77,7 @@ def meant(loc: Loc) -> str | None:
 def _unknown_key(loc: Loc, names: tuple[str, ...]) -> Finding:
     return Finding(
         "setting-unknown", dotted(loc), f"Unknown key `{loc[-1]}`", f"The keys here are {_list(names)}",
-        did_you_mean(str(loc[-1]), names),
+        _meant(str(loc[-1]), names),
     )  # fmt: skip
 
 
@@ -114,6 +116,12 @@ def _shown(value: Any) -> str:
 
 def _list(names: list[str] | tuple[str, ...]) -> str:
     return ", ".join(f"`{name}`" for name in names)
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    """Near misses only: the rule lists all that is known already."""
+    close = near(word, known)
+    return did_you_mean(word, close) if close else ""
 
 
 def _idle_remedy(loc: Loc, seen: Any) -> str:

@@ -64,6 +64,8 @@ class FakeArm:
     """What each new run goes through: one status further with every look at it."""
     cancelled: list[str] = field(default_factory=list)
     tag_removal: bool = True
+    hold: str | None = None
+    """A path whose PUT takes effect but is not answered until `release` is set; `held` tells that it has come."""
 
     def __post_init__(self) -> None:
         authority, certificate = _certificate()
@@ -72,6 +74,7 @@ class FakeArm:
         (self.home / "ca.pem").write_bytes(authority.cert_pem.bytes())
         (self.home / "token").write_text("federated")
         self._lock = threading.Lock()
+        self.held, self.release = threading.Event(), threading.Event()
         fake = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -93,6 +96,7 @@ class FakeArm:
         self._thread.start()
 
     def close(self) -> None:
+        self.release.set()
         self.server.shutdown()
         self._thread.join()
         self.server.server_close()
@@ -160,7 +164,13 @@ class FakeArm:
                 status, answer = self.answer(http.command, path, query, body)
             if failure:
                 status, answer = failure.status, {"error": {"code": failure.code, "message": failure.message}}
-        self._reply(http, status, answer)
+        if self.hold and http.command == "PUT" and re.search(self.hold, path):
+            self.held.set()
+            self.release.wait(60)
+        try:
+            self._reply(http, status, answer)
+        except OSError:
+            assert self.release.is_set(), "only a client that was killed on purpose may hang up"
 
     def _reply(self, http: BaseHTTPRequestHandler, status: int, answer: Any) -> None:
         data = b"" if answer is None else json.dumps(answer).encode()

@@ -1,0 +1,23 @@
+"""Jobs as the settings say them: name → inputs of ``amlstack.resources.Job``, with ``after`` for what it waits for."""
+
+import pulumi
+
+from amlstack.resources import EnvironmentVersion, Job, Snapshot
+
+config = pulumi.Config()
+workspace = config.require("workspace")
+first: list[pulumi.Resource] = []
+if folder := config.get("code"):
+    snapshot = Snapshot("code", workspace=workspace, path=folder)
+    pulumi.export("codeId", snapshot.code_id)
+    first.append(snapshot)
+if image := config.get("image"):
+    environment = EnvironmentVersion("torch", workspace=workspace, name="torch", body={"image": image})
+    pulumi.export("environmentId", environment.environment_id)
+    first.append(environment)
+made: dict[str, Job] = {}
+for name, inputs in (config.get_object("jobs") or {}).items():
+    after = inputs.pop("after", None)
+    needs = [*first, *([made[after]] if after else [])]
+    made[name] = Job(name, workspace=workspace, name=name, opts=pulumi.ResourceOptions(depends_on=needs), **inputs)
+    pulumi.export(name, {"id": made[name].job_id, "status": made[name].status, "gone": made[name].gone})

@@ -1,0 +1,248 @@
+"""The life of runs under the real engine, with the provider as a process of its own, against the fake ARM."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fake_arm import WORKSPACE
+
+from amlstack.identity import job_id
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import MakeStack
+    from fake_arm import FakeArm
+    from harness import Result, Stack
+
+pytestmark = pytest.mark.engine
+
+
+def job(**changes: Any) -> dict[str, Any]:
+    properties = {
+        "jobType": "Command",
+        "command": "python train.py",
+        "environmentId": "azureml://registries/azureml/environments/acpt/versions/1",
+        "environmentVariables": {"NCCL_DEBUG": "INFO"},
+        **changes.pop("properties", {}),
+    }
+    return {"declaration": {"lr": 0.1}, "code_hash": "0" * 64, "body": {"properties": properties}, **changes}
+
+
+EDITED = {"declaration": {"lr": 0.2}}
+
+
+@pytest.fixture
+def jobs(stack: MakeStack, arm: FakeArm) -> Stack:
+    return stack("jobs_from_settings", env=arm.environ()).set("workspace", WORKSPACE)
+
+
+def run_of(name: str, inputs: dict[str, Any]) -> str:
+    return job_id(name, inputs["declaration"], inputs["code_hash"], inputs.get("rerun", ""), "scenario/test")
+
+
+def said(result: Result, severity: str) -> str:
+    return "\n".join(one.message for one in result.diagnostics if one.severity.startswith(severity))
+
+
+def test_code_environment_and_run_are_made_once_and_kept(jobs: Stack, arm: FakeArm, tmp_path: Path) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code/train.py").write_text("print(1)\n")
+    jobs.set("code", str(tmp_path / "code")).set("image", "mcr.microsoft.com/x:1").set("jobs", {"mnist": job()})
+    planned = jobs.preview().ok()
+    assert {step.name: step.op for step in planned.planned if step.type.startswith("amlstack")} == {
+        "code": "create",
+        "torch": "create",
+        "mnist": "create",
+    }
+    assert arm.runs_started() == 0
+    jobs.up().ok()
+    outputs = jobs.outputs()
+    assert outputs["mnist"] == {"id": f"{WORKSPACE}/jobs/{run_of('mnist', job())}", "status": "Queued", "gone": False}
+    assert {outputs["codeId"], outputs["environmentId"]} == set(arm.resources)
+    again = jobs.up(preview=True).ok()
+    assert again.changes == {}
+    assert arm.runs_started() == 1
+    state = str(jobs.state())
+    assert "sig=" not in state
+    (tmp_path / "code/train.py").write_text("print(2)\n")
+    assert jobs.up().ok().op("code") == "replace"
+    jobs.destroy().ok()
+    assert len(arm.resources) == 3, "code and environments are shared and retained"
+    assert len(arm.jobs) == 1, "history is kept"
+
+
+def test_an_up_that_is_killed_right_after_the_run_was_accepted_is_healed_by_the_next(jobs: Stack, arm: FakeArm) -> None:
+    jobs.set("jobs", {"mnist": job()})
+    arm.hold = "/jobs/mnist"
+    running = jobs.start_up()
+    assert arm.held.wait(120)
+    running.kill()
+    arm.release.set()
+    assert jobs.resources("Job") == {}
+    up = jobs.unlock().up().ok()
+    assert f"adopted run {run_of('mnist', job())}" in said(up, "info")
+    assert arm.runs_started() == 1
+    assert jobs.up().ok().changes == {}
+
+
+def test_a_run_of_another_stack_is_refused_by_name(jobs: Stack, arm: FakeArm) -> None:
+    run = run_of("mnist", job())
+    marks = {"amlstack.owner": "other/prod", "amlstack.identity": "1"}
+    arm.jobs[f"{WORKSPACE}/jobs/{run}".lower()] = {"properties": {"status": "Running", "properties": marks}, "sent": {}}
+    jobs.set("jobs", {"mnist": job()})
+    for result in (jobs.preview(), jobs.up()):
+        assert "belongs to other/prod" in "\n".join(result.failed().errors)
+    assert arm.runs_started() == 0
+
+
+def test_a_vanished_record_is_run_again_by_neither_refresh_nor_up(jobs: Stack, arm: FakeArm) -> None:
+    jobs.set("jobs", {"mnist": job()})
+    jobs.up().ok()
+    arm.jobs.clear()
+    assert "is gone from the workspace" in said(jobs.refresh().ok(), "warning")
+    up = jobs.up().ok()
+    assert up.op("mnist") == "same"
+    assert "set `rerun`" in said(up, "info")
+    assert jobs.outputs()["mnist"]["gone"] is True
+    assert arm.runs_started() == 1
+
+
+def test_a_running_job_removed_from_the_stack_is_cancelled(jobs: Stack, arm: FakeArm) -> None:
+    jobs.set("jobs", {"mnist": job()})
+    jobs.up().ok()
+    run = run_of("mnist", job())
+    arm.set_status(run, "Running")
+    jobs.set("jobs", {})
+    assert jobs.up().ok().op("mnist") == "delete"
+    assert arm.cancelled == [run]
+    assert arm.job(run)["status"] == "Canceled"
+
+
+def test_an_edit_of_a_running_job_is_refused_at_preview(jobs: Stack, arm: FakeArm) -> None:
+    jobs.set("jobs", {"mnist": job()})
+    jobs.up().ok()
+    arm.set_status(run_of("mnist", job()), "Running")
+    jobs.set("jobs", {"mnist": job(**EDITED)})
+    refused = jobs.preview().failed()
+    assert "is Running and its declaration changed (declaration.lr)" in "\n".join(refused.errors)
+    assert "on_edit: cancel" in "\n".join(refused.errors)
+    jobs.up().failed()
+    assert arm.runs_started() == 1
+    arm.set_status(run_of("mnist", job()), "Completed")
+    assert jobs.up().ok().op("mnist") == "replace"
+    assert arm.runs_started() == 2
+    assert len(arm.jobs) == 2, "the old record stays"
+
+
+def test_on_edit_cancel_ends_the_old_run_first(jobs: Stack, arm: FakeArm) -> None:
+    jobs.set("jobs", {"mnist": job()})
+    jobs.up().ok()
+    old, new = run_of("mnist", job()), run_of("mnist", job(**EDITED))
+    arm.set_status(old, "Running")
+    jobs.set("jobs", {"mnist": job(on_edit="cancel", **EDITED)})
+    assert jobs.up(preview=True).ok().op("mnist") == "replace"
+    order = [
+        asked.path.removeprefix(f"{WORKSPACE}/jobs/")
+        for asked in arm.asked
+        if asked.method in {"PUT", "POST"} and "/jobs/" in asked.path
+    ]
+    assert order == [old, f"{old}/cancel", new]
+    assert arm.job(old)["status"] == "Canceled"
+
+
+def test_on_edit_keep_lets_both_run(jobs: Stack, arm: FakeArm) -> None:
+    jobs.set("jobs", {"mnist": job()})
+    jobs.up().ok()
+    arm.set_status(run_of("mnist", job()), "Running")
+    jobs.set("jobs", {"mnist": job(on_edit="keep", **EDITED)})
+    assert jobs.up(preview=True).ok().op("mnist") == "replace"
+    assert arm.cancelled == []
+    assert set(jobs.resources("Job")) == {"mnist"}
+    assert arm.runs_started() == 2
+
+
+def test_a_kept_run_survives_an_up_that_is_killed_before_the_old_resource_is_gone(jobs: Stack, arm: FakeArm) -> None:
+    jobs.set("jobs", {"mnist": job()})
+    jobs.up().ok()
+    arm.set_status(run_of("mnist", job()), "Running")
+    jobs.set("jobs", {"mnist": job(on_edit="keep", **EDITED)})
+    arm.hold = "/jobs/mnist"
+    running = jobs.start_up()
+    assert arm.held.wait(120)
+    running.kill()
+    arm.release.set()
+    arm.hold = None
+    jobs.unlock().up().ok()
+    assert arm.cancelled == []
+    assert arm.runs_started() == 2
+    assert jobs.outputs()["mnist"]["id"].endswith(run_of("mnist", job(**EDITED)))
+
+
+def test_a_change_of_what_is_derived_runs_nothing_and_says_so(jobs: Stack, arm: FakeArm) -> None:
+    jobs.set("jobs", {"mnist": job()})
+    jobs.up().ok()
+    jobs.set("jobs", {"mnist": job(properties={"environmentVariables": {"NCCL_DEBUG": "INFO", "NCCL_IB_X": "1"}})})
+    for result in (jobs.preview().ok(), jobs.up().ok()):
+        assert result.changes == {}
+        assert "what is derived changed: body.properties.environmentVariables.NCCL_IB_X" in said(result, "info")
+    assert arm.runs_started() == 1
+
+
+def test_a_gate_that_fails_stops_what_depends_on_it_and_is_not_run_again(jobs: Stack, arm: FakeArm) -> None:
+    arm.script = ("Queued", "Running", "Failed")
+    gate = job(wait="completed")
+    jobs.set("jobs", {"gate": gate, "training": job(after="gate")})
+    run = run_of("gate", gate)
+    for _ in range(2):
+        failed = jobs.up().failed()
+        assert f"run {run} ended Failed" in "\n".join(failed.errors) + failed.output
+        assert set(jobs.resources("Job")) == {"gate"}
+        assert jobs.resources("Job")["gate"]["id"] == run
+    jobs.refresh()
+    jobs.up().failed()
+    assert arm.runs_started() == 1
+    arm.script = ("Queued", "Running", "Completed")
+    jobs.set("jobs", {"gate": {**gate, "rerun": "2"}, "training": job(after="gate")})
+    jobs.up().ok()
+    assert arm.runs_started() == 3
+    assert jobs.outputs()["gate"]["status"] == "Completed"
+
+
+def test_progress_of_a_wait_is_shown_while_it_lasts(jobs: Stack, arm: FakeArm) -> None:
+    arm.script = ("Queued", "Preparing", "Running", "Completed")
+    jobs.set("jobs", {"gate": job(wait="completed")})
+    up = jobs.up().ok()
+    passing = [event["diagnosticEvent"] for event in up.events if "diagnosticEvent" in event]
+    told = " ".join(event["message"] for event in passing if event.get("ephemeral"))
+    assert "is Preparing; waiting until it has completed" in told
+    assert "waiting until" not in " ".join(one.message for one in up.diagnostics)
+
+
+def test_metadata_is_updated_in_place_by_a_run_history_patch(jobs: Stack, arm: FakeArm) -> None:
+    jobs.set("jobs", {"mnist": job(properties={"tags": {"team": "vision"}})})
+    jobs.up().ok()
+    jobs.set("jobs", {"mnist": job(properties={"tags": {"team": "speech"}, "description": "why"})})
+    up = jobs.up(preview=True).ok()
+    assert up.op("mnist") == "update"
+    assert set(up.steps("mnist")[0].detail) == {"body.properties.tags.team", "body.properties.description"}
+    assert arm.last("PATCH", "/history/").body == {"tags": {"team": "speech"}, "description": "why"}
+    assert arm.runs_started() == 1
+    assert jobs.up().ok().changes == {}
+
+
+def test_a_renamed_stack_reruns_nothing(jobs: Stack, arm: FakeArm) -> None:
+    jobs.set("jobs", {"mnist": job()})
+    jobs.up().ok()
+    jobs.pulumi("stack", "rename", "production", "--stack", jobs.name).ok()
+    jobs.name = "production"
+    assert jobs.up().ok().changes == {}
+    assert arm.runs_started() == 1
+
+
+def test_wrong_inputs_are_shown_together_without_a_traceback(jobs: Stack, arm: FakeArm) -> None:
+    jobs.set("jobs", {"mnist": job(wait="soon", on_edit="ask")})
+    errors = "\n".join(jobs.preview().failed().errors)
+    assert "wait is 'soon'; it must be one of none, started, completed" in errors
+    assert "onEdit is 'ask'; it must be one of refuse, cancel, keep" in errors

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import signal
@@ -245,3 +246,70 @@ def test_the_curated_environment_is_known() -> None:
     from amlstack.sandbox import images
 
     assert images.resolve(CURATED).name == "pytorch"
+
+
+def test_a_cancel_interrupts_the_building_of_the_environment(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AMLSTACK_CACHE", str(tmp_path / "cache"))
+    from amlstack.sandbox import images
+
+    place = images.folder(images.resolve("openmpi5.0-ubuntu24.04"))
+    place.parent.mkdir(parents=True)
+    job = lab.job("true")
+
+    async def go() -> None:
+        async def cancel() -> None:
+            while not any("another build" in step.detail for step in lab.store.history.of("job", job)):
+                await asyncio.sleep(0.01)
+            lab.store.jobs.request_cancel(job)
+            lab.wake.set()
+
+        cancelling = asyncio.create_task(cancel())
+        await lab.drive(lambda: lab.ended(job))
+        await cancelling
+
+    with (place.parent / f".{place.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # a build that never ends
+        asyncio.run(go())
+    assert lab.store.jobs[job].status == "Canceled"
+    assert lab.steps(job)[-3:] == ["Preparing", "CancelRequested", "Canceled"]
+
+
+def test_a_job_may_be_cancelled_before_its_runner_listens(lab: Lab) -> None:
+    job = lab.job("sleep 1000")
+
+    def cancel_at_once() -> bool:
+        if job in lab.watched:  # its runner was started this very moment
+            lab.store.jobs.request_cancel(job)
+        return lab.ended(job)
+
+    asyncio.run(lab.drive(cancel_at_once))
+    assert lab.store.jobs[job].status == "Canceled"
+    assert lab.survivors() == ()
+
+
+def test_a_node_is_lost_with_its_outputs_but_a_mounted_output_stays(lab: Lab) -> None:
+    pipe = lab.pipe()
+    command = (
+        "echo $NODE_RANK > outputs/own$NODE_RANK; echo $NODE_RANK > ${{outputs.kept}}/$NODE_RANK; "
+        f"[ $NODE_RANK = 0 ] && exec sleep 1000; echo $PPID > {pipe}; sleep 1000"
+    )
+    kept = {"kept": {"jobOutputType": "uri_folder"}}
+    job = lab.job(command, nodes=2, outputs=kept)
+
+    async def go() -> None:
+        async def kill() -> None:
+            os.kill(int(await asyncio.to_thread(pipe.read_text)), signal.SIGKILL)
+
+        killing = asyncio.create_task(kill())
+        await lab.drive(lambda: lab.ended(job))
+        await killing
+
+    asyncio.run(go())
+    error = lab.store.jobs[job].error
+    assert error is not None
+    assert error.message.startswith("Node 1 was lost")
+    assert [path.name for path in (lab.folder(job) / "outputs").iterdir()] == ["own0"]
+    stored = {blob.name.rsplit("/", 1)[-1] for blob in lab.store.blobs.under("account", "container", "azureml/")}
+    assert stored == {"0", "1"}

@@ -86,6 +86,7 @@ def variables(job: Job, reserved: frozenset[str], target: Target) -> Iterator[Fi
                 f"The job sets `{name}`",
                 "Azure ML and the launcher set it, differently on each node or process",
                 "Leave it out; the training code finds it set.",
+                Level.ERROR if job.typed else Level.WARNING,
             )
         if str(value).lower() in HARMFUL.get(name, ()) and (size := target.facts) and size.gpus and size.fabric.usable:
             yield Finding(

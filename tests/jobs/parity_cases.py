@@ -61,7 +61,8 @@ ACCEPTED = {
         "  e: {mode: direct, name: x, version: 1.0}\n  f: {type: mlflow_model, mode: Upload}\n"
         "  g: {type: mltable, mode: rw_mount}\n"
     ),
-    "output-unknown-binding": "command: echo ${{outputs.b}}\noutputs: {b: }\n",
+    "bindings-of-nothing": "command: echo ${{outputs.b}} ${{input.a}} ${{ inputs.a }}\n",
+    "variable-of-the-launcher": "distribution: {type: pytorch}\nenvironment_variables: {MASTER_PORT: 1}\n",
     "variables": "environment_variables: {A: true, B: 1, C: 0.1, D: null, E: 2024-01-01, F: [1, {a: b}], G: x, 1: x}\n",
     "variables-empty": "environment_variables: {}\n",
     "variables-one-is-value": "environment_variables: {value: 1}\n",

@@ -99,6 +99,14 @@ def test_all_faults_come_together() -> None:
     assert not plan.ok
 
 
+def test_what_azure_itself_takes_is_only_warned_of_in_its_own_words() -> None:
+    fields = {"command": "python t.py ${{outputs.a}}", "environment_variables": {"RANK": 0}}
+    own = jobs.Custom(distribution={"type": "pytorch"})
+    assert {finding.level for finding in jobs.plan(job(launcher=own, **fields), A100, on=ON).findings} == {"warning"}
+    typed = jobs.plan(job(launcher=jobs.PerProcess(), **fields), A100, on=ON)
+    assert {finding.level for finding in typed.findings} == {"error"}
+
+
 def test_near_misses_are_named() -> None:
     plan = jobs.plan(job(command="python t.py ${{inputs.epoch}}", inputs={"epochs": 1}), A100, on=ON)
     assert "Did you mean `epochs`?" in plan.findings[0].message

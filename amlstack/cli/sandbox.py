@@ -48,8 +48,12 @@ def status(*, as_json: Annotated[bool, typer.Option("--json", help="For programs
     """Show clusters, nodes and jobs."""
     from amlstack import paths
     from amlstack.sandbox import status as report
+    from amlstack.sandbox.database import StateError
 
-    state = report.gather(paths.home())
+    try:
+        state = report.gather(paths.home())
+    except StateError as error:
+        _fail(str(error))
     if as_json:
         import json
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from amlstack import paths
 from amlstack.sandbox import processes
+from amlstack.sandbox.database import StateError
 from amlstack.sandbox.store import Store, folder
 from amlstack.sandbox.store import job_folder as store_job_folder
 
@@ -189,13 +190,15 @@ def _start(home: Path) -> Endpoint:
             process.returncode = 0
             return endpoint
         if process.poll() is not None:
+            seen = f"ended with {process.returncode} while it started"
             break
         time.sleep(0.02)
     else:
+        seen = f"did not answer within {START_SECONDS:.0f} s"
         process.terminate()
         process.wait()
     tail = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
-    message = f"the sandbox did not start within {START_SECONDS:.0f} s; the end of {log}:\n{tail}"
+    message = f"the sandbox {seen}; the end of {log}:\n{tail}"
     raise SandboxError(message)
 
 
@@ -213,6 +216,17 @@ def _answers(endpoint: Endpoint, patience: float = 5.0) -> bool:
 def _end_jobs(home: Path) -> int:
     """Runners first, so that they do not report what is about to happen as a failure; then whatever is left."""
     ended = 0
+    # A state that this version cannot read names no runners; their marks are found all the same.
+    with contextlib.suppress(StateError):
+        ended += _end_recorded(home)
+    # More than one look: what is being ended may still start something.
+    while strays := processes.marked(home):
+        ended += sum(_end(pid, processes.started(pid)) for pid in strays)
+    return ended
+
+
+def _end_recorded(home: Path) -> int:
+    ended = 0
     if (folder(home) / "state.db").exists():
         with contextlib.closing(Store(home)) as store:
             for job in store.jobs.list(active=True):
@@ -220,8 +234,6 @@ def _end_jobs(home: Path) -> int:
                 ended += _end(job.runner_pid, job.runner_started)
                 store.nodes.release(job.id)
                 store.jobs.move(job.id, "Canceled", detail="the sandbox was taken down")
-    for pid in processes.marked(home):
-        ended += _end(pid, processes.started(pid))
     return ended
 
 

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+VERSION = 1
+"""To be raised with every change of the schema that an older state does not survive."""
+
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS resources (
@@ -43,11 +46,18 @@ CREATE TABLE IF NOT EXISTS blobs (
 """
 
 
+class StateError(Exception):
+    """The state file cannot be read by this version; the message says what to do."""
+
+
 class Database:
     """A connection with transactions; safe to share between the threads of one process.
 
     Args:
         path: The SQLite file; made with its schema when it does not exist.
+
+    Raises:
+        StateError: It was written by another version.
     """
 
     def __init__(self, path: Path) -> None:
@@ -62,7 +72,12 @@ class Database:
         with self._lock:
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.execute("PRAGMA synchronous=NORMAL")
-            self._connection.executescript(SCHEMA)
+            (found,) = self._connection.execute("PRAGMA user_version").fetchone()
+            if found not in {0, VERSION}:
+                self._connection.close()
+                message = f"{path} was written by another version of the sandbox ({found}, this is {VERSION}). "
+                raise StateError(message + "Run `amlstack sandbox reset` to start from nothing.")
+            self._connection.executescript(SCHEMA + f"PRAGMA user_version={VERSION};")
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:

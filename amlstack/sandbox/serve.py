@@ -57,6 +57,7 @@ async def serve(home: Path) -> None:
         key = identity.secret_file(place / "key")
         context = Context(store, base, key, asyncio.Event(), scheduled=scheduler is not None)
         provisioning.settle(context)
+        store.blobs.sweep()
         config = uvicorn.Config(
             door.make(context, federated),
             ssl_certfile=str(server_pem),

@@ -204,6 +204,17 @@ def test_the_newest_version_is_found_by_its_time(manager: Manager) -> None:
     assert [row["name"] for row in listed["value"]] == ["5"]
 
 
+def test_what_a_crash_cut_off_is_swept_and_blobs_stay(store: Store) -> None:
+    whole, half = store.blobs.fresh(), store.blobs.fresh()
+    whole.write_bytes(b"x")
+    half.write_bytes(b"y")
+    blob = store.blobs.put("a", "c", "n", whole)
+
+    assert store.blobs.sweep() == 1
+    assert blob.path.read_bytes() == b"x"
+    assert not half.exists()
+
+
 def test_a_blob_name_that_climbs_out_of_its_folder_is_refused(store: Store, tmp_path: Path) -> None:
     file = store.blobs.fresh()
     file.write_bytes(b"x")

@@ -81,6 +81,12 @@ def test_labels_can_be_put(manager: Manager, gpu: str) -> None:
     assert {name: answer["properties"][name] for name in labels} == labels
 
 
+def test_a_job_is_called_after_its_workspace_in_that_ones_letters(manager: Manager, gpu: str) -> None:
+    path = manager.workspace.replace("space-1", "SPACE-1") + "/jobs/one"
+
+    assert manager.call("PUT", path, job(gpu))[1]["id"] == f"{manager.workspace}/jobs/one"
+
+
 def test_a_name_is_letter_for_letter_and_one_per_workspace(manager: Manager, gpu: str) -> None:
     assert put(manager, "one", job(gpu))[0] == 201
     assert put(manager, "ONE", job(gpu))[0] == 201

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox import processes
+from amlstack.sandbox import daemon, processes
+from amlstack.sandbox.database import StateError
 from amlstack.sandbox.ids import parse
 from amlstack.sandbox.store import Exit, JobError, Store
 
@@ -78,6 +79,17 @@ def test_a_transaction_happens_whole_or_not_at_all(store: Store) -> None:
     assert store.jobs["one"].status == "NotStarted"
     assert store.nodes.all() == ()
     assert len(store.history.of("job", "one")) == 1
+
+
+def test_a_state_of_another_version_is_refused_with_its_remedy(store: Store, tmp_path: Path) -> None:
+    store.database.execute("PRAGMA user_version=99")
+
+    with pytest.raises(StateError) as error:
+        Store(tmp_path)
+
+    assert "written by another version of the sandbox (99, this is 1)" in str(error.value)
+    daemon.reset(tmp_path)
+    Store(tmp_path).close()
 
 
 WRITER = """

@@ -163,7 +163,9 @@ def _put(context: Context, path: ArmPath, body: Any) -> Reply:
             context.store.jobs.set_body(before.id, {"properties": {**before.properties, **labels}})
             return Reply(200, render(context.store.jobs[before.id]))
         references.check(context, path, properties)
-        job = context.store.jobs.add(path.parent, path.name, {"properties": properties})
+        workspace = context.store.resources.get(path.parent)
+        home = path.parent if workspace is None else workspace.id  # in its maker's letters, as a GET answers it
+        job = context.store.jobs.add(home, path.name, {"properties": properties})
     context.wake.set()
     return Reply(201, render(job))
 

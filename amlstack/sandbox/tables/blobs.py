@@ -116,6 +116,14 @@ class Blobs:
         for row in self._db.all("SELECT * FROM blobs WHERE account = ?", account):
             self.delete(self._row(row))
 
+    def sweep(self) -> int:
+        """Removes files that no blob owns (uploads that a crash cut off); how many. Only while nothing is uploaded."""
+        owned = {row["file"] for row in self._db.all("SELECT file FROM blobs")}
+        files = [path for path in self.root.glob("*") if path.is_file() and path.name not in owned]
+        for path in files:
+            path.unlink()
+        return len(files)
+
     def unpack(self, account: str, container: str, prefix: str, target: Path) -> int:
         """Copies the blobs under a folder prefix to a folder on disk; how many.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,6 +54,7 @@ def check(files: Files, size: Size = None, stack: Stack = None, *, as_json: Json
         amlstack check workloads/*.py --stack prod --json
     """
     from amlstack.cli import targets
+    from jobs.cost import cost
 
     where = targets.find(size, stack)
     day = targets.today()
@@ -68,6 +69,7 @@ def check(files: Files, size: Size = None, stack: Stack = None, *, as_json: Json
                     {
                         "file": str(each.file),
                         "jobs": len(each.plans),
+                        "cost": [None if (price := cost(plan)) is None else asdict(price) for plan in each.plans],
                         "findings": [finding.as_dict() for finding in each.findings],
                     }
                     for each in checked
@@ -76,6 +78,10 @@ def check(files: Files, size: Size = None, stack: Stack = None, *, as_json: Json
         )
     else:
         print_findings(found)
+        for each in checked:
+            for plan in each.plans:
+                if (price := cost(plan)) is not None:
+                    typer.echo(f"{each.file}: {plan.job.name or each.file.stem} costs {price}")
         typer.echo(f"{len(files)} file{'' if len(files) == 1 else 's'}: {tally(found)}")
     raise typer.Exit(1 if errors(found) else 0)
 

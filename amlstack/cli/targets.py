@@ -41,10 +41,10 @@ class Targets:
     def of(self, job: Job) -> tuple[Target, tuple[Finding, ...]]:
         """The target of one job, and what is not known about it."""
         name = job.compute.removeprefix("azureml:").rpartition("/")[2] if job.compute else None
+        if name is None:
+            return Target(size=job.instance_type or self.size), ()
         if self.size is not None:
             return Target(size=self.size, cluster=name), ()
-        if name is None:
-            return Target(size=job.instance_type), ()
         if name.lower() == "local":
             return Target(), ()
         cluster = self._cluster(name)

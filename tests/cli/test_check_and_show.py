@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
+from amlstack.catalog import sizes
 from amlstack.cli.main import main
 
 if TYPE_CHECKING:
@@ -97,6 +100,23 @@ def test_a_stack_that_is_not_there_is_a_finding(capsys: pytest.CaptureFixture[st
 def test_a_cluster_of_unknown_size_is_only_noted(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "job.py"]) == 0
     assert "[cluster-size-unknown]" in capsys.readouterr().out
+
+
+def test_the_size_of_a_serverless_job_is_its_own(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "job.py").write_text(GOOD.replace('compute="big"', 'instance_type="Standard_NC24r"'))
+    assert main(["check", "job.py", "--size", "Standard_ND96isr_H100_v5"]) == 1
+    assert "instance_type [sriov-fabric]" in capsys.readouterr().out
+
+
+def test_what_a_run_costs_is_said_once_a_price_is_known(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = sizes.get("Standard_ND96isr_H100_v5")
+    assert row is not None
+    priced = replace(row, price_per_hour=sizes.Price(10.0, "westeurope", date(2026, 7, 1), "a price list"))
+    monkeypatch.setattr(sizes, "get", lambda name: priced)
+    assert main(["check", "job.py", "--stack", "prod"]) == 0
+    assert "job.py: ddp costs 20.00 USD per hour (westeurope, 2026-07, a price list)" in capsys.readouterr().out
 
 
 def test_the_request_body_is_json(capsys: pytest.CaptureFixture[str]) -> None:

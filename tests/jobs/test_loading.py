@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,11 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 import jobs
 from jobs.azureml.write import command_file
+from jobs.faults import findings_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -241,3 +244,29 @@ def test_any_mapping_is_refused_with_findings_or_sent_as_azure_ai_ml_sends_it(
         return
     theirs.pop("environment", None)
     assert body(loaded.jobs[0]) == theirs, file
+
+
+FIELDS = (*sorted(jobs.Job.model_fields), "nodez", "inptus")
+PYTHON = st.dictionaries(
+    st.sampled_from(FIELDS),
+    BLOCKS
+    | st.sampled_from([jobs.TorchRun(), jobs.Input(path="azureml:x:1"), {"type": "torchrun", "nproc": 1}, ("a",)]),
+    max_size=5,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(PYTHON)
+def test_any_python_declaration_is_planned_or_refused_with_findings(told: dict[str, Any]) -> None:
+    fields = {"command": "python t.py", "environment": "azureml:e:1", **told}
+    try:
+        job = jobs.Job(**fields)
+    except ValidationError as error:
+        found = findings_of(error)
+        assert found
+        assert all(finding.seen and finding.rule and finding.where for finding in found)
+        return
+    plan = jobs.plan(job, jobs.Target("Standard_ND96asr_v4", "a", 2), on=ON)
+    assert json.loads(json.dumps(plan.declaration)) == plan.declaration
+    refs = jobs.Refs("/w", environment="e")
+    assert jobs.body(plan.enriched, refs)["properties"]["jobType"] == "Command"

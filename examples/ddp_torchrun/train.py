@@ -1,7 +1,7 @@
 """A classifier trained with DistributedDataParallel: small enough for two cores, the same code on InfiniBand.
 
-Reads its place from the variables that torchrun or Azure ML's per-process launch set; takes NCCL when every rank of this
-node has a GPU of its own, gloo otherwise. Rank 0 writes outputs/metrics.json.
+Reads its place from the variables that torchrun or Azure ML's per-process launch set; takes NCCL when every rank of
+this node has a GPU of its own, gloo otherwise. Rank 0 writes outputs/metrics.json.
 """
 
 from __future__ import annotations

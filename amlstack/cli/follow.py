@@ -72,19 +72,21 @@ def follow(
         job_id: The job's ARM id.
         folder: Where the sandbox keeps the job's files.
         status: Called with each new status.
-        line: Called with each new log line: the log's number and the text.
+        line: Called with each new line: the number of the process's log, or ``runner``, and the text.
         only_first: Follow the log of the first process alone.
 
     Returns:
         The job's record (``properties``) in its last state.
     """
-    logs, seen = Logs(folder, only_first), ""
+    logs, notes, seen = Logs(folder, only_first), Tail(folder / "runner.log"), ""
     while True:
         record: Mapping[str, Any] = arm.get(job_id).body["properties"]
         ended = record["status"] in TERMINAL
         if record["status"] != seen:
             seen = record["status"]
             status(seen)
+        for text in notes.lines(last=ended):
+            line("runner", text.partition(" ")[2])  # without its time: progress has its own
         for name, text in logs.new(last=ended):
             line(name, text)
         if ended:

@@ -163,7 +163,7 @@ def _follow_jobs(
             job["jobId"],
             job_folder(endpoint.home, job["jobId"].rsplit("/", 1)[-1]),
             status=lambda status: progress.step(f"job is {status}"),
-            line=lambda _, text: progress.note(text),
+            line=lambda log, text: progress.note(f"{log}: {text}" if log == "runner" else text),
             only_first=True,
         )
     return records

@@ -1,4 +1,4 @@
-"""pydantic's validation errors as findings, with near misses for unknown keys."""
+"""pydantic's validation errors as findings: one a fault, in the reader's words, with near misses for unknown fields."""
 
 from __future__ import annotations
 
@@ -12,77 +12,85 @@ from jobs.near import did_you_mean
 from jobs.spec import Job
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
+Place = tuple[str | int, ...]
 
-def findings_of(error: ValidationError) -> tuple[Finding, ...]:
-    """One finding per fault; of a union's branches only the one that came closest."""
-    by_place: dict[tuple[Any, ...], list[ErrorDetails]] = {}
-    for detail in error.errors(include_url=False):
-        by_place.setdefault(_written(detail["loc"]), []).append(detail)
-    return tuple(_finding(place, details, error.title) for place, details in by_place.items())
-
-
-def _finding(place: tuple[Any, ...], details: list[ErrorDetails], title: str) -> Finding:
-    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).removeprefix(".")
-    detail = details[0]
-    shown = repr(detail.get("input"))
-    shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
-    match detail["type"]:
-        case "extra_forbidden":
-            known = _fields(place[:-1], title)
-            return Finding(
-                "key-unknown",
-                where,
-                f"`{place[-1]}` is no field of {title}",
-                "Every field is a known one",
-                did_you_mean(str(place[-1]), known),
-            )
-        case "missing":
-            return Finding("key-missing", where, f"`{place[-1]}` is not given", f"A {title} has it")
-        case _:
-            rules = dict.fromkeys(each["msg"].removeprefix("Value error, ") for each in details)
-            return Finding("value-kind", where, f"{shown} stands here", "; or ".join(rules))
-
-
-def _written(loc: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The place as it is written: without the names of union branches and validators that pydantic puts in."""
-    return tuple(
-        step
-        for step in loc
-        if isinstance(step, int) or not (step in _BRANCHES or step[:1].isupper() or "[" in step or "-" in step)
-    )
-
-
-_KINDS = (launcher.model_fields["type"].default for launcher in (Custom, *TYPED))
+_KINDS = {launcher.model_fields["type"].default: launcher for launcher in (Custom, *TYPED)}
 _BRANCHES = frozenset({"bool", "int", "float", "str", "constrained-int", *_KINDS})
 
 
-def _fields(place: Iterable[Any], title: str) -> tuple[str, ...]:
-    """Names of the fields at a place, as far as the models say."""
-    models: list[Any] = [Job] if title == "Job" else [model for model in _models(Job) if model.__name__ == title]
-    for step in place:
-        models = [
-            inner
+def findings_of(error: ValidationError) -> tuple[Finding, ...]:
+    """One finding per fault; of a union's branches only what is said deepest, where somebody meant to be."""
+    by_place: dict[Place, list[ErrorDetails]] = {}
+    for detail in error.errors(include_url=False):
+        by_place.setdefault(_written(detail["loc"]), []).append(detail)
+    deepest = {
+        place: details
+        for place, details in by_place.items()
+        if not any(len(other) > len(place) and other[: len(place)] == place for other in by_place)
+    }
+    return tuple(_finding(place, details, error.title) for place, details in deepest.items())
+
+
+def _finding(place: Place, details: list[ErrorDetails], title: str) -> Finding:
+    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).removeprefix(".")
+    detail = details[0]
+    owners = _owners(detail["loc"][:-1], title)
+    owner = owners[0].__name__ if owners else title
+    if detail["type"] == "extra_forbidden":
+        known = [name for model in owners for name in model.model_fields]
+        seen = f"`{place[-1]}` is no field of {owner}"
+        return Finding("key-unknown", where, seen, "Every field is a known one", did_you_mean(str(place[-1]), known))
+    if detail["type"] == "missing":
+        return Finding("key-missing", where, f"`{place[-1]}` is not given", f"Every {owner} has it")
+    shown = repr(detail.get("input"))
+    rules = dict.fromkeys(_rule(each) for each in details)
+    return Finding(
+        "value-kind",
+        where or title,
+        f"{shown if len(shown) <= 60 else shown[:57] + '…'} stands here",
+        f"It must be {', or '.join(rules)}" if all(rules) else "; ".join(each["msg"] for each in details),
+    )
+
+
+def _rule(detail: ErrorDetails) -> str:
+    """What a value must be, as the end of a sentence; empty when pydantic says it in another form."""
+    start, _, rest = detail["msg"].removeprefix("Value error, ").partition("Input should be ")
+    if not start and rest:
+        return rest.replace("a valid ", "a ").replace("a integer", "a whole number")
+    return start.removeprefix("a count is ") if start.startswith("a count is ") else ""
+
+
+def _written(loc: Place) -> Place:
+    """The place as it is written: without the names of union branches and validators that pydantic puts in."""
+    return tuple(step for step in loc if isinstance(step, int) or not _branch(step))
+
+
+def _branch(step: str) -> bool:
+    return step in _BRANCHES or step[:1].isupper() or "[" in step or "-" in step
+
+
+def _owners(loc: Place, title: str) -> list[type[BaseModel]]:
+    """The models that a place may belong to, the branch of a union told by its name."""
+    models: list[type[BaseModel]] = [model for model in (Job, *_KINDS.values()) if model.__name__ == title]
+    for step in loc:
+        if step in _KINDS:
+            models = [_KINDS[step]]
+        elif isinstance(step, str) and (named := [model for model in models if model.__name__ == step]):
+            models = named
+        elif inner := [
+            found
             for model in models
             if step in model.model_fields
-            for inner in _inside(model.model_fields[step].annotation)
-        ] or models
-    return tuple(dict.fromkeys(name for model in models for name in model.model_fields))
+            for found in _inside(model.model_fields[str(step)].annotation)
+        ]:
+            models = inner
+    return models
 
 
-def _models(model: Any) -> list[Any]:
-    found = [model]
-    for field in model.model_fields.values():
-        for inner in _inside(field.annotation):
-            found += _models(inner)
-    return found
-
-
-def _inside(annotation: Any) -> list[Any]:
+def _inside(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [inner for argument in get_args(annotation) for inner in _inside(argument)]

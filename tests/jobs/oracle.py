@@ -57,7 +57,7 @@ def body(path: Path) -> dict[str, Any]:
         except Exception as error:
             raise RefusedError(str(error)) from error
     for key, value in given.items():
-        if value is None:
+        if not value:
             told["properties"].pop(key, None)
     if environment is not None:
         told["environment"] = environment

@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from amlstack.provider.runs import Runs
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
@@ -76,7 +78,7 @@ def follow(
         only_first: Follow the log of the first process alone.
 
     Returns:
-        The job's record (``properties``) in its last state.
+        The job's record (``properties``) in its last state, and under ``error`` why it failed.
     """
     logs, notes, seen = Logs(folder, only_first), Tail(folder / "runner.log"), ""
     while True:
@@ -90,5 +92,6 @@ def follow(
         for name, text in logs.new(last=ended):
             line(name, text)
         if ended:
-            return record
+            workspace, name = job_id.rsplit("/jobs/", 1)
+            return {**record, "error": Runs(arm).why(workspace, name) if record["status"] == "Failed" else ""}
         time.sleep(POLL_SECONDS)

@@ -112,8 +112,7 @@ def _run(progress: Progress, endpoint: Endpoint, name: str, plan: jobs.Plan, *, 
     if record["status"] == "Completed":
         progress.done(f"job {short} completed; its logs and outputs are in {folder}")
         return True
-    error = record.get("error") or {}
-    progress.fail(f"job {short} {record['status'].lower()}: {error.get('message') or 'no reason was recorded'}")
+    progress.fail(f"job {short} {record['status'].lower()}: {record['error'] or 'no reason was recorded'}")
     progress.note(f"logs and outputs are in {folder}")
     return False
 

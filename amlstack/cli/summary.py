@@ -94,7 +94,7 @@ def _job(name: str, job: Mapping[str, Any], record: Mapping[str, Any]) -> Iterat
     folder = job_folder(paths.home(), job["jobId"].rsplit("/", 1)[-1])
     if loss := _losses(folder):
         yield "loss", loss
-    if message := (record.get("error") or {}).get("message"):
+    if message := record.get("error"):
         yield "error", message
     yield "logs", str(folder / "user_logs")
 

@@ -144,6 +144,13 @@ class Runs:
         response = self._arm.patch(f"{self._run(workspace, record)}/tags", body, None, allow=(400, 404, 405, 501))
         return response.status < 400
 
+    def why(self, workspace: str, job_id: str) -> str:
+        """Why a run failed, in the service's words; empty when it does not say. ARM's own record never does."""
+        path = f"{self._base(workspace)}/history/v1.0{workspace}/runs/{job_id}/details"
+        answer = self._arm.request("GET", path, None, allow=(404,)).body
+        error = (answer.get("error") or {}).get("error") or {}
+        return scrub(str(error.get("message") or ""))
+
     def _run(self, workspace: str, record: Record) -> str:
         return f"{self._base(workspace)}/history/v1.0{workspace}/experiments/{record.experiment}/runs/{record.job_id}"
 

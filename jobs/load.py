@@ -16,7 +16,7 @@ from jobs.source import Place, Source
 from jobs.spec import Job
 
 if TYPE_CHECKING:
-    from jobs.azureml.fields import Cursor
+    from jobs.azureml.cursor import Cursor
     from jobs.yamltext import Text
 
 YAML_SUFFIXES = (".yml", ".yaml")
@@ -76,7 +76,7 @@ def load(path: Path | str) -> Loaded:
 def from_text(text: Text, base: Path) -> Loaded:
     """Jobs of YAML that is read already."""
     from jobs.azureml import command  # noqa: PLC0415 - a Python job needs no YAML
-    from jobs.azureml.fields import Cursor  # noqa: PLC0415
+    from jobs.azureml.cursor import Cursor  # noqa: PLC0415
 
     def place(where: str) -> Place:
         keys = command.path_of(where)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs.azureml import parts
-from jobs.azureml.fields import Bad, Cursor, keys, text, word
+from jobs.azureml import data, environment, runtime
+from jobs.azureml.cursor import Bad, Cursor
+from jobs.azureml.fields import keys, text, word
 from jobs.launchers import Custom
 from jobs.spec import Job
 from jobs.values import Code
@@ -27,23 +28,23 @@ KEYS = {
     "type": word({"command": "command"}, str),
     "command": text,
     "code": _code,
-    "environment": parts.environment,
-    "environment_variables": parts.variables,
-    "inputs": parts.inputs,
-    "outputs": parts.outputs_reader,
-    "distribution": parts.distribution,
-    "resources": parts.resources,
+    "environment": environment.environment,
+    "environment_variables": data.variables,
+    "inputs": data.inputs,
+    "outputs": data.outputs,
+    "distribution": runtime.distribution,
+    "resources": runtime.resources,
     "compute": _compute,
-    "limits": parts.limits,
-    "queue_settings": parts.queue,
-    "identity": parts.identity,
-    "services": parts.services,
+    "limits": runtime.limits,
+    "queue_settings": runtime.queue,
+    "identity": runtime.identity,
+    "services": runtime.services,
     "name": text,
     "display_name": text,
     "description": text,
     "experiment_name": text,
-    "tags": parts.tags,
-    "properties": parts.tags,
+    "tags": data.tags,
+    "properties": data.tags,
     "parent_job_name": text,
 }
 READ_ONLY = ("$schema", "id", "status", "creation_context", "log_files", "parameters")

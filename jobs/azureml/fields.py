@@ -1,76 +1,22 @@
 """Reading single values of an Azure ML job file with the coercions of the real loader, faults as findings.
 
-A `Cursor` is one value with its path. Readers return the value as the job model wants it, or `Bad` after they have said
-what is wrong; nothing is raised, so that one file shows all its faults at once.
+Readers take a `Cursor` and return the value as the job model wants it, or `Bad` after they have said what is wrong;
+nothing is raised, so that one file shows all its faults at once.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from amlstack.findings import Finding, Level
+from amlstack.findings import Level
+from jobs.azureml.cursor import Bad, Cursor, shown
 from jobs.near import did_you_mean
 from jobs.values import EXPRESSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
-    from pathlib import Path
-
-Keys = tuple[Any, ...]
-
-
-class _Bad:
-    """What a reader returns after it has reported a fault."""
-
-    def __repr__(self) -> str:
-        return "Bad"
-
-
-Bad: Final = _Bad()
-
-Reader = "Callable[[Cursor], Any]"
-
-
-@dataclass(frozen=True, slots=True)
-class Cursor:
-    """One value of a file.
-
-    Attributes:
-        value: The value as YAML has it.
-        path: Keys and indices that lead to it.
-        findings: Where faults are gathered, with the path of each; shared by all cursors of a file.
-        base: Folder of the file, where its relative paths start.
-    """
-
-    value: Any
-    path: Keys
-    findings: list[tuple[Keys, Finding]]
-    base: Path
-
-    def at(self, key: Any) -> Cursor:
-        """The value under a key or index."""
-        return Cursor(self.value[key], (*self.path, key), self.findings, self.base)
-
-    def bad(
-        self, code: str, seen: str, rule: str, remedy: str = "", *, level: Level = Level.ERROR, key: Any = None
-    ) -> Any:
-        """Report a fault of this value, or of one of its keys."""
-        path = self.path if key is None else (*self.path, key)
-        self.findings.append((path, Finding(code, dotted(path), seen, rule, remedy, level)))
-        return Bad
-
-    def wrong(self, wanted: str, remedy: str = "") -> Any:
-        """Report that the value is of another kind."""
-        return self.bad("value-kind", f"{_shown(self.value)} stands here", f"`{self.path[-1]}` is {wanted}", remedy)
-
-
-def dotted(path: Keys) -> str:
-    """``inputs.data.path``, ``resources.locations[0]``."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return text.removeprefix(".")
 
 
 def text(cursor: Cursor) -> Any:
@@ -161,7 +107,7 @@ def word(words: Mapping[str, str], normal: Callable[[str], str] = str.lower) -> 
         remedy = did_you_mean(value, words) if isinstance(value, str) else ""
         return cursor.bad(
             "value-unknown",
-            f"{_shown(value)} stands here",
+            f"{shown(value)} stands here",
             f"`{cursor.path[-1]}` is one of {listed}",
             remedy if remedy.startswith("Did") else "",
         )
@@ -202,7 +148,7 @@ def named(read: Callable[[Cursor], Any], *, numbers: bool = False) -> Callable[[
             if not isinstance(key, str) and not numbers:
                 cursor.bad(
                     "name-kind",
-                    f"{_shown(key)} is used as a name",
+                    f"{shown(key)} is used as a name",
                     "Names are text",
                     f'Put it in quotes: "{key}".',
                     key=key,
@@ -245,12 +191,12 @@ def keys(
     """
     if not isinstance(cursor.value, dict):
         cursor.wrong(f"{what}, a mapping") if cursor.path else cursor.bad(
-            "not-a-mapping", f"{_shown(cursor.value)} is all there is", f"The file is {what}, a mapping of keys"
+            "not-a-mapping", f"{shown(cursor.value)} is all there is", f"The file is {what}, a mapping of keys"
         )
         return
     for key in cursor.value:
         if (read := table.get(key)) is not None:
-            if cursor.value[key] is None and read not in _TAKES_NOTHING and not hasattr(read, "nullable"):
+            if cursor.value[key] is None and read is not anything:
                 cursor.bad(
                     "value-missing",
                     f"`{key}` has no value",
@@ -281,17 +227,3 @@ def keys(
                 remedy if remedy.startswith("Did") else "",
                 key=key,
             )
-
-
-_TAKES_NOTHING = (anything,)
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, list):
-        return "a list"
-    shown = str(value) if not isinstance(value, str) or len(value) < 60 else f"{value[:57]}…"
-    return f"`{shown}`"

@@ -1,0 +1,74 @@
+"""One value of an Azure ML file, where it stands, and how a fault of it is reported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.findings import Finding, Level
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Keys = tuple[Any, ...]
+
+
+class _Bad:
+    """What a reader returns after it has reported a fault."""
+
+    def __repr__(self) -> str:
+        return "Bad"
+
+
+Bad: Final = _Bad()
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """One value of a file.
+
+    Attributes:
+        value: The value as YAML has it.
+        path: Keys and indices that lead to it.
+        findings: Where faults are gathered, with the path of each; shared by all cursors of a file.
+        base: Folder of the file, where its relative paths start.
+    """
+
+    value: Any
+    path: Keys
+    findings: list[tuple[Keys, Finding]]
+    base: Path
+
+    def at(self, key: Any) -> Cursor:
+        """The value under a key or index."""
+        return Cursor(self.value[key], (*self.path, key), self.findings, self.base)
+
+    def bad(
+        self, code: str, seen: str, rule: str, remedy: str = "", *, level: Level = Level.ERROR, key: Any = None
+    ) -> Any:
+        """Report a fault of this value, or of one of its keys."""
+        path = self.path if key is None else (*self.path, key)
+        self.findings.append((path, Finding(code, dotted(path), seen, rule, remedy, level)))
+        return Bad
+
+    def wrong(self, wanted: str, remedy: str = "") -> Any:
+        """Report that the value is of another kind."""
+        return self.bad("value-kind", f"{shown(self.value)} stands here", f"`{self.path[-1]}` is {wanted}", remedy)
+
+
+def dotted(path: Keys) -> str:
+    """``inputs.data.path``, ``resources.locations[0]``."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.removeprefix(".")
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it: short, and a collection by its kind."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    shown = str(value) if not isinstance(value, str) or len(value) < 60 else f"{value[:57]}…"
+    return f"`{shown}`"

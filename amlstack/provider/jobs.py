@@ -28,6 +28,8 @@ SHAPE = Shape(
         "deleteHistory": Field(bool, default=False),
     }
 )
+_OWN_WORDS: tuple[str, ...] = ("wait", "onEdit", "deleteHistory")
+"""Inputs that tell this provider how to treat the run."""
 
 
 class Jobs:
@@ -134,10 +136,7 @@ class Jobs:
             self._foretell(workspace, run, state)
             return "", state
         self._hold(call, run)
-        try:
-            record = self._runs.get(workspace, run)
-        except WorkspaceMissingError as error:
-            raise ProviderError(str(error)) from None
+        record = self._runs.get(workspace, run)
         if record is None:
             state["environmentId"] = labels.environment_of(self._services.arm, workspace, inputs["body"])
             self._mark_kept(call, run)
@@ -228,10 +227,10 @@ class Jobs:
                 "Declare it; an equal run of this stack is adopted"
             )
         workspace = str(bare(old["workspace"]))
-        try:
-            record = self._runs.get(workspace, resource_id)
-        except WorkspaceMissingError as error:
-            raise ProviderError(str(error)) from None
+        # Edits of these alone are no operation of ours: the inputs know them, the recorded state does not.
+        said: Values = {name: inputs[name] for name in _OWN_WORDS if name in inputs}
+        asked = {**old, **said}
+        record = self._runs.get(workspace, resource_id)
         if record is None:
             if not old.get("gone"):
                 self._host.warning(
@@ -239,9 +238,9 @@ class Jobs:
                     "is not run again",
                     call.urn,
                 )
-            state = {**old, "gone": True}
+            state = {**asked, "gone": True}
         else:
-            state = self._observed(old, record)
+            state = self._observed(asked, record)
         self._gates.judge(resource_id, state, inputs)
         return resource_id, state
 
@@ -251,10 +250,7 @@ class Jobs:
         if call.preview:
             return state
         workspace = str(bare(old["workspace"]))
-        try:
-            record = self._runs.get(workspace, resource_id)
-        except WorkspaceMissingError as error:
-            raise ProviderError(str(error)) from None
+        record = self._runs.get(workspace, resource_id)
         if record is not None:
             wanted, had = edits.metadata_of(new["body"]), edits.metadata_of(old["body"])
             record = metadata.apply(self._services, call, workspace, record, wanted=wanted, had=had)
@@ -283,7 +279,7 @@ class Jobs:
                 self._host.status(f"cancelling {resource_id}, which is {record.status}", call.urn)
                 self._runs.cancel(workspace, resource_id)
                 self._ended(call, workspace, record)
-            if inputs.get("deleteHistory") or old.get("deleteHistory"):
+            if (inputs or old).get("deleteHistory"):
                 self._services.arm.finish(self._runs.delete(workspace, resource_id), self._services.cancelled)
         except WorkspaceMissingError:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,16 +11,16 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
 from amlstack.provider import arm
-from amlstack.provider.arm import ArmClient, ArmError
+from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError
 from amlstack.provider.code import Snapshots
 from amlstack.provider.environments import Environments
 from amlstack.provider.jobs import Jobs
 from amlstack.provider.resource import Call, Difference, Resource, Services
-from amlstack.provider.runs import Runs
+from amlstack.provider.runs import Runs, WorkspaceMissingError
 from amlstack.rpc import Code, Failures, Host, Plugin, ProviderError, ValueRefusedError, decode, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import grpc
     from azure.core.credentials import TokenCredential
@@ -30,6 +31,7 @@ TYPES: dict[str, Callable[[Services], Resource]] = {
     "amlstack:jobs:Job": Jobs,
 }
 _CONFIG = "amlstack:config:armEndpoint"
+_CODES = {0: Code.UNAVAILABLE, 401: Code.UNAUTHENTICATED, 403: Code.PERMISSION_DENIED, 404: Code.NOT_FOUND}
 
 
 class Provider(Plugin):
@@ -58,7 +60,8 @@ class Provider(Plugin):
             arm.endpoint(_text(news.get("armEndpoint")))
         except ArmError as error:
             failures.add("armEndpoint", error.message)
-        return failures.response(news)
+        # The stack's settings share the namespace `amlstack:` and arrive here too; they are none of the provider's.
+        return failures.response({key: value for key, value in news.items() if key == "armEndpoint"})
 
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:
         configured = request.variables.get(_CONFIG) or _text(decode(request.args).get("armEndpoint"))
@@ -84,21 +87,24 @@ class Provider(Plugin):
         return failures.response(checked)
 
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:
-        difference = self._resource(request.urn).diff(
-            Call(request.urn), request.id, decode(request.old_inputs), decode(request.olds), decode(request.news)
-        )
+        with _as_answers(request.id):
+            difference = self._resource(request.urn).diff(
+                Call(request.urn), request.id, decode(request.old_inputs), decode(request.olds), decode(request.news)
+            )
         return _diff_response(difference)
 
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:
         call = _call(request, preview=request.preview)
-        resource_id, state = self._resource(request.urn).create(call, decode(request.properties))
+        with _as_answers(request.urn.rsplit("::", 1)[-1]):
+            resource_id, state = self._resource(request.urn).create(call, decode(request.properties))
         return provider_pb2.CreateResponse(id=resource_id, properties=encode(state, keep_unknowns=request.preview))
 
     def Read(self, request: Any, context: grpc.ServicerContext) -> Any:
         inputs = decode(request.inputs)
-        resource_id, state = self._resource(request.urn).read(
-            _call(request), request.id, inputs, decode(request.properties)
-        )
+        with _as_answers(request.id):
+            resource_id, state = self._resource(request.urn).read(
+                _call(request), request.id, inputs, decode(request.properties)
+            )
         if not resource_id:
             return provider_pb2.ReadResponse()
         return provider_pb2.ReadResponse(id=resource_id, properties=encode(state), inputs=encode(inputs))
@@ -106,15 +112,14 @@ class Provider(Plugin):
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:
         call = _call(request, preview=request.preview)
         resource = self._resource(request.urn)
-        state = resource.update(call, request.id, decode(request.olds), decode(request.news))
+        with _as_answers(request.id):
+            state = resource.update(call, request.id, decode(request.olds), decode(request.news))
         return provider_pb2.UpdateResponse(properties=encode(state, keep_unknowns=request.preview))
 
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:
         resource = self._resource(request.urn)
-        try:
+        with _as_answers(request.id):
             resource.delete(_call(request), request.id, decode(request.old_inputs), decode(request.properties))
-        except ArmError as error:
-            raise ProviderError(f"{request.id} could not be ended: {error}") from None
         return empty_pb2.Empty()
 
     def _resource(self, urn: str) -> Resource:
@@ -126,6 +131,19 @@ class Provider(Plugin):
             if not self._resources:
                 raise ProviderError("the provider is not configured")
             return self._resources[token]
+
+
+@contextlib.contextmanager
+def _as_answers(what: str) -> Iterator[None]:
+    """What the service refused becomes an answer in its own words, with a code that leaves no pending operation."""
+    try:
+        yield
+    except ArmError as error:
+        raise ProviderError(f"{what}: {error}", _CODES.get(error.status, Code.FAILED_PRECONDITION)) from None
+    except WorkspaceMissingError as error:
+        raise ProviderError(f"{what}: {error}") from None
+    except InterruptedWaitError:
+        raise ProviderError(f"{what}: interrupted; the next `up` goes on", Code.ABORTED) from None
 
 
 def _call(request: Any, *, preview: bool = False) -> Call:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from amlstack.provider.arm import ArmError, InterruptedWaitError, pause
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 _FIRST_DELAY = 1.0
 _GROWTH = 1.5
 _LONGEST_DELAY = 10.0
+_PATIENCE = 300.0
+_LOCAL_PATIENCE = 15.0
+"""A service on this machine that does not answer has ended, and will come back at another port."""
 
 
 class WaitTimeoutError(Exception):
@@ -41,9 +45,11 @@ def follow(
     Raises:
         InterruptedWaitError: The engine wants to end.
         WaitTimeoutError: The call's timeout has passed.
-        ArmError: The service refused; an answer that does not come is asked for again.
+        ArmError: The service refused, or has not answered for some time.
     """
-    started = time.monotonic()
+    started = answered = time.monotonic()
+    local = urlsplit(services.arm.endpoint).hostname in {"127.0.0.1", "::1", "localhost"}
+    patience = _LOCAL_PATIENCE if local else _PATIENCE
     delay = _FIRST_DELAY
     current: Record | None = record
     while current is not None and not until(current):
@@ -57,12 +63,18 @@ def follow(
         delay = min(delay * _GROWTH, _LONGEST_DELAY)
         try:
             current = services.runs.get(workspace, current.job_id)
+            answered = time.monotonic()
         except ArmError as error:
-            if error.code != "ConnectionFailed":
+            # A wait may last for days; the network and the service may fail for minutes.
+            silent = time.monotonic() - answered
+            if not _passing(error) or silent > patience:
                 raise
-            # A wait may last for days; the network may not. Only the engine or the timeout ends it.
             services.host.status(f"{error.message}; asking again", call.urn)
     return current
+
+
+def _passing(error: ArmError) -> bool:
+    return error.code == "ConnectionFailed" or error.status == 429 or error.status >= 500
 
 
 def _clock(seconds: float) -> str:

@@ -8,6 +8,8 @@ import threading
 import grpc
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc
 
+from amlstack.scrub import scrub
+
 CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", 400 * 1024 * 1024),
     ("grpc.max_send_message_length", 400 * 1024 * 1024),
@@ -70,7 +72,7 @@ class Host:
             channel = self._channel
         if channel is None:
             return
-        request = engine_pb2.LogRequest(severity=severity, message=message, urn=urn, ephemeral=ephemeral)
+        request = engine_pb2.LogRequest(severity=severity, message=scrub(message), urn=urn, ephemeral=ephemeral)
         # ValueError: the channel was closed meanwhile.
         with contextlib.suppress(grpc.RpcError, ValueError):
             engine_pb2_grpc.EngineStub(channel).Log(request, timeout=10)

@@ -22,8 +22,8 @@ from amlstack.scrub import scrub
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_WORKERS = 64
-"""More than the engine's default parallelism on common machines: a waiting operation must not starve ``Cancel``."""
+_WORKERS = 1024
+"""More than the engine's parallelism anywhere, started as needed: waiting operations must not starve ``Cancel``."""
 
 
 class Plugin(provider_pb2_grpc.ResourceProviderServicer):

@@ -64,6 +64,8 @@ class FakeArm:
     """What each new run goes through: one status further with every look at it."""
     cancelled: list[str] = field(default_factory=list)
     tag_removal: bool = True
+    down_after: int | None = None
+    """How many requests are answered before every further one gets 503."""
     hold: str | None = None
     """A path whose PUT takes effect but is not answered until `release` is set; `held` tells that it has come."""
 
@@ -160,6 +162,9 @@ class FakeArm:
             )
             if failure:
                 self.failures.remove(failure)
+            if self.down_after is not None and len(self.asked) > self.down_after:
+                self._reply(http, 503, {"error": {"code": "ServiceUnavailable", "message": "later"}})
+                return
             if failure is None or failure.after:
                 status, answer = self.answer(http.command, path, query, body)
             if failure:

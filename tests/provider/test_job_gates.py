@@ -9,6 +9,7 @@ import pytest
 from google.protobuf import empty_pb2
 from provider_wire import Refused, job_inputs
 
+from amlstack.provider import waiting
 from amlstack.provider.states import TERMINAL, Verdict, Wait, is_active, verdict
 
 if TYPE_CHECKING:
@@ -90,6 +91,28 @@ def test_a_failed_run_stops_being_a_gate_when_nothing_waits_for_it_any_more(wire
         job.up(job_inputs(wait="completed"))
     assert job.up(job_inputs(wait="none")) == "update"
     assert job.up(job_inputs(wait="none")) == "same"
+
+
+def test_a_gate_that_was_taken_away_is_none_for_a_refresh_either(wire: Wire, arm: FakeArm) -> None:
+    arm.script = ("Completed",)
+    job = submit(wire, "completed")
+    assert job.up(job_inputs(wait="none")) == "same"
+    arm.set_status(job.id, "Failed")
+    job.refresh()
+    assert not job.init_failed
+    assert job.outputs["status"] == "Failed"
+
+
+def test_a_service_that_does_not_come_back_ends_the_wait_and_not_the_run(
+    wire: Wire, arm: FakeArm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "_LOCAL_PATIENCE", 0.0)
+    job = submit(wire, "none")
+    arm.set_status(job.id, "Running")
+    arm.down_after = len(arm.asked) + 3
+    with pytest.raises(Refused, match=r"ServiceUnavailable.*wait: completed.*the run goes on"):
+        job.up(job_inputs(wait="completed"))
+    assert job.id
 
 
 def test_adopting_a_failed_run_as_a_gate_fails(wire: Wire, arm: FakeArm) -> None:

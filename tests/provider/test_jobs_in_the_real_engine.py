@@ -220,6 +220,34 @@ def test_progress_of_a_wait_is_shown_while_it_lasts(jobs: Stack, arm: FakeArm) -
     assert "waiting until" not in " ".join(one.message for one in up.diagnostics)
 
 
+def test_an_interrupted_wait_keeps_the_run_and_the_next_up_goes_on_waiting(jobs: Stack, arm: FakeArm) -> None:
+    arm.script = ("Running",)
+    gate = job(wait="completed")
+    jobs.set("jobs", {"gate": gate})
+    running = jobs.start_up()
+    running.wait_for(lambda event: "waiting until" in event.get("diagnosticEvent", {}).get("message", ""))
+    running.interrupt()
+    assert running.result().code != 0
+    assert arm.cancelled == []
+    assert jobs.resources("Job")["gate"]["id"] == run_of("gate", gate)
+    arm.set_status(run_of("gate", gate), "Running", "Completed")
+    jobs.up().ok()
+    assert jobs.outputs()["gate"]["status"] == "Completed"
+    assert arm.runs_started() == 1
+
+
+def test_a_replacement_forced_by_hand_neither_reruns_nor_cancels(jobs: Stack, arm: FakeArm) -> None:
+    jobs.set("jobs", {"mnist": job()})
+    jobs.up().ok()
+    arm.set_status(run_of("mnist", job()), "Running")
+    (urn,) = [one["urn"] for one in jobs.resources("Job").values()]
+    up = jobs.up("--replace", urn).ok()
+    assert up.op("mnist") == "replace"
+    assert "adopted run" in said(up, "info")
+    assert arm.cancelled == []
+    assert arm.runs_started() == 1
+
+
 def test_metadata_is_updated_in_place_by_a_run_history_patch(jobs: Stack, arm: FakeArm) -> None:
     jobs.set("jobs", {"mnist": job(properties={"tags": {"team": "vision"}})})
     jobs.up().ok()
@@ -246,3 +274,18 @@ def test_wrong_inputs_are_shown_together_without_a_traceback(jobs: Stack, arm: F
     errors = "\n".join(jobs.preview().failed().errors)
     assert "wait is 'soon'; it must be one of none, started, completed" in errors
     assert "onEdit is 'ask'; it must be one of refuse, cancel, keep" in errors
+
+
+def test_settings_of_the_stack_are_not_kept_as_settings_of_the_provider(jobs: Stack, arm: FakeArm) -> None:
+    jobs.set("jobs", {"mnist": job()}).set("amlstack:clusters", [{"name": "one"}])
+    jobs.up().ok()
+    jobs.set("amlstack:clusters", [{"name": "two"}])
+    assert jobs.up().ok().changes == {}
+    (provider,) = [one for one in jobs.state()["resources"] if one["type"] == "pulumi:providers:amlstack"]
+    assert "clusters" not in str(provider)
+
+
+def test_an_endpoint_that_is_no_https_host_is_refused_before_anything_is_sent(jobs: Stack, arm: FakeArm) -> None:
+    jobs.set("jobs", {"mnist": job()}).set("amlstack:armEndpoint", "http://127.0.0.1:1")
+    assert "http://127.0.0.1:1 is no ARM endpoint" in jobs.preview().failed().output
+    assert arm.asked == []

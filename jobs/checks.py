@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 from amlstack.catalog import environments
@@ -21,12 +22,28 @@ if TYPE_CHECKING:
     from jobs.target import Target
     from jobs.values import Scalar
 
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}")
+
 HARMFUL = {
     "NCCL_IB_DISABLE": ("1", "true", "yes"),
     "NCCL_NET": ("socket",),
     "NCCL_P2P_DISABLE": ("1",),
 }
 """Variables, and the values of them, that take a job off InfiniBand or NVLink."""
+
+
+def name(job: Job) -> Iterator[Finding]:
+    """The name, which becomes the first part of the run's id."""
+    if job.name is not None and not _NAME.fullmatch(job.name):
+        yield Finding(
+            "name-form",
+            "name",
+            f"`{job.name[:60]}` is the job's name",
+            "A run's name is 1 to 200 letters, digits, `-` and `_`, and begins with a letter or digit",
+            f"Write `{re.sub(r'[^A-Za-z0-9_-]+', '-', job.name).strip('-_')[:200] or 'job'}`; "
+            "display_name takes any text.",
+            Level.ERROR if job.typed else Level.WARNING,
+        )
 
 
 def nodes(job: Job, count: int, target: Target) -> Iterator[Finding]:

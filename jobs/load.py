@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,6 +115,9 @@ def _kind(cursor: Cursor) -> str | None:
 def _load_python(path: Path) -> Loaded:
     source = Source(str(path), path.parent)
     module: dict[str, Any] = {"__name__": f"amlstack_job_{path.stem}", "__file__": str(path.resolve())}
+    # At the end, so that a neighbour of the file can be imported and shadows nothing.
+    folder = str(path.parent.resolve())
+    sys.path.append(folder)
     try:
         code = compile(path.read_bytes(), str(path), "exec")
         exec(code, module)  # noqa: S102 - a Python job file is the user's own program
@@ -122,6 +126,8 @@ def _load_python(path: Path) -> Loaded:
         return Loaded((), tuple(finding.at(str(path), line) for finding in findings_of(error)), source)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's file raises is a finding
         return Loaded((), (_raised(error, path),), source)
+    finally:
+        sys.path.remove(folder)
     return _from_module(module, path, source)
 
 

@@ -93,6 +93,7 @@ def plan(
     lowered = job.launcher.lower(job.command, shape)
     rich, added = enriched(job, lowered, shape, target)
     found = (
+        *checks.name(job),
         *checks.environment(job, environments),
         *_findings(job, lowered, count, target, on=on, base=source.base),
     )

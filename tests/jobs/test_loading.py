@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,14 @@ def test_a_python_file_has_job_or_jobs(tmp_path: Path) -> None:
     assert [job.name for job in two.jobs] == ["a", "b"]
     assert two.ok
     assert two.source.base == tmp_path
+
+
+def test_a_python_file_may_import_its_neighbours(tmp_path: Path) -> None:
+    (tmp_path / "neighbour_of_job.py").write_text("NODES = 3\n")
+    text = "from jobs import Job\nfrom neighbour_of_job import NODES\n"
+    loaded = written(tmp_path, text + "job = Job(command='x', environment='azureml:e:1', nodes=NODES)\n", "job.py")
+    assert [job.nodes for job in loaded.jobs] == [3]
+    assert str(tmp_path) not in sys.path
 
 
 @pytest.mark.parametrize(

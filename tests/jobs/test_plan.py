@@ -35,6 +35,8 @@ def codes(plan: jobs.Plan) -> list[str]:
     [
         ({}, A100, []),
         ({"nodes": 5}, A100, ["nodes-beyond-cluster"]),
+        ({"name": "my job"}, A100, ["name-form"]),
+        ({"name": "my-job_1"}, A100, []),
         ({"nodes": 2}, jobs.Target("Standard_NC96ads_A100_v4", "c", 4, single_node_jobs=True),
          ["nodes-on-single-node-cluster", "sriov-fabric"]),
         ({"nodes": 2}, jobs.Target("Standard_NC96ads_A100_v4", "c", 4), ["sriov-fabric"]),

@@ -78,8 +78,8 @@ def body(job: Job, refs: Refs | None = None) -> dict[str, Any]:
         "outputs": {name: _output(value) for name, value in job.outputs.items()},
         "environmentVariables": {name: _plain(value) for name, value in job.environment_variables.items()},
         "distribution": _distribution(job.launcher.distribution),
-        "resources": _resources(job, local=local),
-        "limits": None if job.limits is None else _some(jobLimitsType="Command", timeout=_duration(job.limits.timeout)),
+        "resources": resources(job, local=local),
+        "limits": None if job.limits is None else some(jobLimitsType="Command", timeout=duration(job.limits.timeout)),
         "queueSettings": _queue(job.queue_settings),
         "identity": _identity(job.identity),
         "services": None if job.services is None else {name: _service(value) for name, value in job.services.items()},
@@ -87,10 +87,11 @@ def body(job: Job, refs: Refs | None = None) -> dict[str, Any]:
         "properties": {key: value for key, value in job.properties.items() if key != "_azureml.ComputeTargetType"},
         "parentJobName": job.parent_job_name,
     }
-    return {"properties": _some(**properties)}
+    return {"properties": some(**properties)}
 
 
-def _some(**values: Any) -> dict[str, Any]:
+def some(**values: Any) -> dict[str, Any]:
+    """Those that have a value: the wire leaves the others out."""
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -99,7 +100,7 @@ def _input(value: Input | Scalar, refs: Refs) -> dict[str, Any]:
         return {"jobInputType": "literal", "value": str(value)}
     if value.path is not None and EXPRESSION.search(value.path):
         return {"jobInputType": "literal", "value": value.path}
-    return _some(
+    return some(
         jobInputType=value.type,
         uri=None if value.path is None else refs.data_uri(value.path, value.type),
         mode=INPUT_MODES[value.mode] if value.mode else None,
@@ -107,7 +108,7 @@ def _input(value: Input | Scalar, refs: Refs) -> dict[str, Any]:
 
 
 def _output(value: Output) -> dict[str, Any]:
-    return _some(
+    return some(
         jobOutputType=value.type,
         uri=value.path,
         mode=OUTPUT_MODES[value.mode] if value.mode else None,
@@ -122,17 +123,17 @@ def _distribution(value: Distribution | None) -> dict[str, Any] | None:
         case None:
             return None
         case PyTorch():
-            return _some(distributionType="PyTorch", processCountPerInstance=value.process_count_per_instance)
+            return some(distributionType="PyTorch", processCountPerInstance=value.process_count_per_instance)
         case Mpi():
-            return _some(distributionType="Mpi", processCountPerInstance=value.process_count_per_instance)
+            return some(distributionType="Mpi", processCountPerInstance=value.process_count_per_instance)
         case TensorFlow():
-            return _some(
+            return some(
                 distributionType="TensorFlow",
                 workerCount=value.worker_count,
                 parameterServerCount=value.parameter_server_count,
             )
         case Ray():
-            return _some(
+            return some(
                 distributionType="Ray",
                 port=value.port,
                 address=value.address,
@@ -143,7 +144,8 @@ def _distribution(value: Distribution | None) -> dict[str, Any] | None:
             )
 
 
-def _resources(job: Job, *, local: bool) -> dict[str, Any] | None:
+def resources(job: Job, *, local: bool) -> dict[str, Any] | None:
+    """The job's resources; None when it names none."""
     parts = (
         job.nodes,
         job.instance_type,
@@ -161,13 +163,11 @@ def _resources(job: Job, *, local: bool) -> dict[str, Any] | None:
     }
     if local:
         properties["IsLocal"] = {"IsLocal": True}
-    resources = _some(
-        instanceCount=job.nodes, instanceType=job.instance_type, properties=properties, shmSize=job.shm_size
-    )
+    told = some(instanceCount=job.nodes, instanceType=job.instance_type, properties=properties, shmSize=job.shm_size)
     if isinstance(job.docker_args, tuple) and job.docker_args:
         # With a list of arguments azure-ai-ml sends neither locations nor the bound; jobs.plan says so.
-        return {**resources, "dockerArgsList": list(job.docker_args)}
-    return resources | _some(
+        return {**told, "dockerArgsList": list(job.docker_args)}
+    return told | some(
         dockerArgs=list(job.docker_args) if isinstance(job.docker_args, tuple) else job.docker_args,
         locations=None if job.locations is None else list(job.locations),
         maxInstanceCount=job.max_instance_count,
@@ -185,7 +185,7 @@ def _without_nulls(value: dict[str, Any]) -> dict[str, Any]:
 def _queue(value: QueueSettings | None) -> dict[str, Any] | None:
     if value is None:
         return None
-    return _some(
+    return some(
         jobTier=value.job_tier.capitalize() if value.job_tier else None,
         priority=PRIORITIES[value.priority] if value.priority else None,
     )
@@ -194,7 +194,7 @@ def _queue(value: QueueSettings | None) -> dict[str, Any] | None:
 def _identity(value: Identity | None) -> dict[str, Any] | None:
     if value is None:
         return None
-    return _some(
+    return some(
         identityType=IDENTITIES[value.type],
         clientId=value.client_id,
         objectId=value.object_id,
@@ -207,7 +207,7 @@ def _service(value: Service) -> dict[str, Any]:
     for key, more in (("sshPublicKeys", value.ssh_public_keys), ("logDir", value.log_dir)):
         if more is not None:
             properties = {**(properties or {}), key: more}
-    return _some(
+    return some(
         jobServiceType=SERVICES[value.type] if value.type else None,
         nodes={"nodesValueType": "All"} if value.nodes else None,
         port=value.port,
@@ -225,7 +225,7 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date) else value
 
 
-def _duration(seconds: int | None) -> str | None:
+def duration(seconds: int | None) -> str | None:
     """Seconds as an ISO-8601 duration, ``PT15M``; None for none."""
     if not seconds:
         return None

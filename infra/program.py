@@ -106,7 +106,6 @@ def _job(run: Run, job: Any) -> dict[str, Any]:
         "processesPerNode": plan.processes_per_node,
         "worldSize": plan.world_size,
         "added": [added.what for added in plan.added],
-        "logs": job.job_id.apply(lambda job_id: f"amlstack logs {str(job_id).rsplit('/', 1)[-1]}"),
     }
 
 

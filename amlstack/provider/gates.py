@@ -29,8 +29,7 @@ class Gates:
         """
         return verdict(_wait(new), str(old.get("status") or "Unknown")) is not Verdict.SATISFIED
 
-    @staticmethod
-    def judge(run: str, state: Values, inputs: Values) -> None:
+    def judge(self, run: str, state: Values, inputs: Values) -> None:
         """Says without waiting whether the gate is open.
 
         Raises:
@@ -41,7 +40,7 @@ class Gates:
         if result is Verdict.SATISFIED:
             return
         if result is Verdict.FAILED:
-            reason = _failed(run, wait, status)
+            reason = _failed(run, wait, status, self._why(run, state))
         elif state.get("gone"):
             reason = (
                 f"the record of run {run} is gone, and it was last seen {status} (wait: {wait}). "
@@ -84,13 +83,21 @@ class Gates:
         self.judge(run, state, {})
         return state
 
+    def _why(self, run: str, state: Values) -> str:
+        """The service's reason; a run history that does not answer only makes the message poorer."""
+        try:
+            return self._services.runs.why(str(bare(state["workspace"])), run)
+        except ArmError:
+            return ""
+
 
 def _wait(values: Values) -> Wait:
     return Wait(bare(values.get("wait")) or Wait.NONE)
 
 
-def _failed(run: str, wait: Wait, status: str) -> str:
+def _failed(run: str, wait: Wait, status: str, why: str) -> str:
+    reason = f" ({why.rstrip('.')})" if why else ""
     return (
-        f"run {run} ended {status}, and what depends on it waits until it has {wait}. It is not run again by itself: "
-        f"`amlstack logs {run}` shows why; set `rerun` to another word to run it again"
+        f"run {run} ended {status}{reason}, and what depends on it waits until it has {wait}. It is not run again by "
+        "itself: set `rerun` to another word to run it again"
     )

@@ -179,3 +179,9 @@ class Settings(_Model):
         False,
         description="Keeps azure-native's aliases of older API versions, for a stack that an older major version made.",
     )
+    arm_endpoint: str | None = Field(
+        None,
+        alias="armEndpoint",
+        description="Resource manager that our provider asks, `https://host`: another cloud's; Azure's public one "
+        "when absent. The provider reads it by itself.",
+    )

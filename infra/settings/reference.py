@@ -78,7 +78,7 @@ def _section(title: str, note: str, model: type[BaseModel]) -> str:
 
 def _rows(model: type[BaseModel]) -> Iterator[str]:
     for name, field in model.model_fields.items():
-        yield f"| `{name}` | {_kind(field.annotation)} | {_default(field)} | {field.description} |"
+        yield f"| `{field.alias or name}` | {_kind(field.annotation)} | {_default(field)} | {field.description} |"
 
 
 def _default(field: FieldInfo) -> str:

@@ -16,4 +16,4 @@ def test_every_setting_is_explained() -> None:
     for model in (Settings, Workspace, Cluster, Nodes, CuratedEnvironment, CustomEnvironment, JobFile):
         for name, field in model.model_fields.items():
             assert field.description, f"{model.__name__}.{name}"
-            assert f"| `{name}` |" in reference.page()
+            assert f"| `{field.alias or name}` |" in reference.page()

@@ -142,7 +142,7 @@ def _pattern(loc: Loc) -> str:
 
 
 def _keys_beside(loc: Loc) -> tuple[str, ...]:
-    return tuple(_model_at(loc).model_fields)
+    return tuple(field.alias or name for name, field in _model_at(loc).model_fields.items())
 
 
 def _meaning(loc: Loc) -> str:

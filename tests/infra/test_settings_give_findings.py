@@ -249,3 +249,12 @@ def test_nothing_that_can_be_written_is_a_traceback(values: dict[str, Any]) -> N
     assert reading.findings or reading.settings is not None
     assert all(str(finding) for finding in reading.findings)
     assert reading.partial is not None
+
+
+def test_a_key_that_is_spelt_as_the_provider_spells_it_is_known_by_that_name() -> None:
+    read = parse({"location": "westeurope", "workspace": "aml", "armEndpoint": "https://management.usgovcloudapi.net"})
+    assert read.settings is not None
+    assert read.settings.arm_endpoint == "https://management.usgovcloudapi.net"
+
+    (finding,) = parse({"location": "westeurope", "workspace": "aml", "armEndpont": "https://x"}).findings
+    assert "Did you mean `armEndpoint`?" in finding.message

@@ -78,6 +78,34 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT) -> Declaration:
     return Declaration(tuple(runs), tuple(found))
 
 
+def environment_of(job: jobs.Job, settings: Settings, root: Path) -> dict[str, Any]:
+    """What a job's environment means in a stack: one of its own by name, or a curated one at its version.
+
+    Args:
+        job: As its file says it.
+        settings: The stack's.
+        root: The folder that paths in the settings start from.
+
+    Returns:
+        The job's field ``environment`` where the stack says more than the job does; else nothing.
+    """
+    wanted = job.environment
+    if not isinstance(wanted, str):
+        return {}
+    wanted = wanted.removeprefix("azureml:")
+    for environment in settings.environments:
+        if isinstance(environment, CustomEnvironment) and environment.name == wanted:
+            conda = str(root / environment.conda) if environment.conda else None
+            if conda and not Path(conda).is_file():
+                conda = None  # told already, where the stack says it
+            return {"environment": jobs.Environment(name=environment.name, image=environment.image, conda_file=conda)}
+        if isinstance(environment, CuratedEnvironment) and environment.version:
+            known = environments.get(environment.curated)
+            if known is not None and known is environments.get(wanted):
+                return {"environment": known.version_id(environment.version)}
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class _Stack:
     reading: Reading
@@ -150,7 +178,7 @@ class _Stack:
         found = list(loaded.findings)
         runs = []
         for job in loaded.jobs:
-            declared = job.model_copy(update={**job_file.overrides, **self.environment(job)})
+            declared = job.model_copy(update={**job_file.overrides, **environment_of(job, self.settings, self.root)})
             target, wrong = self.target(declared)
             plan = jobs.plan(declared, target, on=self.on, source=loaded.source, environments=self.own_environments)
             found += [finding for finding in plan.findings if not self.told(finding, target)]
@@ -160,26 +188,6 @@ class _Stack:
             found += [loaded.source.locate(finding) for finding in _not_deployable(declared)]
             runs.append(Run(declared.name or path.stem, plan, code))
         return runs, [self.shortened(finding) for finding in found]
-
-    def environment(self, job: jobs.Job) -> dict[str, Any]:
-        """What a job's environment means in this stack: one of its own by name, or a curated one at its version."""
-        wanted = job.environment
-        if not isinstance(wanted, str):
-            return {}
-        wanted = wanted.removeprefix("azureml:")
-        for environment in self.settings.environments:
-            if isinstance(environment, CustomEnvironment) and environment.name == wanted:
-                conda = str(self.root / environment.conda) if environment.conda else None
-                if conda and not Path(conda).is_file():
-                    conda = None  # told already, where the stack says it
-                return {
-                    "environment": jobs.Environment(name=environment.name, image=environment.image, conda_file=conda)
-                }
-            if isinstance(environment, CuratedEnvironment) and environment.version:
-                known = environments.get(environment.curated)
-                if known is not None and known is environments.get(wanted):
-                    return {"environment": known.version_id(environment.version)}
-        return {}
 
     def target(self, job: jobs.Job) -> tuple[jobs.Target, list[Finding]]:
         """Where a job runs, and what is wrong with that."""

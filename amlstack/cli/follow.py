@@ -92,6 +92,11 @@ def follow(
         for name, text in logs.new(last=ended):
             line(name, text)
         if ended:
-            workspace, name = job_id.rsplit("/jobs/", 1)
-            return {**record, "error": Runs(arm).why(workspace, name) if record["status"] == "Failed" else ""}
+            return with_reason(arm, job_id, record)
         time.sleep(POLL_SECONDS)
+
+
+def with_reason(arm: ArmClient, job_id: str, record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A job's record, and under ``error`` why it failed; empty when it did not."""
+    workspace, name = job_id.rsplit("/jobs/", 1)
+    return {**record, "error": Runs(arm).why(workspace, name) if record["status"] == "Failed" else ""}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import jobs
     from amlstack.cli.progress import Progress
     from amlstack.cli.rehearsal import Rehearsal
+    from amlstack.cli.targets import Targets
     from amlstack.sandbox.daemon import Endpoint
 
 app = typer.Typer(add_completion=False)
@@ -48,7 +49,7 @@ def rehearse(file: File, size: Size = None, stack: Stack = None, only: Only = No
 
     where = targets.find(size, stack)
     checked = check_file(file, where, targets.today())
-    plans = [plan for plan in checked.plans if only in (None, _name(plan, file))]
+    plans = [_in_stack(plan, where) for plan in checked.plans if only in (None, _name(plan, file))]
     found = (*where.findings, *checked.findings)
     print_findings(found)
     if errors(found):
@@ -70,6 +71,13 @@ def rehearse(file: File, size: Size = None, stack: Stack = None, only: Only = No
 
 def _name(plan: jobs.Plan, file: Path) -> str:
     return plan.job.name or file.stem
+
+
+def _in_stack(plan: jobs.Plan, where: Targets) -> jobs.Plan:
+    """The plan with the environment that its job's stack means: a rehearsal registers it as the stack would."""
+    from dataclasses import replace
+
+    return replace(plan, enriched=plan.enriched.model_copy(update=where.environment_of(plan.job)))
 
 
 def _run(progress: Progress, endpoint: Endpoint, name: str, plan: jobs.Plan, *, quiet: bool) -> bool:

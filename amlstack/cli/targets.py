@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amlstack.findings import Finding, Level
 from amlstack.paths import PROJECT
@@ -28,6 +28,7 @@ class Targets:
         size: The size that was asked for by an option; it stands for every cluster.
         stack: Name of the stack, when its settings were read.
         settings: Those settings.
+        root: The folder that their paths start from.
         asked: Whether the stack was asked for, rather than found.
         findings: What is wrong with the settings.
     """
@@ -35,6 +36,7 @@ class Targets:
     size: str | None = None
     stack: str | None = None
     settings: Settings | None = None
+    root: Path = PROJECT
     asked: bool = False
     findings: tuple[Finding, ...] = ()
 
@@ -57,6 +59,14 @@ class Targets:
         if self.settings is None:
             return frozenset()
         return frozenset(name for each in self.settings.environments if (name := getattr(each, "name", None)))
+
+    def environment_of(self, job: Job) -> dict[str, Any]:
+        """What the job's environment means in the stack, for ``model_copy(update=...)``; nothing without a stack."""
+        if self.settings is None:
+            return {}
+        from infra.declare import environment_of
+
+        return environment_of(job, self.settings, self.root)
 
     def _cluster(self, name: str) -> Cluster | None:
         clusters = self.settings.clusters if self.settings else ()
@@ -102,7 +112,7 @@ def find(size: str | None, stack: str | None) -> Targets:
 
     reading = read_file(file)  # what can be made of faulty settings still says what a cluster is
     asked = stack is not None
-    return Targets(None, name, reading.partial, asked, reading.findings if asked else ())
+    return Targets(None, name, reading.partial, file.parent, asked, reading.findings if asked else ())
 
 
 def today() -> date:

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack import paths
 from amlstack.cli import summary
-from amlstack.cli.follow import TERMINAL, follow
+from amlstack.cli.follow import TERMINAL, follow, with_reason
 from amlstack.cli.progress import Progress, name_of
 from amlstack.sandbox.store import job_folder
+
+GONE = "gone"
+GOOD = frozenset({"Completed", GONE})
+"""A record that vanished is no failure: the run was there, and is not run again by itself."""
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +31,7 @@ def up() -> int:
         0 when the stack stands and no job failed, 1 otherwise.
     """
     from amlstack import engine as engines
+    from amlstack.provider.arm import ArmError
     from amlstack.sandbox import daemon
 
     progress = Progress()
@@ -54,9 +59,14 @@ def up() -> int:
         return 1
     progress.done(_changes(outcome))
     outputs = _outputs(env)
-    records = _follow_jobs(progress, outcome, outputs, endpoint)
+    try:
+        records = _follow_jobs(progress, outcome, outputs, endpoint)
+    except ArmError as error:
+        progress.fail(f"the sandbox does not answer any more: {error}")
+        progress.note("jobs go on without it; `make up` again starts it and follows them")
+        return 1
     summary.show(progress.console, outcome, outputs, records)
-    return 0 if all(record["status"] == "Completed" for record in records.values()) else 1
+    return 0 if all(record["status"] in GOOD for record in records.values()) else 1
 
 
 def down() -> int:
@@ -150,20 +160,31 @@ def _follow_jobs(
 
     # This process becomes a client of the sandbox; everything of the user's own cloud is out of its sight.
     os.environ.update(endpoint.environ())
-    arm, records = ArmClient(endpoint.url), {}
+    arm = ArmClient(endpoint.url)
+    records: dict[str, Mapping[str, Any]] = {}
     for name, job in outputs.get("jobs", {}).items():
-        record = arm.get(job["jobId"]).body["properties"]
-        if record["status"] in TERMINAL and not outcome.changed:
-            progress.done(f"job {job['jobId'].rsplit('/', 1)[-1]} has run before: {record['status']}")
-            records[name] = record
+        job_id, run = job["jobId"], job["jobId"].rsplit("/", 1)[-1]
+        answer = arm.get(job_id, allow=(404,))
+        if answer.status == 404:
+            progress.note(f"job {run}: its record is gone; it is not run again by itself: set `rerun` to another word")
+            records[name] = {"status": GONE}
             continue
-        progress.step(f"job {job['jobId'].rsplit('/', 1)[-1]}: {job['worldSize']} ranks on {job['nodes']} nodes")
+        record = answer.body["properties"]
+        if record["status"] in TERMINAL and not _touched(outcome, name):
+            progress.done(f"job {run} has run before: {record['status']}")
+            records[name] = with_reason(arm, job_id, record)
+            continue
+        progress.step(f"job {run}: {job['worldSize']} ranks on {job['nodes']} nodes")
         records[name] = follow(
             arm,
-            job["jobId"],
-            job_folder(endpoint.home, job["jobId"].rsplit("/", 1)[-1]),
+            job_id,
+            job_folder(endpoint.home, run),
             status=lambda status: progress.step(f"job is {status}"),
             line=lambda log, text: progress.note(f"{log}: {text}" if log == "runner" else text),
             only_first=True,
         )
     return records
+
+
+def _touched(outcome: Outcome, name: str) -> bool:
+    return any(urn.endswith(f"amlstack:jobs:Job::{name}") for urn in outcome.changed)

@@ -1,0 +1,112 @@
+"""Writes ``aml_mpienv.py`` and ``launch.py`` as single files, to put beside code written after the guides.
+
+``python -m amlnode write src`` puts both there; they need nothing else. Made of this package's own modules, joined.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Sequence
+
+_TAIL = """
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(guides=True))
+    except NodeError as error:
+        sys.exit(str(error))
+"""
+RANK = ("errors", "place", "mpi", "pytorch", "tfconfig", "rank", "environment")
+
+FILES = {
+    "aml_mpienv.py": ((*RANK, "aml_mpienv"), ""),
+    "launch.py": (
+        (*RANK, "gpus", "descent", "supervise", "launch"),
+        _TAIL,
+    ),
+}
+"""File → the modules that it is made of, in order of their imports, and what follows them."""
+
+
+def text(name: str) -> str:
+    """The text of one of `FILES`."""
+    modules, tail = FILES[name]
+    imports: dict[str, None] = {}
+    bodies = []
+    head = ""
+    for module in modules:
+        source = _source(module)
+        tree = ast.parse(source)
+        lines = source.splitlines()
+        head = ast.get_docstring(tree) or ""
+        start = 0
+        for node in tree.body:
+            # A module is its docstring, its imports, then its own: the joined file keeps that order.
+            if _is_docstring(node) or isinstance(node, (ast.Import, ast.ImportFrom)) or _typing_only(node):
+                ours = isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("amlnode", "__future__"))
+                if isinstance(node, (ast.Import, ast.ImportFrom)) and not ours:
+                    imports["\n".join(lines[node.lineno - 1 : node.end_lineno])] = None
+                if _typing_only(node):
+                    imports.update(dict.fromkeys(_typing_imports(node, lines)))
+                start = node.end_lineno or start
+                continue
+            break
+        bodies.append("\n".join(lines[start:]).strip("\n"))
+    first = sorted(line for line in imports if not line.startswith(" "))
+    typing = sorted(line for line in imports if line.startswith(" "))
+    block = "\n".join(first) + ("\n\nif TYPE_CHECKING:\n" + "\n".join(typing) if typing else "")
+    made = "# Made by `python -m amlnode write`: write it again instead of editing it.\n"
+    return (
+        f'{made}"""{head}\n"""\n\nfrom __future__ import annotations\n\n{block}\n\n\n'
+        + "\n\n\n".join(bodies)
+        + "\n"
+        + tail
+    )
+
+
+def write(folder: Path, names: Sequence[str] = tuple(FILES)) -> tuple[Path, ...]:
+    """Write files into a folder; returns their paths."""
+    paths = []
+    for name in names:
+        path = folder / name
+        path.write_text(text(name), encoding="utf-8")
+        paths.append(path)
+    return tuple(paths)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """``python -m amlnode write FOLDER [NAME…]``."""
+    words = argparse.ArgumentParser(prog="python -m amlnode write", description=__doc__)
+    words.add_argument("folder", type=Path, help="the job's code folder")
+    words.add_argument("names", nargs="*", help=f"of {', '.join(FILES)}; both when none is named")
+    parsed = words.parse_args(arguments)
+    unknown = [name for name in parsed.names if name not in FILES]
+    if unknown:
+        words.error(f"{', '.join(unknown)}: there are {', '.join(FILES)}")
+    if not parsed.folder.is_dir():
+        words.error(f"there is no folder {parsed.folder}")
+    for path in write(parsed.folder, parsed.names or tuple(FILES)):
+        print(path)
+    return 0
+
+
+def _source(module: str) -> str:
+    return Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _typing_only(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def _typing_imports(node: ast.stmt, lines: Sequence[str]) -> list[str]:
+    inside = lines[node.lineno : node.end_lineno]
+    return [line for line in inside if "amlnode" not in line]

@@ -1,0 +1,51 @@
+"""The variables that torch.distributed and NCCL read, made from a process's place."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amlnode.rank import resolve
+
+if TYPE_CHECKING:
+    from typing import MutableMapping
+
+    from amlnode.place import RankInfo
+
+ROUTED = "eth0"
+"""The one routed interface of Azure's nodes: NCCL's bootstrap goes over it, the data over InfiniBand all the same."""
+
+
+def torch_environ(info: RankInfo) -> dict[str, str]:
+    """What a process with this place is told; what is not known (RankInfo) is left out."""
+    told = {
+        "MASTER_ADDR": info.master_addr,
+        "MASTER_PORT": info.master_port,
+        "RANK": info.rank,
+        "WORLD_SIZE": info.world_size,
+        "LOCAL_RANK": info.local_rank,
+        "LOCAL_WORLD_SIZE": info.local_size,
+        "NODE_RANK": info.node_rank,
+    }
+    variables = {name: str(value) for name, value in told.items() if value is not None}
+    if info.nodes is not None and info.nodes > 1 and Path("/sys/class/net", ROUTED).exists():
+        variables["NCCL_SOCKET_IFNAME"] = ROUTED
+    return variables
+
+
+def export(info: RankInfo | None = None, environ: MutableMapping[str, str] = os.environ) -> RankInfo:
+    """Put the variables into the environment where they are missing; what is set already stays as it is.
+
+    Args:
+        info: This process's place; unset: resolved from ``environ``.
+        environ: Where to put them.
+
+    Raises:
+        NodeError: As `resolve`.
+    """
+    info = info or resolve(environ)
+    for name, value in torch_environ(info).items():
+        if environ.get(name, "") == "":
+            environ[name] = value
+    return info

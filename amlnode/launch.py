@@ -1,0 +1,145 @@
+"""Starts the ranks of one node, for launches where Azure ML starts one process per node.
+
+``python -m amlnode launch --nproc 8 train.py --epochs 3`` on every node. Also what the guides' customised ``launch.py``
+does, with its words: ``--nproc_per_node``, ``--use_env``, ``-m``, ``--no_python``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from amlnode.environment import torch_environ
+from amlnode.errors import NodeError
+from amlnode.gpus import count_gpus
+from amlnode.mpi import MPI_FAMILIES
+from amlnode.place import RankInfo
+from amlnode.rank import resolve
+from amlnode.supervise import Member, supervise
+
+if TYPE_CHECKING:
+    from typing import Mapping, Sequence
+
+GRACE = 10.0
+"""Seconds between SIGTERM and SIGKILL; AMLNODE_GRACE overrides it."""
+
+
+def parser(program: str = "python -m amlnode launch") -> argparse.ArgumentParser:
+    """The command line of the launcher."""
+    words = argparse.ArgumentParser(
+        prog=program, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    words.add_argument(
+        "--nproc",
+        "--nproc_per_node",
+        "--nproc-per-node",
+        type=int,
+        dest="nproc",
+        help="ranks; unset: one per GPU, or 1",
+    )
+    words.add_argument("--use_env", "--use-env", action="store_true", help="LOCAL_RANK is a variable only")
+    words.add_argument("-m", "--module", action="store_true", help="the script is a module, as in python -m")
+    words.add_argument("--no_python", "--no-python", action="store_true", help="the script is a program of its own")
+    words.add_argument("training_script", help="what each rank runs")
+    words.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
+    return words
+
+
+def main(arguments: Sequence[str] | None = None, *, guides: bool = False) -> int:
+    """Run the command line; returns the exit code.
+
+    Args:
+        arguments: Words after the program's name; unset: this process's.
+        guides: As the guides' ``launch.py``: one rank when unset, and ``--local_rank=N`` goes to the script unless
+            ``--use_env``.
+
+    Raises:
+        NodeError: This is no launch per node, or the command line contradicts itself.
+    """
+    words = parser("launch.py" if guides else "python -m amlnode launch").parse_args(arguments)
+    if words.module and words.no_python:
+        raise NodeError("-m and --no_python are both given", "A module is run by python", "Leave one of them out.")
+    if guides and words.no_python and not words.use_env:
+        raise NodeError(
+            "--no_python is given without --use_env",
+            "A program of its own takes no --local_rank",
+            "Add --use_env; the program reads LOCAL_RANK.",
+        )
+    nproc = words.nproc if words.nproc is not None else 1 if guides else count_gpus() or 1
+    if nproc < 1:
+        raise NodeError(f"--nproc is {nproc}", "A node runs one rank or more", "Leave it out for one per GPU.")
+    node = resolve()
+    start = [] if words.no_python else [sys.executable, "-u", *(["-m"] if words.module else [])]
+    told = f"{nproc} ranks" if nproc > 1 else "1 rank"
+    members = []
+    for place in places(node, nproc):
+        passed = [f"--local_rank={place.local_rank}"] if guides and not words.use_env else []
+        command = [*start, words.training_script, *passed, *words.training_script_args]
+        members.append(Member(place.rank, command, rank_environ(place, os.environ)))
+    if nproc > 1 and "OMP_NUM_THREADS" not in os.environ:
+        told += ", OMP_NUM_THREADS=1 since nobody set it"
+    print(f"amlnode launch: node {node.rank} of {node.world_size} starts {told}", flush=True)
+    return supervise(members, grace=float(os.environ.get("AMLNODE_GRACE") or GRACE))
+
+
+def places(node: RankInfo, nproc: int) -> tuple[RankInfo, ...]:
+    """The places of the ranks that this node starts.
+
+    Args:
+        node: Place of the launcher itself, one of one per node: its rank is the node's.
+        nproc: Ranks per node.
+
+    Raises:
+        NodeError: Several processes run on this node already.
+    """
+    several = node.local_rank > 0 or (node.local_size or 1) > 1
+    if several and node.source != "tensorflow":
+        raise NodeError(
+            f"This is process {node.local_rank} of {node.local_size or 'several'} on its node",
+            "A per-node launcher runs once on each node, and starts the node's ranks itself",
+            "Set one process per node in the job's distribution (process_count_per_instance: 1), "
+            "or run the script without the launcher.",
+        )
+    return tuple(
+        RankInfo(
+            rank=node.rank * nproc + local,
+            world_size=node.world_size * nproc,
+            local_rank=local,
+            local_size=nproc,
+            node_rank=node.rank,
+            nodes=node.world_size,
+            master_addr=node.master_addr,
+            master_port=node.master_port,
+            source="pytorch",
+        )
+        for local in range(nproc)
+    )
+
+
+def rank_environ(place: RankInfo, base: Mapping[str, str]) -> dict[str, str]:
+    """The whole environment of a rank.
+
+    Where MPI started the launcher, its variables tell the rank's own place from here on, not the node's: what reads
+    them (the guides' helper, DeepSpeed, Accelerate) would take every rank of a node for the same otherwise.
+    """
+    environ = dict(base)
+    variables = torch_environ(place)
+    interface = variables.pop("NCCL_SOCKET_IFNAME", None)
+    environ.update(variables)
+    if interface is not None:
+        environ.setdefault("NCCL_SOCKET_IFNAME", interface)
+    if (place.local_size or 1) > 1:
+        environ.setdefault("OMP_NUM_THREADS", "1")
+    for _, rank, size, local_rank, local_size in MPI_FAMILIES:
+        if rank in environ:
+            environ.update(
+                {
+                    rank: str(place.rank),
+                    size: str(place.world_size),
+                    local_rank: str(place.local_rank),
+                    local_size: str(place.local_size),
+                }
+            )
+    return environ

@@ -1,0 +1,232 @@
+"""Owns the ranks of one node: starts them, carries their lines, ends them together, leaves nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING
+
+from amlnode.descent import Heir, adopt_orphans, descendants, die_with_parent, reap_one
+
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Iterator, Mapping, Sequence
+
+FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+LONGEST_LINE = 1 << 16
+"""A line without an end (a progress bar) is passed on when it is this long."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One rank to start: its number among all, the command, the whole environment."""
+
+    rank: int
+    command: Sequence[str]
+    environ: Mapping[str, str]
+
+
+@dataclass
+class _Running:
+    rank: int
+    process: subprocess.Popen[bytes]
+    pending: dict[int, bytes] = field(default_factory=dict)
+
+
+def supervise(members: Sequence[Member], *, grace: float) -> int:
+    """Run them to their end.
+
+    The first that fails ends the others: SIGTERM to their process groups, SIGKILL after ``grace`` seconds. Signals that
+    reach this process go to all of them. Whatever they have started is killed at the end, also when this process is
+    itself killed.
+
+    Returns:
+        0 when all ended well, else the exit code of the first that failed; 128 + n when signal n killed it.
+    """
+    adopt_orphans()
+    crew = _Crew(grace)
+    with _wakes(crew) as wake:
+        try:
+            for member in members:
+                if not crew.code:
+                    crew.start(member)
+            crew.run(wake)
+        finally:
+            crew.wipe()
+    return crew.code
+
+
+class _Crew:
+    def __init__(self, grace: float) -> None:
+        self.grace = grace
+        self.code = 0
+        self.running: list[_Running] = []
+        self.deadline: float | None = None
+        self.received: list[int] = []
+        self.selector = selectors.DefaultSelector()
+        self.heir = Heir()
+
+    def start(self, member: Member) -> None:
+        try:
+            process = subprocess.Popen(
+                member.command,
+                env=dict(member.environ),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                preexec_fn=die_with_parent,  # noqa: PLW1509 - this process has one thread
+            )
+        except OSError as error:
+            _say(sys.stderr, member.rank, f"{member.command[0]}: {error.strerror}\n".encode())
+            self.failed(127)
+            return
+        self.heir.told(process.pid)
+        one = _Running(member.rank, process)
+        self.running.append(one)
+        for pipe, out in ((process.stdout, sys.stdout), (process.stderr, sys.stderr)):
+            if pipe is not None:
+                os.set_blocking(pipe.fileno(), False)
+                self.selector.register(pipe, selectors.EVENT_READ, (one, out))
+
+    def run(self, wake: int) -> None:
+        """Until every rank has ended and what they said is passed on."""
+        self.selector.register(wake, selectors.EVENT_READ, None)
+        while self.running:
+            left = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+            for key, _ in self.selector.select(left):
+                if key.data is None:
+                    os.read(wake, 4096)
+                else:
+                    self.carry(key)
+            for number in self.taken():
+                self.pass_on(number)
+            self.reap()
+            if self.deadline is not None and time.monotonic() >= self.deadline:
+                self.signal(signal.SIGKILL)
+
+    def carry(self, key: selectors.SelectorKey) -> bool:
+        """Pass on what a rank said, whole lines with its number in front; whether there may be more at once."""
+        one, out = key.data
+        try:
+            said = os.read(key.fd, 1 << 16)
+        except BlockingIOError:
+            return False
+        text = one.pending.pop(key.fd, b"") + said
+        *lines, rest = text.split(b"\n")
+        for line in lines:
+            _say(out, one.rank, line + b"\n")
+        if rest and (not said or len(rest) >= LONGEST_LINE):
+            _say(out, one.rank, rest + b"\n")
+        elif rest:
+            one.pending[key.fd] = rest
+        if not said:
+            self.selector.unregister(key.fileobj)
+            key.fileobj.close()  # type: ignore[union-attr]
+        return bool(said)
+
+    def drain(self, one: _Running) -> None:
+        """Pass on all that a rank has said so far."""
+        for key in tuple(self.selector.get_map().values()):
+            if key.data is not None and key.data[0] is one:
+                while self.carry(key):
+                    pass
+
+    def taken(self) -> list[int]:
+        taken, self.received = self.received, []
+        return taken
+
+    def pass_on(self, number: int) -> None:
+        self.signal(number)
+        if number in ENDING and self.deadline is None:
+            self.deadline = time.monotonic() + self.grace
+
+    def signal(self, number: int) -> None:
+        for one in self.running:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(one.process.pid, number)
+
+    def reap(self) -> None:
+        for one in tuple(self.running):
+            code = one.process.poll()
+            if code is None:
+                continue
+            self.running.remove(one)
+            # What it left behind in its group holds its pipes open and would never end by itself.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(one.process.pid, signal.SIGKILL)
+            self.drain(one)
+            if code:
+                how = f"was killed by {_name(-code)}" if code < 0 else f"exited with code {code}"
+                first = self.code == 0
+                _say(sys.stderr, one.rank, f"{how}{'; ending the others' if first and self.running else ''}\n".encode())
+                self.failed(128 - code if code < 0 else code)
+
+    def failed(self, code: int) -> None:
+        if self.code:
+            return
+        self.code = code
+        if self.deadline is None:
+            self.pass_on(signal.SIGTERM)
+
+    def wipe(self) -> None:
+        """Kill and reap everything below this process, then pass on the last words."""
+        self.signal(signal.SIGKILL)
+        while True:
+            for pid in descendants(os.getpid(), spare=self.heir.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            for one in self.running:
+                one.process.poll()
+            if not reap_one(self.heir.pid):
+                break
+        for key in tuple(self.selector.get_map().values()):
+            while key.data is not None and self.carry(key):
+                pass
+        self.selector.close()
+        self.heir.dismiss()
+
+
+@contextlib.contextmanager
+def _wakes(crew: _Crew) -> Iterator[int]:
+    """Signals wake the selector through a pipe and are kept for `_Crew.taken`; yields the pipe's reading end."""
+    reader, writer = os.pipe()
+    for end in (reader, writer):
+        os.set_blocking(end, False)
+
+    def keep(number: int, frame: FrameType | None) -> None:
+        del frame
+        crew.received.append(number)
+
+    before = {number: signal.signal(number, keep) for number in FORWARDED}
+    before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
+    old = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    try:
+        yield reader
+    finally:
+        signal.set_wakeup_fd(old)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(reader)
+        os.close(writer)
+
+
+def _say(out: IO[str], rank: int, line: bytes) -> None:
+    """One line, written at once, so that lines of two ranks never mix."""
+    with contextlib.suppress(BrokenPipeError):
+        out.buffer.write(b"[rank %d]: " % rank + line)  # type: ignore[attr-defined]
+        out.flush()
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -30,6 +30,7 @@ VERBS = {
     "rehearse": Verb(
         "amlstack.cli.rehearse:app", "Run a job file on the sandbox, stream its rank logs, exit like the job."
     ),
+    "sizes": Verb("amlstack.cli.sizes:app", "The VM sizes that the catalogue knows: GPUs, fabric, retirement."),
     "sandbox": Verb("amlstack.cli.sandbox:app", "Azure on this machine: start it, look at it, end it."),
 }
 """Every verb, in the order in which help lists them. A new verb is one module and one line here."""

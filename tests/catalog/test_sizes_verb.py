@@ -1,0 +1,116 @@
+"""``amlstack sizes``: table, filters, JSON, one size explained."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from amlstack.catalog import sizes
+from amlstack.cli.main import main
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.fixture(autouse=True)
+def day(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AMLSTACK_TODAY", "2026-08-01")
+
+
+@pytest.fixture
+def rows(capsys: pytest.CaptureFixture[str]) -> Callable[..., list[dict[str, Any]]]:
+    def ask(*words: str) -> list[dict[str, Any]]:
+        assert main(["sizes", *words, "--json"]) == 0
+        found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+        return found
+
+    return ask
+
+
+def test_json_lists_every_size_with_what_training_depends_on(rows: Callable[..., list[dict[str, Any]]]) -> None:
+    found = {row["name"]: row for row in rows()}
+
+    assert set(found) == {size.name for size in sizes.all_sizes()}
+    wanted = {"name", "gpus", "rdma", "sriov", "infiniband", "retired", "alive"}
+    assert {key: value for key, value in found["Standard_NC24rs_v3"].items() if key in wanted} == {
+        "name": "Standard_NC24rs_v3",
+        "gpus": 4,
+        "rdma": True,
+        "sriov": True,
+        "infiniband": "FDR",
+        "retired": "2025-09-30",
+        "alive": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "keeps"),
+    [
+        (["--gpus", "8"], lambda size: size.gpus == 8),
+        (["--gpus", "0"], lambda size: size.gpus == 0),
+        (["--gpu", "h100"], lambda size: size.gpu_model == "H100"),
+        (["--infiniband"], lambda size: size.fabric.usable),
+        (["--no-infiniband"], lambda size: not size.fabric.usable),
+        (["--alive"], lambda size: size.retired is None or size.retired.isoformat() > "2026-08-01"),
+        (["--retired"], lambda size: size.retired is not None and size.retired.isoformat() <= "2026-08-01"),
+        (["--family", "nd_h"], lambda size: "nd_h" in size.series.lower()),
+        (["--gpus", "8", "--infiniband", "--alive"], lambda size: size.gpus == 8 and size.fabric.usable
+         and (size.retired is None or size.retired.isoformat() > "2026-08-01")),
+    ],
+)  # fmt: skip
+def test_filters(
+    rows: Callable[..., list[dict[str, Any]]], words: list[str], keeps: Callable[[sizes.Size], bool]
+) -> None:
+    expected = [size.name for size in sizes.all_sizes() if keeps(size)]
+
+    assert [row["name"] for row in rows(*words)] == expected
+    assert 0 < len(expected) < len(sizes.all_sizes())
+
+
+def test_the_table_has_one_whole_line_per_size(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sizes", "--gpu", "H200"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+
+    (line,) = [line for line in lines if line.startswith("Standard_ND96isr_H200_v5 ")]
+    assert line.split() == ["Standard_ND96isr_H200_v5", "8", "x", "H200", "141", "GiB", "NDR", "3200", "yes"]
+
+
+def test_a_filter_that_nothing_passes_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sizes", "--gpu", "H2O"]) == 0
+    assert "No size is like that" in capsys.readouterr().out
+
+
+def test_one_size_is_explained_with_the_nearest_compliant_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sizes", "standard_nc24RS_v3"]) == 0
+    out = capsys.readouterr().out
+
+    assert "InfiniBand, 100 Gb/s per node, SR-IOV" in out
+    assert "was retired on 2025-09-30" in out
+    assert "[size-retired]" in out
+    assert "Nearest:        Standard_ND40rs_v2 (8 x V100 32 GiB" in out
+
+
+def test_a_compliant_size_needs_no_alternative(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sizes", "Standard_ND96isr_H100_v5"]) == 0
+    out = capsys.readouterr().out
+
+    assert "no rule on sizes refuses it" in out
+    assert "Nearest" not in out
+    assert main(["sizes", "Standard_ND96isr_H100_v5", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["nearest_compliant"] is None
+
+
+def test_an_unknown_name_ends_with_near_misses(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sizes", "Standard_ND96isr_H100"]) == 1
+    assert "Did you mean Standard_ND96isr_H100_v5" in capsys.readouterr().err
+    assert main(["sizes", "Standard_ND96isr_H100", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["findings"][0]["code"] == "size-unknown"
+
+
+def test_a_day_that_is_none_is_wrong_use(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AMLSTACK_TODAY", "tomorrow")
+
+    assert main(["sizes"]) == 2
+    assert "must be an ISO date" in capsys.readouterr().err

@@ -86,7 +86,7 @@ def test_one_size_is_explained_with_the_nearest_compliant_one(capsys: pytest.Cap
     assert main(["sizes", "standard_nc24RS_v3"]) == 0
     out = capsys.readouterr().out
 
-    assert "InfiniBand, 100 Gb/s per node, SR-IOV" in out
+    assert "FDR InfiniBand, 56 Gb/s per node, SR-IOV" in out
     assert "was retired on 2025-09-30" in out
     assert "[size-retired]" in out
     assert "Nearest:        Standard_ND40rs_v2 (8 x V100 32 GiB" in out

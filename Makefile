@@ -18,8 +18,12 @@ check: venv ## format, lint, types
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
 
+.PHONY: test-deps
+test-deps: ## Open MPI and a compiler for the tests of MPI jobs, where root and apt are there
+	@tools/test_deps.sh
+
 .PHONY: test
-test: venv ## everything the tests need, then the tests
+test: venv test-deps ## everything the tests need, then the tests
 	@$(PY) -m pytest
 
 .PHONY: up

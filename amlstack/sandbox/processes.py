@@ -10,6 +10,9 @@ from pathlib import Path
 MARK = "AMLSTACK_SANDBOX_JOB"
 """Every process started for a job carries ``AMLSTACK_SANDBOX_JOB=<home>:<job key>``."""
 
+NODE = "AMLSTACK_SANDBOX_NODE"
+"""The node's number, in every process that a node's agent starts."""
+
 
 def started(pid: int) -> int | None:
     """The start time of a live process in clock ticks after boot (/proc/PID/stat, field 22); None when it is gone.

@@ -41,7 +41,7 @@ def test_ranks_fill_one_node_after_the_other(
 
 def test_a_job_without_distribution_has_no_rank_variables() -> None:
     plain = read(resources={"instanceCount": 2})
-    assert [contract.rank_variables(plain, place, 1) for place in contract.places(plain)] == [{}, {}]
+    assert [contract.rank_variables(plain, place, (1,)) for place in contract.places(plain)] == [{}, {}]
 
 
 @pytest.mark.parametrize(

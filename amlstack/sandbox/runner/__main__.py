@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox import images, processes
-from amlstack.sandbox.runner import finish, prepare, spec, tree
+from amlstack.sandbox.runner import contract, finish, prepare, spec, tree
 from amlstack.sandbox.runner.cancel import Cancel, CanceledError
 from amlstack.sandbox.runner.crews import Outcome, Play
 from amlstack.sandbox.store import JobError, JobRow, Store, job_folder
@@ -52,7 +52,7 @@ def run(store: Store, job: JobRow, cancel: Cancel) -> None:
             ending.stage = stage = prepare.stage(store, job, wanted, built, note)
         store.jobs.move(job.id, "Running")
         environ = os.environ | {processes.MARK: prepare.processes_mark(store.home, job.id)}
-        outcome = Play(stage.crews, cancel, wanted.timeout, environ, note).run()
+        outcome = Play(stage.crews, cancel, wanted.timeout, environ, note, needed=contract.needed(wanted)).run()
         store.jobs.move(job.id, "Finalizing")
         ending.collect(outcome)
     except CanceledError:

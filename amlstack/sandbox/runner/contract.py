@@ -6,12 +6,15 @@ machine (`STAND_INS`). The variables of a rank come last, since the service sets
 
 from __future__ import annotations
 
+import json
+import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox.runner import torchrun
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from amlstack.sandbox.runner.spec import Spec
@@ -29,11 +32,13 @@ STAND_INS = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one process stands: numbers from 0."""
+    """Where one process stands: numbers from 0; a task of TensorFlow has a type (``worker``, ``ps``) and an index."""
 
     rank: int
     node: int
     local_rank: int
+    task: str = ""
+    index: int = 0
 
     @property
     def log(self) -> str:
@@ -42,26 +47,68 @@ class Place:
 
 
 def places(spec: Spec) -> tuple[Place, ...]:
-    """The processes that the service starts, in rank order: node by node, as many on each."""
-    return tuple(
-        Place(node * spec.processes + local, node, local)
-        for node in range(spec.nodes)
-        for local in range(spec.processes)
-    )
+    """The processes that the service starts, in rank order: node by node, as many on each.
+
+    TensorFlow's workers come first, spread in blocks over the nodes, then its parameter servers in the same way.
+    """
+    if spec.distribution != "TensorFlow":
+        return tuple(
+            Place(node * spec.processes + local, node, local)
+            for node in range(spec.nodes)
+            for local in range(spec.processes)
+        )
+    found: list[Place] = []
+    there = [0] * spec.nodes
+    for task, count in (("worker", spec.workers), ("ps", spec.servers)):
+        for index in range(count):
+            node = index * spec.nodes // count
+            found.append(Place(len(found), node, there[node], task, index))
+            there[node] += 1
+    return tuple(found)
 
 
-def rank_variables(spec: Spec, place: Place, port: int) -> dict[str, str]:
-    """What tells a process its rank; empty without a distribution."""
+def needed(spec: Spec) -> frozenset[int]:
+    """Processes with whose ends the job is over although others still run: those served by parameter servers."""
+    if not spec.servers:
+        return frozenset()
+    return frozenset(place.rank for place in places(spec) if place.task == "worker")
+
+
+def rank_variables(spec: Spec, place: Place, addresses: Sequence[int]) -> dict[str, str]:
+    """What tells a process its rank; empty without a distribution.
+
+    Under MPI that is Open MPI's own part, and these are the service's: MASTER_ADDR is not among them.
+
+    Args:
+        spec: The job.
+        place: The process.
+        addresses: Free ports: the job's one, or one for each of TensorFlow's tasks.
+    """
+    if spec.distribution == "TensorFlow":
+        return {"TF_CONFIG": _tf_config(spec, place, addresses)}
+    if spec.distribution == "Mpi":
+        several = {"AZ_BATCH_MASTER_NODE": f"{MASTER}:{addresses[0]}"} if spec.nodes > 1 else {}
+        # Not the service's: the guides' code takes its default port, 6105, unless this is set, and two jobs would meet.
+        port = {} if "MASTER_PORT" in spec.variables else {"MASTER_PORT": str(addresses[0])}
+        return {"AZ_BATCHAI_MPI_MASTER_NODE": MASTER, **several, **port}
     if spec.distribution != "PyTorch":
         return {}
     return {
         "MASTER_ADDR": MASTER,
-        "MASTER_PORT": str(port),
+        "MASTER_PORT": str(addresses[0]),
         "WORLD_SIZE": str(spec.ranks),
         "NODE_RANK": str(place.node),
         "RANK": str(place.rank),
         "LOCAL_RANK": str(place.local_rank),
     }
+
+
+def _tf_config(spec: Spec, place: Place, addresses: Sequence[int]) -> str:
+    cluster: dict[str, list[str]] = {}
+    for other, port in zip(places(spec), addresses, strict=True):
+        cluster.setdefault(other.task, []).append(f"{MASTER}:{port}")
+    task = {"type": place.task, "index": place.index}
+    return json.dumps({"cluster": cluster, "task": task, "environment": "cloud"})
 
 
 def run_variables(workspace: str, name: str, experiment: str) -> dict[str, str]:
@@ -80,6 +127,8 @@ def run_variables(workspace: str, name: str, experiment: str) -> dict[str, str]:
         "AZUREML_ARM_RESOURCEGROUP": words[3],
         "AZUREML_ARM_WORKSPACE_NAME": words[-1],
         "AZUREML_ARM_PROJECT_NAME": experiment,
+        # By its presence DeepSpeed knows that it is on Azure ML.
+        "AZUREML_EXPERIMENT_ID": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{workspace}/experiments/{experiment}")),
     }
 
 

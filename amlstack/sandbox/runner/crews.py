@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from amlstack.sandbox.runner import tree
+from amlstack.sandbox.runner.node import LAUNCHER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,10 +54,11 @@ class Ended:
 
 @dataclass(slots=True)
 class Outcome:
-    """How the run ended: why it is over, the first lost node, the processes in the order of their ends."""
+    """How the run ended: why it is over, the first lost node, mpirun's code, the processes in order of their ends."""
 
     reason: Reason = "done"
     lost: int | None = None
+    launcher: int | None = None
     ends: list[Ended] = field(default_factory=list)
 
 
@@ -95,6 +97,7 @@ class Play:
         timeout: Seconds that the run may last; None for no limit.
         env: Environment of the agents.
         note: Is called with one line for the runner's log.
+        needed: Ranks with whose ends the run is over, the others being their servers; empty for all.
     """
 
     def __init__(
@@ -104,18 +107,22 @@ class Play:
         timeout: float | None,
         env: dict[str, str],
         note: Callable[[str], None],
+        *,
+        needed: frozenset[int] = frozenset(),
     ) -> None:
         self.crews = crews
         self.cancel = cancel
         self.timeout = timeout
         self.env = env
         self.note = note
+        self.needed = needed
         self.outcome = Outcome()
         self.grace = float(os.environ.get("AMLSTACK_SANDBOX_GRACE") or GRACE)
         self._nodes: dict[int, _Node] = {}
         self._selector = selectors.DefaultSelector()
         self._stop_at: float | None = None
         self._kill_at: float | None = None
+        self._served = False
 
     def run(self) -> Outcome:
         """Starts every node and returns when nothing of them is left."""
@@ -190,6 +197,8 @@ class Play:
         kind, at = event["event"], event["at"]
         if kind == "start":
             node.started[event["rank"]] = at
+            if event["rank"] == LAUNCHER:
+                return
             self.note(f"rank {event['rank']} started on node {node.number} as process {event['pid']}")
         elif kind == "exit":
             rank, code = event["rank"], event["code"]
@@ -197,8 +206,27 @@ class Play:
             stopped = self._kill_at is not None
             self.outcome.ends.append(Ended(rank, node.number, code, node.started.get(rank), at, stopped))
             self.note(f"rank {rank} ended with {code}")
-            if code != 0:
+            if code != 0 and not self._served:
                 self._end("failed")
+            elif self.needed and not any(self.needed & there.ranks for there in self._nodes.values()):
+                self._served = True
+                self._stop_at = time.monotonic()
+                self.note("the workers are done: ending the servers")
+        elif kind == "launcher":
+            self._launched(event["code"])
+        elif kind == "end":  # what mpirun never started has not been lost
+            ends = (Ended(rank, node.number, None, None, None, stopped=True) for rank in sorted(node.ranks))
+            self.outcome.ends.extend(ends)
+            node.ranks.clear()
+
+    def _launched(self, code: int) -> None:
+        """After mpirun's end, and with it the end of whatever it had started on any node."""
+        self.outcome.launcher = code
+        self.note(f"mpirun ended with {code}")
+        if code != 0:
+            self._end("failed")
+        for node in self._nodes.values():
+            node.say(over=True)
 
     def _gone(self, node: _Node) -> None:
         """The agent closed its end: all is over there, or the node is lost."""
@@ -206,9 +234,12 @@ class Play:
         node.close()
         code = node.agent.wait()
         del self._nodes[node.number]
+        lost = bool(node.ranks) or code != 0
+        if lost:
+            tree.wipe_node(node.number)
         for rank in sorted(node.ranks):
             self.outcome.ends.append(Ended(rank, node.number, None, node.started.get(rank), None, self._over))
-        if node.ranks or code != 0:
+        if lost:
             if not self._over:
                 self.outcome.lost = node.number
             self._end("lost")

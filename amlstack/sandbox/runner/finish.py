@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.runner import prepare, report, storage, torchrun, verdict
+from amlstack.sandbox.runner import mpi, prepare, report, storage, torchrun, verdict
 from amlstack.sandbox.store import Exit, JobError, Store, job_folder
 
 if TYPE_CHECKING:
@@ -75,8 +75,15 @@ class Ending:
         ends = [end for ended in outcome.ends if ended.code for end in self._failed(ended)]
         found = verdict.first(ends)
         if found is None:
-            return "Execution failed."
+            return "Execution failed." if not outcome.launcher else self._mpirun(outcome.launcher)
         return verdict.sentence(found, len(self.workers) or self.spec.ranks)
+
+    def _mpirun(self, code: int) -> str:
+        """What mpirun said when no rank of its own failed."""
+        log = f"{prepare.LOGS}/{mpi.LOG}"
+        words = verdict.tail(job_folder(self.store.home, self.job) / log)
+        said = next((line.strip() for line in words.splitlines() if line.strip() and not line.startswith("-")), "")
+        return f"Execution failed: mpirun ended with {code}: {said[:300]} Its log: {log}"
 
     def write(self, outcome: Outcome) -> None:
         """Takes the job to its end and writes the report."""

@@ -1,8 +1,9 @@
 """The agent of one node: starts the node's ranks, reports their ends, and takes everything below it down with itself.
 
-``python -m amlstack.sandbox.runner.node CREW.json`` reads commands from stdin (``{"grace": seconds}``: stop) and writes
-one JSON line per event to stdout. It adopts orphans, so nothing that a rank starts can leave the node; when its runner
-ends in whatever way, stdin ends, and the node is wiped.
+``python -m amlstack.sandbox.runner.node CREW.json`` reads commands from stdin (``{"grace": seconds}``: stop;
+``{"over": true}``: nothing will come through the door any more) and writes one JSON line per event to stdout. It adopts
+orphans, so nothing that a rank starts can leave the node; when its runner ends in whatever way, stdin ends, and the
+node is wiped.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import os
 import selectors
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -20,11 +22,18 @@ from pathlib import Path
 from typing import Any
 
 from amlstack.sandbox.runner import tree
+from amlstack.sandbox.runner.door import Door
+
+LAUNCHER = -1
+"""Stands for the rank of mpirun, which is no rank."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """One process that Azure ML would start: its number in the job, environment, folder and log file."""
+    """One process that Azure ML would start: its number in the job, environment, folder and log file.
+
+    mpirun is one with the number `LAUNCHER`.
+    """
 
     rank: int
     local_rank: int
@@ -36,10 +45,24 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """What one node runs."""
+    """What one node runs.
+
+    Attributes:
+        node: Its number.
+        ranks: What its agent starts.
+        started: Ranks that mpirun starts there.
+        door: Socket through which mpirun gets in; empty for none.
+        env, cwd: What a command from outside starts with.
+        private: Variables of ``env`` that no rank shall see.
+    """
 
     node: int
     ranks: tuple[Rank, ...]
+    started: tuple[Rank, ...] = ()
+    door: str = ""
+    env: dict[str, str] = field(default_factory=dict)
+    cwd: str = ""
+    private: tuple[str, ...] = ()
 
     def dumps(self) -> str:
         """As JSON."""
@@ -49,8 +72,9 @@ class Crew:
     def loads(text: str) -> Crew:
         """The inverse of `dumps`."""
         data = json.loads(text)
-        ranks = (Rank(**{**rank, "argv": tuple(rank["argv"])}) for rank in data["ranks"])
-        return Crew(node=data["node"], ranks=tuple(ranks))
+        for name in ("ranks", "started"):
+            data[name] = tuple(Rank(**{**rank, "argv": tuple(rank["argv"])}) for rank in data[name])
+        return Crew(**{**data, "private": tuple(data["private"])})
 
 
 @dataclass(slots=True)
@@ -61,11 +85,15 @@ class Agent:
         crew: What it runs.
         running: Rank numbers by the pid of their first process.
         deadline: Monotonic time at which a stop turns into SIGKILL; None while nobody asked for a stop.
+        door: Where mpirun gets in; None for none.
+        over: Nothing will come through it any more.
     """
 
     crew: Crew
     running: dict[int, int] = field(default_factory=dict)
     deadline: float | None = None
+    door: Door | None = None
+    over: bool = False
 
     def start(self) -> None:
         """Starts every rank; one that cannot start counts as ended with 127, as a shell would say."""
@@ -107,9 +135,14 @@ class Agent:
 
     def ended(self, pid: int, status: int) -> None:
         """Reports the end of a rank; other processes' ends interest nobody."""
+        code = os.waitstatus_to_exitcode(status)
+        if self.door is not None:
+            self.door.ended(pid, code)
         rank = self.running.pop(pid, None)
-        if rank is not None:
-            say("exit", rank=rank, code=os.waitstatus_to_exitcode(status))
+        if rank == LAUNCHER:
+            say("launcher", code=code)
+        elif rank is not None:
+            say("exit", rank=rank, code=code)
 
     def left(self) -> float | None:
         """Seconds until the stop's deadline; None when there is none."""
@@ -120,6 +153,8 @@ class Agent:
         """Nothing is left to wait for: all ranks ended and, in a stop, also whatever they had started."""
         if self.running:
             return self.left() == 0
+        if self.door is not None and not self.over and self.deadline is None:
+            return False
         return self.deadline is None or self.left() == 0 or not tree.descendants(os.getpid())
 
     def finish(self) -> None:
@@ -128,7 +163,18 @@ class Agent:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
             self.ended(pid, os.waitpid(pid, 0)[1])
+        if self.door is not None:
+            self.door.finish()
         tree.wipe()
+
+    def told(self, words: bytes) -> None:
+        """Does what the runner said, a line each."""
+        for line in words.splitlines():
+            message = json.loads(line)
+            if "over" in message:
+                self.over = True
+            else:
+                self.stop(message["grace"])
 
 
 def say(event: str, **values: Any) -> None:
@@ -148,23 +194,42 @@ def main(crew: Path) -> int:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     # A Ctrl-C and the runner's end reach the agent through stdin alone, so that it always gets to wipe its node.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    agent = Agent(Crew.loads(crew.read_text()))
+    made = Crew.loads(crew.read_text())
+    agent = Agent(made)
     with selectors.DefaultSelector() as selector:
         selector.register(0, selectors.EVENT_READ)
         selector.register(waker, selectors.EVENT_READ)
+        if made.door:
+            agent.door = Door(made.door, made.env, made.cwd, say)
+            selector.register(agent.door.listener, selectors.EVENT_READ)
         agent.start()
         while not agent.idle:
             for key, _ in selector.select(agent.left()):
+                if isinstance(key.fileobj, socket.socket):
+                    _at_the_door(agent, selector, key.fileobj)
+                    continue
                 words = os.read(key.fd, 4096)
                 if key.fd == 0 and not words:
                     tree.wipe()
                     return 1
                 if key.fd == 0:
-                    agent.stop(json.loads(words.split(b"\n")[0])["grace"])
+                    agent.told(words)
             agent.reap()
     agent.finish()
     say("end")
     return 0
+
+
+def _at_the_door(agent: Agent, selector: selectors.BaseSelector, ready: socket.socket) -> None:
+    """Somebody knocked, or one who is in has something to say."""
+    if agent.door is None:  # pragma: no cover - sockets come from it
+        return
+    if ready is agent.door.listener:
+        selector.register(agent.door.accept(), selectors.EVENT_READ)
+        return
+    here = ready.fileno()
+    if not agent.door.heard(ready):
+        selector.unregister(here)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,14 @@ def free() -> int:
             return port
 
 
+def several(count: int) -> tuple[int, ...]:
+    """As many different ports."""
+    found: set[int] = set()
+    while len(found) < count:
+        found.add(free())
+    return tuple(found)
+
+
 def _unused(family: socket.AddressFamily, address: str, port: int) -> bool:
     """Whether the port can be bound on all addresses of a family; a family that the machine lacks takes no port."""
     try:

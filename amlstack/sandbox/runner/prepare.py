@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox import images, processes
-from amlstack.sandbox.runner import contract, expressions, ports, torchrun
+from amlstack.sandbox import images
+from amlstack.sandbox.runner import contract, expressions, mpi, ports
 from amlstack.sandbox.runner.node import Crew, Rank
 from amlstack.sandbox.runner.spec import RefusedError
 from amlstack.sandbox.runner.storage import Location, Storage
+from amlstack.sandbox.runner.variables import LOGS, environ, processes_mark, replaced, temporary, torchrun_logs
 from amlstack.sandbox.store import job_folder
+
+__all__ = ["LOGS", "Stage", "Upload", "image", "processes_mark", "stage", "temporary", "torchrun_logs"]
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from amlstack.sandbox.runner.spec import Spec
     from amlstack.sandbox.store import JobRow, Store
-
-LOGS = "user_logs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,6 @@ class Stage:
         folder: The job's folder.
         crews: Crew files by node, with the ranks of each.
         places: Every process that the service starts.
-        port: MASTER_PORT.
         uploads: Outputs to collect.
         mounts: Folders mounted for writing, by output.
         replaced: Job variables overridden on one machine: name → (declared, used); an empty ``used`` means dropped.
@@ -53,7 +50,6 @@ class Stage:
     folder: Path
     crews: tuple[tuple[Path, tuple[int, ...]], ...]
     places: tuple[contract.Place, ...]
-    port: int
     uploads: tuple[Upload, ...]
     mounts: dict[str, tuple[Path, Location]]
     replaced: dict[str, tuple[str, str]]
@@ -96,7 +92,8 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
     storage = Storage(store, job.workspace)
     locations = {name: _output(job, storage, name, spec) for name in spec.outputs}
     mounts = {name: (storage.mount(place), place) for name, place in locations.items() if not spec.outputs[name].copied}
-    port = ports.free()
+    mpirun = mpi.find() if spec.distribution == "Mpi" else ""
+    addresses = ports.several(spec.ranks if spec.distribution == "TensorFlow" else 1)
     places = contract.places(spec)
     crews = []
     sources: dict[str, list[Path]] = {name: [] for name in locations if name not in mounts}
@@ -120,7 +117,7 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
                 place.rank,
                 place.local_rank,
                 ("/bin/bash", "-c", command),
-                _environ(store.home, job, spec, place, port=port, built=built, root=root),
+                environ(store.home, job, spec, place, addresses=addresses, built=built, root=root),
                 str(work),
                 str(folder / LOGS / place.log),
             )
@@ -129,64 +126,12 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
         )
         crew = root / "crew.json"
         crew.touch(mode=0o600)
-        crew.write_text(Crew(node, ranks).dumps())
+        made = mpi.crew(mpirun, spec, Crew(node, ranks), crew, temporary(store.home, job.id)) if mpirun else None
+        crew.write_text((made or Crew(node, ranks)).dumps())
         crews.append((crew, tuple(rank.rank for rank in ranks)))
-    note(f"{spec.nodes} node(s) with {spec.processes} process(es) each; MASTER_PORT {port}; environment {built.name}")
+    note(f"{spec.nodes} node(s), {spec.ranks} process(es); ports {addresses}; environment {built.name}")
     uploads = tuple(Upload(name, tuple(paths), locations[name]) for name, paths in sources.items())
-    return Stage(folder, tuple(crews), places, port, uploads, mounts, _replaced(spec), built)
-
-
-def torchrun_logs(folder: Path, rank: int) -> Path:
-    """Where torchrun, started as this process, keeps the logs of its own ranks while it runs."""
-    return folder / LOGS / "torchrun" / f"process_{rank:02d}"
-
-
-def temporary(home: Path, job: str) -> Path:
-    """TMPDIR of a job, short since sockets are made there (their paths may have 107 characters); one for each job."""
-    return Path(tempfile.gettempdir()) / f"amlstack-{sha256(processes_mark(home, job).encode()).hexdigest()[:12]}"
-
-
-def processes_mark(home: Path, job: str) -> str:
-    """What every process of a job carries in `processes.MARK`."""
-    return f"{home}:{job}"
-
-
-def _environ(
-    home: Path, job: JobRow, spec: Spec, place: contract.Place, *, port: int, built: Path, root: Path
-) -> dict[str, str]:
-    temp = temporary(home, job.id) / str(place.node)
-    own_home = root / "home"
-    for path in (temp, own_home):
-        path.mkdir(parents=True, exist_ok=True)
-    folder = job_folder(home, job.id)
-    cores = len(os.sched_getaffinity(0))
-    variables = {
-        **contract.base_variables(built, own_home, temp),
-        "OMP_NUM_THREADS": str(contract.threads(spec, cores)),
-        "CUDA_VISIBLE_DEVICES": contract.gpus(spec, place, _gpus()),
-        **torchrun.variables(torchrun_logs(folder, place.rank), folder / LOGS / f"process_{place.rank:02d}_error.json"),
-        **contract.run_variables(job.workspace, job.name, spec.experiment),
-        **spec.variables,
-        **contract.STAND_INS,
-        **contract.rank_variables(spec, place, port),
-        processes.MARK: processes_mark(home, job.id),
-    }
-    for name, (_declared, used) in _replaced(spec).items():
-        if not used:
-            del variables[name]
-    return variables
-
-
-def _replaced(spec: Spec) -> dict[str, tuple[str, str]]:
-    found = contract.replaced(spec)
-    topology = spec.variables.get("NCCL_TOPO_FILE")
-    if topology and not Path(topology).is_file():  # a file of the real image
-        found["NCCL_TOPO_FILE"] = (topology, "")
-    return found
-
-
-def _gpus() -> int:
-    return len([path for path in Path("/dev").glob("nvidia*") if path.name[len("nvidia") :].isdigit()])
+    return Stage(folder, tuple(crews), places, uploads, mounts, replaced(spec), built)
 
 
 def _working_folder(store: Store, storage: Storage, spec: Spec, root: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE)
+
+PLAYED = ("PyTorch", "Mpi", "TensorFlow")
+"""The distributions that the sandbox plays."""
 
 
 class RefusedError(Exception):
@@ -54,9 +58,11 @@ class Spec:
         command: The shell command, its ``${{…}}`` unresolved.
         code: ARM id of the code version; None for none.
         environment: ARM id or registry id of the environment version.
-        distribution: ``PyTorch``; None for none, when every node runs the command once, without rank variables.
-        processes: Processes per node that the service starts.
+        distribution: ``PyTorch``, ``Mpi``, ``TensorFlow``; None for none: every node runs the command once, without
+            rank variables.
+        processes: Processes per node that the service starts; of TensorFlow's tasks the most that a node has.
         nodes: Node count.
+        workers, servers: Tasks of TensorFlow, in all; 0 otherwise.
         inputs: By name.
         outputs: By name.
         variables: The job's environment variables.
@@ -70,6 +76,8 @@ class Spec:
     distribution: str | None
     processes: int
     nodes: int
+    workers: int
+    servers: int
     inputs: dict[str, Port]
     outputs: dict[str, Port]
     variables: dict[str, str]
@@ -79,7 +87,7 @@ class Spec:
     @property
     def ranks(self) -> int:
         """Processes that the service starts in all."""
-        return self.nodes * self.processes
+        return (self.workers + self.servers) or self.nodes * self.processes
 
 
 def read(properties: Mapping[str, Any]) -> Spec:
@@ -94,18 +102,24 @@ def read(properties: Mapping[str, Any]) -> Spec:
         raise RefusedError(message, "SandboxUnsupported")
     distribution = properties.get("distribution") or {}
     style = distribution.get("distributionType")
-    if style not in (None, "PyTorch"):
-        message = f"The sandbox plays the launch of PyTorch jobs; the distribution here is {style}."
+    if style not in (None, *PLAYED):
+        message = f"The sandbox plays the launch of {', '.join(PLAYED)} jobs; the distribution here is {style}."
         raise RefusedError(message, "SandboxUnsupported")
     nodes = int((properties.get("resources") or {}).get("instanceCount") or 1)
+    tensorflow = style == "TensorFlow"
+    workers = int(distribution.get("workerCount") or nodes) if tensorflow else 0
+    servers = int(distribution.get("parameterServerCount") or 0) if tensorflow else 0
+    processes = int(distribution.get("processCountPerInstance") or 1)
     limits = properties.get("limits") or {}
     return Spec(
         command=str(properties["command"]),
         code=properties.get("codeId"),
         environment=str(properties["environmentId"]),
         distribution=style,
-        processes=int(distribution.get("processCountPerInstance") or 1),
+        processes=math.ceil(workers / nodes) + math.ceil(servers / nodes) if tensorflow else processes,
         nodes=nodes,
+        workers=workers,
+        servers=servers,
         inputs={name: _port(port, "jobInputType") for name, port in (properties.get("inputs") or {}).items() if port},
         outputs={name: _port(port, "jobOutputType") for name, port in (properties.get("outputs") or {}).items()},
         variables={str(k): str(v) for k, v in (properties.get("environmentVariables") or {}).items()},

@@ -63,6 +63,15 @@ def wipe() -> None:
             return
 
 
+def wipe_node(node: int) -> None:
+    """Kills what one node has left below this process, once its agent is gone."""
+    wanted = f"{processes.NODE}={node}".encode()
+    for pid in descendants(os.getpid()):
+        with contextlib.suppress(OSError):  # gone meanwhile
+            if wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                processes.send(pid, signal.SIGKILL)
+
+
 def sweep(home: Path, job: str | None = None, *, spare: Iterable[int] = ()) -> int:
     """Kills every process that carries the mark of a job (of any job of this sandbox) and waits for their ends.
 

@@ -1,0 +1,87 @@
+"""All environment variables of a process, layer upon layer."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox import processes
+from amlstack.sandbox.runner import contract, torchrun
+from amlstack.sandbox.store import job_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from amlstack.sandbox.runner.spec import Spec
+    from amlstack.sandbox.store import JobRow
+
+LOGS = "user_logs"
+
+
+def environ(
+    home: Path, job: JobRow, spec: Spec, place: contract.Place, *, addresses: Sequence[int], built: Path, root: Path
+) -> dict[str, str]:
+    """The whole environment of one process; makes the folders that it names.
+
+    Args:
+        home: The sandbox's home.
+        job: The job's row.
+        spec: What it asked for.
+        place: Where the process stands.
+        addresses: Free ports, as `contract.rank_variables` wants them.
+        built: Folder of the environment.
+        root: Folder of the node.
+    """
+    temp = temporary(home, job.id) / str(place.node)
+    own_home = root / "home"
+    for path in (temp, own_home):
+        path.mkdir(parents=True, exist_ok=True)
+    folder = job_folder(home, job.id)
+    cores = len(os.sched_getaffinity(0))
+    variables = {
+        **contract.base_variables(built, own_home, temp),
+        "OMP_NUM_THREADS": str(contract.threads(spec, cores)),
+        "CUDA_VISIBLE_DEVICES": contract.gpus(spec, place, _gpus()),
+        **torchrun.variables(torchrun_logs(folder, place.rank), folder / LOGS / f"process_{place.rank:02d}_error.json"),
+        **contract.run_variables(job.workspace, job.name, spec.experiment),
+        **spec.variables,
+        **contract.STAND_INS,
+        **contract.rank_variables(spec, place, addresses),
+        processes.MARK: processes_mark(home, job.id),
+        processes.NODE: str(place.node),
+    }
+    for name, (_declared, used) in replaced(spec).items():
+        if not used:
+            del variables[name]
+    return variables
+
+
+def replaced(spec: Spec) -> dict[str, tuple[str, str]]:
+    """Job variables that cannot hold on one machine: name → (declared, used); an empty ``used`` means dropped."""
+    found = contract.replaced(spec)
+    topology = spec.variables.get("NCCL_TOPO_FILE")
+    if topology and not Path(topology).is_file():  # a file of the real image
+        found["NCCL_TOPO_FILE"] = (topology, "")
+    return found
+
+
+def torchrun_logs(folder: Path, rank: int) -> Path:
+    """Where torchrun, started as this process, keeps the logs of its own ranks while it runs."""
+    return folder / LOGS / "torchrun" / f"process_{rank:02d}"
+
+
+def temporary(home: Path, job: str) -> Path:
+    """TMPDIR of a job, short since sockets are made there (their paths may have 107 characters); one for each job."""
+    return Path(tempfile.gettempdir()) / f"amlstack-{sha256(processes_mark(home, job).encode()).hexdigest()[:12]}"
+
+
+def processes_mark(home: Path, job: str) -> str:
+    """What every process of a job carries in `processes.MARK`."""
+    return f"{home}:{job}"
+
+
+def _gpus() -> int:
+    return len([path for path in Path("/dev").glob("nvidia*") if path.name[len("nvidia") :].isdigit()])

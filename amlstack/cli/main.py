@@ -31,6 +31,7 @@ VERBS = {
         "amlstack.cli.rehearse:app", "Run a job file on the sandbox, stream its rank logs, exit like the job."
     ),
     "sizes": Verb("amlstack.cli.sizes:app", "The VM sizes that the catalogue knows: GPUs, fabric, retirement."),
+    "diagnose": Verb("amlstack.cli.diagnose:app", "Name the first true cause in the logs of a distributed run."),
     "sandbox": Verb("amlstack.cli.sandbox:app", "Azure on this machine: start it, look at it, end it."),
 }
 """Every verb, in the order in which help lists them. A new verb is one module and one line here."""

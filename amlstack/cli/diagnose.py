@@ -1,0 +1,46 @@
+"""``amlstack diagnose``: logs of ranks → the first true cause."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from amlstack.cli.console import print_findings, print_json
+
+app = typer.Typer(add_completion=False)
+
+Paths = Annotated[list[Path], typer.Argument(help="Log files, or folders of them.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def diagnose(paths: Paths, *, as_json: Json = False) -> None:
+    """Name the first true cause in the logs of a distributed run.
+
+    Reads v2's user_logs (std_log_process_NN.txt), v1's azureml-logs (70_driver_log_N.txt), mpi_log.txt, torchrun's
+    error files and tables, and captured output whose lines name their ranks. Says who is to blame and who is only a
+    victim, what to do, and how sure it is; or that the cause is not in these logs, and where it is.
+
+    Exit status: 0 a cause was found, 1 it is not in these logs, 2 wrong use.
+
+    Examples:
+        amlstack diagnose .amlstack/sandbox/jobs/train-0123456789
+
+        amlstack diagnose user_logs/ --json
+    """
+    from amlstack.diagnose import judged, read
+    from amlstack.diagnose.words import report
+    from amlstack.findings import errors
+
+    found = read(paths)
+    print_findings(found.findings, err=True)
+    if errors(found.findings) or found.empty:
+        raise typer.Exit(2)
+    verdict = judged(found)
+    if as_json:
+        print_json(verdict.as_dict())
+    else:
+        typer.echo(report(verdict))
+    raise typer.Exit(0 if verdict.found else 1)

@@ -1,0 +1,126 @@
+"""All events of a run as one case: ranks and nodes filled in, consequences told from causes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from amlstack.diagnose.diagnosis import Victim
+from amlstack.diagnose.events import Event, Log, Origin, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+CONSEQUENCE = 30
+"""Lines between a victim's words and a weak sign of its own that still belong together."""
+SAME_STORY = 400
+"""Lines after a traceback's end in which its message may go on: TensorFlow prints whole graphs."""
+_LONG_MESSAGE = ("graph execution error", "unknownerror", "internalerror", "abortederror")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """All that is known.
+
+    Attributes:
+        events: In the order of files and lines.
+        ranks: Every rank that the logs speak of.
+        world: Number of ranks, when known.
+        owners: Ranks whose own log was read.
+    """
+
+    events: tuple[Event, ...]
+    ranks: frozenset[int]
+    world: int | None
+    owners: frozenset[int]
+
+
+def gather(logs: Sequence[Log]) -> Case:
+    """All logs as one case: ranks filled in where a file, a table or a count tells them."""
+    ordered = sorted(logs, key=lambda log: log.name)
+    failed = _failed_ranks(ordered)
+    events = [_placed(event, log, failed) for log in ordered for event in log.events]
+    worlds = [log.world for log in ordered if log.world]
+    ranks = {event.rank for event in events if event.rank is not None}
+    ranks |= {log.rank for log in ordered if log.rank is not None}
+    ranks |= {rank for log in ordered for rank in log.ranks}
+    world = max(worlds, default=None)
+    owners = frozenset(log.rank for log in ordered if log.rank is not None)
+    return Case(tuple(_demoted(_with_nodes(events))), frozenset(ranks), world, owners)
+
+
+def _failed_ranks(logs: Iterable[Log]) -> dict[str, list[Event]]:
+    """Rows of tables by the log they stand in: who ended with an error of its own there."""
+    rows: dict[str, list[Event]] = {}
+    for log in logs:
+        found = [event for event in log.events if event.origin is Origin.TABLE and event.facts.get("exit") != -15]
+        if found:
+            rows[log.name] = found
+    return rows
+
+
+def _placed(event: Event, log: Log, failed: dict[str, list[Event]]) -> Event:
+    """An event with its rank and node, as far as anything tells them."""
+    rank, node = event.rank, event.node or log.node
+    if rank is None and event.local is not None:
+        rank = _global(event.local, log, failed)
+    if rank is None and log.rank is not None and not log.launcher:
+        rank = log.rank
+    if rank is None and event.origin is not Origin.TABLE:
+        rows = failed.get(log.name, [])
+        if event.role is Role.CULPRIT and event.origin is Origin.TRACEBACK and len(rows) == 1:
+            rank, node = rows[0].rank, node or rows[0].node
+    return replace(event, rank=rank, node=node)
+
+
+def _global(local: int, log: Log, failed: dict[str, list[Event]]) -> int | None:
+    for row in failed.get(log.name, []):
+        if row.local is not None and row.rank is not None:
+            return row.rank - row.local + local
+    if log.per_node and log.node is not None and log.node.isdigit():
+        return int(log.node) * log.per_node + local
+    return local
+
+
+def _with_nodes(events: list[Event]) -> list[Event]:
+    """Nodes of ranks that another event places."""
+    nodes = {event.rank: event.node for event in events if event.rank is not None and event.node is not None}
+    return [event if event.node is not None else _at(event, nodes) for event in events]
+
+
+def _at(event: Event, nodes: dict[int, str]) -> Event:
+    return event if event.rank is None else replace(event, node=nodes.get(event.rank))
+
+
+def _demoted(events: list[Event]) -> list[Event]:
+    """Exceptions and weak signs that only continue, or end, the story of a victim are victims too."""
+    victims: dict[tuple[str, int | None], list[Event]] = {}
+    for event in events:
+        if event.role is Role.VICTIM:
+            victims.setdefault((event.file, event.rank), []).append(event)
+
+    def judged(event: Event) -> Event:
+        if event.role is not Role.CULPRIT or event.weight > 2:
+            return event
+        for victim in victims.get((event.file, event.rank), ()):
+            apart = victim.line - event.line
+            weak = event.weight <= 1 and abs(apart) <= CONSEQUENCE and not event.signature.nobody
+            goes_on = 0 < apart <= SAME_STORY and any(word in event.text.lower() for word in _LONG_MESSAGE)
+            ends = event.code == "python-exception" and 0 < apart <= 12 and victim.origin is Origin.LINE
+            if weak or goes_on or ends:
+                return replace(event, role=Role.VICTIM, signature=victim.signature)
+        return event
+
+    return [judged(event) for event in events]
+
+
+def victims(case: Case, culprit: int | None) -> tuple[Victim, ...]:
+    """Ranks that ended because of others, each once."""
+    found: dict[int | str, Victim] = {}
+    for event in case.events:
+        stopped = event.role is Role.VICTIM or (event.role is Role.SUMMARY and event.facts.get("exit") == -15)
+        if not stopped or (event.rank is not None and event.rank == culprit):
+            continue
+        named = event.rank if event.rank is not None else (f"node {event.node}" if event.node else event.file)
+        found.setdefault(named, Victim(event.rank, event.node, event.code, event.file, event.line, event.text))
+    return tuple(sorted(found.values(), key=lambda each: (each.rank is None, each.rank or 0, each.file, each.line)))

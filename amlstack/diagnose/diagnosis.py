@@ -1,0 +1,108 @@
+"""The verdict."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from amlstack.diagnose.events import Event, Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """A rank that ended because another one had."""
+
+    rank: int | None
+    node: str | None
+    code: str
+    file: str
+    line: int
+    text: str
+
+    @property
+    def named(self) -> int | str:
+        """Its rank, else what is known of it."""
+        if self.rank is not None:
+            return self.rank
+        return f"node {self.node}" if self.node else f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """Where to look next: a rank, a node, a line."""
+
+    rank: int | None
+    node: str | None
+    file: str
+    line: int
+    text: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What the logs say about the first true cause.
+
+    Attributes:
+        found: A cause is in these logs.
+        cause: Its stable kebab-case code; None when none was found.
+        rank: The rank to blame; None when nobody is, or it is unknown. Without a cause: the one rank to look at.
+        node: That rank's node, by name or number.
+        file: The log that shows it.
+        line: 1-based line in that log.
+        text: That line, without prefixes, tokens and signatures.
+        source: The line of the user's own code, when a traceback names it.
+        confidence: ``high``, ``medium`` or ``low``.
+        reason: Why so sure, or why not.
+        means: The cause in words.
+        advice: What to do.
+        victims: Who ended because of it.
+        pointers: Where else to look.
+        notes: What is wrong besides, without having ended anything.
+        fatal: Whether it ended the run; a slow network does not.
+        events: The lines behind the verdict.
+        files, lines: How much was read.
+    """
+
+    found: bool
+    cause: str | None = None
+    rank: int | None = None
+    node: str | None = None
+    file: str | None = None
+    line: int | None = None
+    text: str | None = None
+    source: Frame | None = None
+    confidence: str = "low"
+    reason: str = ""
+    means: str = ""
+    advice: str = ""
+    victims: tuple[Victim, ...] = ()
+    pointers: tuple[Pointer, ...] = ()
+    notes: tuple[Pointer, ...] = ()
+    fatal: bool = True
+    events: tuple[Event, ...] = ()
+    files: int = 0
+    lines: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for ``--json``."""
+        return {
+            "found": self.found,
+            "cause": self.cause,
+            "rank": self.rank,
+            "node": self.node,
+            "file": self.file,
+            "line": self.line,
+            "text": self.text,
+            "confidence": self.confidence,
+            "advice": self.advice,
+            "victims": [victim.named for victim in self.victims],
+            "reason": self.reason,
+            "means": self.means,
+            "fatal": self.fatal,
+            "source": None if self.source is None else asdict(self.source),
+            "pointers": [asdict(pointer) for pointer in self.pointers],
+            "notes": [asdict(note) for note in self.notes],
+            "read": {"files": self.files, "lines": self.lines},
+        }

@@ -1,0 +1,186 @@
+"""Events → the first true cause. Pure: the same events give the same verdict, whatever the order of the files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amlstack.diagnose import nobody, times
+from amlstack.diagnose.case import CONSEQUENCE, gather, victims
+from amlstack.diagnose.diagnosis import Diagnosis, Pointer
+from amlstack.diagnose.events import Event, Origin, Role
+from amlstack.diagnose.signatures import SURE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from amlstack.diagnose.case import Case
+    from amlstack.diagnose.events import Log
+
+SIMULTANEOUS = 2.0
+"""Seconds within which clocks and buffers of several nodes do not tell an order."""
+
+
+def judge(logs: Sequence[Log]) -> Diagnosis:
+    """Names the first true cause.
+
+    Args:
+        logs: What the scanner saw, one per file.
+    """
+    case = gather(logs)
+    candidates = _candidates(case.events)
+    if not candidates:
+        return nobody.judge(case)
+    first, others = _first(candidates)
+    return _verdict(case, first, others)
+
+
+def _candidates(events: Iterable[Event]) -> list[Event]:
+    """The culprits of the best tier that has any.
+
+    1. definite causes, uncaught exceptions, ends by a signal that a launcher names;
+    2. lines that may be harmless;
+    3. consequences that are causes only when there is nothing better;
+    4. causes told at the level of a warning.
+    """
+    tiers: dict[int, list[Event]] = {}
+    for event in events:
+        if event.role is Role.CULPRIT:
+            tiers.setdefault(_tier(event), []).append(event)
+    return tiers[min(tiers)] if tiers else []
+
+
+def _tier(event: Event) -> int:
+    if event.soft:
+        return 4
+    if event.weight <= 1:
+        return 3
+    if event.weight == 2 and event.origin is Origin.LINE and not event.signature.kind and "signal" not in event.facts:
+        return 2
+    return 1
+
+
+def _first(candidates: list[Event]) -> tuple[Event, list[Event]]:
+    """The first of the candidates, and the rest in the order in which they stand for blame."""
+    stamps = [event.time for event in candidates if event.time is not None]
+    moments = times.comparable(stamps) if len(stamps) == len(candidates) else None
+    if moments is None:
+        ordered = sorted(candidates, key=_by_weight)
+    else:
+        begin = min(moments)
+        keyed = list(zip(moments, candidates, strict=True))
+
+        def turn(pair: tuple[float, Event]) -> tuple[float, ...]:
+            moment, event = pair
+            late = moment - begin > SIMULTANEOUS
+            return (late, moment if late else 0.0, -event.weight, moment)
+
+        ordered = [event for _, event in sorted(keyed, key=lambda pair: (*turn(pair), *_by_weight(pair[1])[1:]))]
+    return _nearest_cause(ordered[0], ordered), ordered[1:]
+
+
+def _nearest_cause(first: Event, ordered: list[Event]) -> Event:
+    """A definite cause just before, or in, the same rank's exception is what that exception is about."""
+    near = [
+        event
+        for event in ordered
+        if (event.file, event.rank) == (first.file, first.rank)
+        and event.weight > first.weight
+        and abs(event.line - first.line) <= CONSEQUENCE
+    ]
+    return min(near, key=_by_weight, default=first)
+
+
+def _by_weight(event: Event) -> tuple[float, ...]:
+    traced = event.origin is not Origin.TRACEBACK
+    record = event.origin is Origin.RECORD
+    rank = -1 if event.rank is None else event.rank
+    return (-event.weight, record, traced, event.line if not record else 0, rank)
+
+
+def _verdict(case: Case, first: Event, others: Sequence[Event]) -> Diagnosis:
+    same = {event.rank for event in (first, *others) if event.code == first.code and event.rank is not None}
+    blameless = first.signature.nobody or (first.signature.shared and len(same) > 1)
+    rank = None if blameless else first.rank
+    sure, reason = _sure(case, first, others, same, blameless=blameless)
+    return Diagnosis(
+        found=True,
+        cause=first.code,
+        rank=rank,
+        node=None if blameless else first.node,
+        file=first.file,
+        line=first.line,
+        text=first.text,
+        source=first.source,
+        confidence=sure,
+        reason=reason,
+        means=first.signature.means,
+        advice=first.signature.advice,
+        victims=victims(case, rank),
+        pointers=_same_cause(first, others),
+        notes=nobody.notes(case),
+        events=_evidence(case, first),
+    )
+
+
+def _sure(case: Case, first: Event, others: Sequence[Event], same: set[int], *, blameless: bool) -> tuple[str, str]:
+    level = SURE.index(first.signature.sure)
+    reasons = []
+    rivals = [event for event in others if event.code != first.code and event.rank != first.rank]
+    if first.soft:
+        level, why = 0, "it was told as a warning only, and nothing else explains the end"
+        reasons.append(why)
+    elif first.origin is Origin.LINE and _tier(first) == 2:
+        level = min(level, 1)
+        reasons.append("the line may be harmless, but nothing else explains the end")
+    if first.code == "signal-9-likely-out-of-memory":
+        reasons.append("signal 9 is seen, its sender is not; nothing before it says why")
+    if rivals and not _timed((first, *others)):
+        level = min(level, 1)
+        reasons.append("other ranks show other causes, and the logs have no common clock")
+    if not blameless and first.rank is None:
+        level = min(level, 1)
+        reasons.append("the log does not say which rank wrote it")
+    roots = [event for event in case.events if event.facts.get("root") and event.rank is not None]
+    if roots and first.rank is not None and any(event.rank == first.rank for event in roots):
+        reasons.append("torchrun saw this rank fail first too")
+    if len(same) > 1:
+        reasons.append(f"{len(same)} ranks show the same")
+    if not reasons:
+        reasons.append(_plain(first))
+    return SURE[level], "; ".join(reasons)
+
+
+def _plain(first: Event) -> str:
+    if first.weight <= 1:
+        return "it is what the others would show too; no deeper cause is in these logs"
+    return "the line says it itself" if first.weight > 2 else "it is an exception of the program's own"
+
+
+def _timed(events: Sequence[Event]) -> bool:
+    stamps = [event.time for event in events if event.time is not None]
+    return len(stamps) == len(events) and times.comparable(stamps) is not None
+
+
+def _same_cause(first: Event, others: Sequence[Event]) -> tuple[Pointer, ...]:
+    """The other candidates, one per rank and code: what a reader may want to look at next."""
+    found: dict[tuple[str, int | None], Pointer] = {}
+    for event in others:
+        if (event.code, event.rank) == (first.code, first.rank):
+            continue
+        found.setdefault(
+            (event.code, event.rank), Pointer(event.rank, event.node, event.file, event.line, event.text, event.code)
+        )
+    return tuple(found.values())[:8]
+
+
+def _evidence(case: Case, first: Event) -> tuple[Event, ...]:
+    """The lines that carry the verdict: the cause's own, then what happened near it in the same log."""
+    near = [
+        event
+        for event in case.events
+        if event is not first
+        and event.file == first.file
+        and event.rank == first.rank
+        and abs(event.line - first.line) <= CONSEQUENCE
+    ]
+    return (first, *near[:4])

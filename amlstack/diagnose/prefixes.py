@@ -1,0 +1,105 @@
+"""What launchers and loggers put in front of a line: ranks, nodes, colours, times."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_NUMBER = r"\d{1,6}"
+
+# Each takes one prefix off. Named groups: rank, local, node.
+_PREFIXES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"\[\d+,(?P<rank>{_NUMBER})\]<std(?:out|err|diag)>: ?",  # mpirun --tag-output
+        rf"\[(?:[\w.-]+@)?\d+,(?P<rank>{_NUMBER})\]<std(?:out|err)>: ?",
+        rf"\[[Rr]ank ?(?P<rank>{_NUMBER})\](?:: ?| (?=\[))",  # torch
+        rf"\[?[Rr]ank ?(?P<rank>{_NUMBER})\]?: (?=Traceback|  |\w+(?:\.\w+)*(?:Error|Exception))",
+        rf"(?:rank )?(?P<rank>{_NUMBER})\]: ",  # the same, its beginning cut off
+        rf"\[(?:default|trainer|worker|local_rank|role|train)(?P<local>{_NUMBER})(?:\|\d+)?\]: ?",  # torchrun --tee
+        rf"\((?:worker|rank|trainer)[-_ ](?P<rank>{_NUMBER})\):? ?",
+        rf"\((?:[\w.]+) (?:pid|rank)=(?P<rank>{_NUMBER})\) (?=Traceback|  )",
+        rf"(?:[\w-]+-)?(?:worker|trainer)-(?P<rank>{_NUMBER})(?: +--|:| +\|) ?(?! *\d+:\d+ \[)",  # compose, kubeflow
+        rf"(?P<rank>{_NUMBER}): (?=Traceback|  File|    \S|\w+(?:\.\w+)*(?:Error|Exception)\b|srun:)",  # srun --label
+        rf"\[(?P<rank>{_NUMBER})\] (?=Traceback|  File|    \S|\w+(?:\.\w+)*(?:Error|Exception)\b)",  # hydra mpi -l
+        r"(?P<node>ip-\d+-\d+-\d+-\d+[\w.-]*|\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f]{20,40}): ",  # pdsh
+        r"(?P<node>[\w-]*(?:node|host|vm)[\w-]*\d+): ",
+        r"std(?:err|out): ",
+        r"\[?20\d\d[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?:?(?: UTC)? ?",
+        r"std(?:err|out) [FP] ",  # Kubernetes
+    )
+)
+_NCCL = re.compile(r"(?P<node>[\w.-]+):\d+:\d+ \[\d+\] ")
+_HOST_PID = re.compile(r"\[(?P<node>[A-Za-z][\w.-]*):\d+(?::\d+:\d+)?\] ")
+_INLINE = re.compile(
+    r"\[(?:PG [^\]]{0,60}?)?[Rr]ank (?P<rank>\d{1,6})\]|\[global_rank=(?P<rank2>\d{1,6})\]|\brank: (?P<rank3>\d{1,6})\b"
+    r"|\(rank (?P<rank4>\d{1,6})\)|^[Rr]ank (?P<rank5>\d{1,6})(?::| (?:raised|failed|got|crashed))"
+)
+_WARNED = re.compile(
+    r"^(?:\S+ ){0,4}?(?:\[?(?:WARN(?:ING)?|INFO|DEBUG|NOTICE)\b(?! NCCL)|[WI] tensorflow|[WI]\d{3,4} |\[[WI]\d* )"
+    r"|(?:User|Future|Deprecation|Runtime|Resource)Warning\b|^warnings?\b|: [WI] \w+/"
+)
+_NOT_SOFT = re.compile(r"NCCL WARN|NCCL INFO|torch\.distributed\.elastic.*\b[Ff]ailed|Sending process")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line without what was put in front of it.
+
+    Attributes:
+        text: What the program wrote, its indentation kept.
+        rank: Who wrote it, by the prefix.
+        local: Local rank, by the prefix.
+        node: Where, by the prefix.
+    """
+
+    text: str
+    rank: int | None = None
+    local: int | None = None
+    node: str | None = None
+
+
+def strip(raw: str) -> Line:
+    """Takes prefixes off a line, as many as there are."""
+    line = Line(_COLOUR.sub("", raw) if "\x1b" in raw else raw)
+    for _ in range(4):
+        if not line.text or line.text[0] in " \tTF":  # indentation and the plainest lines have no prefix
+            return line
+        shorter = _shorter(line)
+        if shorter is None:
+            return line
+        line = shorter
+    return line
+
+
+def inline_rank(text: str) -> int | None:
+    """A rank that the line itself names as the one that speaks."""
+    found = _INLINE.search(text)
+    return None if found is None else int(next(filter(None, found.groups())))
+
+
+def inline_node(text: str) -> str | None:
+    """A host that the line itself names as the one it was written on."""
+    found = _NCCL.search(text[:200]) or _HOST_PID.match(text)
+    return None if found is None else found["node"]
+
+
+def soft(text: str) -> bool:
+    """Whether a line was written at the level of a warning or below."""
+    return bool(_WARNED.search(text[:200])) and not _NOT_SOFT.search(text)
+
+
+def _shorter(line: Line) -> Line | None:
+    for prefix in _PREFIXES:
+        if found := prefix.match(line.text):
+            named = found.groupdict()
+            rank, local, node = named.get("rank"), named.get("local"), named.get("node")
+            return replace(
+                line,
+                text=line.text[found.end() :],
+                rank=line.rank if rank is None else int(rank),
+                local=line.local if local is None else int(local),
+                node=node or line.node,
+            )
+    return None

@@ -1,0 +1,112 @@
+"""Files that are no logs: the exception that a rank left as JSON, and the sandbox's report of a job."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from amlstack.diagnose import prefixes, signals, times, tracebacks
+from amlstack.diagnose.events import Event, Log, Origin
+from amlstack.diagnose.signatures import by_code, match
+from amlstack.scrub import scrub
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LARGEST = 4 << 20
+"""Such files are small; a larger one is read as a log."""
+
+
+def read(name: str, text: str, *, rank: int | None = None, node: str | None = None) -> Log | None:
+    """An error file of torchrun or the sandbox's ``report.json``; None when it is neither."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(data, dict):
+        return None
+    if isinstance(data.get("ranks"), list) and "status" in data:
+        return _report(name, data)
+    if "message" in data:
+        return _error_file(name, data["message"], rank, node)
+    return None
+
+
+def _error_file(name: str, message: Any, rank: int | None, node: str | None) -> Log:
+    stack, stamp = "", None
+    if isinstance(message, dict):
+        extra = message.get("extraInfo")
+        if isinstance(extra, dict):
+            stack = str(extra.get("py_callstack") or "")
+            stamp = _stamp(extra.get("timestamp"))
+        message = message.get("message")
+    said = str(message or "").strip()
+    last = next((line.strip() for line in reversed(stack.splitlines()) if tracebacks.exception(line.strip())), "")
+    first = (said.splitlines() or [last])[0].strip() or last
+    found = match(said) or match(last)
+    signature = found[0] if found is not None else by_code("python-exception")
+    event = Event(
+        signature=signature,
+        file=name,
+        line=1,
+        text=scrub(first[:500]),
+        role=signature.role,
+        origin=Origin.TRACEBACK,
+        rank=rank if prefixes.inline_rank(said) is None else prefixes.inline_rank(said),
+        node=node,
+        time=stamp,
+        source=tracebacks.frame_in(stack) if stack else None,
+    )
+    return Log(name=name, lines=1, rank=rank, node=node, events=(event,) if first else ())
+
+
+def _report(name: str, data: Mapping[str, Any]) -> Log:
+    entries = [entry for entry in data["ranks"] if isinstance(entry, dict) and isinstance(entry.get("rank"), int)]
+    events = [event for entry in entries if (event := _ended(name, entry)) is not None]
+    error = data.get("error")
+    if isinstance(error, dict) and error.get("message"):
+        said = str(error["message"])
+        found = match(f"{error.get('code', '')}: {said}")
+        signature = found[0] if found is not None else by_code("azureml-user-error")
+        named = re.search(r"\brank (\d+) of \d+", said)
+        rank = int(named[1]) if named else None
+        role = signature.role
+        events.append(Event(signature, name, 1, scrub(said[:500]), role, Origin.RECORD, rank=rank))
+    return Log(
+        name=name,
+        lines=1,
+        ranks=frozenset(entry["rank"] for entry in entries),
+        world=data.get("world_size") if isinstance(data.get("world_size"), int) else len(entries) or None,
+        events=tuple(events),
+    )
+
+
+def _ended(name: str, entry: Mapping[str, Any]) -> Event | None:
+    code = entry.get("code")
+    if not isinstance(code, int) or code == 0:
+        return None
+    signature = by_code(signals.code_of(code) or "exit-without-reason")
+    node = entry.get("node")
+    logs = entry.get("logs")
+    return Event(
+        signature=signature,
+        file=name,
+        line=1,
+        text=f"rank {entry['rank']} ended with exit code {code}",
+        role=signature.role,
+        origin=Origin.RECORD,
+        rank=entry["rank"],
+        local=entry.get("local_rank") if isinstance(entry.get("local_rank"), int) else None,
+        node=None if node is None else str(node),
+        time=_stamp(entry.get("ended")),
+        facts={"exit": code, "log": str(logs[0]) if isinstance(logs, list) and logs else ""},
+    )
+
+
+def _stamp(value: Any) -> times.Stamp | None:
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        return None
+    return times.Stamp(seconds) if 0 < seconds < 1e10 else None

@@ -1,0 +1,285 @@
+"""One log → its events. Streams: memory does not grow with the log."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from amlstack.diagnose import blocks, prefixes, signals, tables, times, tracebacks
+from amlstack.diagnose.events import Event, Log, Origin, Role
+from amlstack.diagnose.signatures import by_code, match
+from amlstack.scrub import scrub
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from amlstack.diagnose.prefixes import Line
+    from amlstack.diagnose.signatures import Signature
+
+MOST_OF_ONE = 6
+"""Events kept of one code and rank in one log: the first few tell it, the count tells the rest."""
+MOST_EVENTS = 4000
+MOST_WRITERS = 256
+TEXT = 500
+
+_LAUNCHER = re.compile(
+    r"torch\.distributed\.(?:elastic|launcher|run)|torch/distributed/elastic|ChildFailedError|torchelastic"
+    r"|\[launch\.py:|deepspeed\.launcher|accelerate\.commands\.launch|elastic_operator"
+)
+_WORLD = re.compile(r"\b(?:nranks|world[_ ]size)\b\D{1,4}(\d{1,6})\b", re.IGNORECASE)
+_PER_NODE = re.compile(r"\bnproc_per_node\s*[:=]\s*(\d{1,4})\b")
+_V1_RANK = re.compile(r"This is an MPI job\. Rank:(\d+)")
+_WHO = re.compile(
+    r"Process name: *\[+[^\]@]*[\]@,]+[^\d\]]*(?P<rank>\d+)\]|Remote daemon *:.* on node (?P<node>\S+)"
+    r"|^\s*hostname: +(?P<host>\S+)|RUNNING AT (?P<at>\S+)"
+)
+_STALLED_ROW = re.compile(r"^(?P<rank>\d{1,6}): ?\[")
+
+
+@dataclass(slots=True)
+class Scanner:
+    """Reads one log line by line.
+
+    Attributes:
+        name: The log, as it is shown.
+        rank: Its rank, when it is one rank's own log.
+        node: Its node, when its folder says so.
+    """
+
+    name: str
+    rank: int | None = None
+    node: str | None = None
+    events: list[Event] = field(default_factory=list)
+    launcher: bool = False
+    ranks: set[int] = field(default_factory=set)
+    world: int | None = None
+    per_node: int | None = None
+    _readers: dict[tuple[int | None, int | None], tracebacks.Reader] = field(default_factory=dict)
+    _table: tables.Reader = field(default_factory=tables.Reader)
+    _kept: Counter[tuple[Any, ...]] = field(default_factory=Counter)
+    _last_raised: dict[tuple[int | None, int | None], int] = field(default_factory=dict)
+    _details: int = 0
+
+    def attentive(self) -> bool:
+        """Whether every following line matters: inside a traceback, a table or a summary of several lines."""
+        return self._table.open or self._details > 0 or any(reader.open for reader in self._readers.values())
+
+    def feed(self, number: int, raw: str, before: Callable[[], str]) -> None:
+        """Takes one line."""
+        line = prefixes.strip(raw)
+        self._survey(line)
+
+        def stamp() -> times.Stamp | None:
+            return times.find(raw[:160]) or times.last(before())
+
+        row = self._table.feed(line.text, number)
+        if row is not None:
+            self._row(row)
+        if self._table.open:
+            return
+        if self._details > 0:
+            self._detail(line)
+        writer = (line.rank, line.local)
+        reader = self._readers.get(writer)
+        if reader is None:
+            if len(self._readers) >= MOST_WRITERS:
+                self._readers = {key: each for key, each in self._readers.items() if each.open}
+            reader = self._readers.setdefault(writer, tracebacks.Reader())
+        inside = reader.open
+        raised = reader.feed(line.text, number)
+        if raised is not None:
+            self._raised(writer, raised, line, stamp())
+        elif reader.open:
+            # Frames quote source code: words of an error in it say nothing. Others' lines may stand between.
+            if inside and line.text[:1] not in " \t":
+                self._line(number, line, stamp)
+        else:
+            self._line(number, line, stamp)
+
+    def finish(self, lines: int) -> Log:
+        """The log with everything that was seen."""
+        row = self._table.finish()
+        if row is not None:
+            self._row(row)
+        return Log(
+            name=self.name,
+            lines=lines,
+            rank=None if self.launcher else self.rank,
+            node=self.node if self.node is not None or not self.launcher or self.rank is None else str(self.rank),
+            launcher=self.launcher,
+            ranks=frozenset(self.ranks),
+            world=self.world,
+            per_node=self.per_node,
+            events=tuple(self.events),
+        )
+
+    def _survey(self, line: Line) -> None:
+        if line.rank is not None and len(self.ranks) < MOST_EVENTS:
+            self.ranks.add(line.rank)
+        text = line.text
+        if not self.launcher and _LAUNCHER.search(text):
+            self.launcher = True
+        if self.world is None and (found := _WORLD.search(text)):
+            self.world = int(found[1])
+        if self.per_node is None and (found := _PER_NODE.search(text)):
+            self.per_node = int(found[1])
+        if self.rank is None and (found := _V1_RANK.search(text)):
+            self.rank = int(found[1])
+
+    def _line(self, number: int, line: Line, stamp: Callable[[], times.Stamp | None]) -> None:
+        text = line.text.strip()
+        found = match(text)
+        if found is None:
+            if tracebacks.definite(text) and not prefixes.soft(text):
+                self._add(by_code("bare-exception"), number, line, text, time=stamp())
+            return
+        signature, facts = found
+        soft = signature.role is Role.CULPRIT and prefixes.soft(text)
+        self._add(signature, number, line, text, time=stamp(), soft=soft, facts=_read(facts))
+
+    def _raised(
+        self,
+        writer: tuple[int | None, int | None],
+        raised: tracebacks.Raised,
+        line: Line,
+        time: times.Stamp | None,
+    ) -> None:
+        found = match(raised.text)
+        signature, facts = found if found is not None else (by_code("python-exception"), {})
+        if signature.role is Role.CONTEXT:
+            signature = by_code("python-exception")
+        at = self._last_raised.get(writer)
+        chained = (raised.chained or raised.original) and at is not None and at < len(self.events)
+        if chained and at is not None:
+            self._chain(at, raised, signature, time)
+            return
+        before = len(self.events)
+        self._add(
+            signature, raised.line, line, raised.text, time=time, facts=_read(facts),
+            origin=Origin.TRACEBACK, source=raised.frame,
+        )  # fmt: skip
+        if len(self.events) > before:
+            self._last_raised[writer] = before
+
+    def _chain(self, at: int, raised: tracebacks.Raised, signature: Signature, time: times.Stamp | None) -> None:
+        """A later exception of a chain: the first is the root; the later one may know better what it means."""
+        root = self.events[at]
+        if raised.original:  # what a worker process sent: the first line was only its wrapper
+            self.events[at] = replace(
+                root, signature=signature, role=signature.role, text=_cut(raised.text), line=raised.line,
+                source=raised.frame or root.source, time=root.time or time,
+            )  # fmt: skip
+            return
+        final = {**root.facts, "finally": _cut(raised.text)}
+        better = root.code == "python-exception" and signature.code != "python-exception"
+        if better and signature.role is not Role.SUMMARY:
+            root = replace(root, signature=signature, role=signature.role)
+        self.events[at] = replace(root, facts=final, source=root.source or raised.frame)
+
+    def _row(self, row: tables.Row) -> None:
+        self.launcher = True
+        self.ranks.add(row.rank if row.rank is not None else 0)
+        line = prefixes.Line("", rank=row.rank, local=row.local, node=row.host)
+        facts: dict[str, Any] = {"exit": row.code, "root": row.root, "error_file": row.error_file}
+        time = times.find(row.time)
+        if row.told:
+            found = match(row.told)
+            signature = found[0] if found is not None else by_code("python-exception")
+            frame = tracebacks.frame_in("\n".join(text[2:] for text in row.reason[1:]))
+            self._add(signature, row.line, line, row.told, time=time, facts=facts, origin=Origin.TABLE, source=frame)
+            return
+        text = f"rank {row.rank} (local rank {row.local}) ended with exit code {row.code}"
+        signature = by_code(signals.code_of(row.code) or "exit-summary")
+        self._add(signature, row.line, line, text, time=time, facts=facts, origin=Origin.TABLE)
+
+    def _detail(self, line: Line) -> None:
+        """Lines after a summary that say who: mpirun's process name, the lost daemon's node, the stalled ranks."""
+        self._details -= 1
+        last = len(self.events) - 1
+        if last < 0:
+            self._details = 0
+            return
+        event = self.events[last]
+        if event.code == "horovod-stalled":
+            if found := _STALLED_ROW.match(line.text.strip()):
+                missing = sorted({*event.facts.get("missing", ()), int(found["rank"])})
+                self.events[last] = replace(event, facts={**event.facts, "missing": tuple(missing)})
+            return
+        found = _WHO.search(line.text)
+        if found is None:
+            return
+        rank = event.rank if found["rank"] is None else int(found["rank"])
+        node = found["node"] or found["host"] or found["at"] or event.node
+        self.events[last] = replace(event, rank=rank, node=node)
+
+    def _add(
+        self, signature: Signature, number: int, line: Line, text: str, *, origin: Origin = Origin.LINE, **rest: Any
+    ) -> None:
+        facts = rest.pop("facts", {})
+        signature, facts = signals.settle(signature, facts)
+        rank = facts.get("rank", line.rank)
+        if rank is None:
+            rank = prefixes.inline_rank(text)
+        local = facts.get("local", line.local)
+        key = (signature.code, rank, local, origin is Origin.TRACEBACK)
+        self._kept[key] += 1
+        if self._kept[key] > MOST_OF_ONE or len(self.events) >= MOST_EVENTS:
+            return
+        self.events.append(
+            Event(
+                signature=signature,
+                file=self.name,
+                line=number,
+                text=_cut(text),
+                role=signature.role,
+                origin=origin,
+                rank=rank,
+                local=local,
+                node=facts.get("node") or line.node or prefixes.inline_node(text) or self.node,
+                facts=facts,
+                **rest,
+            )
+        )
+        if signature.code in ("mpi-process-failed", "mpi-daemon-lost", "horovod-stalled"):
+            self._details = 12
+
+
+def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: str | None = None) -> Log:
+    """Reads a log.
+
+    Args:
+        name: As it is shown.
+        chunks: Its bytes, UTF-8 or nearly, in pieces of any size.
+        rank: The rank whose log it is, when the file's name says so.
+        node: The node it comes from, when the folder's name says so.
+    """
+    scanner = Scanner(name, rank, node)
+    number = 0
+    for number, text, before in blocks.lines(blocks.whole_lines(chunks), scanner.attentive):
+        if text:
+            scanner.feed(number, text, before)
+    return scanner.finish(number)
+
+
+def _cut(text: str) -> str:
+    return scrub(text if len(text) <= TEXT else f"{text[: TEXT - 1]}…")
+
+
+def _read(facts: dict[str, str]) -> dict[str, Any]:
+    """Named pieces of a line as values: numbers, and lists of ranks."""
+    read: dict[str, Any] = {}
+    for name, value in facts.items():
+        key = name.rstrip("0123456789")
+        if key == "missing":
+            read[key] = tuple(int(each) for each in re.findall(r"\d+", value)[:MOST_EVENTS])
+        elif re.fullmatch(r"-?\d{1,12}", value):
+            read[key] = int(value)
+        else:
+            read[key] = value.strip(".,:;")
+    if not isinstance(read.get("rank", 0), int):
+        del read["rank"]
+    if "node" in read:
+        read["node"] = str(read["node"])
+    return read

@@ -1,0 +1,144 @@
+"""Python tracebacks, line by line: several at a time when ranks write into one log, chains, and those of workers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from amlstack.diagnose.events import Frame
+
+HEADER = "Traceback (most recent call last):"
+_ORIGINAL = re.compile(r"^(?:Original|The above|Remote)? ?Traceback \(most recent call last\):\s*$")
+_FRAME = re.compile(r'^\s+(?:\| )?File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
+_CHAINED = re.compile(
+    r"^(?:During handling of the above exception, another exception occurred"
+    r"|The above exception was the direct cause of the following exception):"
+)
+_EXCEPTION = re.compile(r"^(?P<type>[A-Za-z_][\w.]*(?:\.[A-Za-z_]\w*)*)(?::(?: (?P<message>.*))?)?$")
+_LEVELS = frozenset({"INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL", "NOTE", "WARN", "FATAL"})
+_NAMED = re.compile(
+    r"(?:Error|Exception|Exit|Interrupt|Warning|Timeout|StopIteration|Failure|Failed|Fault|Abort|Full|Empty)\w*$"
+)
+_LIBRARY = re.compile(
+    r"(?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python3|^<|[/\\]python3\.\d+[/\\]|^/opt/conda/(?!.*(?:work|code))"
+    r"|^/usr/(?:local/)?bin/|[/\\]bin[/\\](?:torchrun|accelerate|deepspeed|horovodrun)"
+)
+MOST_FOREIGN = 40
+"""Lines of others that may stand inside a traceback before it is given up."""
+MOST_LINES = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception as a traceback tells it.
+
+    Attributes:
+        line: Where its last line stands.
+        text: That line.
+        frame: The innermost line of the user's own code, else the innermost of all.
+        cause_of: It came while, or because, the previous one of the chain was handled.
+        original: It is the exception that a worker process sent to this one: the previous one is its wrapper.
+        bare: There was no header: only the last line was seen.
+    """
+
+    line: int
+    text: str
+    frame: Frame | None = None
+    chained: bool = False
+    original: bool = False
+    bare: bool = False
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads the tracebacks of one writer.
+
+    Attributes:
+        open: A traceback has begun and its last line has not come.
+    """
+
+    open: bool = False
+    _frames: list[Frame] = field(default_factory=list)
+    _foreign: int = 0
+    _lines: int = 0
+    _chained: bool = False
+    _original: bool = False
+
+    def feed(self, text: str, number: int) -> Raised | None:
+        """Takes one line, its prefix stripped; the exception when this is its last line."""
+        bare = text.strip()
+        if HEADER in text:
+            self._begin(original=bare.startswith("Original"))
+            return None
+        if not self.open:
+            if _CHAINED.match(bare):
+                self._chained = True
+            return None
+        self._lines += 1
+        if self._lines > MOST_LINES:
+            self.open = False
+            return None
+        return self._inside(text, bare, number)
+
+    def _inside(self, text: str, bare: str, number: int) -> Raised | None:
+        if found := _FRAME.match(text):
+            frame = Frame(found["file"], int(found["line"]), (found["function"] or "").strip())
+            # Only the innermost frames matter; a runaway recursion has thousands.
+            self._frames = [*self._frames[-40:], frame] if not _own(frame) else [*self._own_frames()[-40:], frame]
+            self._foreign = 0
+            return None
+        if not bare or text[0] in " \t":
+            return None
+        if exception(bare):
+            raised = Raised(number, bare, self._frame(), self._chained, self._original)
+            self._end()
+            return raised
+        self._foreign += 1
+        if self._foreign > MOST_FOREIGN:
+            self._end()
+        return None
+
+    def _begin(self, *, original: bool) -> None:
+        self.open, self._frames, self._foreign, self._lines = True, [], 0, 0
+        self._original = original
+
+    def _end(self) -> None:
+        self.open, self._chained, self._original = False, False, False
+
+    def _own_frames(self) -> list[Frame]:
+        return [frame for frame in self._frames if _own(frame)]
+
+    def _frame(self) -> Frame | None:
+        own = self._own_frames()
+        return own[-1] if own else (self._frames[-1] if self._frames else None)
+
+
+def exception(text: str) -> bool:
+    """Whether a line reads like the last one of a traceback: an exception's class, and perhaps its message."""
+    found = _EXCEPTION.match(text[:400])
+    if found is None:
+        return False
+    name = found["type"].rsplit(".", 1)[-1]
+    if name in _LEVELS or found["type"].split(".")[0] in _LEVELS:
+        return False
+    return bool(_NAMED.search(name)) or (name[:1].isupper() and found["message"] is not None and "=" not in name)
+
+
+def definite(text: str) -> bool:
+    """The same without a traceback before it: only a class whose name says that it is an exception."""
+    found = _EXCEPTION.match(text[:400])
+    if found is None or not found["message"]:
+        return False
+    return bool(re.search(r"(?:Error|Exception)$", found["type"]))
+
+
+def frame_in(text: str) -> Frame | None:
+    """The innermost line of the user's code in a whole traceback."""
+    reader = Reader(open=True)
+    for number, line in enumerate(text.splitlines()):
+        reader.feed(line if line.startswith(" ") else line.strip(), number)
+    return reader._frame()  # noqa: SLF001 - the same module
+
+
+def _own(frame: Frame) -> bool:
+    return not _LIBRARY.search(frame.file)

@@ -5,49 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import pytest
 from harness import STAND_IN, Stack
+from running import Engine, Sandbox, running_sandbox
 
 from amlstack.paths import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
-@dataclass(frozen=True)
-class Engine:
-    """The engine under test: what to put on PATH, its version, and where it came from (path, release, build)."""
-
-    folders: tuple[Path, ...]
-    version: str
-    source: str
-
-
-@dataclass(frozen=True)
-class Sandbox:
-    """A running sandbox with a home of its own; ``environ`` is all that a client needs to talk to it."""
-
-    home: Path
-    endpoint: Any
-    environ: dict[str, str]
-
-
-class MakeStack(Protocol):
-    """``stack("two_boxes")`` or ``stack(PROJECT)``; see ``harness.Stack``."""
-
-    def __call__(
-        self,
-        program: str | Path,
-        *,
-        sandbox: Sandbox | None = None,
-        name: str = "test",
-        env: dict[str, str] | None = None,
-    ) -> Stack: ...
+    from running import MakeStack
 
 
 @pytest.fixture(scope="session")
@@ -98,19 +68,3 @@ def own_sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     """A sandbox for this test alone: to kill it, fill it, or count what is in it."""
     with running_sandbox(tmp_path_factory.mktemp("sandbox")) as running:
         yield running
-
-
-@contextmanager
-def running_sandbox(home: Path) -> Iterator[Sandbox]:
-    """The daemon with ``AMLSTACK_HOME`` set to ``home``, here and for its clients, until the context ends."""
-    from amlstack.sandbox import daemon
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AMLSTACK_HOME", str(home))
-        endpoint = daemon.up()
-    try:
-        yield Sandbox(home, endpoint, {**endpoint.environ(), "AMLSTACK_HOME": str(home)})
-    finally:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("AMLSTACK_HOME", str(home))
-            daemon.down()

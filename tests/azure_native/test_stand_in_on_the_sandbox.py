@@ -14,7 +14,8 @@ from stand_in_wire import StandIn, refusal, urn
 from amlstack.rpc import UNKNOWN, decode
 
 if TYPE_CHECKING:
-    from conftest import MakeStandIn, Sandbox  # type: ignore[attr-defined]
+    from conftest import MakeStandIn  # type: ignore[attr-defined]
+    from running import Sandbox
 
 GROUP = "resources:ResourceGroup"
 COMPUTE = "machinelearningservices:Compute"

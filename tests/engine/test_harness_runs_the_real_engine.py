@@ -13,7 +13,7 @@ from amlstack.paths import PROJECT
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import Engine, MakeStack, Sandbox
+    from running import Engine, MakeStack, Sandbox
 
 pytestmark = pytest.mark.engine
 

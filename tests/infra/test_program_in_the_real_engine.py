@@ -11,8 +11,8 @@ from amlstack.paths import PROJECT
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import MakeStack, Sandbox
     from harness import Stack
+    from running import MakeStack, Sandbox
 
 pytestmark = pytest.mark.engine
 

@@ -12,9 +12,9 @@ from amlstack.identity import job_id
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import MakeStack
     from fake_arm import FakeArm
     from harness import Result, Stack
+    from running import MakeStack
 
 pytestmark = pytest.mark.engine
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from conftest import Sandbox
+    from running import Sandbox
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from amlstack.sandbox.store import Store
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import Manager, Sandbox
+    from conftest import Manager
+    from running import Sandbox
     from sandbox_client import Arm
 
 FILES = {"train.py": b"print(1)", "deep/er/ü file?.bin": os.urandom(70_000), "empty": b""}

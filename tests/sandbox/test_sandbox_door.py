@@ -12,7 +12,7 @@ from sandbox_client import ROOT, Arm
 from amlstack.sandbox import identity
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from running import Sandbox
 
 GROUP = f"{ROOT}/resourceGroups/door"
 

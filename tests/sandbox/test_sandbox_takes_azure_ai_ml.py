@@ -16,7 +16,7 @@ from amlstack.sandbox import processes
 from amlstack.sandbox.store import Store
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from running import Sandbox
 
 
 def test_azure_ai_ml_makes_computes_environments_and_jobs(own_sandbox: Sandbox, tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conftest import running_sandbox
 from harness import ANALYZER, STAND_IN, Stack
+from running import running_sandbox
 from small_jobs import FOREVER, cluster, job, run_of, runs, settings, store_of
 
 from amlstack import identity
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from conftest import Engine
     from harness import Result
+    from running import Engine
 
     from amlstack.sandbox.store import JobRow
 

@@ -14,7 +14,7 @@ from amlstack.paths import PROJECT
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import MakeStack, Sandbox
+    from running import MakeStack, Sandbox
 
 pytestmark = pytest.mark.engine
 

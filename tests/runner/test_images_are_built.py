@@ -68,6 +68,16 @@ def test_a_requirement_that_does_not_exist_fails_with_uvs_own_words() -> None:
     assert images.ready(wrong) is None
 
 
+def test_a_program_that_compiling_needs_is_asked_for_before_the_long_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    horovod = images.resolve("horovod/horovod:0.28.1")
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(
+        images.ImageBuildError, match=r"needs mpicxx, g\+\+, make(.*)apt-get install libopenmpi-dev g\+\+"
+    ):
+        images.build(horovod)
+    assert images.ready(horovod) is None
+
+
 def test_the_key_follows_what_is_installed() -> None:
     assert replace(BASE, requirements=("x==1",)).key != BASE.key
     assert replace(BASE, constraints="y==1").key != BASE.key

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from amlstack.sandbox import images
-from amlstack.sandbox.runner import contract, expressions, spec, torchrun, verdict
+from amlstack.sandbox.runner import contract, expressions, ports, spec, torchrun, verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -248,3 +249,49 @@ def test_of_a_restarted_group_the_last_attempt_is_kept_apart(tmp_path: Path) -> 
     torchrun.collect(logs, 0, keep, "")
     assert (keep / "rank_00_stdout.txt").read_text() == "attempt 1"
     assert (logs / "x/attempt_0/0/stdout.log").read_text() == "attempt 0"
+
+
+def tensorflow(nodes: int, workers: int | None, servers: int) -> spec.Spec:
+    distribution = {"distributionType": "TensorFlow", "workerCount": workers, "parameterServerCount": servers}
+    return read(resources={"instanceCount": nodes}, distribution=distribution)
+
+
+@pytest.mark.parametrize(
+    ("job", "expected"),
+    [
+        (tensorflow(2, None, 0), [(0, 0, 0, "worker", 0), (1, 1, 0, "worker", 1)]),
+        (tensorflow(2, 2, 1), [(0, 0, 0, "worker", 0), (1, 1, 0, "worker", 1), (2, 0, 1, "ps", 0)]),
+        (
+            tensorflow(2, 3, 2),
+            [
+                *((0, 0, 0, "worker", 0), (1, 0, 1, "worker", 1), (2, 1, 0, "worker", 2)),
+                *((3, 0, 2, "ps", 0), (4, 1, 1, "ps", 1)),
+            ],
+        ),
+    ],
+)
+def test_tensorflows_tasks_are_spread_over_the_nodes(
+    job: spec.Spec, expected: list[tuple[int, int, int, str, int]]
+) -> None:
+    found = contract.places(job)
+    assert [(place.rank, place.node, place.local_rank, place.task, place.index) for place in found] == expected
+    assert job.ranks == len(expected)
+
+
+def test_tf_config_names_every_task_and_the_processs_own() -> None:
+    job = tensorflow(2, 2, 1)
+    found = [contract.rank_variables(job, place, (11, 12, 13)) for place in contract.places(job)]
+    assert [list(variables) for variables in found] == [["TF_CONFIG"]] * 3
+    configs = [json.loads(variables["TF_CONFIG"]) for variables in found]
+    cluster = {"worker": ["127.0.0.1:11", "127.0.0.1:12"], "ps": ["127.0.0.1:13"]}
+    tasks = [{"type": "worker", "index": 0}, {"type": "worker", "index": 1}, {"type": "ps", "index": 0}]
+    assert configs == [{"cluster": cluster, "task": task, "environment": "cloud"} for task in tasks]
+
+
+def test_a_job_with_servers_is_over_with_its_workers() -> None:
+    assert contract.needed(tensorflow(2, 2, 1)) == {0, 1}
+    assert contract.needed(tensorflow(2, 2, 0)) == frozenset()
+
+
+def test_ports_are_as_many_as_asked_for() -> None:
+    assert len(set(ports.several(20))) == 20

@@ -202,6 +202,25 @@ def test_a_killed_node_agent_is_a_lost_node(lab: Lab) -> None:
     assert lab.survivors() == ()
 
 
+TENSORFLOW = {"distributionType": "TensorFlow", "workerCount": 2, "parameterServerCount": 1}
+
+
+def test_parameter_servers_end_when_the_workers_are_done(lab: Lab) -> None:
+    command = """case $TF_CONFIG in *'"type": "ps"'*) exec sleep 1000;; *) echo "$TF_CONFIG";; esac"""
+    job = lab.run(lab.job(command, nodes=2, distribution=TENSORFLOW))
+    assert job.status == "Completed", job.error
+    assert [(end.node, end.rank, end.code) for end in job.exits] == [(0, 0, 0), (1, 1, 0), (0, 2, -15)]
+    assert json.loads(lab.log("job", 1))["task"] == {"type": "worker", "index": 1}
+    assert lab.survivors() == ()
+
+
+def test_a_parameter_server_that_breaks_fails_the_job(lab: Lab) -> None:
+    command = """case $TF_CONFIG in *'"type": "ps"'*) exit 3;; *) exec sleep 1000;; esac"""
+    job = lab.run(lab.job(command, nodes=2, distribution=TENSORFLOW))
+    assert job.error is not None
+    assert "rank 2 of 3 (node 0, local rank 1) exited with code 3" in job.error.message
+
+
 def test_a_job_past_its_time_limit_is_cancelled(lab: Lab) -> None:
     job = lab.run(lab.job("sleep 1000", nodes=2, limits={"timeout": "PT0.3S"}))
     assert job.status == "Canceled"
@@ -220,7 +239,7 @@ def test_what_a_rank_leaves_in_the_background_ends_with_the_job(lab: Lab) -> Non
     ("change", "says"),
     [
         ({"command": "echo ${{inputs.lr}}", "inputs": {"rate": {"jobInputType": "literal", "value": "1"}}}, "re: rate"),
-        ({"command": "x", "environmentId": "azureml://registries/azureml/environments/tensorflow-2.16-cuda12/labels/x"},
+        ({"command": "x", "environmentId": "azureml://registries/azureml/environments/acpt-pitorch-2.8/labels/x"},
          "acpt-pytorch-2.*"),
         ({"command": "x", "distribution": {"distributionType": "Ray"}}, "Ray"),
         ({"command": "x", "codeId": "/none"}, "/none"),

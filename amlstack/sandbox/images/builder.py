@@ -75,23 +75,33 @@ def build(standin: StandIn, status: Callable[[str], None] = lambda _line: None) 
 
 
 def _make(standin: StandIn, part: Path, status: Callable[[str], None]) -> None:
+    _check_programs(standin)
+    ours = f"{sys.version_info.major}.{sys.version_info.minor}"
+    python = sys.executable if standin.python in ("", ours) else standin.python
     # Relocatable: its scripts must work under the final name, which it gets by a rename.
-    _uv(standin, ["venv", "--relocatable", "--no-project", "--python", sys.executable, str(part)], status)
+    _uv(standin, ["venv", "--relocatable", "--no-project", "--python", python, str(part)], status)
     if not standin.requirements:
         return
     constraints = part / "constraints.txt"
     constraints.write_text(standin.constraints)
     # Compiled now: else the first ranks would all compile torch at once, in a job that somebody times.
-    words = [
-        "pip",
-        "install",
-        "--compile-bytecode",
-        "--python",
-        str(part / "bin/python"),
-        "--constraints",
-        str(constraints),
-    ]
+    install = ("pip", "install", "--compile-bytecode", "--python", str(part / "bin/python"))
+    words = [*install, "--constraints", str(constraints)]
     _uv(standin, [*words, "--", *standin.requirements], status)
+    if standin.compiled is not None:
+        _uv(standin, [*words, "--no-build-isolation", "--", *standin.compiled.requirements], status)
+
+
+def _check_programs(standin: StandIn) -> None:
+    """Says before the long part what is missing on this machine."""
+    needed = standin.compiled.programs if standin.compiled is not None else ()
+    missing = {package: program for program, package in needed if shutil.which(program) is None}
+    if missing:
+        message = (
+            f"The environment {standin.name} is compiled here and needs {', '.join(missing.values())}, which this "
+            f"machine has not. Install once: apt-get install {' '.join(missing)}"
+        )
+        raise ImageBuildError(message)
 
 
 def _uv(standin: StandIn, words: list[str], status: Callable[[str], None]) -> None:
@@ -102,7 +112,7 @@ def _uv(standin: StandIn, words: list[str], status: Callable[[str], None]) -> No
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,
         text=True,
-        env=environ | {"NO_COLOR": "1"},
+        env=environ | {"NO_COLOR": "1"} | dict(standin.compiled.environment if standin.compiled else ()),
         preexec_fn=tree.die_with_parent,  # noqa: PLW1509 - nothing between fork and exec but one system call
     )
     said: list[str] = []

@@ -12,6 +12,10 @@ import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 DATA = Path(__file__).parent
 
@@ -25,6 +29,21 @@ class UnknownImageError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Compiled:
+    """What is installed last, compiled against the rest and without isolation from it.
+
+    Attributes:
+        requirements: As pip requirements in exact versions.
+        environment: Variables for the compilation.
+        programs: Programs that it needs, with the package of Debian and Ubuntu that has each.
+    """
+
+    requirements: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...]
+    programs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StandIn:
     """One environment that the sandbox can build.
 
@@ -35,6 +54,8 @@ class StandIn:
         requirements: What is installed, as pip requirements in exact versions.
         constraints: Text of a constraints file for what those pull in; empty for none.
         differs: What the real image has and this has not.
+        python: Version of Python that it needs; empty for the project's own.
+        compiled: What is compiled on this machine; None for nothing.
     """
 
     name: str
@@ -43,12 +64,16 @@ class StandIn:
     requirements: tuple[str, ...]
     constraints: str
     differs: str
+    python: str = ""
+    compiled: Compiled | None = None
 
     @property
     def key(self) -> str:
         """``<name>-<hash>``: the folder in the cache; new when a requirement, Python or the machine differs."""
         python = f"{sys.implementation.cache_tag} {platform.machine()} {sys.platform}"
         parts = (python, *self.requirements, self.constraints)
+        if self.compiled is not None:
+            parts += (self.python, repr((self.compiled.requirements, self.compiled.environment)))
         return f"{self.name}-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:12]}"
 
 
@@ -108,4 +133,10 @@ def _load(path: Path) -> StandIn:
         requirements=tuple(data["requirements"]),
         constraints=(path.parent / constraints).read_text() if constraints else "",
         differs=data["differs"],
+        python=data.get("python", ""),
+        compiled=_compiled(data["compiled"]) if "compiled" in data else None,
     )
+
+
+def _compiled(data: Mapping[str, Any]) -> Compiled:
+    return Compiled(tuple(data["requirements"]), tuple(data["environment"].items()), tuple(data["programs"].items()))

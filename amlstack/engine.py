@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import selectors
 import socket
 import subprocess
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlstack import paths
+from amlstack import leftovers, paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -146,6 +147,7 @@ def run(
         on_event: Called with each engine event as it happens.
     """
     outcome = Outcome()
+    mark = f"{paths.home()}:{secrets.token_hex(8)}"
     with tempfile.TemporaryDirectory(prefix="amlstack-events-") as folder:
         pipe = Path(folder) / "events"
         os.mkfifo(pipe)
@@ -154,7 +156,7 @@ def run(
         process = subprocess.Popen(
             ["pulumi", *words, "--event-log", str(pipe)],
             cwd=cwd or paths.PROJECT,
-            env=dict(env),
+            env={**env, leftovers.MARK: mark},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -169,7 +171,10 @@ def run(
             raise
         finally:
             outcome.code = process.wait()
+            leftovers.end(mark)
             os.close(reader)
+            if process.stdout:
+                process.stdout.close()
     return outcome
 
 
@@ -200,10 +205,10 @@ def _events(process: subprocess.Popen[bytes], reader: int, outcome: Outcome) -> 
 
 
 def clear_stale_lock() -> int:
-    """Remove locks that a killed engine left on the file backend; a living engine's lock stays.
+    """Remove locks that a killed engine left on the file backend, and its processes; a living engine's stay.
 
     Returns:
-        How many were removed.
+        How many locks were removed.
     """
     removed = 0
     for lock in (paths.home() / "pulumi" / ".pulumi" / "locks").rglob("*.json"):
@@ -216,4 +221,15 @@ def clear_stale_lock() -> int:
         if ours and not alive:
             lock.unlink(missing_ok=True)
             removed += 1
+    if removed:
+        end_leftovers()
     return removed
+
+
+def end_leftovers() -> int:
+    """End every process that engines on this home have left running.
+
+    Returns:
+        How many there were.
+    """
+    return leftovers.end(f"{paths.home()}:")

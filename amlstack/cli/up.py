@@ -97,6 +97,7 @@ def down() -> int:
         except (engines.EngineError, daemon.SandboxError) as error:
             progress.fail(str(error))
             code = 1
+    engines.end_leftovers()
     daemon.down()
     shutil.rmtree(paths.home())
     progress.done("the stack, the sandbox and their files are gone; the caches stay in " + str(paths.cache()))

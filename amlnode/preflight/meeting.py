@@ -1,0 +1,289 @@
+"""All ranks of a job meet at the first: clocks are compared, reports collected, and everybody learns the whole result.
+
+JSON lines over TCP. A rank says who it is; the first of each node then compares clocks (send, receive, answer, as NTP
+does, the quickest of several rounds counts) and hands in its node's report; all wait for the list of reports.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import socket
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any
+
+from amlnode.errors import NodeError
+
+if TYPE_CHECKING:
+    from typing import Callable, Iterator
+
+    from amlnode.place import RankInfo
+
+    Report = dict[str, Any]
+    Answer = tuple[Report, tuple[float, float] | None]
+
+ROUNDS = 8
+LONGEST = 1 << 26
+FAREWELL = 10.0
+PAUSE = 0.2
+"""Seconds between two attempts to reach the first rank, which may start later."""
+
+
+@dataclass
+class Table:
+    """What has come in at the first rank.
+
+    Attributes:
+        job: Name of the run, so that two jobs that share a port never mix.
+        expected: How many ranks there are.
+        reports: By rank: a node's report and (its clock's lead in seconds, how sure: half the round trip).
+        present: Ranks that have come and said all.
+        told: Ranks that have been told the result.
+        final: The result, once the first rank has announced it.
+    """
+
+    job: str
+    expected: int
+    reports: dict[int, Answer] = field(default_factory=dict)
+    present: set[int] = field(default_factory=set)
+    told: set[int] = field(default_factory=set)
+    final: dict[str, Any] | None = None
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def enter(self, rank: int, answer: Answer | None) -> None:
+        """Note a rank that has said all."""
+        with self.changed:
+            self.present.add(rank)
+            if answer is not None:
+                self.reports[rank] = answer
+            self.changed.notify_all()
+
+    def full(self, until: float) -> bool:
+        """Wait for all ranks until that time of the monotonic clock; whether all came."""
+        with self.changed:
+            return self.changed.wait_for(lambda: len(self.present) >= self.expected, max(0.0, until - time.monotonic()))
+
+    def tell(self, result: dict[str, Any]) -> None:
+        """Let the others know."""
+        with self.changed:
+            self.final = result
+            self.changed.notify_all()
+
+    def outcome(self, until: float) -> dict[str, Any]:
+        """Wait for the result.
+
+        Raises:
+            ValueError: There was none by then.
+        """
+        with self.changed:
+            if not self.changed.wait_for(lambda: self.final is not None, max(0.0, until - time.monotonic())):
+                message = "no result"
+                raise ValueError(message)
+            return self.final or {}
+
+    def left(self, rank: int) -> None:
+        """Note a rank that has been told the result."""
+        with self.changed:
+            self.told.add(rank)
+            self.changed.notify_all()
+
+    def empty(self) -> None:
+        """Wait for all who came to be told; a connection that hangs now is not worth more than some seconds."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.told >= self.present, FAREWELL)
+
+    def result(self) -> dict[str, Any]:
+        """All reports in the order of ranks, and who is missing."""
+        with self.changed:
+            return {
+                "reports": [
+                    {**report, "skew": skew and skew[0], "skew_error": skew and skew[1]}
+                    for _, (report, skew) in sorted(self.reports.items())
+                ],
+                "missing": sorted(set(range(self.expected)) - self.present),
+            }
+
+
+def meet(
+    info: RankInfo,
+    report: Report | None,
+    *,
+    job: str,
+    port: int,
+    wait: float,
+    clock: Callable[[], float] = time.time,
+    announce: Callable[[dict[str, Any]], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Hand in a node's report and learn those of all.
+
+    Args:
+        info: This rank's place.
+        report: The node's report, from its first rank; None from the others.
+        job: Name of the run.
+        port: Where the first rank listens.
+        wait: Seconds that ranks may come apart.
+        clock: The wall clock.
+        announce: Called at the first rank with the result, before the others learn it: a bad one may end them, and
+            they this rank.
+
+    Raises:
+        NodeError: The first rank cannot be reached, or its port is taken.
+    """
+    if info.world_size == 1:
+        table = Table(job, 1)
+        table.enter(0, None if report is None else (report, None))
+        announce(table.result())
+        return table.result()
+    if info.rank == 0:
+        return _host(info, report, job=job, port=port, wait=wait, clock=clock, announce=announce)
+    return _visit(info, report, job=job, port=port, wait=wait, clock=clock)
+
+
+def _host(
+    info: RankInfo,
+    report: Report | None,
+    *,
+    job: str,
+    port: int,
+    wait: float,
+    clock: Callable[[], float],
+    announce: Callable[[dict[str, Any]], None],
+) -> dict[str, Any]:
+    until = time.monotonic() + wait
+    table = Table(job, info.world_size)
+    table.enter(0, None if report is None else (report, (0.0, 0.0)))
+    table.left(0)
+    with _listening(info.master_addr, port) as server:
+        ended = threading.Event()
+
+        def accept() -> None:
+            while not ended.is_set():
+                with contextlib.suppress(socket.timeout):
+                    connection, _ = server.accept()
+                    threading.Thread(target=_serve, args=(connection, table, until, clock), daemon=True).start()
+
+        server.settimeout(PAUSE)
+        acceptor = threading.Thread(target=accept, daemon=True)
+        acceptor.start()
+        table.full(until)
+        ended.set()
+        acceptor.join()
+        result = table.result()
+        announce(result)
+        table.tell(result)
+        table.empty()
+    return result
+
+
+@contextlib.contextmanager
+def _listening(address: str, port: int) -> Iterator[socket.socket]:
+    server = None
+    # At the master's own address alone where that is one of this machine's; behind a translation, at all of them.
+    for place in (address, ""):
+        with contextlib.suppress(OSError):
+            family, _, _, _, where = socket.getaddrinfo(place or None, port, type=socket.SOCK_STREAM, flags=1)[0]
+            server = socket.socket(family, socket.SOCK_STREAM)
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                server.bind(where)
+                server.listen(1024)
+                break
+            except OSError as error:
+                server.close()
+                server = None
+                if error.errno == errno.EADDRINUSE:
+                    break
+    if server is None:
+        raise NodeError(
+            f"Port {port} of {address} cannot be listened on",
+            "The first rank hears the others' reports there",
+            "Name a free port with --port, the same on all nodes.",
+        )
+    with server:
+        yield server
+
+
+def _serve(connection: socket.socket, table: Table, until: float, clock: Callable[[], float]) -> None:
+    """One visitor at the first rank; whoever speaks another language is left alone."""
+    with connection, contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        connection.settimeout(max(1.0, until - time.monotonic()))
+        with connection.makefile("rw", encoding="utf-8") as line:
+            hello = _hear(line)
+            _tell(line, {"job": table.job})
+            if hello["job"] != table.job or hello["world"] != table.expected:
+                return
+            rank = int(hello["rank"])
+            answer: Answer | None = None
+            while True:
+                said = _hear(line)
+                if "ping" in said:
+                    _tell(line, {"heard": clock(), "said": clock()})
+                    continue
+                if said["report"] is not None:
+                    answer = (said["report"], (float(said["lead"]), float(said["error"])))
+                break
+            table.enter(rank, answer)
+            try:
+                _tell(line, table.outcome(until + FAREWELL))
+            finally:
+                table.left(rank)
+
+
+def _visit(
+    info: RankInfo, report: Report | None, *, job: str, port: int, wait: float, clock: Callable[[], float]
+) -> dict[str, Any]:
+    until = time.monotonic() + wait
+    reason: object = "no answer"
+    while time.monotonic() < until:
+        try:
+            with socket.create_connection((info.master_addr, port), timeout=max(1.0, until - time.monotonic())) as link:
+                # The host answers when its own wait is over, which may have begun later than this one.
+                link.settimeout(wait + 5)
+                with link.makefile("rw", encoding="utf-8") as line:
+                    return _converse(line, info, report, job, clock)
+        except (OSError, ValueError, KeyError, TypeError) as error:  # noqa: PERF203 - the next attempt follows
+            reason = error
+            time.sleep(PAUSE)
+    raise NodeError(
+        f"Rank {info.rank} could not reach rank 0 at {info.master_addr}:{port} within {wait:g} s ({reason})",
+        "All ranks of a job meet before the training",
+        "See rank 0's log: it may have failed, or started later than --wait; else a network rule closes the port.",
+    )
+
+
+def _converse(
+    line: IO[str], info: RankInfo, report: Report | None, job: str, clock: Callable[[], float]
+) -> dict[str, Any]:
+    _tell(line, {"job": job, "rank": info.rank, "world": info.world_size})
+    if _hear(line)["job"] != job:
+        message = "another job listens there"
+        raise ValueError(message)
+    best = (float("inf"), 0.0)
+    for _ in range(ROUNDS if report is not None else 0):
+        sent = clock()
+        _tell(line, {"ping": sent})
+        answer = _hear(line)
+        back = clock()
+        trip = (back - sent) - (answer["said"] - answer["heard"])
+        best = min(best, (trip, ((sent - answer["heard"]) + (back - answer["said"])) / 2))
+    told: dict[str, Any] = {"report": report}
+    if report is not None:
+        told.update(lead=best[1], error=max(0.0, best[0]) / 2)
+    _tell(line, told)
+    return _hear(line)
+
+
+def _tell(line: IO[str], what: dict[str, Any]) -> None:
+    line.write(json.dumps(what) + "\n")
+    line.flush()
+
+
+def _hear(line: IO[str]) -> dict[str, Any]:
+    said = json.loads(line.readline(LONGEST) or "null")
+    if not isinstance(said, dict):
+        message = "the other side hung up"
+        raise ValueError(message)  # noqa: TRY004 - as json says of what it cannot read
+    return said

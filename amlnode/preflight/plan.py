@@ -1,0 +1,94 @@
+"""What a node is supposed to have, as whoever planned the job says it."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amlnode.errors import NodeError
+
+if TYPE_CHECKING:
+    from typing import Mapping
+
+VARIABLE = "AMLSTACK_PLAN"
+UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One node as planned; None: nobody said, so that it cannot be judged.
+
+    Attributes:
+        size: Name of the VM size, for the reader.
+        gpus: GPUs of a node; 0 for a CPU size.
+        infiniband: InfiniBand ports of a node that must be active; 0 for none.
+        shm: Bytes of shared memory.
+        disk: Bytes that must be free in the working folder.
+    """
+
+    size: str | None = None
+    gpus: int | None = None
+    infiniband: int | None = None
+    shm: int | None = None
+    disk: int | None = None
+
+
+def read(told: str | None, environ: Mapping[str, str]) -> Plan:
+    """The plan from the command line (JSON, or a file of it), else from AMLSTACK_PLAN, else an empty one.
+
+    Raises:
+        NodeError: It is no JSON, or says what nobody knows.
+    """
+    where = "--plan" if told else VARIABLE
+    text = told or environ.get(VARIABLE) or "{}"
+    names = [field.name for field in fields(Plan)]
+    rule = f"A plan is a JSON object of {', '.join(names)}"
+    if not text.lstrip().startswith("{"):
+        try:
+            text = Path(text).read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            raise NodeError(f"{where} is `{text}`", rule, "Or name a file that holds one.") from None
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        raise NodeError(f"{where} cannot be read as JSON ({error})", rule, 'E.g. {"gpus": 8, "shm": "64g"}.') from None
+    if not isinstance(values, dict):
+        raise NodeError(f"{where} is no JSON object", rule, 'E.g. {"gpus": 8, "shm": "64g"}.')
+    for name in values:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            raise NodeError(f"{where} says `{name}`", rule, f"Did you mean `{near[0]}`?" if near else "Leave it out.")
+    counts = {name: _amount(name, values[name]) for name in names if name != "size" and values.get(name) is not None}
+    return Plan(size=values.get("size") and str(values["size"]), **counts)
+
+
+def amount(text: str) -> int:
+    """Bytes from `64g`, `512M`, `1024`; binary units, any letter case, as Docker writes them.
+
+    Raises:
+        ValueError: It is no amount.
+    """
+    words = text.strip().lower()
+    if words.endswith("ib"):
+        words = words[:-2]
+    number, unit = (words, "") if words[-1:].isdigit() else (words[:-1], words[-1:])
+    return int(float(number) * UNITS[unit]) if unit in UNITS else int(number + "?")
+
+
+def _amount(name: str, value: object) -> int:
+    try:
+        if isinstance(value, bool) or not isinstance(value, (int, str)):
+            raise ValueError  # noqa: TRY004, TRY301 - one message for all that is no amount
+        found = value if isinstance(value, int) else amount(value)
+        if found < 0:
+            raise ValueError  # noqa: TRY301
+    except (ValueError, OverflowError):
+        raise NodeError(
+            f"The plan's {name} is {json.dumps(value)}",
+            "It is a number from 0" + (" of bytes, or one with a unit such as 64g" if name in ("shm", "disk") else ""),
+            "Correct it, or leave it out.",
+        ) from None
+    return found

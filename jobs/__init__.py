@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from jobs.body import API_VERSION, body
+from jobs.component import Component, Port
+from jobs.component_body import component_body, component_id
 from jobs.enrich import Added
 from jobs.environments import conda_text, environment_properties
 from jobs.launchers import (
@@ -18,11 +20,40 @@ from jobs.launchers import (
     TensorFlow,
     TorchRun,
 )
-from jobs.load import Loaded, load
+from jobs.load import Declared, Loaded, load
+from jobs.pipeline import Pipeline, PipelineSettings, Step, SweepStep
+from jobs.pipeline_body import components
+from jobs.pipeline_plan import PipelinePlan
 from jobs.plan import Plan, plan
 from jobs.refs import Refs
+from jobs.resolve import codes, parts, render, resolve
+from jobs.search_space import (
+    Choice,
+    LogNormal,
+    LogUniform,
+    Normal,
+    QLogNormal,
+    QLogUniform,
+    QNormal,
+    QUniform,
+    Randint,
+    Uniform,
+)
 from jobs.source import Source
 from jobs.spec import Job
+from jobs.sweep import (
+    Bandit,
+    Bayesian,
+    Grid,
+    MedianStopping,
+    Objective,
+    Random,
+    Sweep,
+    SweepLimits,
+    SweepResources,
+    TruncationSelection,
+)
+from jobs.sweep_plan import SweepPlan
 from jobs.target import Target
 from jobs.values import Build, Code, Environment, Identity, Input, Limits, Output, QueueSettings, Service
 
@@ -30,11 +61,17 @@ __all__ = [
     "API_VERSION",
     "Accelerate",
     "Added",
+    "Bandit",
+    "Bayesian",
     "Build",
+    "Choice",
     "Code",
+    "Component",
     "Custom",
+    "Declared",
     "DeepSpeed",
     "Environment",
+    "Grid",
     "Horovod",
     "HuggingFace",
     "Identity",
@@ -43,21 +80,51 @@ __all__ = [
     "Lightning",
     "Limits",
     "Loaded",
+    "LogNormal",
+    "LogUniform",
+    "MedianStopping",
     "Mpi",
+    "Normal",
+    "Objective",
     "Output",
     "PerProcess",
+    "Pipeline",
+    "PipelinePlan",
+    "PipelineSettings",
     "Plan",
+    "Port",
+    "QLogNormal",
+    "QLogUniform",
+    "QNormal",
+    "QUniform",
     "QueueSettings",
+    "Randint",
+    "Random",
     "Refs",
     "Service",
     "SingleNode",
     "Source",
+    "Step",
+    "Sweep",
+    "SweepLimits",
+    "SweepPlan",
+    "SweepResources",
+    "SweepStep",
     "Target",
     "TensorFlow",
     "TorchRun",
+    "TruncationSelection",
+    "Uniform",
     "body",
+    "codes",
+    "component_body",
+    "component_id",
+    "components",
     "conda_text",
     "environment_properties",
     "load",
+    "parts",
     "plan",
+    "render",
+    "resolve",
 ]

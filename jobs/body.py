@@ -74,15 +74,17 @@ def body(job: Job, refs: Refs | None = None) -> dict[str, Any]:
         "description": job.description,
         "experimentName": job.experiment_name or None,
         "isArchived": False,
-        "inputs": {name: _input(value, refs) for name, value in job.inputs.items()},
-        "outputs": {name: _output(value) for name, value in job.outputs.items()},
-        "environmentVariables": {name: _plain(value) for name, value in job.environment_variables.items()},
+        "inputs": {name: input_body(value, refs) for name, value in job.inputs.items()},
+        "outputs": {name: output_body(value) for name, value in job.outputs.items()},
+        "environmentVariables": {name: plain(value) for name, value in job.environment_variables.items()},
         "distribution": _distribution(job.launcher.distribution),
         "resources": resources(job, local=local),
         "limits": None if job.limits is None else some(jobLimitsType="Command", timeout=duration(job.limits.timeout)),
         "queueSettings": _queue(job.queue_settings),
-        "identity": _identity(job.identity),
-        "services": None if job.services is None else {name: _service(value) for name, value in job.services.items()},
+        "identity": identity_body(job.identity),
+        "services": None
+        if job.services is None
+        else {name: service_body(value) for name, value in job.services.items()},
         "tags": dict(job.tags),
         "properties": {key: value for key, value in job.properties.items() if key != "_azureml.ComputeTargetType"},
         "parentJobName": job.parent_job_name,
@@ -95,7 +97,8 @@ def some(**values: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _input(value: Input | Scalar, refs: Refs) -> dict[str, Any]:
+def input_body(value: Input | Scalar, refs: Refs) -> dict[str, Any]:
+    """One input."""
     if not isinstance(value, Input):
         return {"jobInputType": "literal", "value": str(value)}
     if value.path is not None and EXPRESSION.search(value.path):
@@ -107,7 +110,8 @@ def _input(value: Input | Scalar, refs: Refs) -> dict[str, Any]:
     )
 
 
-def _output(value: Output) -> dict[str, Any]:
+def output_body(value: Output) -> dict[str, Any]:
+    """One output."""
     return some(
         jobOutputType=value.type,
         uri=value.path,
@@ -159,7 +163,7 @@ def resources(job: Job, *, local: bool) -> dict[str, Any] | None:
         return None
     properties = {
         RESOURCE_PROPERTIES.get(key.lower(), key): value
-        for key, value in _without_nulls(job.resource_properties or {}).items()
+        for key, value in without_nulls(job.resource_properties or {}).items()
     }
     if local:
         properties["IsLocal"] = {"IsLocal": True}
@@ -174,9 +178,10 @@ def resources(job: Job, *, local: bool) -> dict[str, Any] | None:
     )
 
 
-def _without_nulls(value: dict[str, Any]) -> dict[str, Any]:
+def without_nulls(value: dict[str, Any]) -> dict[str, Any]:
+    """A mapping without what is null, all the way down."""
     return {
-        key: _without_nulls(inner) if isinstance(inner, dict) else _plain(inner)
+        key: without_nulls(inner) if isinstance(inner, dict) else plain(inner)
         for key, inner in value.items()
         if inner is not None
     }
@@ -191,7 +196,8 @@ def _queue(value: QueueSettings | None) -> dict[str, Any] | None:
     )
 
 
-def _identity(value: Identity | None) -> dict[str, Any] | None:
+def identity_body(value: Identity | None) -> dict[str, Any] | None:
+    """The identity."""
     if value is None:
         return None
     return some(
@@ -202,7 +208,8 @@ def _identity(value: Identity | None) -> dict[str, Any] | None:
     )
 
 
-def _service(value: Service) -> dict[str, Any]:
+def service_body(value: Service) -> dict[str, Any]:
+    """One service."""
     properties = dict(value.properties) if value.properties is not None else None
     for key, more in (("sshPublicKeys", value.ssh_public_keys), ("logDir", value.log_dir)):
         if more is not None:
@@ -216,12 +223,12 @@ def _service(value: Service) -> dict[str, Any]:
     )
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A YAML value as JSON has it: dates as text, mappings and lists all the way down."""
     if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
+        return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(inner) for inner in value]
+        return [plain(inner) for inner in value]
     return value.isoformat() if isinstance(value, date) else value
 
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from jobs.values import Environment
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from jobs.spec import Job
@@ -37,6 +38,11 @@ def declaration(job: Job, base: Path) -> dict[str, Any]:
         if path.is_file():
             told["environment"]["conda_file"] = path.read_text(encoding="utf-8-sig", errors="replace")
     return told
+
+
+def written(model: BaseModel, *, leave: Collection[str] = ()) -> dict[str, Any]:
+    """A sweep's or pipeline's own part of the identity, without those fields that are told in another way."""
+    return {name: value for name, value in _told(model).items() if name not in NOT_IDENTITY and name not in leave}
 
 
 def _told(model: BaseModel) -> dict[str, Any]:

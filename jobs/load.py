@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +13,20 @@ from pydantic import ValidationError
 from amlstack.findings import Finding, errors
 from jobs.faults import findings_of
 from jobs.near import did_you_mean
+from jobs.pipeline import Pipeline
 from jobs.source import Place, Source
 from jobs.spec import Job
+from jobs.sweep import Sweep
 
 if TYPE_CHECKING:
     from jobs.azureml.cursor import Cursor
     from jobs.yamltext import Text
 
 YAML_SUFFIXES = (".yml", ".yaml")
-KINDS = ("command",)
-"""Types of Azure ML files that are read."""
+KINDS = ("command", "sweep", "pipeline", "component")
+"""Kinds of Azure ML files that are read."""
+Declared = Job | Sweep | Pipeline
+"""What a job file declares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ class Loaded:
         source: The file, for `jobs.plan`.
     """
 
-    jobs: tuple[Job, ...]
+    jobs: tuple[Declared, ...]
     findings: tuple[Finding, ...]
     source: Source
 
@@ -76,11 +80,13 @@ def load(path: Path | str) -> Loaded:
 
 def from_text(text: Text, base: Path) -> Loaded:
     """Jobs of YAML that is read already."""
-    from jobs.azureml import command  # noqa: PLC0415 - a Python job needs no YAML
+    from jobs.azureml import causes, command  # noqa: PLC0415 - a Python job needs no YAML
     from jobs.azureml.cursor import Cursor  # noqa: PLC0415
 
+    reader = _reader(text.data)
+
     def place(where: str) -> Place:
-        keys = command.path_of(where)
+        keys = reader.path_of(where) if reader else tuple(where.split("."))
         spot = text.spot(keys)
         return ".".join(keys) if where else "", *(spot or (None, None))
 
@@ -89,7 +95,13 @@ def from_text(text: Text, base: Path) -> Loaded:
         return Loaded((), text.findings, source)
     found: list[tuple[tuple[Any, ...], Finding]] = []
     cursor = Cursor(text.data, (), found, base)
-    job = command.read(cursor) if _kind(cursor) == "command" else None
+    job = None
+    if reader is not None:
+        job = reader.read(cursor)
+    else:
+        found.append((("type",), _unknown(cursor)))
+    found = causes.told_once(found, command.KEYS)
+    source = replace(source, broken=causes.broken(found))
     placed = []
     for keys, finding in found:
         line, column = text.spot(keys) or (None, None)
@@ -97,19 +109,37 @@ def from_text(text: Text, base: Path) -> Loaded:
     return Loaded((job,) if job else (), (*text.findings, *placed), source)
 
 
-def _kind(cursor: Cursor) -> str | None:
-    """The kind of file: its ``type``, command when it has none; None after a finding on a kind that is not read."""
-    kind = cursor.value.get("type", "command") if isinstance(cursor.value, dict) else "command"
-    if kind in KINDS:
-        return str(kind)
-    cursor.bad(
+def _reader(data: Any) -> Any:
+    """The module that reads a file with this content; None for a kind that is not read."""
+    from jobs.azureml import command, lone_component  # noqa: PLC0415 - a Python job needs no YAML
+
+    kind = data.get("type", "command") if isinstance(data, dict) else "command"
+    if lone_component.is_one(data):
+        return lone_component
+    match kind:
+        case "command":
+            return command
+        case "sweep":
+            from jobs.azureml import sweep  # noqa: PLC0415 - most files are command jobs
+
+            return sweep
+        case "pipeline":
+            from jobs.azureml import pipeline  # noqa: PLC0415
+
+            return pipeline
+        case _:
+            return None
+
+
+def _unknown(cursor: Cursor) -> Finding:
+    kind = cursor.value.get("type")
+    return Finding(
         "file-type",
+        "type",
         f"The file is of type `{kind}`",
         f"Files of type {', '.join(f'`{name}`' for name in KINDS)} are read",
         did_you_mean(str(kind), KINDS),
-        key="type",
     )
-    return None
 
 
 def _load_python(path: Path) -> Loaded:
@@ -134,13 +164,13 @@ def _load_python(path: Path) -> Loaded:
 def _from_module(module: dict[str, Any], path: Path, source: Source) -> Loaded:
     value = module["jobs"] if "jobs" in module and "job" not in module else module.get("job")
     values = value if isinstance(value, (list, tuple)) else (value,)
-    if not values or not all(isinstance(each, Job) for each in values):
+    if not values or not all(isinstance(each, Declared) for each in values):
         seen = "There is neither `job` nor `jobs`" if value is None else f"`job` is a {type(value).__name__}"
         finding = Finding(
             "job-missing",
             "",
             seen,
-            "A Python job file has a module-level `job` (a Job) or `jobs` (a list of them)",
+            "A Python job file has a module-level `job` (a Job, Sweep or Pipeline) or `jobs` (a list of them)",
             "Write `job = Job(…)`.",
             file=str(path),
         )

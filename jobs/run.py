@@ -18,10 +18,8 @@ class Run(Model):
     display_name: Annotated[str | None, Field(description="Name shown in the studio; may change later.")] = None
     description: Annotated[str | None, Field(description="Description; may change later.")] = None
     experiment_name: Annotated[str | None, Field(description="Experiment that the run is filed under.")] = None
-    tags: Annotated[dict[str, str | None], Field(default_factory=dict, description="Tags; may change later.")]
-    properties: Annotated[
-        dict[str, str | None], Field(default_factory=dict, description="Properties of the run record.")
-    ]
+    tags: dict[str, str | None] = Field(default_factory=dict, description="Tags; may change later.")
+    properties: dict[str, str | None] = Field(default_factory=dict, description="Properties of the run record.")
     rerun: Annotated[str | None, Field(description="Any word; another word is another run of the same.")] = None
     on_edit: Annotated[
         Literal["refuse", "cancel", "keep"],

@@ -1,5 +1,6 @@
 """`Sweep`: one training job tried with many hyperparameters."""
 
+# ruff: noqa: TC001 - pydantic reads the annotations
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jobs.body import LOCAL, body, duration, resources, some
-from jobs.search_space import Choice, arguments
+from jobs.search_space import DISTRIBUTIONS, Choice, arguments
 from jobs.sweep import Bandit, MedianStopping, Random, TruncationSelection
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def space(value: SearchSpace) -> list[Any]:
 
 def _chosen(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: space(inner) if hasattr(inner, "model_fields") else inner for name, inner in value.items()}
+        return {name: space(inner) if isinstance(inner, DISTRIBUTIONS) else inner for name, inner in value.items()}
     return value
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jobs.azureml import data, environment, runtime
 from jobs.azureml.cursor import Bad, Cursor
@@ -10,6 +10,9 @@ from jobs.azureml.fields import keys, text, word
 from jobs.launchers import Custom
 from jobs.spec import Job
 from jobs.values import Code
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 
 def _code(cursor: Cursor) -> Any:
@@ -67,10 +70,15 @@ def path_of(where: str) -> tuple[str, ...]:
     return (*_PLACES.get(first, (first,)), *rest)
 
 
-def read(cursor: Cursor) -> Job | None:
-    """Read a command job; None when it is too broken to be one (its faults are in ``cursor.findings``)."""
+def read(cursor: Cursor, table: Mapping[str, Callable[[Cursor], Any]] = KEYS) -> Job | None:
+    """Read a command job; None when it is too broken to be one (its faults are in ``cursor.findings``).
+
+    Args:
+        cursor: Its content.
+        table: Its keys; a step of a pipeline reads some of them in another way.
+    """
     before = len(cursor.findings)
-    told = dict(keys(cursor, KEYS, ignored=READ_ONLY, what="a command job"))
+    told = dict(keys(cursor, table, ignored=READ_ONLY, what="a command job"))
     for key, remedy in (
         ("command", "Write `command: python train.py …`."),
         ("environment", "Write `environment: azureml:NAME@latest`, or a mapping with `image`."),

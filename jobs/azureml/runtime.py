@@ -93,12 +93,13 @@ def queue(cursor: Cursor) -> Any:
     return QueueSettings(**dict(keys(cursor, _QUEUE, what="the queue settings")))
 
 
-def _snake(value: str) -> str:
+def snake(value: str) -> str:
+    """``UserIdentity`` as ``user_identity``, the way the real loader compares words."""
     split = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", value)
     return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", split).lower()
 
 
-_IDENTITY = word({**same("managed", "user_identity", "aml_token"), "managed_identity": "managed"}, _snake)
+_IDENTITY = word({**same("managed", "user_identity", "aml_token"), "managed_identity": "managed"}, snake)
 _IDS = {"type": _IDENTITY, "client_id": text, "object_id": text}
 
 
@@ -151,7 +152,7 @@ def service(cursor: Cursor) -> Any:
     if len(told) != len(set(cursor.value) & set(_SERVICE)):
         return Bad
     written = told.pop("type", None)
-    kind = written.lower() if written else ("tensor_board" if "log_dir" in told else "ssh")
+    kind = written.lower() if written is not None else ("tensor_board" if "log_dir" in told else "ssh")
     for key, owner in _OWN_KEY.items():
         if key in told and kind != owner:
             return cursor.bad(

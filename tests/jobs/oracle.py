@@ -33,6 +33,66 @@ def load(path: Path) -> Any:
             raise RefusedError(str(error)) from error
 
 
+def _json(rest: Any) -> Any:
+    from azure.ai.ml._restclient.arm_ml_service._utils.model_base import SdkJSONEncoder
+
+    return json.loads(json.dumps(rest, cls=SdkJSONEncoder, exclude_readonly=True))
+
+
+def sweep(path: Path) -> dict[str, Any]:
+    """The request body of a sweep job file; an inline environment of its trial stands as ``inline``."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from azure.ai.ml.entities import Environment
+        from azure.ai.ml.entities._job.to_rest_functions import to_rest_job_object
+
+        job = load(path)
+        given = {"displayName": job.display_name, "experimentName": job.experiment_name}
+        try:
+            if isinstance(job.trial.environment, Environment):
+                job.trial.environment = "inline"
+            return _without(_json(to_rest_job_object(job)), given)
+        except Exception as error:
+            raise RefusedError(str(error)) from error
+
+
+def pipeline(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The request body of a pipeline job file, and by step the component versions registered before it.
+
+    azure-ai-ml registers each local component anonymously and puts the id it gets in the step's place. Here the ids
+    are `registered:<step>`; code stands as written, an inline environment as ``inline``.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from azure.ai.ml.entities import Component, Environment
+        from azure.ai.ml.entities._job.to_rest_functions import to_rest_job_object
+
+        job = load(path)
+        given = {"displayName": job.display_name, "experimentName": job.experiment_name}
+        components: dict[str, Any] = {}
+        try:
+            for name, node in job.jobs.items():
+                component = node._component
+                if not isinstance(component, Component):
+                    continue
+                if isinstance(component.environment, Environment):
+                    component.environment = "inline"
+                told = _json(component._to_rest_object())
+                components[name] = told
+                node._component = f"registered:{name}"
+            return _without(_json(to_rest_job_object(job)), given), components
+        except Exception as error:
+            raise RefusedError(str(error)) from error
+
+
+def _without(told: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The body without what azure-ai-ml makes up where the file says nothing."""
+    for key, value in given.items():
+        if value is None:
+            told["properties"].pop(key, None)
+    return told
+
+
 def body(path: Path) -> dict[str, Any]:
     """The request body that azure-ai-ml would PUT for a command job file, ``{"properties": ...}``.
 

@@ -1,0 +1,51 @@
+"""A command component in a file of its own, read as the command job that it would be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from amlstack.findings import Level
+from jobs.azureml import command
+
+if TYPE_CHECKING:
+    from jobs.azureml.cursor import Cursor
+    from jobs.spec import Job
+
+path_of = command.path_of
+_DIALECT = ("distributedcomponent", "commandcomponent")
+_LITERALS = ("string", "number", "integer", "boolean")
+
+
+def is_one(data: Any) -> bool:
+    """Whether a file of type command, or of no type, is a component, not a job."""
+    if not isinstance(data, dict):
+        return False
+    if "launcher" in data or str(data.get("type")).lower() in _DIALECT:
+        return True
+    if data.get("type", "command") != "command":
+        return False
+    if "component" in str(data.get("$schema", "")).lower():
+        return True
+    if "is_deterministic" in data or "additional_includes" in data or "version" in data:
+        return True
+    inputs = data.get("inputs")
+    ports = inputs.values() if isinstance(inputs, dict) else ()
+    return any(isinstance(port, dict) and port.get("type") in _LITERALS for port in ports)
+
+
+def read(cursor: Cursor) -> Job | None:
+    """The job that the component would be; None when it is too broken to be one."""
+    from jobs.azureml import component, dialect  # noqa: PLC0415 - most files are command jobs
+
+    reader = dialect.read if dialect.is_one(cursor.value) else component.read
+    found = reader(cursor)
+    if found is None:
+        return None
+    cursor.bad(
+        "component-alone",
+        "The file is a component, not a job",
+        "Azure ML runs a component as a step of a pipeline; here it is read as the command job that it would be",
+        "Name it in a pipeline: `component: file.yml`, or make it a job.",
+        level=Level.WARNING,
+    )
+    return found.job()

@@ -1,0 +1,241 @@
+"""An Azure ML CLI v2 pipeline job file as a `Pipeline`, taken at its word."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from amlstack.findings import Level
+from jobs.azureml import command, component, data, runtime, sweep
+from jobs.azureml.cursor import Bad, Cursor
+from jobs.azureml.fields import keys, named, nullable, text, truth, word
+from jobs.component import RUNTIME
+from jobs.launchers import Custom
+from jobs.near import did_you_mean
+from jobs.pipeline import Pipeline, PipelineSettings, Step, SweepStep, Unsaid
+from jobs.values import Output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_STEP_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+_OTHERS = ("parallel", "pipeline", "spark", "automl", "import", "data_transfer", "if_else", "do_while", "parallel_for")
+
+
+def _output(cursor: Cursor) -> Any:
+    """An output: bound to one of the pipeline's with a text, or described."""
+    return Output(path=cursor.value) if isinstance(cursor.value, str) else data.output(cursor)
+
+
+_NODE = {
+    "type": word({"command": "command", "sweep": "sweep"}),
+    "inputs": data.inputs,
+    "outputs": named(nullable(_output)),
+    "identity": runtime.identity,
+    "queue_settings": runtime.queue,
+    "tags": data.tags,
+    "properties": data.tags,
+    "comment": text,
+    **{key: command.KEYS[key] for key in ("compute", "display_name")},
+}
+_STEP = {
+    **_NODE,
+    "component": component.reference,
+    **{
+        key: command.KEYS[key]
+        for key in ("environment_variables", "distribution", "resources", "limits", "services", "environment", "code")
+    },
+    **dict.fromkeys(("name", "description", "command", "experiment_name"), text),
+}
+_UNSENT = ("environment", "code", "command", "name", "description", "experiment_name")
+"""Keys of a step of a component that azure-ai-ml takes and does not send."""
+_SWEEP = {**_NODE, **sweep.PARTS, "trial": component.reference, "description": text}
+_INLINE = {
+    **command.KEYS,
+    "outputs": named(lambda cursor: Unsaid() if cursor.value is None else _output(cursor)),
+    "type": _NODE["type"],
+}
+
+
+def _step(cursor: Cursor) -> Any:
+    if not isinstance(cursor.value, dict):
+        return cursor.wrong("a step, a mapping of keys")
+    kind = cursor.value.get("type", "command")
+    if isinstance(kind, str) and kind.lower() in _OTHERS:
+        return cursor.bad(
+            "step-type",
+            f"The step is of type `{kind}`",
+            "Steps of type `command` and `sweep` are read; the others train nothing on several nodes",
+            "Submit this pipeline with az ml.",
+            key="type",
+        )
+    if _NODE["type"](cursor.at("type") if "type" in cursor.value else _said(cursor, "command")) == "sweep":
+        return _sweep_step(cursor)
+    return _component_step(cursor) if "component" in cursor.value else _inline(cursor)
+
+
+def _said(cursor: Cursor, value: Any) -> Cursor:
+    return Cursor(value, (*cursor.path, "type"), cursor.findings, cursor.base)
+
+
+def _split(
+    cursor: Cursor, table: Mapping[str, Callable[[Cursor], Any]], what: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The known keys read, and the others as they are: azure-ai-ml sends those too."""
+    extra = {key: value for key, value in cursor.value.items() if key not in table and key not in command.READ_ONLY}
+    for key in extra:
+        remedy = did_you_mean(str(key), table)
+        cursor.bad(
+            "key-unknown",
+            f"`{key}` is no key of {what}",
+            "It is sent as it is, as azure-ai-ml does, and Azure ML may do nothing with it",
+            remedy if remedy.startswith("Did") else "Remove it, unless Azure ML knows it.",
+            level=Level.WARNING,
+            key=key,
+        )
+    rest = {key: value for key, value in cursor.value.items() if key not in extra}
+    inner = Cursor(rest, cursor.path, cursor.findings, cursor.base)
+    return dict(keys(inner, table, ignored=command.READ_ONLY, what=what)), extra
+
+
+def _component_step(cursor: Cursor) -> Any:
+    told, extra = _split(cursor, _STEP, "a step of a component")
+    told.pop("type", None)
+    for key in _UNSENT:
+        if told.pop(key, None) is not None:
+            cursor.bad(
+                "lost-in-rendering",
+                f"`{key}` stands beside `component`",
+                "A step takes it from its component; what stands here is not sent",
+                "Write it in the component.",
+                level=Level.WARNING,
+                key=key,
+            )
+    if "component" not in told:
+        return Bad
+    told |= told.pop("resources", {})
+    if all(told.get(name) in (None, {}) for name in RUNTIME):
+        told.pop("resource_properties", None)
+    if "distribution" in told:
+        told["launcher"] = Custom(distribution=told.pop("distribution"))
+    return Step(**told, extra=extra)
+
+
+def _sweep_step(cursor: Cursor) -> Any:
+    told, extra = _split(cursor, _SWEEP, "a sweep step")
+    told.pop("type", None)
+    told.pop("description", None)
+    missing = [key for key in ("trial", "objective", "limits") if key not in told]
+    for key in missing:
+        if key not in cursor.value:
+            cursor.bad("key-missing", f"The sweep has no `{key}`", f"A sweep step has `{key}`")
+    return Bad if missing else SweepStep(**told, extra=extra)
+
+
+def _inline(cursor: Cursor) -> Any:
+    job = command.read(cursor, _INLINE)
+    if job is None:
+        return Bad
+    for key in ("name", "experiment_name", "parent_job_name"):
+        if getattr(job, key) is not None:
+            cursor.bad(
+                "lost-in-rendering",
+                f"`{key}` stands in a step",
+                "A step has the name it stands under, and its pipeline's experiment",
+                "Leave it out.",
+                level=Level.WARNING,
+                key=key,
+            )
+    return job
+
+
+def _steps(cursor: Cursor) -> Any:
+    told = named(_step)(cursor)
+    for name in told if isinstance(told, dict) else ():
+        if not _STEP_NAME.fullmatch(name):
+            cursor.bad(
+                "step-name",
+                f"A step is named `{name}`",
+                "Names of steps are lower-case letters, digits and underscores, and begin with no digit",
+                f"Write `{re.sub(r'[^a-z0-9_]', '_', name.lower())}`.",
+                key=name,
+            )
+    return told
+
+
+_SETTINGS = {
+    "default_compute": text,
+    "default_datastore": text,
+    "continue_on_step_failure": truth,
+    "force_rerun": truth,
+}
+
+
+def _settings(cursor: Cursor) -> Any:
+    if not isinstance(cursor.value, dict):
+        return cursor.wrong("a mapping of settings")
+    told, extra = _split(cursor, _SETTINGS, "the settings of a pipeline")
+    return PipelineSettings(**told, extra=extra)
+
+
+KEYS = {
+    "type": word({"pipeline": "pipeline"}, str),
+    "jobs": _steps,
+    "component": component.reference,
+    "settings": _settings,
+    "inputs": data.inputs,
+    "outputs": named(nullable(_output)),
+    **{
+        key: command.KEYS[key]
+        for key in (
+            "name",
+            "display_name",
+            "description",
+            "experiment_name",
+            "tags",
+            "properties",
+            "compute",
+            "identity",
+            "services",
+        )
+    },
+}
+"""Keys of a pipeline job."""
+
+
+def path_of(where: str) -> tuple[str, ...]:
+    """The keys in the file for a path in the pipeline: ``jobs.train.nodes`` is its ``resources.instance_count``."""
+    first, *rest = where.split(".")
+    if first != "jobs" or len(rest) < 2:
+        return tuple(where.split("."))
+    return (
+        (first, rest[0], *sweep.path_of(".".join(rest[1:])))
+        if rest[1] == "resources"
+        else (
+            first,
+            rest[0],
+            *command.path_of(".".join(rest[1:])),
+        )
+    )
+
+
+def read(cursor: Cursor) -> Pipeline | None:
+    """Read a pipeline job; None when it is too broken to be one (its faults are in ``cursor.findings``)."""
+    told = dict(keys(cursor, KEYS, ignored=command.READ_ONLY, what="a pipeline job"))
+    told.pop("type", None)
+    if not isinstance(cursor.value, dict):
+        return None
+    if not isinstance(told.get("component"), str | None):
+        cursor.bad(
+            "component-kind",
+            "The pipeline names a component that is not registered",
+            "Steps stand under `jobs`, or a registered pipeline component is named with `azureml:`",
+            "Write the steps under `jobs`.",
+            key="component",
+        )
+        del told["component"]
+    if told.get("component") and told.get("jobs"):
+        cursor.bad(
+            "pipeline-twice", "The pipeline has both `jobs` and a `component`", "It is one of the two", key="component"
+        )
+    return Pipeline(**told)

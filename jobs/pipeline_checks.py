@@ -1,0 +1,192 @@
+"""What can be wrong with how a pipeline's steps hang together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amlstack.findings import Finding, Level
+from jobs.component import Component
+from jobs.near import did_you_mean
+from jobs.pipeline import Step, SweepStep
+from jobs.ports import BOUND
+from jobs.spec import Job
+from jobs.values import Input
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from jobs.pipeline import Pipeline
+    from jobs.values import Output
+
+
+def check(pipeline: Pipeline) -> Iterator[Finding]:
+    """Bindings that bind nothing, inputs that are missing, steps without a compute, circles."""
+    if not pipeline.jobs and not pipeline.component:
+        yield Finding(
+            "pipeline-empty",
+            "jobs",
+            "The pipeline has no steps",
+            "A pipeline runs at least one step",
+            "Add one under `jobs`.",
+            Level.WARNING,
+        )
+    for name, step in pipeline.jobs.items():
+        where = f"jobs.{name}"
+        for key, value in step.inputs.items():
+            text = value.path if isinstance(value, Input) else value
+            if isinstance(text, str):
+                yield from _bindings(pipeline, f"{where}.inputs.{key}", text, strict=isinstance(step, Job))
+        for key, output in step.outputs.items():
+            yield from _output(pipeline, f"{where}.outputs.{key}", output)
+        if not isinstance(step, Job):
+            yield from _ports(where, step)
+        named = step.compute or pipeline.compute or _default(pipeline) or getattr(step, "instance_type", None)
+        if named is None:
+            yield _no_compute(where)
+    yield from _circles(pipeline)
+
+
+def _default(pipeline: Pipeline) -> str | None:
+    return pipeline.settings.default_compute if pipeline.settings else None
+
+
+def _no_compute(where: str) -> Finding:
+    return Finding(
+        "compute-unset",
+        f"{where}.compute",
+        "The step names no compute, and the pipeline has none for all",
+        "Azure ML refuses a step without a compute",
+        "Write `compute:` at the step, or `settings.default_compute` (a cluster, or `serverless`).",
+        Level.WARNING,
+    )
+
+
+def _bindings(pipeline: Pipeline, where: str, text: str, *, strict: bool) -> Iterator[Finding]:
+    """What a text binds; of an inline step azure-ai-ml looks it up, and refuses what is not there."""
+    for match in BOUND.finditer(text):
+        kind, _, rest = match["path"].partition(".")
+        whole = strict and match[0] == text
+        match kind:
+            case "inputs":
+                yield from _known(where, match[0], rest.split(".")[0], pipeline.inputs, "inputs", error=whole)
+            case "outputs":
+                yield from _known(where, match[0], rest.split(".")[0], pipeline.outputs, "outputs", error=whole)
+            case "jobs":
+                step, _, port = rest.partition(".")
+                if step not in pipeline.jobs:
+                    yield from _known(where, match[0], step, pipeline.jobs, "steps", error=whole)
+                else:
+                    yield from _port(pipeline, where, match[0], step, port)
+            case _:
+                yield Finding(
+                    "binding-unknown",
+                    where,
+                    f"`{match[0]}` binds nothing",
+                    "A step binds `${{parent.inputs.NAME}}` and `${{parent.jobs.STEP.outputs.NAME}}`",
+                    did_you_mean(kind, ("inputs", "jobs", "outputs")),
+                )
+
+
+def _known(
+    where: str, binding: str, name: str, names: Iterable[str], what: str, *, error: bool = True
+) -> Iterator[Finding]:
+    if name in (known := tuple(names)):
+        return
+    yield Finding(
+        "binding-undefined",
+        where,
+        f"`{binding}` binds nothing: the pipeline has no {what.removesuffix('s')} `{name}`",
+        f"A binding names one of the pipeline's {what}",
+        did_you_mean(name, known, otherwise=f"Add `{name}`."),
+        Level.ERROR if error else Level.WARNING,
+    )
+
+
+def _port(pipeline: Pipeline, where: str, binding: str, step: str, port: str) -> Iterator[Finding]:
+    side, _, name = port.partition(".")
+    declared = _declared(pipeline.jobs[step], side)
+    if declared is not None and name not in declared:
+        yield Finding(
+            "binding-undefined",
+            where,
+            f"`{binding}` binds nothing: the step `{step}` has no {side.removesuffix('s')} `{name}`",
+            "A binding names an output of an earlier step",
+            did_you_mean(name, declared, otherwise=f"Add `{name}` under the outputs of `{step}`."),
+        )
+
+
+def _declared(step: Job | Step | SweepStep, side: str) -> tuple[str, ...] | None:
+    """Names of a step's outputs (or inputs); None where only the registered component knows them."""
+    if side not in ("inputs", "outputs"):
+        return ()
+    given: Iterable[str] = step.outputs if side == "outputs" else step.inputs
+    if isinstance(step, Job):
+        return tuple(given)
+    component = step.trial if isinstance(step, SweepStep) else step.component
+    if not isinstance(component, Component):
+        return None
+    return tuple(component.outputs if side == "outputs" else component.inputs)
+
+
+def _output(pipeline: Pipeline, where: str, output: Output | None) -> Iterator[Finding]:
+    if output is not None and output.path and (match := BOUND.fullmatch(output.path)):
+        kind, _, name = match["path"].partition(".")
+        if kind != "outputs":
+            yield Finding(
+                "binding-unknown",
+                where,
+                f"`{output.path}` stands at an output",
+                "An output is bound to one of the pipeline's, `${{parent.outputs.NAME}}`",
+            )
+        else:
+            yield from _known(where, output.path, name, pipeline.outputs, "outputs")
+
+
+def _ports(where: str, step: Step | SweepStep) -> Iterator[Finding]:
+    """What a component wants and is not given, and what it is given and does not know."""
+    component = step.trial if isinstance(step, SweepStep) else step.component
+    if not isinstance(component, Component):
+        return
+    varied = step.search_space if isinstance(step, SweepStep) else {}
+    for name, port in component.inputs.items():
+        if name not in step.inputs and name not in varied and not port.optional and port.default is None:
+            yield Finding(
+                "input-missing",
+                f"{where}.inputs.{name}",
+                f"The component's input `{name}` is not given",
+                "An input that is not optional and has no default is given by the step",
+                f"Add `{name}` under `inputs`.",
+            )
+    for side, given, declared in (
+        ("inputs", {**step.inputs, **varied}, component.inputs),
+        ("outputs", step.outputs, component.outputs),
+    ):
+        for name in given:
+            if name not in declared:
+                yield Finding(
+                    "port-unknown",
+                    f"{where}.{side}.{name}",
+                    f"The component has no {side.removesuffix('s')} `{name}`",
+                    f"A step gives the component's {side}",
+                    did_you_mean(name, declared),
+                )
+
+
+def _circles(pipeline: Pipeline) -> Iterator[Finding]:
+    needs: dict[str, set[str]] = {}
+    for name, step in pipeline.jobs.items():
+        texts = [value.path if isinstance(value, Input) else value for value in step.inputs.values()]
+        paths = [match["path"].split(".") for text in texts if isinstance(text, str) for match in BOUND.finditer(text)]
+        needs[name] = {path[1] for path in paths if path[0] == "jobs" and len(path) > 2 and path[2] == "outputs"}
+    while ready := [name for name, wanted in needs.items() if not wanted & needs.keys()]:
+        for name in ready:
+            del needs[name]
+    if needs:
+        names = ", ".join(f"`{name}`" for name in needs)
+        yield Finding(
+            "pipeline-circle",
+            f"jobs.{next(iter(needs))}",
+            f"The steps {names} wait for each other",
+            "A step starts when those are done whose outputs it reads",
+            "Break the circle.",
+        )

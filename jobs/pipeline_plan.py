@@ -1,0 +1,201 @@
+"""The plan of a pipeline: a plan of every step, placed under it, and what is wrong with the whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amlstack.findings import errors
+from jobs import pipeline_checks
+from jobs.component import RUNTIME, Component
+from jobs.declaration import declaration, written
+from jobs.launchers import Custom
+from jobs.pipeline import Step, SweepStep
+from jobs.pipeline_body import effective
+from jobs.plan import Plan, plan
+from jobs.source import Source
+from jobs.spec import Job
+from jobs.target import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+    from datetime import date
+
+    from amlstack.findings import Finding
+    from jobs.pipeline import Pipeline
+
+    Find = Callable[[Job], tuple[Target, Sequence[Finding]]]
+
+_OF_THE_COMPONENT = ("command", "code", "environment")
+
+
+@dataclass(frozen=True)
+class PipelinePlan:
+    """A pipeline resolved against the targets of its steps.
+
+    Attributes:
+        job: As declared.
+        steps: The plan of every step whose component is known here; a registered component's command is not.
+        findings: What is wrong, each step's under ``jobs.<step>``, placed in the file.
+        base: Folder that relative paths start from.
+    """
+
+    job: Pipeline
+    steps: dict[str, Plan]
+    findings: tuple[Finding, ...]
+    base: Path
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing refuses it; warnings do not."""
+        return not errors(self.findings)
+
+    @cached_property
+    def enriched(self) -> Pipeline:
+        """The pipeline with its steps in Azure ML's words."""
+        steps = {name: _enriched(step, self.steps.get(name)) for name, step in self.job.jobs.items()}
+        return self.job.model_copy(update={"jobs": steps})
+
+    @cached_property
+    def declaration(self) -> dict[str, Any]:
+        """What the person wrote, for the run's identity; where a component's file lies is no part of it."""
+        return {
+            **written(self.job, leave=("jobs",)),
+            "jobs": {name: self._step(step) for name, step in self.job.jobs.items()},
+        }
+
+    def _step(self, step: Job | Step | SweepStep) -> dict[str, Any]:
+        if isinstance(step, Job):
+            return declaration(step, self.base)
+        field = "trial" if isinstance(step, SweepStep) else "component"
+        component = getattr(step, field)
+        told: Any = component
+        if isinstance(component, Component):
+            told = {
+                **written(component, leave=("file", "inline", "schema_uri", "environment", "version")),
+                **{
+                    key: value
+                    for key, value in declaration(component.job(), self.base).items()
+                    if key in _OF_THE_COMPONENT
+                },
+            }
+        return {**written(step, leave=(field, "comment")), field: told}
+
+
+def plan_pipeline(
+    pipeline: Pipeline,
+    find: Find | None = None,
+    *,
+    on: date,
+    source: Source | None = None,
+    environments: Collection[str] = (),
+) -> PipelinePlan:
+    """Resolve a pipeline: plan each step on its own target, and say what is wrong with the whole.
+
+    Args:
+        pipeline: As declared.
+        find: The target of a step's job, and what is wrong with that; None takes the job's own instance_type.
+        on: The day of the judgement, for retired sizes.
+        source: The pipeline's file.
+        environments: Names of environments that the stack registers, beside the curated ones.
+    """
+    source = source or Source()
+    steps: dict[str, Plan] = {}
+    found = list(pipeline_checks.check(pipeline))
+    for name, step in pipeline.jobs.items():
+        job = job_of(step)
+        if job is None:
+            continue
+        placed = job.model_copy(update={"compute": _compute(pipeline, job)})
+        target, wrong = (
+            find(placed) if find else (Target(size=placed.instance_type if not placed.compute else None), ())
+        )
+        told = plan(job, target, on=on, source=Source(base=source.base), environments=environments)
+        steps[name] = told
+        judged = [*told.findings, *wrong]
+        found += (_placed(finding, name, step) for finding in judged if not _elsewhere(finding, step))
+    return PipelinePlan(pipeline, steps, tuple(source.locate(finding) for finding in found), source.base)
+
+
+def job_of(step: Job | Step | SweepStep) -> Job | None:
+    """The command job that a step is; None where only the registered component knows its command."""
+    if isinstance(step, Job):
+        return step
+    component = step.trial if isinstance(step, SweepStep) else step.component
+    if not isinstance(component, Component):
+        return None
+    job = effective(step, component)
+    if isinstance(step, SweepStep):
+        return job.model_copy(update={"inputs": {**job.inputs, **dict.fromkeys(step.search_space, 0)}})
+    return job
+
+
+def _compute(pipeline: Pipeline, job: Job) -> str | None:
+    named = job.compute or pipeline.default_compute
+    return None if named is None or named.lower() == "serverless" else named
+
+
+def _elsewhere(finding: Finding, step: Job | Step | SweepStep) -> bool:
+    """What a plan says of a job and the pipeline says better: its target, and the component's own inputs."""
+    if finding.code == "target-unknown":
+        return True
+    return finding.code == "compute-local" and not isinstance(step, Job)
+
+
+def _placed(finding: Finding, name: str, step: Job | Step | SweepStep) -> Finding:
+    """A step's finding under its step; what a component's file says is placed in that file."""
+    if isinstance(step, Job):
+        return finding.under(f"jobs.{name}")
+    component = step.trial if isinstance(step, SweepStep) else step.component
+    first = finding.where.split(".")[0].split("[")[0]
+    if not isinstance(component, Component) or not _said_by(component, step, first):
+        return finding.under(f"jobs.{name}")
+    field = "trial" if isinstance(step, SweepStep) else "component"
+    where = finding.under(f"jobs.{name}.{field}")
+    if component.file is None:
+        return where
+    line, column = _spot(Path(component.file), finding.where)
+    return where.at(component.file, line, column)
+
+
+def _said_by(component: Component, step: Step | SweepStep, field: str) -> bool:
+    if field in _OF_THE_COMPONENT:
+        return True
+    if field in (*RUNTIME, "launcher"):
+        given: Any = step.resources if isinstance(step, SweepStep) else step
+        return getattr(given, field, None) is None and hasattr(component, field)
+    return False
+
+
+def _spot(file: Path, where: str) -> tuple[int | None, int | None]:
+    from jobs import yamltext  # noqa: PLC0415 - only for a finding in a component's file
+    from jobs.azureml import command  # noqa: PLC0415
+
+    return yamltext.read(file).spot(command.path_of(where)) or (None, None)
+
+
+def _enriched(step: Job | Step | SweepStep, told: Plan | None) -> Job | Step | SweepStep:
+    """A step with what its plan added: the command in its component, the rest at the step."""
+    if told is None:
+        return step
+    before, after = told.job, told.enriched
+    if isinstance(step, Job):
+        return after
+    field = "trial" if isinstance(step, SweepStep) else "component"
+    component = getattr(step, field)
+    changed = {name: getattr(after, name) for name in RUNTIME if getattr(after, name) != getattr(before, name)}
+    inner: dict[str, Any] = {"command": after.command}
+    if not isinstance(component.launcher, Custom) or isinstance(step, SweepStep):
+        inner["launcher"] = after.launcher
+    update: dict[str, Any] = {}
+    if isinstance(step, SweepStep):
+        inner |= changed  # a sweep step has no variables; its trial's resources are its component's
+    else:
+        if changed:
+            update |= {name: getattr(after, name) for name in RUNTIME}
+        if after.launcher != before.launcher or step.launcher is not None:
+            update["launcher"] = after.launcher
+        update["environment_variables"] = after.environment_variables
+    return step.model_copy(update={**update, field: component.model_copy(update=inner)})

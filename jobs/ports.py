@@ -1,0 +1,115 @@
+"""The inputs and outputs that an inline step declares, worked out from what it is given."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from jobs.component import Component, Port
+from jobs.pipeline import Step
+from jobs.spec import Job
+from jobs.values import Input, Output
+
+if TYPE_CHECKING:
+    from jobs.pipeline import Pipeline
+    from jobs.values import Scalar
+
+BOUND = re.compile(r"\$\{\{\s*parent\.(?P<path>[^}]+?)\s*\}\}")
+"""``${{parent.inputs.x}}``, ``${{parent.outputs.x}}``, ``${{parent.jobs.STEP.outputs.y}}``, the whole text."""
+
+Kind = tuple[str, str | None]
+"""Type and mode of what a binding refers to."""
+FOLDER: Kind = ("uri_folder", None)
+
+
+def literal_type(value: Scalar) -> str:
+    """The type of a literal, in a component's words."""
+    match value:
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case _:
+            return "string"
+
+
+def input_ports(pipeline: Pipeline, step: Job) -> dict[str, Port]:
+    """What an inline step reads, as its component declares it."""
+    return {name: _input_port(pipeline, value) for name, value in step.inputs.items()}
+
+
+def output_ports(pipeline: Pipeline, step: Job) -> dict[str, Port]:
+    """What an inline step writes, as its component declares it."""
+    return {name: _port(*_output(pipeline, value)) for name, value in step.outputs.items()}
+
+
+def _input_port(pipeline: Pipeline, value: Input | Scalar) -> Port:
+    if isinstance(value, Input):
+        if value.mode is None and value.path is not None and BOUND.fullmatch(value.path):
+            return _port(*source(pipeline, value.path))
+        return _port(value.type, value.mode)
+    if isinstance(value, str) and BOUND.fullmatch(value):
+        return _port(*source(pipeline, value))
+    return Port(type=literal_type(value), default=value)
+
+
+def _port(kind: str, mode: str | None) -> Port:
+    return Port(type=kind, mode=mode)
+
+
+def source(pipeline: Pipeline, binding: str, depth: int = 0) -> Kind:
+    """Type and mode of what a binding refers to; a folder where it refers to nothing, which is found elsewhere."""
+    match = BOUND.fullmatch(binding)
+    path = match["path"].split(".") if match and depth < 10 else []
+    match path:
+        case ["inputs", name]:
+            value = pipeline.inputs.get(name)
+            if isinstance(value, Input):
+                return value.type, value.mode
+            return FOLDER if value is None else (literal_type(value), None)
+        case ["outputs", name]:
+            output = pipeline.outputs.get(name)
+            return FOLDER if output is None else (output.type, output.mode)
+        case ["jobs", step, "outputs", name]:
+            return _of_step(pipeline, step, name, depth), None
+        case ["jobs", step, "inputs", name]:
+            return _input_of_step(pipeline, step, name, depth), None
+        case _:
+            return FOLDER
+
+
+def _of_step(pipeline: Pipeline, name: str, output: str, depth: int) -> str:
+    step = pipeline.jobs.get(name)
+    if isinstance(step, Job):
+        return _output(pipeline, step.outputs.get(output), depth)[0]
+    if step is None:
+        return FOLDER[0]
+    component = step.component if isinstance(step, Step) else step.trial
+    if isinstance(component, Component) and output in component.outputs:
+        return component.outputs[output].type
+    return _output(pipeline, step.outputs.get(output), depth)[0]
+
+
+def _input_of_step(pipeline: Pipeline, name: str, of: str, depth: int) -> str:
+    step = pipeline.jobs.get(name)
+    if step is None:
+        return FOLDER[0]
+    component = None if isinstance(step, Job) else step.component if isinstance(step, Step) else step.trial
+    if isinstance(component, Component) and of in component.inputs:
+        return component.inputs[of].type
+    value = step.inputs.get(of)
+    if isinstance(value, Input):
+        return value.type
+    if isinstance(value, str) and BOUND.fullmatch(value):
+        return source(pipeline, value, depth + 1)[0]
+    return FOLDER[0] if value is None else literal_type(value)
+
+
+def _output(pipeline: Pipeline, value: Output | None, depth: int = 0) -> Kind:
+    if value is None:
+        return FOLDER
+    if value.path is not None and value.mode is None and BOUND.fullmatch(value.path):
+        return source(pipeline, value.path, depth + 1)
+    return value.type, value.mode

@@ -1,0 +1,129 @@
+"""Our body of a pipeline file and of the components in it is azure-ai-ml's, and what it refuses has findings."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import oracle
+import pipeline_cases as cases
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import jobs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ON = date(2026, 1, 1)
+
+
+def planned(path: Path) -> tuple[Any, list[str]]:
+    loaded = jobs.load(path)
+    plans = [jobs.resolve(each, lambda _: (jobs.Target(), ()), on=ON, source=loaded.source) for each in loaded.jobs]
+    findings = (*loaded.findings, *(finding for plan in plans for finding in plan.findings))
+    return plans[0] if plans else None, [str(finding) for finding in findings if finding.level == "error"]
+
+
+def ours(path: Path) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """Our body with ids pinned as the oracle pins them, our components with paths as it has them, and the errors."""
+    plan, errors = planned(path)
+    assert plan is not None, errors
+    refs = {
+        name.removeprefix("jobs."): jobs.Refs(environment="inline")
+        for name, part in jobs.parts(plan).items()
+        if not isinstance(part.job.environment, str)
+    }
+    registered = jobs.components(plan.enriched, steps=refs)
+    body = jobs.render(plan.enriched, steps=refs)
+    for name, told in registered.items():
+        node = body["properties"]["jobs"][name]
+        owner = node["trial"] if node["type"] == "sweep" else node
+        assert owner["componentId"] == jobs.component_id(told, jobs.Refs())
+        owner["componentId"] = f"registered:{name}"
+        spec = told["properties"]["componentSpec"]
+        if "code" in spec:
+            spec["code"] = str((path.parent / spec["code"]).resolve())
+    return body, registered, errors
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    cases.folder(tmp_path)
+    return tmp_path / "pipeline.yml"
+
+
+def whole(text: str) -> str:
+    return text if text.startswith("type:") else f"type: pipeline\n{text}"
+
+
+@pytest.mark.parametrize("case", cases.ACCEPTED)
+def test_an_accepted_pipeline_becomes_the_same_body_and_components(case: str, place: Path) -> None:
+    place.write_text(whole(cases.ACCEPTED[case]))
+    theirs, registered = oracle.pipeline(place)
+    body, components, errors = ours(place)
+    assert errors == []
+    assert body == theirs
+    assert components == registered
+
+
+@pytest.mark.parametrize("case", cases.REFUSED)
+def test_a_refused_pipeline_has_one_finding(case: str, place: Path) -> None:
+    place.write_text(whole(cases.REFUSED[case]))
+    with pytest.raises(oracle.RefusedError):
+        oracle.pipeline(place)
+    _, errors = planned(place)
+    assert len(errors) == 1, errors
+    assert "pipeline.yml:" in errors[0]
+
+
+counts = st.integers(1, 8)
+distributions = st.one_of(
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(("pytorch", "PyTorch", "mpi", "MPI"))}, optional={"process_count_per_instance": counts}
+    ),
+    st.fixed_dictionaries(
+        {"type": st.just("tensorflow")}, optional={"worker_count": counts, "parameter_server_count": counts}
+    ),
+    st.fixed_dictionaries({"type": st.just("ray")}, optional={"port": counts, "include_dashboard": st.booleans()}),
+)
+resources = st.fixed_dictionaries(
+    {}, optional={"instance_count": counts, "shm_size": st.just("4g"), "instance_type": st.just("S")}
+)
+more = {
+    "distribution": distributions,
+    "resources": resources,
+    "compute": st.sampled_from(("azureml:gpu", "gpu", "serverless")),
+    "limits": st.fixed_dictionaries({"timeout": st.integers(0, 100_000)}),
+    "environment_variables": st.dictionaries(st.sampled_from("ABC"), st.one_of(st.integers(), st.booleans())),
+    "display_name": st.just("D"),
+}
+literals = st.one_of(st.integers(), st.booleans(), st.floats(-1e6, 1e6), st.sampled_from(("x", "", "1", "true")))
+inline = st.fixed_dictionaries(
+    {
+        "command": st.just("echo"),
+        "environment": st.just("azureml:e:1"),
+        "inputs": st.dictionaries(st.sampled_from("ab"), literals),
+    },
+    optional=more,
+)
+of_component = st.fixed_dictionaries(
+    {
+        "component": st.sampled_from(("./sub/component.yml", "azureml:registered:1")),
+        "inputs": st.just({"data": "${{parent.inputs.d}}"}),
+    },
+    optional=more,
+)
+pipelines = st.dictionaries(st.sampled_from(("a", "b", "c_1")), st.one_of(inline, of_component), max_size=3)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=pipelines)
+def test_a_generated_pipeline_becomes_the_same_body_and_components(steps: Any, place: Path) -> None:
+    told = {"type": "pipeline", "inputs": {"d": {"type": "uri_folder", "path": "azureml:x:1"}}, "jobs": steps}
+    place.write_text(yaml.safe_dump(told, sort_keys=False))
+    body, components, errors = ours(place)
+    assert errors == []
+    assert (body, components) == oracle.pipeline(place)

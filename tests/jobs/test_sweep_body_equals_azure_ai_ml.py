@@ -1,0 +1,110 @@
+"""Our body of a sweep job file is the one that azure-ai-ml would send, and what it refuses has findings."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import oracle
+import pytest
+import sweep_cases as cases
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import jobs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ON = date(2026, 1, 1)
+
+
+def written(changes: str, place: Path) -> Path:
+    told = {**cases.BASE, **(yaml.safe_load(changes) or {})}
+    place.write_text(yaml.safe_dump({key: value for key, value in told.items() if value is not None}))
+    return place
+
+
+def ours(path: Path) -> tuple[dict[str, Any] | None, list[str]]:
+    loaded = jobs.load(path)
+    plans = [jobs.resolve(each, lambda _: (jobs.Target(), ()), on=ON, source=loaded.source) for each in loaded.jobs]
+    findings = (*loaded.findings, *(finding for plan in plans for finding in plan.findings))
+    errors = [str(finding) for finding in findings if finding.level == "error"]
+    if not plans:
+        return None, errors
+    inline = not isinstance(plans[0].enriched.trial.environment, str)
+    return jobs.render(plans[0].enriched, jobs.Refs(environment="inline" if inline else None)), errors
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "component.yml").write_text("command: c\n")
+    return tmp_path / "sweep.yml"
+
+
+@pytest.mark.parametrize("case", cases.ACCEPTED)
+def test_an_accepted_sweep_becomes_the_same_body(case: str, place: Path) -> None:
+    path = written(cases.ACCEPTED[case], place)
+    theirs = oracle.sweep(path)
+    body, errors = ours(path)
+    assert errors == []
+    assert body == theirs
+
+
+@pytest.mark.parametrize("case", cases.REFUSED)
+def test_a_refused_sweep_has_one_finding(case: str, place: Path) -> None:
+    path = written(cases.REFUSED[case], place)
+    with pytest.raises(oracle.RefusedError):
+        oracle.sweep(path)
+    _, errors = ours(path)
+    assert len(errors) == 1, errors
+    assert "sweep.yml:" in errors[0]
+
+
+number = st.one_of(st.integers(-100, 100), st.floats(-100, 100, allow_nan=False))
+bounds = st.fixed_dictionaries({"min_value": number, "max_value": number})
+bell = st.fixed_dictionaries({"mu": number, "sigma": number})
+step = st.fixed_dictionaries({"q": number})
+
+
+def typed(kinds: tuple[str, ...], *parts: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    spelt = st.sampled_from(kinds).flatmap(lambda kind: st.sampled_from((kind, kind.upper(), kind.capitalize())))
+    return st.tuples(spelt, *parts).map(
+        lambda drawn: {"type": drawn[0], **{key: value for part in drawn[1:] for key, value in part.items()}}
+    )
+
+
+spaces = st.one_of(
+    typed(("uniform", "loguniform"), bounds),
+    typed(("quniform", "qloguniform"), bounds, step),
+    typed(("normal", "lognormal"), bell),
+    typed(("qnormal", "qlognormal"), bell, step),
+    typed(("randint",), st.fixed_dictionaries({"upper": st.integers(1, 100)})),
+    typed(
+        ("choice",),
+        st.fixed_dictionaries(
+            {"values": st.lists(st.one_of(number, st.text("abc1.", max_size=5)), min_size=1, max_size=4)}
+        ),
+    ),
+)
+distributions = st.one_of(
+    st.none(),
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(("pytorch", "Mpi"))}, optional={"process_count_per_instance": st.integers(1, 8)}
+    ),
+    st.fixed_dictionaries({"type": st.just("tensorflow")}, optional={"worker_count": st.integers(1, 8)}),
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(space=st.dictionaries(st.sampled_from("abcd"), spaces, max_size=3), distribution=distributions)
+def test_a_generated_sweep_becomes_the_same_body(space: Any, distribution: Any, place: Path) -> None:
+    trial: dict[str, Any] = {"command": "c", "environment": "azureml:e:1"}
+    if distribution is not None:
+        trial["distribution"] = distribution
+    place.write_text(yaml.safe_dump({**cases.BASE, "trial": trial, "search_space": space}))
+    body, errors = ours(place)
+    assert errors == []
+    assert body == oracle.sweep(place)

@@ -1,0 +1,266 @@
+"""`make up` in a fresh clone: faulty settings, everything killed once, a real training, one that fails, the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fresh_clone import Clone
+from small_jobs import IMAGE, runs, store_of
+
+from amlstack import paths
+from amlstack.sandbox import processes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from fresh_clone import Said, Verb
+    from running import Engine
+
+    from amlstack.sandbox.store import JobRow
+
+pytestmark = [pytest.mark.engine, pytest.mark.training]
+
+EXAMPLE = {"file": "examples/ddp_torchrun/job.py", "wait": "started"}
+SMALL = {"name": "small", "image": IMAGE}
+RAISES = """\
+import os
+import signal
+
+if os.environ["RANK"] == "3":
+    open({gate!r}).read()  # until somebody writes
+    raise ValueError("the loss is not a number")
+signal.pause()
+"""
+FAILING = """\
+name: failing
+command: python fail.py
+code: failing
+environment: azureml:small
+compute: azureml:a100
+distribution: {type: pytorch, process_count_per_instance: 2}
+resources: {instance_count: 2}
+"""
+
+
+@dataclass
+class Visit:
+    """What each command said, and the runs that the sandbox knew after it."""
+
+    clone: Clone
+    said: dict[str, Said] = field(default_factory=dict)
+    known: dict[str, dict[str, JobRow]] = field(default_factory=dict)
+    seen: dict[str, Any] = field(default_factory=dict)
+
+    def do(self, step: str, *words: str) -> Said:
+        return self.ended(step, self.clone.start(*words))
+
+    def ended(self, step: str, verb: Verb) -> Said:
+        self.said[step] = said = verb.end()
+        # One of the training script's own stands behind the number of its rank.
+        assert not re.search(r"^Traceback", said.text, re.MULTILINE), f"{step}:\n{said.text}"
+        self.known[step] = runs(self.clone.home) if (self.clone.home / "sandbox" / "state.db").exists() else {}
+        return said
+
+
+@pytest.fixture(scope="module")
+def visit(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
+    clone = Clone.made(tmp_path_factory.mktemp("clone"))
+    try:
+        yield visited(clone)
+    finally:
+        clone.close()
+
+
+def visited(clone: Clone) -> Visit:
+    visit, home = Visit(clone), clone.home
+    job = clone.folder / "examples" / "ddp_torchrun" / "job.py"
+    good, files = job.read_text(), clone.files()
+
+    clone.set(
+        clusters=[{"name": "a100", "size": "Standard_ND96asr_v5", "nodes": {"mx": 2}}],
+        jobs=["examples/ddp_torchrun/job.py"],
+    )
+    job.write_text(good.replace("inputs.epochs", "inputs.epoch").replace('code="."', 'code="cod"'))
+    visit.do("faulty", "up")
+    with store_of(home) as store:
+        visit.seen["faulty"] = [resource.id for resource in store.resources.all()]
+    job.write_text(good)
+    clone.set(clusters=[{"name": "a100", "size": "Standard_ND96asr_v4", "nodes": {"max": 2}}], jobs=[EXAMPLE])
+
+    killed = clone.start("up")
+    killed.wait_for("creating Workspace workspace")
+    kill(clone, "amlstack.sandbox.azure_native")
+    visit.ended("stand-in killed", killed)
+
+    killed = clone.start("up")
+    killed.wait_for("creating Compute a100")
+    kill(clone, "amlstack.sandbox.serve")
+    visit.ended("sandbox killed", killed)
+
+    killed = clone.start("up")
+    killed.wait_for("submitted ddp-torchrun-")
+    kill(clone, "pulumi up")
+    visit.ended("engine killed", killed)
+
+    converged = visit.do("converged", "up")
+    assert converged.code == 0, converged.text
+    (run,) = visit.known["converged"]
+    metrics = home / "sandbox" / "jobs" / run / "outputs" / "metrics.json"
+    visit.seen["losses"] = json.loads(metrics.read_text())["losses"]
+    visit.do("unchanged", "up")
+
+    with store_of(home) as store:
+        assert store.jobs.delete(run)
+    visit.do("vanished", "up")
+
+    gate = clone.folder / "gate"
+    os.mkfifo(gate)
+    (clone.folder / "failing").mkdir()
+    (clone.folder / "failing" / "fail.py").write_text(RAISES.format(gate=str(gate)))
+    (clone.folder / "failing.yml").write_text(FAILING)
+    clone.set(jobs=["failing.yml"], environments=[SMALL])
+    killed = clone.start("up")
+    killed.wait_for("job is Running")
+    kill(clone, "amlstack.sandbox.serve")
+    visit.ended("sandbox killed while a job is followed", killed)
+    following = clone.start("up")
+    following.wait_for("job is Running")
+    gate.write_text("now")
+    visit.ended("failing", following)
+    visit.seen["failing"] = processes.marked(home)
+    visit.seen["log"] = log_of(visit, "failing").read_text()
+    visit.do("failed before", "up")
+    rehearsal = clone.start("rehearse", "failing.yml")
+    rehearsal.wait_for("job is Running")
+    gate.write_text("now")
+    visit.ended("rehearsed", rehearsal)
+    visit.seen["rehearsed"] = processes.marked(home)
+
+    visit.do("down", "down")
+    visit.seen["left"] = clone.processes()
+    visit.seen["files"] = clone.files() - files
+    visit.do("down again", "down")
+    return visit
+
+
+def kill(clone: Clone, words: str) -> None:
+    """SIGKILL for the processes of the clone whose command line holds these words."""
+    victims = [pid for pid, line in clone.processes().items() if words in line]
+    assert victims, f"{words} does not run; what runs: {clone.processes()}"
+    for pid in victims:
+        os.kill(pid, signal.SIGKILL)
+
+
+def log_of(visit: Visit, step: str) -> Path:
+    """The log that the step's error names."""
+    found = re.search(r"Its log: (\S+)", visit.said[step].text)
+    assert found, visit.said[step].text
+    (run,) = (key for key in visit.known[step] if key.startswith("failing-"))
+    return visit.clone.home / "sandbox" / "jobs" / run / found[1]
+
+
+def test_every_fault_is_told_with_its_place_in_one_run_and_nothing_is_made(visit: Visit) -> None:
+    said = visit.said["faulty"]
+    assert said.code == 1
+    for place, words in (
+        (r"Pulumi\.sandbox\.yaml:\d+:\d+: amlstack:clusters\[0\]\.nodes\.mx: ", "Unknown key `mx`"),
+        (r"Pulumi\.sandbox\.yaml:\d+:\d+: amlstack:clusters\[0\]\.size: ", "Standard_ND96asr_v5"),
+        (r"examples/ddp_torchrun/job\.py: code: ", "`cod`"),
+        (r"examples/ddp_torchrun/job\.py: command: ", "`epoch`"),
+    ):
+        told = [line for line in said.text.splitlines() if re.search(place, line) and words in line]
+        assert len(told) == 1, (place, said.text)
+    assert "4 things are wrong with this stack; nothing was changed." in said.text
+    assert visit.seen["faulty"] == []
+
+
+@pytest.mark.parametrize("victim", ["stand-in", "sandbox", "engine"])
+def test_whoever_is_killed_in_the_middle_of_up_the_command_fails_and_says_what_to_do(visit: Visit, victim: str) -> None:
+    said = visit.said[f"{victim} killed"]
+    assert said.code == 1
+    assert "✗" in said.text
+    assert "`make up` again goes on from here" in said.text
+
+
+def test_up_again_converges_with_exactly_one_run(visit: Visit) -> None:
+    said = visit.said["converged"]
+    assert said.code == 0, said.text
+    assert len(visit.known["engine killed"]) == 1
+    assert visit.known["converged"].keys() == visit.known["engine killed"].keys()
+    (run,) = visit.known["converged"].values()
+    assert run.status == "Completed"
+    assert {each.code for each in run.exits} == {0}
+    assert f"adopted run {run.name}" in said.text
+    assert "no violation" in said.text
+    assert "world size 4" in said.text
+
+
+def test_a_sandbox_that_dies_while_a_job_is_followed_is_said_and_the_job_goes_on(visit: Visit) -> None:
+    said = visit.said["sandbox killed while a job is followed"]
+    assert said.code == 1
+    assert "the sandbox does not answer any more" in said.text
+    assert "jobs go on without it" in said.text
+    assert {key for key, row in visit.known["sandbox killed while a job is followed"].items() if row.active} == {
+        key for key in visit.known["failing"] if key.startswith("failing-")
+    }
+
+
+def test_the_training_lowers_its_loss(visit: Visit) -> None:
+    assert len(visit.seen["losses"]) == 8
+    assert visit.seen["losses"][-1] < visit.seen["losses"][0] / 2
+
+
+def test_a_second_up_changes_nothing_and_runs_nothing(visit: Visit) -> None:
+    said = visit.said["unchanged"]
+    assert said.code == 0, said.text
+    assert "nothing to change: everything is as declared" in said.text
+    assert "has run before: Completed" in said.text
+    assert visit.known["unchanged"] == visit.known["converged"]
+
+
+def test_a_vanished_record_is_said_and_not_run_again(visit: Visit) -> None:
+    said = visit.said["vanished"]
+    assert said.code == 0, said.text
+    assert "is gone" in said.text
+    assert visit.known["vanished"] == {}
+
+
+def test_a_rank_that_raises_fails_up_and_its_log_is_named(visit: Visit) -> None:
+    said = visit.said["failing"]
+    assert said.code == 1
+    assert "rank 3 of 4 (node 1, local rank 1) exited with code 1: ValueError: the loss is not a number" in said.text
+    assert log_of(visit, "failing").name == "std_log_process_03.txt"
+    assert "ValueError: the loss is not a number" in visit.seen["log"]
+    assert visit.seen["failing"] == ()
+
+
+def test_a_failed_run_fails_every_up_with_its_reason_and_is_not_run_again(visit: Visit) -> None:
+    said = visit.said["failed before"]
+    assert said.code == 1
+    assert "has run before: Failed" in said.text
+    assert "std_log_process_03.txt" in said.text
+    assert visit.known["failed before"] == visit.known["failing"]
+
+
+def test_a_rehearsal_fails_in_the_same_words(visit: Visit) -> None:
+    said = visit.said["rehearsed"]
+    assert said.code == 1
+    assert "rank 3 of 4 (node 1, local rank 1) exited with code 1: ValueError: the loss is not a number" in said.text
+    assert "std_log_process_03.txt" in said.text
+    assert visit.seen["rehearsed"] == ()
+
+
+def test_down_leaves_no_process_and_no_file_but_the_caches(visit: Visit) -> None:
+    assert visit.said["down"].code == 0, visit.said["down"].text
+    assert visit.seen["left"] == {}
+    assert visit.seen["files"] == {"failing", "failing/fail.py", "failing.yml", "gate"}
+    assert list((paths.cache() / "engine").iterdir())
+    assert list((paths.cache() / "images").iterdir())
+    assert "nothing is up" in visit.said["down again"].text

@@ -24,6 +24,7 @@ def check(job: Job) -> Iterator[Finding]:
     yield from _names("inputs", job.inputs)
     yield from _names("outputs", job.outputs)
     seen: set[tuple[str, str]] = set()
+    unknown: dict[str, list[re.Match[str]]] = {}
     required = _OPTIONAL.sub("", job.command)
     for match in _BINDING.finditer(required):
         kind, name = match["kind"], match["name"]
@@ -44,7 +45,11 @@ def check(job: Job) -> Iterator[Finding]:
         if kind == "search_space":
             continue  # a sweep fills it in
         known = job.inputs if kind == "inputs" else job.outputs
-        if name.split(".")[0] not in known:
+        if name.split(".")[0] in {*known, *map(_bindable, known)}:
+            continue  # what is wrong with a name that cannot be bound is told once
+        if not known:
+            unknown.setdefault(kind, []).append(match)
+        else:
             yield Finding(
                 f"{kind[:-1]}-undefined",
                 "command",
@@ -53,6 +58,17 @@ def check(job: Job) -> Iterator[Finding]:
                 did_you_mean(name, known, otherwise=f"Add `{name}` under `{kind}`."),
                 _level(job, match),
             )
+    for kind, matches in unknown.items():
+        shown = ", ".join(f"`{match[0]}`" for match in matches[:5]) + (", …" if len(matches) > 5 else "")
+        names = ", ".join(f"`{match['name'].split('.')[0]}`" for match in matches)
+        yield Finding(
+            f"{kind[:-1]}-undefined",
+            "command",
+            f"The command binds {shown}, and the job has no {kind}",
+            f"Every binding names one of the job's {kind}",
+            f"Add {names} under `{kind}`.",
+            min((_level(job, match) for match in matches), key=list(Level).index),
+        )
 
 
 def _level(job: Job, match: re.Match[str]) -> Level:
@@ -69,5 +85,9 @@ def _names(kind: str, names: Iterable[str]) -> Iterator[Finding]:
                 f"{kind}.{name}",
                 f"`{name}` is not a name that can be bound",
                 "Names of inputs and outputs are letters, digits and underscores, and begin with no digit",
-                f"Write `{re.sub(r'[^A-Za-z0-9_]', '_', name).lstrip('0123456789') or 'data'}`.",
+                f"Write `{_bindable(name) or 'data'}`.",
             )
+
+
+def _bindable(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_]", "_", name).lstrip("0123456789")

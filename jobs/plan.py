@@ -106,7 +106,7 @@ def plan(
         processes_per_node=ranks,
         world_size=None if ranks is None or not isinstance(job.nodes, int | None) else ranks * count,
         added=added,
-        findings=tuple(source.locate(finding) for finding in found),
+        findings=tuple(source.locate(finding) for finding in found if not source.explains(finding)),
         base=source.base,
     )
 

@@ -28,13 +28,27 @@ class Source:
         base: Folder that relative paths start from.
         place: From a path in the job (`nodes`) to the path, line and column in the file
             (`resources.instance_count`, 12, 3).
+        broken: Fields of the job that the reader of the file has found fault with already.
     """
 
     file: str | None = None
     base: Path = field(default_factory=Path)
     place: Callable[[str], Place] = _nowhere
+    broken: frozenset[str] = frozenset()
 
     def locate(self, finding: Finding) -> Finding:
         """The finding with its place in the file."""
         where, line, column = self.place(finding.where)
         return replace(finding, where=where).at(self.file, line, column)
+
+    def explains(self, finding: Finding) -> bool:
+        """Whether a finding only follows from what the reader of the file has said already."""
+        match finding.code:
+            case "environment-incomplete":
+                return "environment" in self.broken
+            case "input-undefined":
+                return "inputs" in self.broken
+            case "output-undefined":
+                return "outputs" in self.broken
+            case _:
+                return False

@@ -43,8 +43,14 @@ def conda(cursor: Cursor) -> Any:
     return cursor.wrong("a path, or the content of a conda file")
 
 
+def _image(cursor: Cursor) -> Any:
+    if cursor.value == "":
+        return cursor.bad("value-empty", "`image` is empty", "An image has a name", "Write the name, or a `build`.")
+    return text(cursor)
+
+
 _ENVIRONMENT = {
-    "image": text,
+    "image": _image,
     "conda_file": conda,
     "build": build,
     "os_type": word(same("linux", "windows")),

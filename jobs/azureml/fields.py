@@ -195,7 +195,7 @@ def keys(
         )
         return
     for key in cursor.value:
-        if (read := table.get(key)) is not None:
+        if (read := table.get(key)) is not None or key in ignored:
             if cursor.value[key] is None and read is not anything:
                 cursor.bad(
                     "value-missing",
@@ -205,11 +205,11 @@ def keys(
                     key=key,
                 )
                 continue
-            value = read(cursor.at(key))
-            if value is not Bad:
-                yield key, value
-        elif key in ignored:
-            if key != "$schema":
+            if read is not None:
+                value = read(cursor.at(key))
+                if value is not Bad:
+                    yield key, value
+            elif key != "$schema":
                 cursor.bad(
                     "key-read-only",
                     f"`{key}` is written by Azure ML",

@@ -116,7 +116,8 @@ HEAD = "command: echo\nenvironment: azureml:e:1\n"
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("comand: echo\nenvironment: azureml:e:1\n", [("key-unknown", "comand", 1, 1), ("key-missing", "", 1, 1)]),
+        ("comand: echo\nenvironment: azureml:e:1\n", [("key-unknown", "comand", 1, 1)]),
+        ("{}\n", [("key-missing", "", 1, 1), ("key-missing", "", 1, 1)]),
         (HEAD + "resources:\n  instance_cout: 2\n", [("key-unknown", "resources.instance_cout", 4, 3)]),
         (HEAD + "distribution: {type: pytorhc}\n", [("value-unknown", "distribution.type", 3, 16)]),
         (HEAD + "inputs:\n  a:\n    path: x\n    mode: ro_mout\n", [("value-unknown", "inputs.a.mode", 6, 5)]),
@@ -141,7 +142,7 @@ def test_faults_of_a_yaml_file_are_placed(
 
 
 def test_near_misses_of_keys_are_named(tmp_path: Path) -> None:
-    (finding, _) = written(tmp_path, "comand: echo\nenvironment: azureml:e:1\n").findings
+    (finding,) = written(tmp_path, "comand: echo\nenvironment: azureml:e:1\n").findings
     assert "Did you mean `command`?" in finding.message
 
 

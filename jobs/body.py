@@ -212,7 +212,7 @@ def service_body(value: Service) -> dict[str, Any]:
     """One service."""
     properties = dict(value.properties) if value.properties is not None else None
     for key, more in (("sshPublicKeys", value.ssh_public_keys), ("logDir", value.log_dir)):
-        if more is not None:
+        if more:  # azure-ai-ml leaves an empty one out
             properties = {**(properties or {}), key: more}
     return some(
         jobServiceType=SERVICES[value.type] if value.type else None,

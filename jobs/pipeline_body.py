@@ -16,7 +16,7 @@ from jobs.pipeline import SweepStep, Unsaid
 from jobs.ports import BOUND, input_ports, output_ports
 from jobs.refs import PREFIX, Refs
 from jobs.spec import Job
-from jobs.sweep_body import early_termination
+from jobs.sweep_body import early_termination, floored
 from jobs.values import Input, Output
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _node(pipeline: Pipeline, name: str, component: str | None, refs: Refs) -> d
         component = _component(named, refs)
     told = _command(job, step.inputs, step.outputs, ports, refs)
     if isinstance(step, SweepStep):
-        kept: dict[str, Any] = {key: told[key] for key in ("computeId", "inputs", "outputs", "identity") if key in told}
+        kept: dict[str, Any] = {key: told[key] for key in ("computeId", "inputs", "outputs") if key in told}
         return _filled({**kept, **_sweep(step), **_named(name, "sweep", step, source),
                         "trial": {"componentId": component}}, keep=_SWEEP)  # fmt: skip
     return _filled({**told, **_named(name, "command", step, source), "componentId": component, **step.extra})
@@ -166,6 +166,10 @@ def _command(
         if key in told:
             value = told[key]
             node[key if key == "computeId" else _snake(key)] = value if key in _RAW else _snaked(value)
+    if node.get("distribution", {}).get("distribution_type") == "Ray":
+        # azure-ai-ml has no model of Ray, so that its keys keep the spelling of the wire.
+        rest = {key: value for key, value in told["distribution"].items() if key != "distributionType"}
+        node["distribution"] = {"distribution_type": "Ray", **rest}
     if local:
         node["computeId"] = local
     if "resources" in told:
@@ -208,7 +212,12 @@ def _sweep(step: SweepStep) -> dict[str, Any]:
     return {
         "search_space": {name: _space(value) for name, value in step.search_space.items()} or None,
         "objective": step.objective.model_dump(exclude_none=True),
-        "limits": step.limits.model_dump(exclude_none=True),
+        "limits": some(
+            max_total_trials=step.limits.max_total_trials,
+            max_concurrent_trials=step.limits.max_concurrent_trials,
+            timeout=floored(step.limits.timeout),
+            trial_timeout=floored(step.limits.trial_timeout),
+        ),
         "sampling_algorithm": algorithm
         if isinstance(algorithm, str | None)
         else algorithm.model_dump(exclude_none=True),

@@ -40,10 +40,24 @@ def check(pipeline: Pipeline) -> Iterator[Finding]:
             yield from _output(pipeline, f"{where}.outputs.{key}", output)
         if not isinstance(step, Job):
             yield from _ports(where, step)
+        if isinstance(step, SweepStep):
+            yield from _unsent(where, step)
         named = step.compute or pipeline.compute or _default(pipeline) or getattr(step, "instance_type", None)
         if named is None:
             yield _no_compute(where)
     yield from _circles(pipeline)
+
+
+def _unsent(where: str, step: SweepStep) -> Iterator[Finding]:
+    if step.identity is not None:
+        yield Finding(
+            "lost-in-rendering",
+            f"{where}.identity",
+            "A sweep step has an `identity`",
+            "Azure ML sends none of a sweep step; the pipeline's holds",
+            "Write it at the pipeline.",
+            Level.WARNING,
+        )
 
 
 def _default(pipeline: Pipeline) -> str | None:

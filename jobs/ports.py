@@ -47,8 +47,6 @@ def output_ports(pipeline: Pipeline, step: Job) -> dict[str, Port]:
 
 def _input_port(pipeline: Pipeline, value: Input | Scalar) -> Port:
     if isinstance(value, Input):
-        if value.mode is None and value.path is not None and BOUND.fullmatch(value.path):
-            return _port(*source(pipeline, value.path))
         return _port(value.type, value.mode)
     if isinstance(value, str) and BOUND.fullmatch(value):
         return _port(*source(pipeline, value))
@@ -110,6 +108,7 @@ def _input_of_step(pipeline: Pipeline, name: str, of: str, depth: int) -> str:
 def _output(pipeline: Pipeline, value: Output | None, depth: int = 0) -> Kind:
     if value is None:
         return FOLDER
-    if value.path is not None and value.mode is None and BOUND.fullmatch(value.path):
-        return source(pipeline, value.path, depth + 1)
+    bound = value.path is not None and BOUND.fullmatch(value.path)
+    if bound and not {"type", "mode"} & value.model_fields_set:
+        return source(pipeline, value.path or "", depth + 1)
     return value.type, value.mode

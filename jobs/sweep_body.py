@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from jobs.body import LOCAL, body, duration, resources, some
 from jobs.search_space import DISTRIBUTIONS, Choice, arguments
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from jobs.sweep import EarlyTermination, Sampling, Sweep, SweepLimits
 
 OF_THE_TRIAL = ("codeId", "command", "environmentId", "environmentVariables", "distribution", "resources")
+SHORTEST = 60
 OF_THE_SWEEP = ("computeId", "inputs", "outputs", "identity", "queueSettings", "parentJobName")
 
 
@@ -61,7 +62,10 @@ def space(value: SearchSpace) -> list[Any]:
 
 def _chosen(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: space(inner) if isinstance(inner, DISTRIBUTIONS) else inner for name, inner in value.items()}
+        return {
+            name: space(cast("SearchSpace", inner)) if isinstance(inner, DISTRIBUTIONS) else inner
+            for name, inner in value.items()
+        }
     return value
 
 
@@ -111,6 +115,11 @@ def _limits(value: SweepLimits) -> dict[str, Any]:
         jobLimitsType="Sweep",
         maxTotalTrials=value.max_total_trials,
         maxConcurrentTrials=value.max_concurrent_trials,
-        timeout=duration(value.timeout),
-        trialTimeout=duration(value.trial_timeout),
+        timeout=duration(floored(value.timeout)),
+        trialTimeout=duration(floored(value.trial_timeout)),
     )
+
+
+def floored(seconds: int | None) -> int | None:
+    """A timeout of a sweep, a minute at least: azure-ai-ml raises what the service would take for days."""
+    return max(seconds, SHORTEST) if seconds else seconds

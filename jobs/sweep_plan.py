@@ -13,6 +13,7 @@ from jobs.near import did_you_mean
 from jobs.plan import Plan, plan
 from jobs.source import Source
 from jobs.spec import Job
+from jobs.sweep_body import SHORTEST
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -158,6 +159,17 @@ def _sampling(sweep: Sweep) -> Iterator[Finding]:
 
 def _limits(sweep: Sweep) -> Iterator[Finding]:
     limits = sweep.limits
+    for name in ("timeout", "trial_timeout"):
+        seconds = getattr(limits, name)
+        if seconds and seconds < SHORTEST:
+            yield Finding(
+                "timeout-short",
+                f"limits.{name}",
+                f"{seconds} seconds",
+                f"A timeout of a sweep is at least {SHORTEST} seconds; Azure ML is sent {SHORTEST}",
+                f"Write {SHORTEST}, or more.",
+                Level.WARNING,
+            )
     if limits.max_concurrent_trials is not None and limits.max_concurrent_trials > limits.max_total_trials:
         yield Finding(
             "trials-concurrent",

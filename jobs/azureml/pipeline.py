@@ -9,7 +9,6 @@ from amlstack.findings import Level
 from jobs.azureml import command, component, data, runtime, sweep
 from jobs.azureml.cursor import Bad, Cursor
 from jobs.azureml.fields import keys, named, nullable, text, truth, word
-from jobs.component import RUNTIME
 from jobs.launchers import Custom
 from jobs.near import did_you_mean
 from jobs.pipeline import Pipeline, PipelineSettings, Step, SweepStep, Unsaid
@@ -23,8 +22,11 @@ _OTHERS = ("parallel", "pipeline", "spark", "automl", "import", "data_transfer",
 
 
 def _output(cursor: Cursor) -> Any:
-    """An output: bound to one of the pipeline's with a text, or described."""
-    return Output(path=cursor.value) if isinstance(cursor.value, str) else data.output(cursor)
+    """An output: bound to one of the pipeline's with a text, or described; a described one has a type of its own."""
+    if isinstance(cursor.value, str):
+        return Output(path=cursor.value)
+    told = data.output(cursor)
+    return Output(**{"type": told.type, **{name: getattr(told, name) for name in told.model_fields_set}})
 
 
 _NODE = {
@@ -114,8 +116,6 @@ def _component_step(cursor: Cursor) -> Any:
     if "component" not in told:
         return Bad
     told |= told.pop("resources", {})
-    if all(told.get(name) in (None, {}) for name in RUNTIME):
-        told.pop("resource_properties", None)
     if "distribution" in told:
         told["launcher"] = Custom(distribution=told.pop("distribution"))
     return Step(**told, extra=extra)

@@ -60,7 +60,7 @@ ACCEPTED = {
     "pytorch": _step("distribution: {type: PyTorch, process_count_per_instance: 8}, resources: {instance_count: 2}"),
     "mpi": _step("distribution: {type: MPI, process_count_per_instance: 4}"),
     "tensorflow": _step("distribution: {type: tensorflow, worker_count: 2}"),
-    "ray": _step("distribution: {type: ray, port: 1}"),
+    "ray": _step("distribution: {type: ray, port: 1, include_dashboard: false, head_node_additional_args: x}"),
     "a-distribution-each": (
         "jobs:\n"
         f"  a: {STEP % ', distribution: {type: mpi, process_count_per_instance: 2}'}\n"
@@ -99,7 +99,7 @@ ACCEPTED = {
         "display_name: D\nexperiment_name: E\nservices: {a: {type: ssh}}\njobs: {}"
     ),
     "pipeline-inputs": (
-        "inputs: {n: 3, f: true, lr: 0.1, s: text, d: {type: uri_folder, path: 'azureml:x:1', mode: ro_mount}}\njobs: {}"
+        "inputs: {n: 3, f: true, lr: 0.1, s: text, d: {path: 'azureml:x:1', mode: ro_mount}}\njobs: {}"
     ),
     "pipeline-outputs": "outputs: {m: , n: {type: uri_file, path: 'azureml://datastores/d/paths/x'}}\njobs: {}",
     "bound-inputs": (
@@ -131,8 +131,8 @@ ACCEPTED = {
         "  a: {command: x, environment: 'azureml:e:1', outputs: {d: {type: mltable, mode: upload}, e: ,"
         " f: '${{parent.outputs.m}}'}}\n"
         "  b: {command: y, environment: 'azureml:e:1', inputs: {d: '${{parent.jobs.a.outputs.d}}',"
-        " e: '${{parent.jobs.a.outputs.e}}', f: '${{parent.jobs.a.outputs.f}}', g: {path: '${{parent.jobs.a.outputs.d}}',"
-        " mode: download}, h: '${{parent.jobs.c.outputs.model}}'}}\n"
+        " e: '${{parent.jobs.a.outputs.e}}', f: '${{parent.jobs.a.outputs.f}}', g: {mode: download,"
+        " path: '${{parent.jobs.a.outputs.d}}'}, h: '${{parent.jobs.c.outputs.model}}'}}\n"
         "  c: {component: ./sub/component.yml, inputs: {data: '${{parent.jobs.a.outputs.d}}'}}\n"
     ),
     "component": "jobs: {c: {component: ./sub/component.yml, inputs: {data: {path: 'azureml:x:1'}}}}",
@@ -146,6 +146,9 @@ ACCEPTED = {
     ),
     "component-resources-replaced": (
         "jobs: {c: {component: ./sub/component.yml, inputs: {data: 'azureml:x:1'}, resources: {shm_size: 4g}}}"
+    ),
+    "component-resources-emptied": (
+        "jobs: {c: {component: ./sub/component.yml, inputs: {data: 'azureml:x:1'}, resources: {}, limits: {}}}"
     ),
     "component-keys-not-sent": (
         "jobs: {c: {component: ./sub/component.yml, inputs: {data: 'azureml:x:1'}, environment: 'azureml:z:1'}}"
@@ -194,7 +197,7 @@ REFUSED = {
         "jobs: {t: {command: 'x ${{inputs.a}}', environment: 'azureml:e:1', inputs: {a: '${{parent.inputs.zz}}'}}}"
     ),
     "bound-to-no-step": (
-        "jobs: {t: {command: 'x ${{inputs.a}}', environment: 'azureml:e:1', inputs: {a: '${{parent.jobs.q.outputs.z}}'}}}"
+        "jobs: {t: {command: x, environment: 'azureml:e:1', inputs: {a: '${{parent.jobs.q.outputs.z}}'}}}"
     ),
     "component-missing": "jobs: {c: {component: ./sub/none.yml}}",
     "step-without-command": "jobs: {t: {environment: 'azureml:e:1'}}",

@@ -24,6 +24,7 @@ ACCEPTED = {
     "mapping-bayesian": "sampling_algorithm: {type: Bayesian}",
     "goal-in-capitals": "objective: {goal: MINIMIZE, primary_metric: a}",
     "limits": "limits: {max_total_trials: '10', max_concurrent_trials: 2.0, timeout: 3600, trial_timeout: 90}",
+    "limits-short": "limits: {max_total_trials: 1, timeout: 30, trial_timeout: 60}",
     "limits-zero": "limits: {max_total_trials: 0, timeout: 0}",
     "every-distribution": (
         "search_space: {a: {type: choice, values: [1, 2.5, x, '3']}, b: {type: Uniform, min_value: 1, max_value: 2.5},"

@@ -122,7 +122,20 @@ def _run(progress: Progress, endpoint: Endpoint, name: str, plan: jobs.Plan, *, 
         return True
     progress.fail(f"job {short} {record['status'].lower()}: {record['error'] or 'no reason was recorded'}")
     progress.note(f"logs and outputs are in {folder}")
+    _diagnose(progress, folder)
     return False
+
+
+def _diagnose(progress: Progress, folder: Path) -> None:
+    """What the ranks' logs say about the end, in one line, and how to hear more."""
+    from amlstack.diagnose import diagnose
+    from amlstack.diagnose.words import headline
+
+    verdict = diagnose([folder])
+    progress.note(f"diagnosis ({verdict.confidence} confidence): {headline(verdict)}")
+    if verdict.file is not None:
+        progress.note(f"  {verdict.file}:{verdict.line}: {verdict.text}")
+    progress.note(f"evidence, victims and what to do: amlstack diagnose {folder}")
 
 
 def _cancel(progress: Progress, rehearsal: Rehearsal, job_id: str, folder: Path) -> None:

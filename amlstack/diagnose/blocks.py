@@ -1,12 +1,18 @@
-"""Streams of bytes as lines, without ever holding more than a block; only lines worth a look are cut out."""
+"""Streams of bytes as lines, without ever holding more than a block; only lines worth a look are decoded.
+
+Training output repeats itself: a million lines are a handful of forms that differ in their numbers. A line without
+its digits is its form; a form in which no word of the table occurs is remembered as dull and costs a look-up from
+then on.
+"""
 
 from __future__ import annotations
 
 import codecs
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
-from amlstack.diagnose.signatures import STEMS
+from amlstack.diagnose.signatures import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -14,8 +20,22 @@ if TYPE_CHECKING:
 BLOCK = 1 << 20
 LONGEST = 2000
 """What is looked at of one line; training output has lines of megabytes."""
-_STEMS = tuple(stem.encode() for stem in STEMS)
-_BEFORE = 2048
+MOST_FORMS = 100_000
+DIGITS = b"0123456789"
+# What the readers of tracebacks and tables must see, besides the table's own words.
+_MARKS = (
+    "traceback (most",
+    "failures:",
+    "root cause",
+    "error",
+    "exception",
+    "nproc_per_node",
+    "nranks",
+    "world_size",
+    "torch.distributed.",
+    "torch/distributed/",
+    "launch.py:",
+)
 
 
 def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -45,19 +65,6 @@ def as_utf8(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
     yield decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
-def worth_a_look(block: bytes) -> list[int]:
-    """Where the lines begin that hold one of the table's stems, in order."""
-    lower = block.lower()
-    starts: set[int] = set()
-    for stem in _STEMS:
-        at = lower.find(stem)
-        while at >= 0:
-            starts.add(_begin(block, at))
-            end = _end(block, at)
-            at = lower.find(stem, end)
-    return sorted(starts)
-
-
 def lines(blocks: Iterable[bytes], attentive: Callable[[], bool]) -> Iterator[tuple[int, str, Callable[[], str]]]:
     """Lines worth a look; all lines while the reader is attentive.
 
@@ -71,46 +78,65 @@ def lines(blocks: Iterable[bytes], attentive: Callable[[], bool]) -> Iterator[tu
     """
     number = 1
     ended = True
+    dull: set[int] = set()
     for block in blocks:
-        position = counted = 0
-        starts = iter(worth_a_look(block))
-        following = next(starts, None)
-        while True:
-            if not (attentive() and position < len(block)):
-                while following is not None and following < position:
-                    following = next(starts, None)
-                if following is None:
-                    break
-                position = following
-            number += block.count(b"\n", counted, position)
-            counted = position
-            end = _end(block, position)
-            yield number, _text(block[position:end]), _before(block, position)
-            position = end + 1
-        number += block.count(b"\n", counted)
-        ended = block.endswith(b"\n")
+        texts = block.split(b"\n")
+        ended = not texts[-1]
+        if ended:
+            texts.pop()
+        for index, form in enumerate(block.translate(None, DIGITS).split(b"\n")[: len(texts)]):
+            if hash(form) in dull and not attentive():
+                continue
+            if not attentive() and not speaks(form):
+                if len(dull) >= MOST_FORMS:
+                    dull.clear()
+                dull.add(hash(form))
+                continue
+            for part in _parts(texts[index]):
+                yield number + index, part, _before(texts, index)
+        number += len(texts) if ended else len(texts) - 1
     yield number - 1 if ended else number, "", str
 
 
-def _before(block: bytes, position: int) -> Callable[[], str]:
-    return lambda: block[max(0, position - _BEFORE) : position].decode(errors="replace")
+def speaks(form: bytes) -> bool:
+    """Whether a line without its digits holds a word of the table, likewise without digits."""
+    return _words().search(form.lower()) is not None
+
+
+@cache
+def _words() -> re.Pattern[bytes]:
+    words = {word.encode().translate(None, DIGITS) for signature in table() for word in signature.any}
+    words |= {mark.encode() for mark in _MARKS}
+    # A word inside which another one stands adds nothing.
+    least = [word for word in words if not any(other in word for other in words if other != word)]
+    return re.compile(_trie(sorted(least)))
+
+
+def _trie(words: list[bytes]) -> bytes:
+    """One pattern for many words, common beginnings taken together: each position of a text is tried once."""
+    if b"" in words:
+        return b""
+    groups: dict[bytes, list[bytes]] = {}
+    for word in words:
+        groups.setdefault(word[:1], []).append(word[1:])
+    told = [re.escape(first) + _trie(rest) for first, rest in sorted(groups.items())]
+    return told[0] if len(told) == 1 else b"(?:" + b"|".join(told) + b")"
+
+
+def _parts(line: bytes) -> Iterator[str]:
+    """A line's text; progress bars return to the margin instead of ending it, which gives several."""
+    for part in line.split(b"\r"):
+        if part and (len(part) == len(line) or speaks(part.translate(None, DIGITS)) or b"\r" not in line.rstrip(b"\r")):
+            yield _text(part)
+
+
+def _before(texts: list[bytes], index: int) -> Callable[[], str]:
+    return lambda: "\n".join(_text(line[:200]) for line in texts[max(0, index - 30) : index])
 
 
 def _text(line: bytes) -> str:
     if len(line) > LONGEST:
-        found = re.search(rb"(?i)error|exception|fail|signal|killed|nccl", line)
+        found = _words().search(line.lower())
         begin = max(0, (found.start() if found else 0) - LONGEST // 4)
         line = line[begin : begin + LONGEST]
-    return line.decode(errors="replace").rstrip("\r\n")
-
-
-def _begin(block: bytes, at: int) -> int:
-    """Progress bars return to the margin instead of ending their line: that too begins a line."""
-    return max(block.rfind(b"\n", 0, at), block.rfind(b"\r", 0, at)) + 1
-
-
-def _end(block: bytes, at: int) -> int:
-    feed = block.find(b"\n", at)
-    feed = len(block) if feed < 0 else feed
-    back = block.find(b"\r", at, feed)
-    return feed if back < 0 else back
+    return line.decode(errors="replace")

@@ -15,6 +15,8 @@ CONSEQUENCE = 30
 """Lines between a victim's words and a weak sign of its own that still belong together."""
 SAME_STORY = 400
 """Lines after a traceback's end in which its message may go on: TensorFlow prints whole graphs."""
+OUTLIVED = 500
+"""Lines that a rank does not write after an exception that ends it."""
 _LONG_MESSAGE = ("graph execution error", "unknownerror", "internalerror", "abortederror")
 
 
@@ -61,7 +63,7 @@ def _failed_ranks(logs: Iterable[Log]) -> dict[str, list[Event]]:
 
 def _placed(event: Event, log: Log, failed: dict[str, list[Event]]) -> Event:
     """An event with its rank and node, as far as anything tells them."""
-    rank, node = event.rank, event.node or log.node
+    rank, node = event.rank, event.node
     if rank is None and event.local is not None:
         rank = _global(event.local, log, failed)
     if rank is None and log.rank is not None and not log.launcher:
@@ -70,7 +72,7 @@ def _placed(event: Event, log: Log, failed: dict[str, list[Event]]) -> Event:
         rows = failed.get(log.name, [])
         if event.role is Role.CULPRIT and event.origin is Origin.TRACEBACK and len(rows) == 1:
             rank, node = rows[0].rank, node or rows[0].node
-    return replace(event, rank=rank, node=node)
+    return replace(event, rank=rank, node=node or log.node)
 
 
 def _global(local: int, log: Log, failed: dict[str, list[Event]]) -> int | None:
@@ -83,8 +85,10 @@ def _global(local: int, log: Log, failed: dict[str, list[Event]]) -> int | None:
 
 
 def _with_nodes(events: list[Event]) -> list[Event]:
-    """Nodes of ranks that another event places."""
-    nodes = {event.rank: event.node for event in events if event.rank is not None and event.node is not None}
+    """Nodes of ranks that another event places; a host's name rather than a number."""
+    placed = [event for event in events if event.rank is not None and event.node is not None]
+    placed.sort(key=lambda event: not str(event.node).isdigit())
+    nodes = {event.rank: event.node for event in placed if event.rank is not None and event.node is not None}
     return [event if event.node is not None else _at(event, nodes) for event in events]
 
 
@@ -111,7 +115,24 @@ def _demoted(events: list[Event]) -> list[Event]:
                 return replace(event, role=Role.VICTIM, signature=victim.signature)
         return event
 
-    return [judged(event) for event in events]
+    return _outlived([judged(event) for event in events])
+
+
+def _outlived(events: list[Event]) -> list[Event]:
+    """Exceptions after which their rank went on for long, until another one: caught and printed, not fatal."""
+    last: dict[tuple[str, int | None], int] = {}
+    for event in events:
+        if event.role is Role.CULPRIT and event.origin is Origin.TRACEBACK:
+            key = (event.file, event.rank)
+            last[key] = max(event.line, last.get(key, 0))
+    return [
+        replace(event, soft=True)
+        if event.role is Role.CULPRIT
+        and event.origin is not Origin.TABLE
+        and last.get((event.file, event.rank), 0) - event.line > OUTLIVED
+        else event
+        for event in events
+    ]
 
 
 def victims(case: Case, culprit: int | None) -> tuple[Victim, ...]:

@@ -22,7 +22,7 @@ MOST_OF_ONE = 6
 """Events kept of one code and rank in one log: the first few tell it, the count tells the rest."""
 MOST_EVENTS = 4000
 MOST_WRITERS = 256
-TEXT = 500
+LONGEST_TEXT = 500
 
 _LAUNCHER = re.compile(
     r"torch\.distributed\.(?:elastic|launcher|run)|torch/distributed/elastic|ChildFailedError|torchelastic"
@@ -35,6 +35,7 @@ _WHO = re.compile(
     r"Process name: *\[+[^\]@]*[\]@,]+[^\d\]]*(?P<rank>\d+)\]|Remote daemon *:.* on node (?P<node>\S+)"
     r"|^\s*hostname: +(?P<host>\S+)|RUNNING AT (?P<at>\S+)"
 )
+_SPAWNED = re.compile(r"^-- Process (\d{1,5}) terminated with the following error")
 _STALLED_ROW = re.compile(r"^(?P<rank>\d{1,6}): ?\[")
 
 
@@ -61,6 +62,7 @@ class Scanner:
     _kept: Counter[tuple[Any, ...]] = field(default_factory=Counter)
     _last_raised: dict[tuple[int | None, int | None], int] = field(default_factory=dict)
     _details: int = 0
+    _spawned: int | None = None
 
     def attentive(self) -> bool:
         """Whether every following line matters: inside a traceback, a table or a summary of several lines."""
@@ -125,6 +127,8 @@ class Scanner:
             self.world = int(found[1])
         if self.per_node is None and (found := _PER_NODE.search(text)):
             self.per_node = int(found[1])
+        if found := _SPAWNED.match(text):
+            self._spawned = int(found[1])
         if self.rank is None and (found := _V1_RANK.search(text)):
             self.rank = int(found[1])
 
@@ -148,6 +152,8 @@ class Scanner:
     ) -> None:
         found = match(raised.text)
         signature, facts = found if found is not None else (by_code("python-exception"), {})
+        if self._spawned is not None and writer == (None, None):
+            facts, self._spawned = {**facts, "local": str(self._spawned)}, None
         if signature.role is Role.CONTEXT:
             signature = by_code("python-exception")
         at = self._last_raised.get(writer)
@@ -264,7 +270,7 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
 
 
 def _cut(text: str) -> str:
-    return scrub(text if len(text) <= TEXT else f"{text[: TEXT - 1]}…")
+    return scrub(text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…")
 
 
 def _read(facts: dict[str, str]) -> dict[str, Any]:

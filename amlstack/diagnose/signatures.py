@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
 from amlstack.diagnose.events import Role
 
+_NO_DIGITS = str.maketrans("", "", "0123456789")
 SURE = ("low", "medium", "high")
 
 
@@ -50,25 +51,6 @@ class Signature:
     kind: str = ""
 
 
-# A line is looked at only when it holds one of these; together they are in every word of the table (a test holds that).
-STEMS = (
-    *("error", "fail", "exception", "traceback", "errno", "killed", "kill", "signal", "sigterm", "sigbus", "sigsegv"),
-    *("sigill", "sigabrt", "abort", "terminat", "cannot", "can't", "unable", "denied", "refused", "unreachable"),
-    *("timeout", "timed out", "time limit", "jobtimeout", "closed", "closing", "reset", "broken pipe", "shut down"),
-    *("peer", "not found", "unknown", "no such", "no space", "not exist", "out of memory", "oom", "memlock"),
-    *("locked memory", "ibv_", "shm", "nccl warn", "nccl_", "net/ib", "using network", "libibverbs", "mlx5"),
-    *("duplicate", "invalid", "illegal", "mismatch", "undefined", "no cuda", "no gpu", "no kernel", "fallen off"),
-    *("gpu is lost", "ecc", "xid", "segmentation", "core dumped", "already in use", "already allocated", "expected"),
-    *("resolve", "resolution", "preempt", "pre-empt", "evict", "node was lost", "unusable", "quota", "capacity"),
-    *("deallocated", "was deleted", "cancel", "missing", "stalled", "slots", "as root", "lost communication", "hcol"),
-    *("tf_config", "nan", "loss scale", "required", "unavailable", "not support", "not available", "compiled"),
-    *("too many", "temporarily", "not authorized", "expired", "aadsts", "no matching", "could not", "wasn't able"),
-    *("return code", "exit code", "status", "exited", "exitcode", "joined", "world size", "world_size", "rank:"),
-    *("heartbeat", "down", "watchdog", "collective", "no openfabrics", "no module", "warning", "glibc"),
-    *("receive grad", "no interface", "no socket"),
-)
-
-
 @cache
 def table() -> tuple[Signature, ...]:
     """All signatures, in the order in which they are tried on a line.
@@ -100,7 +82,7 @@ def by_code(code: str) -> Signature:
 def match(text: str) -> tuple[Signature, dict[str, str]] | None:
     """The first signature that a line shows, with the named pieces of its text."""
     lower = text.lower()
-    for words, signature in _searched():
+    for words, signature in _possible(lower.translate(_NO_DIGITS)):
         if not any(word in lower for word in words):
             continue
         if signature.pattern is None:
@@ -110,9 +92,17 @@ def match(text: str) -> tuple[Signature, dict[str, str]] | None:
     return None
 
 
+@lru_cache(4096)
+def _possible(form: str) -> tuple[tuple[tuple[str, ...], Signature], ...]:
+    """Signatures that lines of this form can show: a form is a line without its digits, of which logs have few."""
+    return tuple((words, signature) for bare, words, signature in _searched() if any(word in form for word in bare))
+
+
 @cache
-def _searched() -> tuple[tuple[tuple[str, ...], Signature], ...]:
-    return tuple((each.any, each) for each in table() if each.any)
+def _searched() -> tuple[tuple[tuple[str, ...], tuple[str, ...], Signature], ...]:
+    return tuple(
+        (tuple(word.translate(_NO_DIGITS) for word in each.any), each.any, each) for each in table() if each.any
+    )
 
 
 def _turn(signature: Signature) -> int:

@@ -49,7 +49,11 @@ def report(verdict: Diagnosis) -> str:
 def _victims(victims: tuple[Victim, ...]) -> str:
     shown = [f"rank {each.rank}" if each.rank is not None else str(each.named) for each in victims[:16]]
     more = len(victims) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "") + f" ({victims[0].text[:100]})"
+    return ", ".join(shown) + (f" and {more} more" if more else "") + f" ({_short(victims[0].text)})"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 120 else f"{text[:119]}…"
 
 
 def _indented(text: str) -> str:

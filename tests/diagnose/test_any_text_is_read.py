@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+# ruff: noqa: E501
+import tracemalloc
+from typing import TYPE_CHECKING
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scenarios import CLOSED, child_failed, row, traceback, watchdog
+from signature_lines import LINES
+
+from amlstack.diagnose import records
+from amlstack.diagnose.judge import judge
+from amlstack.diagnose.scan import LONGEST_TEXT, scan
+from amlstack.diagnose.words import report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PIECES = st.one_of(
+    st.sampled_from([line for lines in LINES.values() for line in lines]),
+    st.sampled_from(
+        [traceback(CLOSED), traceback("ValueError: x", prefix="[rank1]: "), watchdog(2), child_failed(row(1, -9), row(0, 1))]
+    ),
+    st.text(max_size=80),
+    st.sampled_from(["Traceback (most recent call last):", "[1,3]<stderr>:", "Root Cause:", "[0]:", "\r", "\x00", "  rank : "]),
+)  # fmt: skip
+
+
+def is_sound(verdict: object, lines: dict[str, int]) -> None:
+    told = verdict.as_dict()  # type: ignore[attr-defined]
+    assert told["confidence"] in ("low", "medium", "high")
+    assert (told["cause"] is not None) is told["found"]
+    assert told["reason"]
+    assert told["advice"] or told["cause"] is not None
+    if told["found"]:
+        assert told["rank"] is None or told["rank"] not in told["victims"]
+        assert told["text"]
+    if told["file"] is not None:
+        assert 1 <= told["line"] <= max(1, lines[told["file"]])
+        assert len(told["text"]) <= LONGEST_TEXT
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.lists(PIECES, max_size=8), min_size=1, max_size=4))
+def test_any_logs_give_a_sound_verdict(files: list[list[str]]) -> None:
+    logs = [
+        scan(f"std_log_process_{rank:02d}.txt", ["\n".join(pieces).encode()], rank=rank) for rank, pieces in enumerate(files)
+    ]  # fmt: skip
+    verdict = judge(logs)
+    is_sound(verdict, {log.name: log.lines for log in logs})
+    assert report(verdict)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=2000), st.integers(1, 50))
+def test_how_bytes_are_cut_changes_nothing(text: bytes, size: int) -> None:
+    chunks = [text[start : start + size] for start in range(0, len(text), size)]
+    assert scan("log", chunks) == scan("log", [text])
+    assert scan("log", [text]).lines == text.count(b"\n") + (not text.endswith(b"\n") and bool(text))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.recursive(st.none() | st.integers() | st.text(max_size=20), lambda each: st.lists(each) | st.dictionaries(
+    st.sampled_from(["message", "extraInfo", "py_callstack", "timestamp", "ranks", "status", "rank", "code", "error"]), each
+)))  # fmt: skip
+def test_any_json_is_read(data: object) -> None:
+    import json
+
+    log = records.read("error.json", json.dumps(data))
+    if log is not None:
+        is_sound(judge([log]), {log.name: log.lines})
+
+
+def test_a_large_log_is_streamed() -> None:
+    size = 0
+
+    def training() -> Iterator[bytes]:
+        nonlocal size
+        for begin in range(0, 600_000, 2000):
+            chunk = b"".join(
+                b"[2024-02-01 10:00:00] step %d loss %d.%04d\n" % (step, step % 7, step % 9973)
+                for step in range(begin, begin + 2000)
+            )
+            size += len(chunk)
+            yield chunk + b"x" * 300_000 * (begin == 100_000)
+        yield b"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n"
+
+    tracemalloc.start()
+    try:
+        log = scan("log", training())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert [(event.code, event.line) for event in log.events] == [("cuda-out-of-memory", 600_001)]
+    assert size > 20 << 20
+    assert peak < 12 << 20
+
+
+def test_a_storm_of_errors_stays_small() -> None:
+    storm = (traceback(f"ValueError: {each}").encode() for each in range(3000))
+    tracemalloc.start()
+    try:
+        log = scan("log", storm)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(log.events) <= 20
+    assert peak < 12 << 20

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+# ruff: noqa: E501
+import gzip
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from scenarios import CLOSED, steps, traceback
+
+from amlstack.cli.main import main
+from amlstack.diagnose import diagnose, read
+from amlstack.diagnose.sources import node_of, rank_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OOM = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"
+
+
+@pytest.mark.parametrize(
+    ("name", "rank"),
+    [
+        ("user_logs/std_log_process_03.txt", 3),
+        ("azureml-logs/70_driver_log_12.txt", 12),
+        ("azureml-logs/70_driver_log.txt", None),
+        ("user_logs/std_log.txt", None),
+        ("user_logs/mpi_log.txt", None),
+        ("azureml-logs/55_azureml-execution-tvmps_0a1b_d.txt", None),
+        ("azureml-logs/20_image_build_log.txt", None),
+        ("user_logs/rank_05_stderr.txt", 5),
+        ("torchelastic_ab12/attempt_0/2/stderr.log", 2),
+        ("torchelastic_ab12/attempt_0/2/error.json", 2),
+        ("out/1/rank.7/stderr", 7),
+        ("worker-4.log", 4),
+        ("slurm-81231.out", None),
+        ("train_2024.log", None),
+        ("0.log", 0),
+    ],
+)
+def test_names_say_whose_log_it_is(name: str, rank: int | None, tmp_path: Path) -> None:
+    assert rank_of(tmp_path / name, tmp_path) == rank
+
+
+@pytest.mark.parametrize(("name", "node"), [("node-1/out.log", "1"), ("ip-10-0-0-4/out.log", "ip-10-0-0-4"), ("a/out.log", None)])  # fmt: skip
+def test_folders_say_which_node_it_was(name: str, node: str | None, tmp_path: Path) -> None:
+    assert node_of(tmp_path / name, tmp_path) == node
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+def test_encodings_are_read(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "std_log_process_01.txt").write_bytes(f"Zürich\n{OOM}\n".encode(encoding))
+    verdict = diagnose([tmp_path])
+    assert (verdict.cause, verdict.rank, verdict.line) == ("cuda-out-of-memory", 1, 2)
+
+
+def test_compressed_logs_are_read(tmp_path: Path) -> None:
+    (tmp_path / "std_log_process_01.txt.gz").write_bytes(gzip.compress(f"{OOM}\n".encode()))
+    assert diagnose([tmp_path]).cause == "cuda-out-of-memory"
+
+
+def test_files_and_folders_are_given_together_and_read_once(tmp_path: Path) -> None:
+    log = tmp_path / "std_log_process_00.txt"
+    log.write_text(OOM)
+    assert len(read([tmp_path, log, log]).logs) == 1
+
+
+def test_what_cannot_be_read_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "core.txt").write_bytes(b"\x00\x01\x02" * 999)
+    (tmp_path / "broken.txt.gz").write_bytes(b"\x1f\x8b nothing of the kind")
+    (tmp_path / "std_log_process_00.txt").write_text(OOM)
+    found = read([tmp_path])
+    assert sorted(finding.code for finding in found.findings) == ["binary-file", "unreadable-file"]
+    assert main(["diagnose", str(tmp_path)]) == 0
+    assert "the file is no text" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("make", [False, True])
+def test_nothing_to_read_is_wrong_use(make: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "user_logs"
+    if make:
+        place.mkdir()
+        (place / "model.safetensors").write_bytes(b"x")
+    assert main(["diagnose", str(place)]) == 2
+    told = capsys.readouterr()
+    assert ("the folder holds no log" if make else "there is nothing here") in told.err
+    assert not told.out
+
+
+def test_a_near_name_is_offered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "user_logs").mkdir()
+    assert main(["diagnose", str(tmp_path / "user_log")]) == 2
+    assert "Did you mean user_logs?" in capsys.readouterr().err
+
+
+def test_the_verdict_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "std_log_process_00.txt").write_text(steps(3) + traceback(CLOSED))
+    (tmp_path / "std_log_process_01.txt").write_text(steps(3) + traceback("ValueError: label 17 out of range"))
+    assert main(["diagnose", str(tmp_path)]) == 0
+    assert (
+        capsys.readouterr().out
+        == """\
+python-exception: rank 1: the program raised an exception
+
+  std_log_process_01.txt:11
+    ValueError: label 17 out of range
+    at /code/train.py:41 in main
+
+victims, not causes: rank 0 (RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection
+  closed by peer [10.0.0.5]:41712)
+
+do: Go to the line of your code that it names and run that rank alone: `amlstack rehearse` runs the same ranks
+  on this machine.
+confidence: high, because it is an exception of the program's own
+read: 2 files, 22 lines
+"""
+    )
+
+
+def test_json_has_the_promised_fields(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "std_log_process_00.txt").write_text(traceback(CLOSED))
+    assert main(["diagnose", str(tmp_path), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    promised = {"found", "cause", "rank", "node", "file", "line", "text", "confidence", "advice", "victims"}
+    assert promised <= set(told)
+    assert (told["found"], told["cause"], told["victims"]) == (False, None, [0])
+
+
+def test_secrets_in_a_line_are_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = "https://store.blob.core.windows.net/c/x?sv=2024&sig=SECRETSECRET"
+    (tmp_path / "std_log_process_00.txt").write_text(f"OSError: [Errno 28] No space left on device: {url}\n")
+    assert main(["diagnose", str(tmp_path), "--json"]) == 0
+    assert "SECRETSECRET" not in capsys.readouterr().out

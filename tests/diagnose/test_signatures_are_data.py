@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from signature_lines import HARMLESS, LINES
+
+from amlstack.diagnose.blocks import DIGITS, speaks
+from amlstack.diagnose.events import Role
+from amlstack.diagnose.scan import scan
+from amlstack.diagnose.signatures import SURE, table
+
+CASES = [(code, line) for code, lines in LINES.items() for line in lines]
+# Found by their words, then turned into what the signal or exit code means.
+SETTLED = {"mpi-process-signalled", "spawned-process-signalled", "killed", "exit-137"}
+
+
+@pytest.mark.parametrize(("code", "line"), CASES)
+def test_a_line_gives_its_code_alone(code: str, line: str) -> None:
+    assert [event.code for event in scan("log", [line.encode() + b"\n"]).events] == [code]
+
+
+@pytest.mark.parametrize(("code", "line"), CASES)
+def test_a_line_is_worth_a_look_whatever_stands_around_it(code: str, line: str) -> None:
+    healthy = b"step 1 loss 2.0\n" * 35_000  # twice that is more than a block
+    log = scan("log", [healthy, b"[rank3]: " + line.encode() + b"\n", healthy])
+    assert [(event.code, event.line) for event in log.events] == [(code, 35_001)]
+    assert log.lines == 70_001
+
+
+@pytest.mark.parametrize("line", HARMLESS)
+def test_lines_of_healthy_runs_are_no_causes(line: str) -> None:
+    assert [event for event in scan("log", [line.encode() + b"\n"]).events if event.role is not Role.CONTEXT] == []
+
+
+def test_every_signature_that_looks_for_words_is_shown_by_a_line() -> None:
+    assert {each.code for each in table() if each.any} - set(LINES) == SETTLED
+    assert set(LINES) <= {each.code for each in table()}
+
+
+def test_every_signature_says_what_it_means_and_what_to_do() -> None:
+    for each in table():
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", each.code)
+        assert each.means
+        assert each.source
+        assert each.advice or each.kind == "signal", each.code
+        assert each.sure in SURE
+        assert (each.weight > 0) is (each.role in (Role.CULPRIT, Role.CONTEXT)), each.code
+    assert len({each.code for each in table()}) == len(table())
+
+
+def test_words_are_written_as_they_are_looked_for() -> None:
+    for each in table():
+        for word in each.any:
+            assert word == word.lower()
+            assert word.encode().translate(None, DIGITS).strip(), word
+            assert speaks(word.encode().translate(None, DIGITS)), word

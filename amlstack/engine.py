@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import selectors
 import socket
 import subprocess
@@ -147,7 +146,7 @@ def run(
         on_event: Called with each engine event as it happens.
     """
     outcome = Outcome()
-    mark = f"{paths.home()}:{secrets.token_hex(8)}"
+    mark = leftovers.fresh(paths.home())
     with tempfile.TemporaryDirectory(prefix="amlstack-events-") as folder:
         pipe = Path(folder) / "events"
         os.mkfifo(pipe)
@@ -205,24 +204,26 @@ def _events(process: subprocess.Popen[bytes], reader: int, outcome: Outcome) -> 
 
 
 def clear_stale_lock() -> int:
-    """Remove locks that a killed engine left on the file backend, and its processes; a living engine's stay.
+    """End what nobody follows any more and remove locks of engines that are gone; a living engine's lock stays.
+
+    An engine whose `amlstack` was killed works on, holding the lock; whatever it was at, the next `up` goes on with.
 
     Returns:
         How many locks were removed.
     """
+    for mark in leftovers.abandoned(paths.home()):
+        leftovers.end(mark)
     removed = 0
     for lock in (paths.home() / "pulumi" / ".pulumi" / "locks").rglob("*.json"):
         try:
             holder = json.loads(lock.read_text())
             ours = holder.get("hostname") == socket.gethostname()
-            alive = Path(f"/proc/{int(holder['pid'])}").exists()
+            alive = leftovers.started(int(holder["pid"]))
         except (OSError, ValueError, KeyError):
             continue
         if ours and not alive:
             lock.unlink(missing_ok=True)
             removed += 1
-    if removed:
-        end_leftovers()
     return removed
 
 

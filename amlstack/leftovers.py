@@ -7,19 +7,32 @@ them: plugins notice, but a language host looks for its engine every few minutes
 from __future__ import annotations
 
 import os
+import secrets
 import select
 import signal
 from pathlib import Path
 
 MARK = "AMLSTACK_ENGINE"
-"""Variable of everything that one run of the engine starts; its value names the home and the run."""
+"""Variable of everything that one run of the engine starts: ``<home>:<pid>:<its start time>:<word>``, where the process
+is the one that runs the engine and follows it."""
+
+
+def fresh(home: Path) -> str:
+    """The mark of a new run of the engine that this process will follow."""
+    return f"{home}:{os.getpid()}:{started(os.getpid())}:{secrets.token_hex(8)}"
+
+
+def abandoned(home: Path) -> tuple[str, ...]:
+    """Marks of runs on a home that nobody follows any more: who started them was killed."""
+    marks = {_mark(pid) for pid in find(f"{home}:")}
+    return tuple(sorted(mark for mark in marks if mark and not _is_followed(mark)))
 
 
 def find(mark: str) -> tuple[int, ...]:
     """Live processes whose mark begins so, this one left out."""
     own = str(os.getpid())
     pids = (entry.name for entry in Path("/proc").iterdir() if entry.name.isdigit() and entry.name != own)
-    return tuple(sorted(int(pid) for pid in pids if _is_marked(int(pid), mark)))
+    return tuple(sorted(int(pid) for pid in pids if _mark(int(pid)).startswith(mark)))
 
 
 def end(mark: str) -> int:
@@ -35,13 +48,30 @@ def end(mark: str) -> int:
     return ended
 
 
-def _is_marked(pid: int, mark: str) -> bool:
+def started(pid: int) -> str:
+    """When a live process started, in clock ticks after boot; with its number it names it for ever. Empty when gone."""
+    try:
+        # The command's name may hold blanks and brackets: split after its last bracket.
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] in "ZX" else fields[19]
+
+
+def _mark(pid: int) -> str:
+    """The mark of a live process; empty for one that has none."""
     try:
         words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-        # A zombie has no environment any more: it runs nothing and only waits for its parent.
-        return any(word.startswith(f"{MARK}={mark}".encode()) for word in words)
     except OSError:  # gone meanwhile, or another user's
-        return False
+        return ""
+    # A zombie has no environment any more: it runs nothing and only waits for its parent.
+    found = (os.fsdecode(word) for word in words if word.startswith(f"{MARK}=".encode()))
+    return next(found, "").removeprefix(f"{MARK}=")
+
+
+def _is_followed(mark: str) -> bool:
+    _, pid, start, _ = mark.rsplit(":", 3)
+    return started(int(pid)) == start
 
 
 def _kill(pid: int, mark: str) -> int:
@@ -51,7 +81,7 @@ def _kill(pid: int, mark: str) -> int:
         return 0
     try:
         # Through the handle, and looked at again: the number may be somebody else's by now.
-        if not _is_marked(pid, mark):
+        if not _mark(pid).startswith(mark):
             return 0
         signal.pidfd_send_signal(process, signal.SIGKILL)
         select.select([process], [], [])

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
+import socket
 import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from amlstack import engine, leftovers
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KILLED = """\
 #!/bin/sh
@@ -40,13 +45,12 @@ def test_plugins_of_a_killed_engine_end_with_its_run(tmp_path: Path) -> None:
     assert leftovers.find(str(tmp_path)) == ()
 
 
+def marked(mark: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["sleep", "infinity"], env={leftovers.MARK: mark, "PATH": os.defpath})
+
+
 def test_processes_of_another_home_stay(home: Path, tmp_path: Path) -> None:
-    with (
-        subprocess.Popen(["sleep", "infinity"], env={leftovers.MARK: f"{home}:1", "PATH": os.defpath}) as ours,
-        subprocess.Popen(
-            ["sleep", "infinity"], env={leftovers.MARK: f"{tmp_path}/other:1", "PATH": os.defpath}
-        ) as other,
-    ):
+    with marked(leftovers.fresh(home)) as ours, marked(leftovers.fresh(tmp_path / "other")) as other:
         try:
             assert engine.end_leftovers() == 1
             assert ours.wait(60) == -9
@@ -56,17 +60,26 @@ def test_processes_of_another_home_stay(home: Path, tmp_path: Path) -> None:
             ours.kill()
 
 
-def test_a_stale_lock_goes_with_the_processes_of_its_engine(home: Path) -> None:
-    dead = subprocess.Popen(["true"])
-    dead.wait()
+def test_an_engine_that_nobody_follows_any_more_is_ended_and_its_lock_removed(home: Path) -> None:
+    gone = f"{home}:{os.getpid()}:1:word"  # this process's number, but another's start
+    with marked(gone) as orphan, marked(leftovers.fresh(home)) as followed:
+        lock = home / "pulumi" / ".pulumi" / "locks" / "organization" / "lock.json"
+        lock.parent.mkdir(parents=True)
+        lock.write_text(json.dumps({"pid": orphan.pid, "hostname": socket.gethostname()}))
+        try:
+            assert leftovers.abandoned(home) == (gone,)
+            assert engine.clear_stale_lock() == 1
+            assert not lock.exists()
+            assert orphan.wait(60) == -9
+            assert followed.poll() is None
+        finally:
+            followed.kill()
+            orphan.kill()
+
+
+def test_the_lock_of_a_living_engine_stays(home: Path) -> None:
     lock = home / "pulumi" / ".pulumi" / "locks" / "organization" / "lock.json"
     lock.parent.mkdir(parents=True)
-    lock.write_text(f'{{"pid": {dead.pid}, "hostname": "{Path("/proc/sys/kernel/hostname").read_text().strip()}"}}')
-    with subprocess.Popen(["sleep", "infinity"], env={leftovers.MARK: f"{home}:1", "PATH": os.defpath}) as left:
-        try:
-            assert engine.clear_stale_lock() == 1
-            assert left.wait(60) == -9
-            assert not lock.exists()
-            assert engine.clear_stale_lock() == 0
-        finally:
-            left.kill()
+    lock.write_text(json.dumps({"pid": os.getpid(), "hostname": socket.gethostname()}))
+    assert engine.clear_stale_lock() == 0
+    assert lock.exists()

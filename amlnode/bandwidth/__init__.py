@@ -1,0 +1,3 @@
+"""All-reduce bandwidth through the job's own torch, judged, with the slow node named."""
+
+from __future__ import annotations

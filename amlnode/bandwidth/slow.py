@@ -1,0 +1,115 @@
+"""Naming the slow node: nodes are measured in pairs, and who is slow with everybody is it.
+
+Pairs of one round share no node, so that a round measures half as many pairs as there are nodes at once. Three rounds
+of changing partners leave few suspects; a last one pairs each of them with a node known to be good.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Mapping, Sequence
+
+    Pair = tuple[int, int]
+
+ROUNDS = 3
+LINE = 0.7
+"""A pair below this part of the best pair is slow."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """Who is slow.
+
+    Attributes:
+        slow: Nodes that are slow with everybody.
+        text: The same in a sentence.
+    """
+
+    slow: tuple[int, ...]
+    text: str
+
+
+def rounds(nodes: Sequence[int], most: int = ROUNDS) -> list[list[Pair]]:
+    """Rounds of pairs with partners that change: a round-robin tournament, cut off after ``most`` rounds.
+
+    Of an odd number of nodes one rests in each round; then every node gets its rounds with one more.
+    """
+    around: list[int | None] = list(nodes)
+    if len(around) % 2:
+        around.append(None)
+        most += 1
+    found = []
+    for _ in range(min(most, len(around) - 1)):
+        half = len(around) // 2
+        pairs = zip(around[:half], reversed(around[half:]))
+        found.append([(min(a, b), max(a, b)) for a, b in pairs if a is not None and b is not None])
+        around = [around[0], around[-1], *around[1:-1]]
+    return found
+
+
+def best(measured: Mapping[Pair, float]) -> dict[int, float]:
+    """Each node's best pair, GB/s."""
+    found: dict[int, float] = {}
+    for pair, busbw in measured.items():
+        for node in pair:
+            found[node] = max(found.get(node, 0.0), busbw)
+    return found
+
+
+def confirm(measured: Mapping[Pair, float]) -> list[list[Pair]]:
+    """Further rounds that pair each suspect with a good node that it has not met."""
+    score = best(measured)
+    top = max(score.values(), default=0.0)
+    good = sorted((node for node in score if score[node] >= LINE * top), key=lambda node: -score[node])
+    suspects = [node for node in sorted(score) if score[node] < LINE * top]
+    found: list[list[Pair]] = []
+    while suspects:
+        free, pairs, left = list(good), [], []
+        for node in suspects:
+            partner = next((one for one in free if (min(node, one), max(node, one)) not in measured), None)
+            if partner is None:
+                left.append(node)
+                continue
+            free.remove(partner)
+            pairs.append((min(node, partner), max(node, partner)))
+        if not pairs:
+            break
+        found.append(pairs)
+        suspects = left
+    return found
+
+
+def name(measured: Mapping[Pair, float], alone: Mapping[int, float]) -> Named:
+    """Who is slow with everybody.
+
+    Args:
+        measured: busbw by pair of nodes, GB/s.
+        alone: busbw within each node, GB/s; empty where a node has one rank.
+    """
+    score = best(measured)
+    if len(score) > 2:
+        top = max(score.values())
+        slow = tuple(node for node in sorted(score) if score[node] < LINE * top)
+        if slow:
+            each = ", ".join(f"node {node} reaches {score[node]:.3g} GB/s" for node in slow)
+            return Named(slow, f"{each} at best, other pairs {top:.3g} GB/s")
+        worst = min(measured, key=lambda pair: measured[pair])
+        if measured[worst] < LINE * top:
+            return Named(
+                (),
+                f"Nodes {worst[0]} and {worst[1]} are slow with each other alone ({measured[worst]:.3g} GB/s, "
+                f"others {top:.3g}): the way between them",
+            )
+        return Named((), f"No node stands out (pairs {min(measured.values()):.3g} to {top:.3g} GB/s): what all share")
+    within = max(alone.values(), default=0.0)
+    slow = tuple(node for node in sorted(alone) if alone[node] < LINE * within)
+    if slow:
+        each = ", ".join(f"node {node} reaches {alone[node]:.3g} GB/s" for node in slow)
+        return Named(slow, f"{each} within itself, the other {within:.3g} GB/s")
+    if not score:
+        return Named((), "One node: nothing to compare it with")
+    first, second = sorted(score)
+    return Named((), f"Node {first} or {second}, or the way between: with two nodes the pair cannot be told apart")

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amlnode.bandwidth import slow
+from amlnode.bandwidth.main import expectation
+from amlnode.bandwidth.sizes import row, sizes
+from amlnode.bandwidth.verdict import Expectation, Network, judge, network
+from amlnode.errors import NodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+M, G = 1 << 20, 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("told", "found"),
+    [
+        ("1M..8M", (M, 2 * M, 4 * M, 8 * M)),
+        ("1M..5M", (M, 2 * M, 4 * M)),
+        ("64M,1M", (M, 64 * M)),
+        ("1M..2M,1G", (M, 2 * M, G)),
+        ("10", (8,)),
+    ],
+)
+def test_sizes(told: str, found: tuple[int, ...]) -> None:
+    assert sizes(told) == found
+
+
+@pytest.mark.parametrize("told", ["", "x", "1M..", "..1M", "2M..1M", "0", "1M,,2M", "1P", "65G", "1e400G"])
+def test_wrong_sizes_are_told(told: str) -> None:
+    with pytest.raises(NodeError, match="doubles, 1M,64M lists"):
+        sizes(told)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "algbw", "busbw"), [(1, 10.0, 0.0), (2, 10.0, 10.0), (8, 10.0, 17.5), (16, 10.0, 18.75)]
+)
+def test_bus_bandwidth_is_comparable_to_the_hardwares(ranks: int, algbw: float, busbw: float) -> None:
+    found = row(10**9, 0.1, ranks)
+    assert (found.algbw, found.busbw) == (pytest.approx(algbw), pytest.approx(busbw))
+
+
+LOGS = [
+    (["vm:1 [0] NCCL INFO NET/IB : Using [0]mlx5_ib0:1/IB [1]mlx5_ib1:1/IB", "Using network IB"], "InfiniBand"),
+    (["NCCL INFO NET/IB : Using [0]mlx5_an0:1/RoCE [RO]; OOB eth0:10.0.0.4<0>", "Using network IB"], "RoCE"),
+    (["NET/IB : No device found.", "NET/Socket : Using [0]eth0", "Using network Socket"], "Socket"),
+    ([], ""),
+]
+
+
+@pytest.mark.parametrize(("lines", "name"), LOGS)
+def test_the_network_is_what_nccl_says(lines: list[str], name: str) -> None:
+    assert network(lines).name == name
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("NCCL INFO NET/IB : No device found.", "no InfiniBand device in the container"),
+        ("NCCL INFO Failed to open libibverbs.so[.1]", "the image lacks libibverbs"),
+        ("NCCL INFO NCCL_IB_DISABLE set by environment to 1.", "NCCL_IB_DISABLE is set"),
+        ("NCCL INFO NCCL_IB_DISABLE set by environment to 0.", ""),
+    ],
+)
+def test_why_it_is_no_infiniband_is_said(line: str, why: str) -> None:
+    assert network([line, "NCCL INFO Using network Socket"]).why == why
+
+
+A100 = Expectation(least=180.0, infiniband=True)
+
+
+@pytest.mark.parametrize(
+    ("peak", "backend", "seen", "expected", "state", "says"),
+    [
+        (187.0, "nccl", Network("InfiniBand"), A100, "good", "187 GB/s of busbw, 180 GB/s expected"),
+        (180.0, "nccl", Network("InfiniBand"), A100, "good", ""),
+        (179.9, "nccl", Network("InfiniBand"), A100, "bad", "is 99.9% of the 180 GB/s"),
+        (90.0, "nccl", Network("InfiniBand"), A100, "bad", "is 50.0% of the 180 GB/s expected"),
+        (3.1, "nccl", Network("Socket", "no device"), A100, "bad", "took Socket (no device) where InfiniBand"),
+        (300.0, "nccl", Network("RoCE"), A100, "bad", "took RoCE"),
+        (187.0, "nccl", Network(), A100, "good", ""),
+        (3.1, "nccl", Network("Socket"), Expectation(least=1.0), "good", ""),
+        (187.0, "nccl", Network("InfiniBand"), Expectation(infiniband=True), "not judged", "no expectation given"),
+        (1.0, "gloo", Network(), A100, "not judged", "gloo on CPUs; 180 GB/s is expected of NCCL"),
+        (1.0, "gloo", Network(), Expectation(least=2.0, explicit=True), "bad", "is 50.0%"),
+        (3.0, "gloo", Network(), Expectation(least=2.0, explicit=True), "good", ""),
+        (9.0, "nccl", Network("Socket"), Expectation(9e9, infiniband=True, rehearsal=True), "not judged", "a rehearsal"),
+        (9.0, "nccl", Network(), Expectation(180.0, explicit=True, rehearsal=True), "bad", ""),
+    ],
+)  # fmt: skip
+def test_the_verdict(*, peak: float, backend: str, seen: Network, expected: Expectation, state: str, says: str) -> None:
+    found = judge(peak, backend=backend, nodes=2, ranks=16, seen=seen, expected=expected)
+    assert found.state == state, found
+    assert says in found.text
+
+
+def test_one_rank_is_not_judged() -> None:
+    assert judge(0.0, backend="nccl", nodes=1, ranks=1, seen=Network(), expected=A100).state == "not judged"
+
+
+def test_one_nodes_network_is_not_asked_for() -> None:
+    seen = judge(200.0, backend="nccl", nodes=1, ranks=8, seen=Network("Socket"), expected=A100)
+    assert seen.state == "good"
+
+
+@pytest.mark.parametrize(
+    ("told", "environ", "least", "explicit"),
+    [
+        (None, {}, None, False),
+        (None, {"AMLSTACK_BUSBW_EXPECTED": "180"}, 180.0, False),
+        (5.0, {"AMLSTACK_BUSBW_EXPECTED": "180"}, 5.0, True),
+    ],
+)
+def test_what_is_expected(told: float | None, environ: dict[str, str], least: float | None, explicit: bool) -> None:
+    found = expectation(told, environ)
+    assert (found.least, found.explicit) == (least, explicit)
+
+
+@pytest.mark.parametrize("text", ["x", "0", "-1", "inf", "nan"])
+def test_a_wrong_expectation_is_told(text: str) -> None:
+    with pytest.raises(NodeError):
+        expectation(None, {"AMLSTACK_BUSBW_EXPECTED": text})
+
+
+@given(st.integers(2, 33))
+def test_pairs_of_a_round_share_no_node_and_partners_change(count: int) -> None:
+    found = slow.rounds(range(count))
+    for pairs in found:
+        nodes = [node for pair in pairs for node in pair]
+        assert len(nodes) == len(set(nodes))
+    every = list(itertools.chain(*found))
+    assert len(every) == len(set(every))
+    met = {node: sum(node in pair for pair in every) for node in range(count)}
+    assert min(met.values()) >= min(slow.ROUNDS, count - 1)
+
+
+def tournament(count: int, busbw: Callable[[int, int], float]) -> slow.Named:
+    """All rounds of a made-up cluster."""
+    measured = {}
+    for pairs in slow.rounds(range(count)):
+        measured.update({pair: busbw(*pair) for pair in pairs})
+    for pairs in slow.confirm(measured):
+        measured.update({pair: busbw(*pair) for pair in pairs})
+    return slow.name(measured, {})
+
+
+@given(st.integers(3, 24), st.data())
+def test_slow_nodes_are_named_among_a_majority_of_good_ones(count: int, data: st.DataObject) -> None:
+    bad = data.draw(st.sets(st.integers(0, count - 1), max_size=max(1, count // 3)))
+    if count - len(bad) < 2:
+        return
+    noise = st.floats(0.85, 1.0)
+    draws = {pair: data.draw(noise) for pair in itertools.combinations(range(count), 2)}
+    found = tournament(count, lambda a, b: draws[a, b] * (20.0 if {a, b} & bad else 187.0))
+    assert set(found.slow) == bad, found
+
+
+def test_a_pair_that_is_slow_with_each_other_alone_is_the_way_between() -> None:
+    found = tournament(4, lambda a, b: 20.0 if (a, b) == (1, 2) else 187.0)
+    assert found.slow == ()
+    assert "Nodes 1 and 2 are slow with each other alone" in found.text
+
+
+def test_all_alike_is_what_all_share() -> None:
+    assert "No node stands out" in tournament(5, lambda a, b: 3.1).text
+
+
+@pytest.mark.parametrize(
+    ("alone", "named", "says"),
+    [
+        ({0: 228.0, 1: 80.0}, (1,), "node 1 reaches 80 GB/s within itself"),
+        ({0: 228.0, 1: 225.0}, (), "Node 0 or 1, or the way between"),
+        ({}, (), "Node 0 or 1, or the way between"),
+    ],
+)
+def test_two_nodes_are_told_apart_from_within(alone: dict[int, float], named: tuple[int, ...], says: str) -> None:
+    found = slow.name({(0, 1): 20.0}, alone)
+    assert found.slow == named
+    assert says in found.text
+
+
+def test_one_node_has_nobody_to_compare_with() -> None:
+    assert slow.name({}, {}).text == "One node: nothing to compare it with"

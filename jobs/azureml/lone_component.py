@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 path_of = command.path_of
 _DIALECT = ("distributedcomponent", "commandcomponent")
-_LITERALS = ("string", "number", "integer", "boolean")
 
 
 def is_one(data: Any) -> bool:
@@ -26,11 +25,7 @@ def is_one(data: Any) -> bool:
         return False
     if "component" in str(data.get("$schema", "")).lower():
         return True
-    if "is_deterministic" in data or "additional_includes" in data or "version" in data:
-        return True
-    inputs = data.get("inputs")
-    ports = inputs.values() if isinstance(inputs, dict) else ()
-    return any(isinstance(port, dict) and port.get("type") in _LITERALS for port in ports)
+    return "$schema" not in data and ("is_deterministic" in data or ("version" in data and "name" in data))
 
 
 def read(cursor: Cursor) -> Job | None:

@@ -122,7 +122,7 @@ HEAD = "command: echo\nenvironment: azureml:e:1\n"
         (HEAD + "distribution: {type: pytorhc}\n", [("value-unknown", "distribution.type", 3, 16)]),
         (HEAD + "inputs:\n  a:\n    path: x\n    mode: ro_mout\n", [("value-unknown", "inputs.a.mode", 6, 5)]),
         (HEAD + "compute: 3\ntags: {a: 1}\n", [("value-kind", "compute", 3, 1), ("value-kind", "tags.a", 4, 8)]),
-        (HEAD + "type: pipeline\n", [("file-type", "type", 3, 1)]),
+        (HEAD + "type: parallel\n", [("file-type", "type", 3, 1)]),
         (HEAD + "type: [1]\n", [("file-type", "type", 3, 1)]),
         ("- a\n", [("not-a-mapping", "", 1, 1)]),
         ("", [("not-a-mapping", "", None, None)]),

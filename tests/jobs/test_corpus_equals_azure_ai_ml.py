@@ -1,0 +1,118 @@
+"""Every job file of a folder (AMLSTACK_CORPUS) becomes what azure-ai-ml would send, of whichever kind it is.
+
+The verdict on each file stands in the test report as a property of its test.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import oracle
+import pytest
+import test_body_equals_azure_ai_ml as of_commands
+import test_pipeline_body_equals_azure_ai_ml as of_pipelines
+import test_sweep_body_equals_azure_ai_ml as of_sweeps
+import yaml
+
+from jobs.azureml import lone_component
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PIPELINE = "type: pipeline\njobs: {{it: {{component: ./{name}}}}}\n"
+
+
+def corpus() -> list[Path]:
+    """Job files of the folder; none without it."""
+    folder = os.environ.get("AMLSTACK_CORPUS")
+    return sorted(path for path in Path(folder).rglob("*.y*ml")) if folder else []
+
+
+def kind(data: dict[str, Any]) -> str:
+    return "component" if lone_component.is_one(data) else str(data.get("type", "command"))
+
+
+def command(file: Path) -> tuple[Any, Callable[[], Any], list[str]]:
+    body, errors = of_commands.ours(file)
+    return body, lambda: oracle.body(file), errors
+
+
+def sweep(file: Path) -> tuple[Any, Callable[[], Any], list[str]]:
+    body, errors = of_sweeps.ours(file)
+    return body, lambda: oracle.sweep(file), errors
+
+
+def pipeline(file: Path) -> tuple[Any, Callable[[], Any], list[str]]:
+    plan, errors = of_pipelines.planned(file)
+    return plan and of_pipelines.ours(file)[:2], lambda: oracle.pipeline(file), errors
+
+
+def component(file: Path) -> tuple[Any, Callable[[], Any], list[str]]:
+    """As the one step of a pipeline; its inputs are not given, which is said and is no fault of the file."""
+    whole = file.parent / "pipeline-of-one.yml"
+    whole.write_text(PIPELINE.format(name=file.name))
+    told, theirs, errors = pipeline(whole)
+    return told, theirs, [error for error in errors if "[input-missing]" not in error]
+
+
+KINDS = {"command": command, "sweep": sweep, "pipeline": pipeline, "component": component}
+
+
+@pytest.mark.parametrize("file", corpus(), ids=lambda path: path.name)
+def test_a_file_of_the_corpus_becomes_the_same(file: Path, tmp_path: Path, record_property: Any) -> None:
+    written = file.read_text(encoding="utf-8")
+    data = yaml.safe_load(written)
+    place = tmp_path / "a" / "b" / "c" / file.name  # deep enough for paths like ../../src
+    place.parent.mkdir(parents=True)
+    place.write_text(written, encoding="utf-8")
+    for path in sorted(stubs(data)):
+        stub(place.parent / path)
+    record_property("kind", kind(data))
+    ours, theirs, errors = KINDS.get(kind(data), command)(place)
+    try:
+        expected = theirs()
+    except oracle.RefusedError:
+        expected = None
+    if expected is None:
+        assert errors
+        record_property("verdict", "refused by both")
+        return
+    assert errors == []
+    assert ours == expected
+    record_property("verdict", "the same")
+
+
+def stubs(data: Any) -> set[str]:
+    """Local paths that a file names, those of a pipeline's steps too."""
+    found = {data.get("code")}
+    match data.get("environment"):
+        case {"build": {"path": str() as path}}:
+            found.add(path)
+        case {"conda_file": str() as path}:
+            found.add(path)
+        case str() as path if path.startswith("file:"):
+            found.add(path.removeprefix("file:"))
+        case _:
+            pass
+    for key in ("component", "trial"):
+        if isinstance(data.get(key), str) and not data[key].startswith("azureml:"):
+            found.add(data[key].removeprefix("file:"))
+    if isinstance(data.get("trial"), dict):
+        found |= stubs(data["trial"])
+    for step in (data.get("jobs") or {}).values():
+        if isinstance(step, dict):
+            found |= stubs(step)
+    return {path for path in found if isinstance(path, str) and "://" not in path and not path.startswith("azureml:")}
+
+
+def stub(path: Path) -> None:
+    if path.exists():
+        return
+    if path.suffix in {".yml", ".yaml"}:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("dependencies: [python]\n")
+    else:
+        path.mkdir(parents=True, exist_ok=True)
+        (path / "Dockerfile").write_text("FROM scratch\n")

@@ -1,15 +1,10 @@
 from __future__ import annotations
 
-import json
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
-from runner_lab import CLUSTER, CURATED, WORKSPACE, Lab
-
-import jobs
-from amlstack.paths import PROJECT
+from runner_lab import CURATED, Lab
 
 pytestmark = pytest.mark.training
 
@@ -41,35 +36,6 @@ LAUNCHES = {
 @pytest.fixture(params=sorted(LAUNCHES))
 def launch(request: pytest.FixtureRequest) -> dict[str, Any]:
     return LAUNCHES[request.param]
-
-
-@pytest.mark.parametrize("file", ["ddp_torchrun/job.py", "ddp_per_process/job.yml"])
-def test_the_examples_lower_their_loss_on_four_ranks_of_two_nodes(lab: Lab, file: str) -> None:
-    plan = planned(PROJECT / "examples" / file)
-    assert plan.code is not None
-    code = lab.code({path.name: path.read_text() for path in plan.code.iterdir() if path.is_file()})
-    body = jobs.body(plan.enriched, jobs.Refs(WORKSPACE, code))["properties"]
-    job = lab.run(lab.job(**{**body, "computeId": CLUSTER}))
-    assert job.status == "Completed", job.error
-    assert {end.code for end in job.exits} == {0}
-    metrics = json.loads((lab.folder("job") / "outputs/metrics.json").read_text())
-    assert metrics["world_size"] == plan.world_size == 4
-    assert metrics["losses"][-1] < metrics["losses"][0]
-    report = json.loads((lab.folder("job") / "report.json").read_text())
-    assert [entry["rank"] for entry in report["ranks"]] == [0, 1, 2, 3]
-    assert {entry["code"] for entry in report["ranks"]} == {0}
-    assert all((lab.folder("job") / log).is_file() for entry in report["ranks"] for log in entry["logs"])
-    assert report["metrics"] == metrics
-    assert "loss" in lab.log("job")
-
-
-def planned(file: Path) -> jobs.Plan:
-    loaded = jobs.load(file)
-    assert loaded.findings == ()
-    target = jobs.Target("Standard_ND96asr_v4", "a100", max_nodes=2)
-    plan = jobs.plan(loaded.jobs[0], target, on=date(2026, 1, 1), source=loaded.source)
-    assert plan.findings == ()
-    return plan
 
 
 @pytest.mark.parametrize(

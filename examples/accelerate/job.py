@@ -1,0 +1,22 @@
+"""Hugging Face Accelerate on two nodes: `accelerate launch` on each starts that node's ranks."""
+
+from __future__ import annotations
+
+from jobs import Accelerate, Job
+
+NODES = 2
+# Two, so that a laptop trains it within a minute; 8 is the full width of Standard_ND96asr_v4, one rank per GPU.
+RANKS_PER_NODE = 2
+
+job = Job(
+    name="accelerate",
+    command="python train.py --epochs ${{inputs.epochs}} --world-size ${{inputs.world_size}}",
+    code=".",
+    inputs={"epochs": 5, "world_size": NODES * RANKS_PER_NODE},
+    environment="acpt-pytorch-2.8-cuda12.6",
+    compute="a100",
+    nodes=NODES,
+    launcher=Accelerate(processes_per_node=RANKS_PER_NODE),
+    experiment_name="examples",
+    display_name="Accelerate",
+)

@@ -1,0 +1,22 @@
+"""DeepSpeed (ZeRO 1) on two nodes, its ranks started by mpirun as Azure's guides advise."""
+
+from __future__ import annotations
+
+from jobs import DeepSpeed, Job
+
+NODES = 2
+# Two, so that a laptop trains it within a minute; 8 is the full width of Standard_ND96asr_v4, one rank per GPU.
+RANKS_PER_NODE = 2
+
+job = Job(
+    name="deepspeed-mpi",
+    command="python train.py --epochs ${{inputs.epochs}} --world-size ${{inputs.world_size}}",
+    code=".",
+    inputs={"epochs": 6, "world_size": NODES * RANKS_PER_NODE},
+    environment="acpt-pytorch-2.8-cuda12.6",
+    compute="a100",
+    nodes=NODES,
+    launcher=DeepSpeed(on="mpi", processes_per_node=RANKS_PER_NODE, config="ds_config.json"),
+    experiment_name="examples",
+    display_name="DeepSpeed on MPI",
+)

@@ -1,0 +1,22 @@
+"""The transformers Trainer on two nodes: torchrun on each starts that node's ranks."""
+
+from __future__ import annotations
+
+from jobs import HuggingFace, Job
+
+NODES = 2
+# Two, so that a laptop trains it within a minute; 8 is the full width of Standard_ND96asr_v4, one rank per GPU.
+RANKS_PER_NODE = 2
+
+job = Job(
+    name="huggingface-per-node",
+    command="python train.py --steps ${{inputs.steps}} --world-size ${{inputs.world_size}}",
+    code=".",
+    inputs={"steps": 60, "world_size": NODES * RANKS_PER_NODE},
+    environment="acpt-pytorch-2.8-cuda12.6",
+    compute="a100",
+    nodes=NODES,
+    launcher=HuggingFace(per="node", processes_per_node=RANKS_PER_NODE),
+    experiment_name="examples",
+    display_name="Hugging Face Trainer, per node",
+)

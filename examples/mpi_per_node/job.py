@@ -1,0 +1,25 @@
+"""Open MPI starts one process per node, `launch.py` there starts the node's ranks, as in Azure's guides."""
+
+from __future__ import annotations
+
+from jobs import Job, Mpi
+
+NODES = 2
+# Two, so that a laptop trains it within a minute; 8 is the full width of Standard_ND96asr_v4, one rank per GPU.
+RANKS_PER_NODE = 2
+
+job = Job(
+    name="mpi-per-node",
+    command=(
+        f"python launch.py --nproc_per_node {RANKS_PER_NODE} --use_env train.py "
+        "--epochs ${{inputs.epochs}} --world-size ${{inputs.world_size}}"
+    ),
+    code=".",
+    inputs={"epochs": 6, "world_size": NODES * RANKS_PER_NODE},
+    environment="acpt-pytorch-2.8-cuda12.6",
+    compute="a100",
+    nodes=NODES,
+    launcher=Mpi(processes_per_node=1, backend="nccl"),
+    experiment_name="examples",
+    display_name="Open MPI, per node",
+)

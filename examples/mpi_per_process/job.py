@@ -1,0 +1,23 @@
+"""Open MPI starts every rank: mpirun over two nodes, the code after Azure's guides with their `aml_mpienv.py`."""
+
+from __future__ import annotations
+
+from jobs import Job, Mpi
+
+NODES = 2
+# Two, so that a laptop trains it within a minute; 8 is the full width of Standard_ND96asr_v4, one rank per GPU.
+RANKS_PER_NODE = 2
+
+job = Job(
+    name="mpi-per-process",
+    command="python train.py --epochs ${{inputs.epochs}} --world-size ${{inputs.world_size}}",
+    code=".",
+    inputs={"epochs": 6, "world_size": NODES * RANKS_PER_NODE},
+    environment="acpt-pytorch-2.8-cuda12.6",
+    compute="a100",
+    nodes=NODES,
+    # mpirun only starts the ranks here: NCCL carries their collectives.
+    launcher=Mpi(processes_per_node=RANKS_PER_NODE, backend="nccl"),
+    experiment_name="examples",
+    display_name="Open MPI, per process",
+)

@@ -1,0 +1,20 @@
+"""The training of ../ddp_torchrun on one node: torchrun there needs nobody else to find its ranks."""
+
+from __future__ import annotations
+
+from jobs import Job, SingleNode
+
+# Two, so that a laptop trains it within a minute; 8 is the full width of Standard_ND96asr_v4, one rank per GPU.
+RANKS = 2
+
+job = Job(
+    name="single-node",
+    command="python train.py --epochs ${{inputs.epochs}} --world-size ${{inputs.world_size}}",
+    code="../ddp_torchrun",
+    inputs={"epochs": 8, "world_size": RANKS},
+    environment="acpt-pytorch-2.8-cuda12.6",
+    compute="a100",
+    launcher=SingleNode(processes=RANKS),
+    experiment_name="examples",
+    display_name="Single node",
+)

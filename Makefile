@@ -26,6 +26,10 @@ test-deps: ## Open MPI and a compiler for the tests of MPI jobs, where root and 
 test: venv test-deps ## everything the tests need, then the tests
 	@$(PY) -m pytest
 
+.PHONY: bench
+bench: venv ## benchmarks, each beside what it is compared with (docs/benchmarks.md)
+	@$(PY) tools/bench
+
 .PHONY: up
 up: venv ## everything from a fresh clone, then `pulumi up` of the sandbox stack and its training job
 	@.venv/bin/amlstack up

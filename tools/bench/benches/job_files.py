@@ -1,0 +1,123 @@
+"""1,000 generated command job files, read by both in turns of 50, in one process, after both are warm.
+
+Ours is what `amlstack check` does with a file: read it with the places of its keys, plan it against a size, judge it.
+The anchor is azure-ai-ml's `load_job` and its conversion to the REST body.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from measure import Row, cpu, cpu_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FILES, TURN = 1_000, 50
+SIZE = "Standard_ND96asr_v4"
+_PROJECT = Path(__file__).resolve().parents[3]
+_ANCHOR = "import sys; sys.path.insert(0, sys.argv[1]); import oracle; [oracle.body(p) for p in sys.argv[2:]]"
+
+
+def run() -> Iterator[Row]:
+    """Time both on the same files, and both as a process of their own."""
+    sys.path.append(str(_PROJECT / "tests" / "jobs"))
+    import oracle  # noqa: PLC0415 - the tests' one door to azure-ai-ml's internals
+
+    import jobs  # noqa: PLC0415 - what is measured is imported where it is measured
+    from amlstack.cli.check import check_file  # noqa: PLC0415
+    from amlstack.cli.targets import Targets  # noqa: PLC0415
+
+    where, day = Targets(size=SIZE), date(2026, 1, 1)
+
+    def check(file: Path) -> Any:
+        checked = check_file(file, where, day)
+        if not checked.plans:
+            raise RuntimeError(checked.findings)
+        return checked
+
+    def rendered(file: Path) -> Any:
+        return jobs.body(check(file).plans[0].enriched)
+
+    with tempfile.TemporaryDirectory() as folder:
+        files = generate(Path(folder), FILES)
+        spent = dict.fromkeys((check, rendered, oracle.body), 0.0)
+        for work in spent:
+            _all(work, files[:20])
+        for start in range(0, FILES, TURN):
+            turn = files[start : start + TURN]
+            for work in spent:
+                spent[work] += cpu(lambda work=work, turn=turn: _all(work, turn))
+        ours, body, theirs = (seconds * 1_000 / FILES for seconds in spent.values())
+        name = "load_job + REST body"
+        yield Row("check, per file", ours, "ms", name, theirs, "10× faster", theirs >= 10 * ours)
+        yield Row("check + REST body, per file", body, "ms", name, theirs, "10× faster", theirs >= 10 * body)
+        names = [str(file) for file in files]
+        amlstack = str(Path(sys.executable).with_name("amlstack"))
+        whole = cpu_of([amlstack, "check", "--size", SIZE, *names], times=3)
+        other = cpu_of([sys.executable, "-c", _ANCHOR, str(_PROJECT / "tests" / "jobs"), *names], times=1)
+        yield Row("`amlstack check` of all, process start included", whole, "s", f"{name}, import included", other)
+        one = cpu_of([amlstack, "check", "--size", SIZE, names[0]])
+        other = cpu_of([sys.executable, "-c", _ANCHOR, str(_PROJECT / "tests" / "jobs"), names[0]], times=3)
+        yield Row("`amlstack check` of one, process start included", one, "s", f"{name}, import included", other)
+
+
+def _all(work: Any, files: list[Path]) -> None:
+    for file in files:
+        work(file)
+
+
+def generate(folder: Path, count: int) -> list[Path]:
+    """Job files as people write them: from a handful of keys to nearly all of them, some with an environment inline."""
+    rng = random.Random(20)  # noqa: S311 - the same files in every run
+    (folder / "src").mkdir()
+    (folder / "conda.yml").write_text("dependencies: [python=3.11, pip]\n")
+    files = []
+    for number in range(count):
+        file = folder / f"job{number}.yml"
+        file.write_text(_commented(yaml.safe_dump(_job(rng, number), sort_keys=False, width=1_000), rng))
+        files.append(file)
+    return files
+
+
+def _job(rng: random.Random, number: int) -> dict[str, Any]:
+    inputs: dict[str, Any] = {f"p{index}": rng.choice([1, 0.01, True, "text"]) for index in range(rng.randrange(6))}
+    command = " ".join(["python train.py", *(f"--{name} ${{{{inputs.{name}}}}}" for name in inputs)])
+    job: dict[str, Any] = {
+        "$schema": "https://azuremlschemas.azureedge.net/latest/commandJob.schema.json",
+        "command": command,
+        "code": "src",
+        "environment": rng.choice(
+            ["azureml:AzureML-acpt-pytorch-2.8-cuda12.6@latest", {"image": "i:1", "conda_file": "conda.yml"}]
+        ),
+        "compute": "azureml:gpu",
+        "display_name": f"run-{number}",
+        "experiment_name": "bench",
+    }
+    if rng.random() < 0.6:
+        path = "azureml://datastores/d/paths/x"
+        inputs["data"] = {"type": "uri_folder", "path": path, "mode": "ro_mount"}
+    if inputs:
+        job["inputs"] = inputs
+    more: tuple[tuple[float, str, Any], ...] = (
+        (0.4, "outputs", {"model": {"type": "uri_folder", "mode": "rw_mount"}}),
+        (0.7, "distribution", {"type": rng.choice(["pytorch", "mpi"]), "process_count_per_instance": 8}),
+        (0.7, "resources", {"instance_count": rng.randrange(1, 5), "shm_size": "64g"}),
+        (0.5, "environment_variables", {"NCCL_DEBUG": "INFO", "SEED": number}),
+        (0.3, "limits", {"timeout": 3600}),
+        (0.3, "services", {"board": {"type": "tensor_board", "log_dir": "outputs"}, "editor": {"type": "vs_code"}}),
+        (0.2, "identity", {"type": "user_identity"}),
+        (0.4, "tags", {"team": "a", "number": str(number)}),
+        (0.4, "description", "A run of the benchmark."),
+    )
+    return {**job, **{key: value for chance, key, value in more if rng.random() < chance}}
+
+
+def _commented(text: str, rng: random.Random) -> str:
+    return "".join(f"{line}  # why\n" if rng.random() < 0.1 else f"{line}\n" for line in text.splitlines())

@@ -1,0 +1,36 @@
+"""CPU seconds of one process from start to end, median of nine; the anchors are in the same turn of measurements."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from measure import Row, cpu_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TIMES = 9
+IMPORTS = ("jobs", "jobs.azureml.command", "infra.settings", "policies.checks", "amlstack.cli.check")
+OTHERS = ("pydantic", "pulumi", "pulumi_azure_native.machinelearningservices")
+
+
+def run() -> Iterator[Row]:
+    """Time the console script's help, and imports."""
+    bare = cpu_of([sys.executable, "-c", "pass"], times=TIMES)
+    amlstack = str(Path(sys.executable).with_name("amlstack"))
+    taken = cpu_of([amlstack, "--help"], times=TIMES)
+    yield Row("`amlstack --help`", taken, "s", "`python -c pass`", bare, "under 0.3 s", taken < 0.3)
+    for verb in ("check", "show", "sizes"):
+        taken = cpu_of([amlstack, verb, "--help"], times=TIMES)
+        yield Row(f"`amlstack {verb} --help`", taken, "s")
+    heavy = _import("azure.ai.ml", 3)
+    for module in IMPORTS:
+        yield Row(f"`import {module}`", _import(module, TIMES), "s", "`import azure.ai.ml`", heavy)
+    for module in OTHERS:
+        yield Row(f"`import {module}` (not ours)", _import(module, 3), "s", "`import azure.ai.ml`", heavy)
+
+
+def _import(module: str, times: int) -> float:
+    return cpu_of([sys.executable, "-W", "ignore", "-c", f"import {module}"], times=times)

@@ -1,0 +1,77 @@
+"""What a benchmark yields, and how CPU time is taken."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure.
+
+    Attributes:
+        what: What was measured.
+        value: The figure, in ``unit``.
+        unit: Such as ``ms`` or ``s``.
+        anchor: What it is compared with, measured in the same run; None for nothing.
+        anchor_value: That one's figure, in the same unit.
+        goal: What was aimed at, in words; empty for nothing.
+        met: Whether the goal is reached; None without a goal.
+    """
+
+    what: str
+    value: float
+    unit: str
+    anchor: str | None = None
+    anchor_value: float | None = None
+    goal: str = ""
+    met: bool | None = None
+
+
+def table(rows: Iterable[Row]) -> str:
+    """Rows as a Markdown table; the ratio is the anchor's figure by ours."""
+    lines = ["| what | measured | against | its figure | ratio | goal |", "| --- | --: | --- | --: | --: | --- |"]
+    for row in rows:
+        anchor = "" if row.anchor_value is None else f"{row.anchor_value:.3g} {row.unit}"
+        ratio = "" if not row.anchor_value or not row.value else f"{row.anchor_value / row.value:.3g}×"
+        goal = row.goal if row.met is None else f"{row.goal}: {'reached' if row.met else 'missed'}"
+        lines.append(f"| {row.what} | {row.value:.3g} {row.unit} | {row.anchor or ''} | {anchor} | {ratio} | {goal} |")
+    return "\n".join(lines)
+
+
+def cpu(work: Callable[[], object]) -> float:
+    """CPU seconds that this process spends on some work."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def cpu_of(command: Sequence[str], *, times: int = 5, env: Mapping[str, str] | None = None) -> float:
+    """CPU seconds of a command and its children: the median of several runs.
+
+    Raises:
+        RuntimeError: The command failed; its figure would say nothing.
+    """
+    taken = []
+    for _ in range(times):
+        process = subprocess.Popen(
+            list(command),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **(env or {})},
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            message = f"{' '.join(command)} ended with {process.returncode}"
+            raise RuntimeError(message)
+        taken.append(usage.ru_utime + usage.ru_stime)
+    return statistics.median(taken)

@@ -66,7 +66,7 @@ def test_a_policy_packs_verdict_is_read_and_stops_the_update(stack: MakeStack, t
     one = stack(PROGRAM).set("boxes", {"gold": "bar", "red": "wool"})
     launcher = tmp_path / "analyzer"
     launcher.write_text(
-        f"#!{sys.executable}\n"
+        f"#!{sys.executable} -u\n"  # the SDK prints its port without flushing, and the engine waits for that line
         "import runpy, sys\n"
         f"sys.argv = [sys.argv[0], sys.argv[1], {str(one.folder / 'pack.py')!r}]\n"
         "runpy.run_module('pulumi.policy', run_name='__main__', alter_sys=True)\n"

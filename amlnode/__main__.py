@@ -12,7 +12,7 @@ from amlnode.errors import NodeError
 from amlnode.rank import resolve
 
 if TYPE_CHECKING:
-    from typing import Sequence
+    from collections.abc import Sequence
 
 VERBS = {
     "rank": ("who this process is among the job's, as JSON", None),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Sequence
+    from collections.abc import Sequence
 
 _TAIL = """
 
@@ -36,37 +36,46 @@ FILES = {
 def text(name: str) -> str:
     """The text of one of `FILES`."""
     modules, tail = FILES[name]
-    imports: dict[str, None] = {}
-    bodies = []
-    head = ""
+    running: list[ast.stmt] = []
+    typing: list[ast.stmt] = []
+    bodies, head = [], ""
     for module in modules:
         source = _source(module)
         tree = ast.parse(source)
-        lines = source.splitlines()
         head = ast.get_docstring(tree) or ""
         start = 0
         for node in tree.body:
             # A module is its docstring, its imports, then its own: the joined file keeps that order.
-            if _is_docstring(node) or isinstance(node, (ast.Import, ast.ImportFrom)) or _typing_only(node):
-                ours = isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("amlnode", "__future__"))
-                if isinstance(node, (ast.Import, ast.ImportFrom)) and not ours:
-                    imports["\n".join(lines[node.lineno - 1 : node.end_lineno])] = None
-                if _typing_only(node):
-                    imports.update(dict.fromkeys(_typing_imports(node, lines)))
-                start = node.end_lineno or start
-                continue
-            break
-        bodies.append("\n".join(lines[start:]).strip("\n"))
-    first = sorted(line for line in imports if not line.startswith(" "))
-    typing = sorted(line for line in imports if line.startswith(" "))
-    block = "\n".join(first) + ("\n\nif TYPE_CHECKING:\n" + "\n".join(typing) if typing else "")
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                running.append(node)
+            elif _typing_only(node):
+                typing += node.body  # type: ignore[attr-defined]
+            elif not _is_docstring(node):
+                break
+            start = node.end_lineno or start
+        bodies.append("\n".join(source.splitlines()[start:]).strip("\n"))
+    under = _imports(typing, "    ")
+    block = _imports(running, "") + (f"\n\nif TYPE_CHECKING:\n{under}" if under else "")
     made = "# Made by `python -m amlnode write`: write it again instead of editing it.\n"
-    return (
-        f'{made}"""{head}\n"""\n\nfrom __future__ import annotations\n\n{block}\n\n\n'
-        + "\n\n\n".join(bodies)
-        + "\n"
-        + tail
-    )
+    joined = "\n\n\n".join(bodies)
+    return f'{made}"""{head}\n"""\n\nfrom __future__ import annotations\n\n{block}\n\n\n{joined}\n{tail}'
+
+
+def _imports(nodes: Sequence[ast.stmt], indent: str) -> str:
+    """The imports of what is not ours, each name once, in the usual order."""
+    plain: set[str] = set()
+    names: dict[str, set[str]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            plain.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not (node.module or "").startswith(("amlnode", "__future__")):
+            names.setdefault(node.module or "", set()).update(alias.name for alias in node.names)
+    lines = [f"import {name}" for name in sorted(plain)]
+    # Constants first, then classes, then functions, as linters want them.
+    for module in sorted(names):
+        listed = sorted(names[module], key=lambda name: (not name.isupper(), not name[0].isupper(), name))
+        lines.append(f"from {module} import {', '.join(listed)}")
+    return "\n".join(indent + line for line in lines)
 
 
 def write(folder: Path, names: Sequence[str] = tuple(FILES)) -> tuple[Path, ...]:
@@ -105,8 +114,3 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 def _typing_only(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-
-
-def _typing_imports(node: ast.stmt, lines: Sequence[str]) -> list[str]:
-    inside = lines[node.lineno : node.end_lineno]
-    return [line for line in inside if "amlnode" not in line]

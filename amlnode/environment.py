@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from amlnode.rank import resolve
 
 if TYPE_CHECKING:
-    from typing import MutableMapping
+    from collections.abc import MutableMapping
 
     from amlnode.place import RankInfo
 

@@ -20,7 +20,7 @@ from amlnode.rank import resolve
 from amlnode.supervise import Member, supervise
 
 if TYPE_CHECKING:
-    from typing import Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 GRACE = 10.0
 """Seconds between SIGTERM and SIGKILL; AMLNODE_GRACE overrides it."""

@@ -8,7 +8,7 @@ from amlnode.errors import NodeError
 from amlnode.place import LOOPBACK, RankInfo, number, port, within
 
 if TYPE_CHECKING:
-    from typing import Mapping
+    from collections.abc import Mapping
 
 MPI_FAMILIES: tuple[tuple[str, str, str, str, str], ...] = (
     (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from amlnode.errors import NodeError
 
 if TYPE_CHECKING:
-    from typing import Mapping
+    from collections.abc import Mapping
 
 SEVERAL_NODES_PORT = 6105
 """MASTER_PORT of a job of several nodes that names none: Azure ML's own for PyTorch, the guides' helper's for MPI."""

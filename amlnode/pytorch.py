@@ -9,7 +9,7 @@ from amlnode.mpi import batch_master, mpi_family
 from amlnode.place import LOOPBACK, RankInfo, number, optional, port, within
 
 if TYPE_CHECKING:
-    from typing import Mapping
+    from collections.abc import Mapping
 
 
 def from_torch(environ: Mapping[str, str]) -> RankInfo | None:

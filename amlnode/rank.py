@@ -18,7 +18,7 @@ from amlnode.pytorch import from_torch
 from amlnode.tfconfig import from_tf_config
 
 if TYPE_CHECKING:
-    from typing import Mapping
+    from collections.abc import Mapping
 
 
 def resolve(environ: Mapping[str, str] = os.environ) -> RankInfo:

@@ -15,8 +15,8 @@ from typing import IO, TYPE_CHECKING
 from amlnode.descent import Heir, adopt_orphans, descendants, die_with_parent, reap_one
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
     from types import FrameType
-    from typing import Iterator, Mapping, Sequence
 
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)

@@ -9,7 +9,7 @@ from amlnode.errors import NodeError
 from amlnode.place import LOOPBACK, RankInfo, port
 
 if TYPE_CHECKING:
-    from typing import Mapping
+    from collections.abc import Mapping
 
 
 def from_tf_config(environ: Mapping[str, str]) -> RankInfo:

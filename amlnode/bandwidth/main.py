@@ -19,7 +19,7 @@ from amlnode.preflight.main import REHEARSAL
 from amlnode.preflight.plan import read
 
 if TYPE_CHECKING:
-    from typing import Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from amlnode.bandwidth.sizes import Row
 

@@ -16,7 +16,7 @@ from amlnode.environment import export
 from amlnode.errors import NodeError
 
 if TYPE_CHECKING:
-    from typing import Callable, Sequence
+    from collections.abc import Callable, Sequence
 
     from amlnode.place import RankInfo
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from amlnode.preflight.check import BAD, GOOD, UNJUDGED
 
 if TYPE_CHECKING:
-    from typing import Iterable
+    from collections.abc import Iterable
 
 _USING = re.compile(r"NET/IB : Using .*?\[\d+\](\S+?):\d+/(IB|RoCE)")
 _NETWORK = re.compile(r"Using network (\S+)")

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from typing import Dict, Optional, Tuple
-
-    Report = Dict[str, Any]
-    Answer = Tuple[Report, Optional[Tuple[float, float]]]
+    Report = dict[str, Any]
+    Answer = tuple[Report, tuple[float, float] | None]
 
 FAREWELL = 10.0
 """Seconds that a rank which hangs now may hold up the end of the meeting."""

@@ -12,8 +12,8 @@ from amlnode.gpus import ROOT, amd, nvidia
 from amlnode.preflight.check import BAD, GOOD, UNJUDGED, WARNING, Check, size
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
-    from typing import Callable
 
     from amlnode.preflight.plan import Plan
 

@@ -19,7 +19,7 @@ from amlnode.preflight.plan import Plan, read
 from amlnode.rank import resolve
 
 if TYPE_CHECKING:
-    from typing import Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 REHEARSAL = "AMLSTACK_SANDBOX_JOB"
 """Set on every process of a rehearsal, whose machine is not the planned one."""

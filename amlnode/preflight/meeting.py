@@ -18,7 +18,7 @@ from amlnode.errors import NodeError
 from amlnode.preflight.guests import FAREWELL, Table
 
 if TYPE_CHECKING:
-    from typing import Callable, Iterator
+    from collections.abc import Callable, Iterator
 
     from amlnode.place import RankInfo
 

@@ -10,7 +10,7 @@ from amlnode.preflight.check import BAD, GOOD, UNJUDGED, WARNING, Check
 from amlnode.preflight.hardware import ports
 
 if TYPE_CHECKING:
-    from typing import Mapping
+    from collections.abc import Mapping
 
     from amlnode.preflight.plan import Plan
 

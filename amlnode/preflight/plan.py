@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from amlnode.errors import NodeError
 
 if TYPE_CHECKING:
-    from typing import Mapping
+    from collections.abc import Mapping
 
 VARIABLE = "AMLSTACK_PLAN"
 UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}

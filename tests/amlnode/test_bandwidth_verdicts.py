@@ -91,7 +91,7 @@ A100 = Expectation(least=180.0, infiniband=True)
         (1.0, "gloo", Network(), A100, "not judged", "gloo on CPUs; 180 GB/s is expected of NCCL"),
         (1.0, "gloo", Network(), Expectation(least=2.0, explicit=True), "bad", "is 50.0%"),
         (3.0, "gloo", Network(), Expectation(least=2.0, explicit=True), "good", ""),
-        (9.0, "nccl", Network("Socket"), Expectation(9e9, infiniband=True, rehearsal=True), "not judged", "a rehearsal"),
+        (9.0, "nccl", Network("Socket"), Expectation(9.0, False, True, True), "not judged", "a rehearsal"),
         (9.0, "nccl", Network(), Expectation(180.0, explicit=True, rehearsal=True), "bad", ""),
     ],
 )  # fmt: skip

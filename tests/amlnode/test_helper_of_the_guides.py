@@ -9,6 +9,7 @@ from test_rank_of_every_launch import BATCH, MASTER, ompi, torch
 
 from amlnode import bundle
 from amlnode.__main__ import main
+from amlstack.paths import PROJECT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,5 +115,14 @@ def test_the_single_files_need_nothing_and_an_old_python(name: str) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom)
     }
     assert imported <= set(sys.stdlib_module_names)
+    checked = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "--stdin-filename", f"examples/written/{name}", "-"],
+        cwd=PROJECT,
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stdout
     defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     assert len(defined) == len(set(defined)), "two modules use one name"

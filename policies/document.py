@@ -5,10 +5,15 @@
 
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING
+
 from amlstack.paths import PROJECT
-from policies import checks
-from policies.verdicts import CHECKED_AT_UP
+from policies.config import ALL
 from policies.views import SINGLE_NODE_JOBS_TAG
+
+if TYPE_CHECKING:
+    from policies import checks
 
 PAGE = PROJECT / "docs" / "policies.md"
 
@@ -17,9 +22,9 @@ _HEAD = f"""\
 
 <!-- Rendered by `python -m policies.document` from policies/checks; edit it there. -->
 
-Every rule is one pure function in `policies/checks`. The stack settings and the job plan call it before anything
-exists, and the policy pack calls it for every resource that the engine is about to create. A finding carries the code
-of its rule in brackets; the codes are the headings below.
+Every rule is one pure function in `policies/checks`. The policy pack calls it for every resource that the engine is
+about to create; the stack settings and the job plan call the same functions on sizes, processes and switched-off
+fabrics before anything exists. A finding carries the code of its rule in brackets; the codes are the headings below.
 
 ## Running the pack
 
@@ -27,14 +32,35 @@ of its rule in brackets; the codes are the headings below.
 - An engine whose Python host cannot start a directory pack (the one that `make up` builds when no official one is to be
   had): `pulumi up --policy-pack "$PWD/policies/analyzer"`, an absolute path to the same pack as an executable.
 
-All rules are mandatory but `{CHECKED_AT_UP.code}`, which only advises. A preview shows all violations; an update stops
-at the first.
+A preview shows all violations; an update stops at the first mandatory one. The verdict names the pack's version.
+
+## Configuration
+
+Each rule is a policy of its own in Pulumi's words: `pulumi preview --policy-pack … --policy-pack-config FILE` (or
+Pulumi Cloud) sets its level, `mandatory`, `advisory`, `disabled` or, where the table says so, `remediate`, and its
+settings. A mandatory rule whose settings have no default is silent until a team gives them.
+
+```json
+{{
+  "node-ceiling": {{"nodes": 16}},
+  "tags-required": {{"enforcementLevel": "remediate", "required": ["team"], "values": {{"team": "vision"}}}},
+  "managed-identity": "mandatory",
+  "exception-expired": {{"exceptions": [{{"rule": "node-ceiling", "resource": "benchmark-*", "owner": "hpc",
+    "reason": "Acceptance of the new racks.", "expires": "2026-12-31"}}]}}
+}}
+```
+
+A platform team builds such a file into an archive of the pack with `make pack CONFIG=FILE`, which workload
+repositories pin by version and checksum.
 
 ## What is judged
 
 - Clusters: AmlCompute of azure-native (current, versioned and local-package type tokens), of the classic Azure
-  provider, and as azure-native's generic `Resource`. The number of nodes is the maximum of the scale settings. The tag
+  provider, as azure-native's generic `Resource`, and in the ARM template of a `Deployment`, nested ones included.
+  The number of nodes is the maximum of the scale settings. The tag
   `{SINGLE_NODE_JOBS_TAG}` with the value `"true"` says that no job on the cluster spans nodes.
+- Jobs: `amlstack:jobs:Job`, azure-native's `Job` and `Schedule` and its generic `Resource`; command jobs, in a sweep
+  the trial, in a pipeline each step. A job on a cluster that the same stack declares is judged by that cluster's size.
 - Serverless jobs: `resources.instanceType` of `amlstack:jobs:Job`, of azure-native's `Job` and `Schedule` and of its
   generic `Resource`; in a sweep the trial's, in a pipeline each step's. A job that names a compute is judged by that
   compute.
@@ -43,16 +69,20 @@ The day of the judgement is today in UTC, or the day in `AMLSTACK_TODAY` (an ISO
 
 ## Rules
 
-| code | what must hold |
-| --- | --- |
+| code | what must hold | by default |
+| --- | --- | --- |
 """
 
 
 def render() -> str:
     """The whole page."""
-    rules = (*checks.RULES, CHECKED_AT_UP)
-    table = "".join(f"| [{rule.code}](#{rule.code}) | {rule.title} |\n" for rule in rules)
-    return _HEAD + table + "".join(_section(rule) for rule in rules)
+    table = "".join(f"| [{rule.code}](#{rule.code}) | {rule.title} | {_default(rule)} |\n" for rule in ALL)
+    return _HEAD + table + "".join(_section(rule) for rule in ALL)
+
+
+def _default(rule: checks.Rule) -> str:
+    unset = rule.settings and all(setting.default is None for setting in rule.settings) and rule.level == "mandatory"
+    return f"{rule.level}{', once configured' if unset else ''}{', remediable' if rule.fix else ''}"
 
 
 def _section(rule: checks.Rule) -> str:
@@ -64,9 +94,19 @@ def _section(rule: checks.Rule) -> str:
         f"\n**Example.**\n\n```yaml\n{rule.example}```",
         f"\n**Instead.**\n\n```yaml\n{rule.instead}```",
     ]
-    if rule.options:
-        parts.append(f"\n**Options.** {rule.options}")
+    if rule.sample:
+        parts.append(f"\nBoth with this configuration: `{json.dumps({rule.code: dict(rule.sample)})}`.")
+    if rule.fix:
+        parts.append(f"\n**Remediation.** {rule.fix}")
+    options = [rule.options] if rule.options else []
+    options += (f"- `{one.name}` ({one.kind}): {one.help} {_value(one)}" for one in rule.settings)
+    if options:
+        parts.append("\n**Options.** " + ("" if rule.options else "\n\n") + "\n".join(options))
     return "\n".join(parts) + "\n"
+
+
+def _value(setting: checks.Setting) -> str:
+    return "Unset by default." if setting.default is None else f"Default: {setting.default}."
 
 
 if __name__ == "__main__":

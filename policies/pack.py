@@ -1,56 +1,37 @@
-"""The policies of the pack: one for each rule, named by its code, and the advice on what is checked later."""
+"""The pack: its name, its version, the configuration built into it."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pulumi_policy import EnforcementLevel, ResourceValidationPolicy
-
 from amlstack.catalog.clock import today
-from policies import checks
-from policies.verdicts import CHECKED_AT_UP, judge
-from policies.views import subjects
+from policies import config
+from policies.server import Pack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import date
 
-    from pulumi_policy import Policy, ReportViolation, ResourceValidationArgs
-
 NAME = "amlstack"
+_HERE = Path(__file__).resolve().parent
+BUILT_IN = _HERE / "pack-config.json"
+"""What a platform team builds into its archive (`make pack CONFIG=…`); absent in this repository."""
 
 
-def policies(on: date | None = None) -> list[Policy]:
-    """All policies of the pack.
+def version() -> str:
+    """The version in PulumiPolicy.yaml, which the official CLI reads by itself."""
+    found = re.search(r"^version:\s*(\S+)", (_HERE / "PulumiPolicy.yaml").read_text(encoding="utf-8"), re.MULTILINE)
+    return found[1] if found else "0.0.0"
+
+
+def pack(on: date | None = None) -> Pack:
+    """The pack.
 
     Args:
         on: The day of the judgement; today, or the day in ``AMLSTACK_TODAY``, when None.
+
+    Raises:
+        ValueError: That day is none, or the built-in configuration is wrong.
     """
-    day = on or today()
-    return [_enforced(rule, day) for rule in checks.RULES] + [_advice(day)]
-
-
-def _enforced(rule: checks.Rule, on: date) -> Policy:
-    def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        for subject in subjects(args.resource_type, args.props):
-            for finding in judge(subject, on).findings:
-                if finding.code == rule.code:
-                    report(str(finding), None)
-
-    return _policy(rule, EnforcementLevel.MANDATORY, validate)
-
-
-def _advice(on: date) -> Policy:
-    def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        for subject in subjects(args.resource_type, args.props):
-            note = judge(subject, on).note
-            if note is not None:
-                report(str(note), None)
-
-    return _policy(CHECKED_AT_UP, EnforcementLevel.ADVISORY, validate)
-
-
-def _policy(
-    rule: checks.Rule, level: EnforcementLevel, validate: Callable[[ResourceValidationArgs, ReportViolation], None]
-) -> Policy:
-    return ResourceValidationPolicy(name=rule.code, description=rule.title, enforcement_level=level, validate=validate)
+    return Pack(NAME, version(), on or today(), config.load(BUILT_IN))

@@ -1,7 +1,7 @@
-"""Reads values out of a resource as the engine shows it to a policy: wire names, proxies, unknowns.
+"""Reads values out of a resource as the engine shows it to a policy: wire names, unknowns, expressions.
 
-During a preview the engine does not know every value, and touching such a one raises. Here that becomes a value of its
-own, so that a rule can say what it could not judge.
+During a preview the engine does not know every value. Such a one becomes a value of its own here, or ends the reading
+with `Undecided`, so that a rule can say what it could not judge.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pulumi_policy.proxy import UnknownValueError
+from policies.wire import UNKNOWN
 
 AT_UP = "is not known before the update"
 AT_RUN = "is an expression that Azure resolves later"
 ABSENT = "is not declared"
+ELSEWHERE = "is a template kept elsewhere"
+
+Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,22 +28,30 @@ class Unknown:
     why: str = AT_UP
 
 
+class Undecided(Exception):  # noqa: N818 - not an error: the answer comes later
+    """A rule met a value that is not known yet."""
+
+    def __init__(self, unknown: Unknown) -> None:
+        super().__init__(f"{unknown.path} {unknown.why}")
+        self.unknown = unknown
+
+
 def dig(props: Any, *path: str) -> Any:
     """The value at a path of property names: None where something on the way is missing, Unknown where unknown.
 
     Args:
-        props: A resource's properties as the SDK hands them over (or plain dictionaries).
-        path: Property names, outermost first.
+        props: A resource's properties, off the wire.
+        path: Property names, outermost first; a list is entered by an index in digits.
     """
     value = props
     for depth, name in enumerate(path, start=1):
-        if not isinstance(value, Mapping):
+        if isinstance(value, list):
+            value = value[int(name)] if name.isdigit() and int(name) < len(value) else None
+        elif isinstance(value, Mapping):
+            value = value.get(name)
+        else:
             return None
-        try:
-            value = value[name]
-        except KeyError:
-            return None
-        except UnknownValueError:
+        if value is UNKNOWN:
             return Unknown(".".join(path[:depth]))
     return value
 
@@ -48,7 +59,7 @@ def dig(props: Any, *path: str) -> Any:
 def text(props: Any, *path: str) -> str | Unknown | None:
     """The text at a path; None where there is none, Unknown for an expression or an unknown value."""
     value = dig(props, *path)
-    if isinstance(value, str) and _is_expression(value):
+    if isinstance(value, str) and is_expression(value):
         return Unknown(".".join(path), AT_RUN)
     return value if isinstance(value, str | Unknown) else None
 
@@ -81,5 +92,68 @@ def names(props: Any, *path: str) -> tuple[str, ...]:
     return tuple(sorted(map(str, value))) if isinstance(value, Mapping) else ()
 
 
-def _is_expression(value: str) -> bool:
-    return "${{" in value or (value.startswith("[") and value.endswith("]"))
+def is_expression(value: str) -> bool:
+    """Whether Azure works the value out itself: a binding of a pipeline, an expression of an ARM template."""
+    return "${{" in value or (value.startswith("[") and value.endswith("]") and not value.startswith("[["))
+
+
+class Facts:
+    """What a subject says, by the names that the rules use, wherever its form keeps them."""
+
+    def __init__(self, props: Any, paths: Mapping[str, tuple[Path, ...]], *, classic: bool = False) -> None:
+        """Read ``props``; ``paths`` says where each fact may stand, the first place that has it counts."""
+        self._props, self._paths = props, paths
+        self.classic = classic
+
+    @property
+    def known(self) -> bool:
+        """Whether there is anything to read; False for what is unknown as a whole."""
+        return bool(self._paths)
+
+    def at(self, fact: str) -> str:
+        """Where the fact stands, or would: dotted."""
+        return ".".join(self.path(fact))
+
+    def path(self, fact: str) -> Path:
+        """The same as names."""
+        places = self._paths[fact]
+        return next((place for place in places if dig(self._props, *place) is not None), places[0])
+
+    def value(self, fact: str) -> Any:
+        """The value, None where there is none.
+
+        Raises:
+            Undecided: It is not known yet.
+        """
+        for place in self._paths.get(fact, ()):
+            if (found := dig(self._props, *place)) is not None:
+                return _known(found)
+        return None
+
+    def text(self, fact: str) -> str | None:
+        """The text, None where there is none; raises as `value`, and for an expression."""
+        path = self._paths.get(fact) and self.path(fact)
+        return _known(text(self._props, *path)) if path else None
+
+    def number(self, fact: str) -> int | None:
+        """The whole number; as `text`."""
+        path = self._paths.get(fact) and self.path(fact)
+        return _known(number(self._props, *path)) if path else None
+
+    def boolean(self, fact: str) -> bool | None:
+        """Whether it is true, also when written as text; as `text`."""
+        value = self.value(fact)
+        if isinstance(value, str) and is_expression(value):
+            raise Undecided(Unknown(self.at(fact), AT_RUN))
+        return None if value is None else str(value).strip().lower() == "true"
+
+    def mapping(self, fact: str) -> Mapping[str, Any]:
+        """The mapping; empty where there is none. Values in it that are unknown are `UNKNOWN`."""
+        value = self.value(fact)
+        return value if isinstance(value, Mapping) else {}
+
+
+def _known(value: Any) -> Any:
+    if isinstance(value, Unknown):
+        raise Undecided(value)
+    return value

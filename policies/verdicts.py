@@ -1,4 +1,4 @@
-"""Judges what a resource asks for by the checks, with unknown values taken for every value that would matter."""
+"""Judges what a resource asks for by the rules, with unknown values taken for every value that would matter."""
 
 from __future__ import annotations
 
@@ -6,35 +6,22 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
+from amlstack.catalog import sizes
 from amlstack.findings import Finding, Level
 from policies import checks
-from policies.reading import AT_UP, Unknown
+from policies.bindings import BINDINGS, Cluster
+from policies.checks import stack_budget
+from policies.meta import CHECKED_AT_UP
+from policies.reading import AT_UP, Undecided, Unknown, dig
 
 if TYPE_CHECKING:
-    from datetime import date
+    from collections.abc import Iterable, Mapping
+    from typing import Any
 
+    from amlstack.catalog.sizes import Size
+    from policies.bindings import Context
+    from policies.config import Config
     from policies.views import Subject
-
-CHECKED_AT_UP = checks.Rule(
-    code="checked-at-up",
-    title="What the preview cannot know is checked when it is known.",
-    what=(
-        "Names, as advice, every rule that could not judge a resource yet, and the value that was missing. It never "
-        "refuses: during `pulumi up` the value is known, and the rule judges the resource before it is created. A "
-        "value that Azure resolves only when the job runs is named the same way."
-    ),
-    why="A rule that passes what it could not see looks exactly like a rule that was satisfied.",
-    example="""\
-clusters:
-  - name: train
-    size: ${other-stack.size}   # an output that is not known at preview
-""",
-    instead="""\
-clusters:
-  - name: train
-    size: Standard_ND40rs_v2
-""",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +30,79 @@ class Verdict:
 
     Attributes:
         findings: What is wrong whatever the unknown values turn out to be.
-        note: Which rules are still open and why; None when none is.
+        notes: Which rules are still open and why, one for each value that is missing.
     """
 
     findings: tuple[Finding, ...]
-    note: Finding | None = None
+    notes: tuple[Finding, ...] = ()
 
 
-def judge(subject: Subject, on: date) -> Verdict:
-    """Judge one size that a resource asks for.
+def judge(subject: Subject, config: Config, context: Context) -> Verdict:
+    """Judge one thing that a resource asks for by every rule that is not disabled."""
+    found: list[Finding] = []
+    waits: dict[tuple[Unknown, ...], list[str]] = {}
+    if subject.size is not None:
+        certain, undecided, unknown = _sizes(subject, context)
+        found += certain
+        if undecided:
+            waits[unknown] = undecided
+    if not subject.facts.known:  # unknown as a whole: there is nothing else to read
+        return Verdict(tuple(found), tuple(_note(subject, waits)))
+    for binding in BINDINGS:
+        code = binding.rule.code
+        if subject.kind not in binding.kinds or not config.enabled(code):
+            continue
+        try:
+            found += (one for one in binding.judge(subject, config.settings(code), context) if one is not None)
+        except Undecided as undecided_yet:
+            waits.setdefault((undecided_yet.unknown,), []).append(code)
+    return Verdict(tuple(one for one in found if config.enabled(one.code)), tuple(_note(subject, waits)))
 
-    Args:
-        subject: What is asked for.
-        on: The day of the judgement.
-    """
+
+def remember(subject: Subject, context: Context) -> None:
+    """Keep what jobs need to know of the cluster that they run on; clusters come before them."""
+    if subject.kind != "cluster" or not isinstance(subject.size, str):
+        return
+    try:
+        name = subject.facts.text("name")
+        priority = subject.facts.text("priority") or ""
+    except Undecided:
+        return
+    if name:
+        context.clusters[name.rsplit("/", 1)[-1].lower()] = Cluster(subject.size, priority.lower() == "lowpriority")
+
+
+def remember_network(props: Mapping[str, Any], context: Context) -> None:
+    """Keep the address ranges of a virtual network, for the clusters in it."""
+    name, ranges = dig(props, "virtualNetworkName"), dig(props, "addressSpace", "addressPrefixes")
+    if isinstance(name, str) and isinstance(ranges, list):
+        context.networks[name.lower()] = tuple(one for one in ranges if isinstance(one, str))
+
+
+def judge_stack(subjects: Iterable[Subject], config: Config) -> tuple[Finding, ...]:
+    """Judge the sum of what a stack asks for."""
+    asked: list[tuple[Size, int]] = []
+    unknown: list[Unknown] = []
+    for subject in subjects:
+        if subject.size is None or subject.kind not in {"cluster", "job"}:
+            continue
+        missing = [value for value in (subject.size, subject.nodes) if isinstance(value, Unknown)]
+        unknown += missing
+        size = sizes.get(subject.size) if isinstance(subject.size, str) else None
+        if size is not None and isinstance(subject.nodes, int):
+            asked.append((size, subject.nodes))
+    found = stack_budget.check(asked, **config.settings(stack_budget.RULE.code))
+    waits = {(value,): [stack_budget.RULE.code] for value in unknown}
+    return (*found, *(_wait("", key, codes) for key, codes in waits.items()))
+
+
+def _sizes(subject: Subject, context: Context) -> tuple[list[Finding], list[str], tuple[Unknown, ...]]:
+    """The rules on sizes: what they find for certain, which of them are open, and the values that are missing."""
     if isinstance(subject.size, Unknown):
-        return Verdict((), _note(subject, [rule.code for rule in checks.RULES], [subject.size]))
-    unknown = [value for value in (subject.nodes, subject.single_node_jobs) if isinstance(value, Unknown)]
+        return [], [rule.code for rule in checks.SIZE_RULES], (subject.size,)
+    unknown = tuple(value for value in (subject.nodes, subject.single_node_jobs) if isinstance(value, Unknown))
     outcomes = [
-        checks.sizes_for(subject.size, nodes=nodes, on=on, single_node_jobs=single, where=subject.where)
+        checks.sizes_for(subject.size or "", nodes=nodes, on=context.on, single_node_jobs=single, where=subject.where)
         for nodes, single in product(
             (1, 2) if isinstance(subject.nodes, Unknown) else (subject.nodes,),
             (True, False) if isinstance(subject.single_node_jobs, Unknown) else (subject.single_node_jobs,),
@@ -70,17 +111,18 @@ def judge(subject: Subject, on: date) -> Verdict:
     codes = [{finding.code for finding in outcome} for outcome in outcomes]
     certain = set.intersection(*codes)
     undecided = sorted(set.union(*codes) - certain)
-    return Verdict(
-        findings=tuple(finding for finding in outcomes[0] if finding.code in certain),
-        note=_note(subject, undecided, unknown) if undecided else None,
-    )
+    return [finding for finding in outcomes[0] if finding.code in certain], undecided, unknown
 
 
-def _note(subject: Subject, codes: list[str], unknown: list[Unknown]) -> Finding:
+def _note(subject: Subject, waits: Mapping[tuple[Unknown, ...], list[str]]) -> Iterable[Finding]:
+    return (_wait(subject.where, unknown, codes) for unknown, codes in waits.items())
+
+
+def _wait(where: str, unknown: tuple[Unknown, ...], codes: list[str]) -> Finding:
     later = all(value.why == AT_UP for value in unknown)
     return Finding(
         CHECKED_AT_UP.code,
-        subject.where,
+        where,
         seen=" and ".join(f"{value.path} {value.why}" for value in unknown),
         rule=f"{_list(codes)} {'checked at up' if later else 'not decided here'}",
         remedy="" if later else "Write the value out to have it judged",

@@ -9,18 +9,77 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.catalog import sizes
-from policies.checks import fabric, known_size, retired_size
-from policies.checks.rule import Rule
+from policies.checks import (
+    cluster_budget,
+    environment_pin,
+    environment_source,
+    fabric,
+    fabric_off,
+    gpus_idle,
+    hourly_cost,
+    identity,
+    idle_time,
+    job_cost,
+    job_timeout,
+    known_size,
+    local_auth,
+    node_ceiling,
+    processes,
+    public_ip,
+    region,
+    required_tags,
+    retired_size,
+    retiring_size,
+    scale_to_zero,
+    shared_memory,
+    spot_checkpoint,
+    ssh,
+    stack_budget,
+    subnet_overlap,
+    subnet_present,
+)
+from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
     from datetime import date
 
     from amlstack.findings import Finding
 
-__all__ = ["RULES", "Rule", "sizes_for"]
+__all__ = ["RULES", "SIZE_RULES", "Rule", "Setting", "sizes_for"]
 
-RULES: tuple[Rule, ...] = (fabric.RULE, known_size.RULE, retired_size.RULE)
+RULES: tuple[Rule, ...] = (
+    fabric.RULE,
+    known_size.RULE,
+    retired_size.RULE,
+    retiring_size.RULE,
+    scale_to_zero.RULE,
+    idle_time.RULE,
+    node_ceiling.RULE,
+    cluster_budget.RULE,
+    stack_budget.RULE,
+    hourly_cost.RULE,
+    job_cost.RULE,
+    region.RULE,
+    required_tags.RULE,
+    public_ip.RULE,
+    ssh.RULE,
+    local_auth.RULE,
+    identity.RULE,
+    subnet_present.RULE,
+    subnet_overlap.RULE,
+    environment_source.RULE,
+    environment_pin.RULE,
+    processes.RULE,
+    gpus_idle.RULE,
+    shared_memory.RULE,
+    fabric_off.RULE,
+    spot_checkpoint.RULE,
+    job_timeout.RULE,
+)
 """Every rule, in the order in which docs/policies.md shows them."""
+
+SIZE_RULES: tuple[Rule, ...] = (fabric.RULE, known_size.RULE, retired_size.RULE)
+"""Those that `sizes_for` runs."""
 
 
 def sizes_for(

@@ -42,7 +42,7 @@ def check(size: Size, *, on: date, where: str = "size") -> Finding | None:
         on: The day of the judgement, and on which the remedy must be available.
         where: Path of the size in the declaration.
     """
-    if size.retired is None or not size.retired_on(on):
+    if size.retired is None or on < size.retired:
         return None
     nearest = sizes.nearest_compliant(size, on)
     return Finding(

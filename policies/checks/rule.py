@@ -1,8 +1,40 @@
-"""What every rule says about itself; the pages of docs/policies.md are rendered from it."""
+"""What every rule says about itself; docs/policies.md and the pack's configuration schema are made from it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Enforcement = Literal["mandatory", "advisory", "disabled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One value that a team may set on a rule.
+
+    Attributes:
+        name: Its key in the pack's configuration.
+        kind: JSON schema type: ``integer``, ``number``, ``array`` (of strings) or ``object`` (of strings).
+        help: What it means, as a sentence.
+        default: Its value when nobody sets it; None leaves the rule silent on it.
+    """
+
+    name: str
+    kind: Literal["integer", "number", "array", "object"]
+    help: str
+    default: Any = None
+
+    def schema(self) -> dict[str, Any]:
+        """The setting as JSON schema."""
+        inner: dict[str, Any] = {
+            "array": {"items": {"type": "string"}},
+            "object": {"additionalProperties": {"type": "string"}},
+        }.get(self.kind, {"minimum": 0})
+        default = {} if self.default is None else {"default": self.default}
+        return {"type": self.kind, "description": self.help, **inner, **default}
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +48,11 @@ class Rule:
         why: What goes wrong without it.
         example: A declaration that it refuses.
         instead: The same declaration, put right.
-        options: How to configure it; empty when there is nothing to configure.
+        options: What more there is to say on configuring it; may be empty.
+        level: How the pack enforces it when nobody says otherwise.
+        settings: Values that a team may set.
+        sample: Settings under which the example is refused; empty when the defaults do.
+        fix: What remediation writes, as a sentence; empty where no answer is safe.
     """
 
     code: str
@@ -26,3 +62,11 @@ class Rule:
     example: str
     instead: str
     options: str = ""
+    level: Enforcement = "mandatory"
+    settings: tuple[Setting, ...] = ()
+    sample: Mapping[str, Any] = field(default_factory=dict)
+    fix: str = ""
+
+    def defaults(self) -> dict[str, Any]:
+        """The settings' values when nobody sets any."""
+        return {setting.name: setting.default for setting in self.settings}

@@ -1,4 +1,4 @@
-"""Shows resources to the pack through the SDK's own analyzer, as the engine does."""
+"""Shows resources to the pack through the analyzer protocol, as the engine does."""
 
 from __future__ import annotations
 
@@ -7,36 +7,58 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.protobuf.struct_pb2 import Struct
-from pulumi.runtime import proto
-from pulumi_policy import EnforcementLevel
-from pulumi_policy.policy import _PolicyAnalyzerServicer
+from pulumi.runtime.proto import analyzer_pb2 as proto
 
-from policies.pack import NAME, policies
+from policies.pack import NAME
+from policies.server import Pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 TODAY = date(2026, 8, 1)
 LEVELS = {proto.MANDATORY: "mandatory", proto.ADVISORY: "advisory"}
+SIZE_RULES_ALONE = dict.fromkeys(
+    (
+        "size-retiring",
+        "scale-to-zero",
+        "idle-time",
+        "node-public-ip",
+        "ssh-closed",
+        "local-auth-off",
+        "environment-pinned",
+        "processes-beyond-gpus",
+        "gpus-idle",
+        "shared-memory",
+        "fabric-switched-off",
+        "spot-checkpoint",
+        "job-timeout",
+        "subnet-overlap",
+    ),
+    "disabled",
+)
+"""Configuration that leaves the rules on sizes, for tests of what the pack sees in a resource."""
+
+
+def shown(response: Any) -> list[tuple[str, str, str]]:
+    """Diagnostics as ``(level, policy, message)``, the message without the rule's title before it."""
+    return [
+        (LEVELS[one.enforcementLevel], one.policyName, one.message.removeprefix(f"{one.description}\n"))
+        for one in response.diagnostics
+    ]
+
+
+def request(token: str, props: dict[str, Any], name: str = "it") -> Any:
+    wire = Struct()
+    wire.update(props)
+    return proto.AnalyzeRequest(type=token, urn=f"urn:pulumi:test::test::{token}::{name}", name=name, properties=wire)
 
 
 @pytest.fixture
-def analyze() -> Callable[[str, dict[str, Any]], list[tuple[str, str, str]]]:
-    """Judges one resource: ``(type token, properties) -> [(level, policy, message)]``.
+def analyze() -> Callable[..., list[tuple[str, str, str]]]:
+    """Judges one resource by the rules on sizes, or as configured: ``(type, properties, said=…) -> [(level, …)]``."""
 
-    Properties go over the wire format, so that the rules meet the SDK's proxies and unknowns. The message is what the
-    pack reported, without the title that the SDK puts before it.
-    """
-    servicer = _PolicyAnalyzerServicer(NAME, "0.0.1", policies(TODAY), EnforcementLevel.MANDATORY)
-
-    def judge(token: str, props: dict[str, Any]) -> list[tuple[str, str, str]]:
-        wire = Struct()
-        wire.update(props)
-        urn = f"urn:pulumi:test::test::{token}::it"
-        response = servicer.Analyze(proto.AnalyzeRequest(type=token, urn=urn, name="it", properties=wire), None)
-        return [
-            (LEVELS[one.enforcementLevel], one.policyName, one.message.removeprefix(f"{one.description}\n"))
-            for one in response.diagnostics
-        ]
+    def judge(token: str, props: dict[str, Any], said: dict[str, Any] | None = None) -> list[tuple[str, str, str]]:
+        pack = Pack(NAME, "0.0.1", TODAY, SIZE_RULES_ALONE if said is None else said)
+        return shown(pack.Analyze(request(token, props), None))
 
     return judge

@@ -15,8 +15,7 @@ from pulumi.runtime import proto
 from pulumi.runtime.proto import analyzer_pb2_grpc
 
 from amlstack.paths import PROJECT
-from policies import checks
-from policies.verdicts import CHECKED_AT_UP
+from policies.config import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,6 +25,7 @@ PACK = PROJECT / "policies"
 ENGINE = "127.0.0.1:1"  # the engine's address, which a pack needs only to log
 AS_EXECUTABLE = [str(PACK / "analyzer"), ENGINE, "--logtostderr", "-v=3"]
 AS_DIRECTORY = [sys.executable, "-m", "pulumi.policy", ENGINE, str(PACK)]
+LEVELS = {"mandatory": proto.MANDATORY, "advisory": proto.ADVISORY, "disabled": proto.DISABLED}
 BARE_PATH = {"PATH": "/usr/bin:/bin"}
 
 
@@ -63,8 +63,7 @@ def test_the_pack_tells_the_engine_its_policies(command: list[str], tmp_path: Pa
 
     assert info.name == "amlstack"
     assert {(policy.name, policy.enforcementLevel) for policy in info.policies} == {
-        *((rule.code, proto.MANDATORY) for rule in checks.RULES),
-        (CHECKED_AT_UP.code, proto.ADVISORY),
+        (rule.code, LEVELS[rule.level]) for rule in ALL
     }
 
 

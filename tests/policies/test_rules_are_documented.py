@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import date
 from importlib import import_module
 from importlib.machinery import PathFinder
@@ -11,19 +12,22 @@ from sys import stdlib_module_names
 
 import pytest
 import yaml
-from pulumi_policy import EnforcementLevel
+from conftest import request, shown
+from pulumi.runtime.proto import analyzer_pb2 as proto
 
 import policies
+from amlstack.catalog import sizes
 from amlstack.findings import Level
 from amlstack.paths import PROJECT
 from infra.settings.model import SINGLE_NODE_TAG
 from policies import checks, document
-from policies.pack import policies as all_policies
-from policies.verdicts import CHECKED_AT_UP
+from policies.config import ALL
+from policies.remedies import REMEDIES
+from policies.server import Pack
 from policies.views import SINGLE_NODE_JOBS_TAG
 
 TODAY = date(2026, 8, 1)
-RULES = (*checks.RULES, CHECKED_AT_UP)
+RULES = ALL
 
 
 def clusters(text: str) -> list[tuple[str, int, bool]]:
@@ -42,7 +46,8 @@ def test_every_module_of_checks_holds_one_registered_rule() -> None:
     rules = [module.RULE for module in modules if hasattr(module, "RULE")]
 
     assert sorted(rule.code for rule in rules) == sorted(rule.code for rule in checks.RULES)
-    assert [module.__name__ for module in modules if not hasattr(module, "RULE")] == ["policies.checks.rule"]
+    without = [module.__name__ for module in modules if not hasattr(module, "RULE")]
+    assert without == ["policies.checks.duration", "policies.checks.rule"]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
@@ -55,7 +60,7 @@ def test_a_rule_is_documented_in_full(rule: checks.Rule) -> None:
     assert f"### {rule.code}\n" in document.PAGE.read_text()
 
 
-@pytest.mark.parametrize("rule", checks.RULES, ids=lambda rule: rule.code)
+@pytest.mark.parametrize("rule", checks.SIZE_RULES, ids=lambda rule: rule.code)
 def test_a_rule_refuses_its_example_and_no_rule_refuses_what_it_proposes_instead(rule: checks.Rule) -> None:
     def codes(text: str) -> set[str]:
         return {
@@ -68,12 +73,52 @@ def test_a_rule_refuses_its_example_and_no_rule_refuses_what_it_proposes_instead
     assert codes(rule.instead) == set()
 
 
-def test_the_pack_holds_every_rule_as_mandatory_and_the_advice_as_advice() -> None:
-    levels = {policy.name: policy.enforcement_level for policy in all_policies(TODAY)}
+@pytest.mark.parametrize(
+    "rule", [rule for rule in checks.RULES if rule not in checks.SIZE_RULES], ids=lambda rule: rule.code
+)
+def test_the_pack_refuses_a_rule_s_example_and_not_what_stands_instead(rule: checks.Rule, priced: None) -> None:
+    said = {rule.code: {"enforcementLevel": "mandatory", **rule.sample}}
 
-    assert levels == {
-        **{rule.code: EnforcementLevel.MANDATORY for rule in checks.RULES},
-        CHECKED_AT_UP.code: EnforcementLevel.ADVISORY,
+    def codes(text: str) -> set[str]:
+        token = re.match(r"# ([\w:-]+)", text)
+        assert token is not None
+        pack, props = Pack("p", "1.0.0", TODAY, said), yaml.safe_load(text)
+        found = shown(pack.Analyze(request(token[1], props), None))
+        wire = request(token[1], props)
+        resource = proto.AnalyzerResource(type=wire.type, urn=wire.urn, name=wire.name, properties=wire.properties)
+        found += shown(pack.AnalyzeStack(proto.AnalyzeStackRequest(resources=[resource]), None))
+        return {code for level, code, _ in found if level == "mandatory"}
+
+    assert codes(rule.example) == {rule.code}
+    assert codes(rule.instead) == set()
+
+
+@pytest.fixture
+def priced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One size with the price that the examples speak of."""
+    size = sizes.get("Standard_ND96isr_H100_v5")
+    assert size is not None
+    with_price = replace(size, price_per_hour=sizes.Price(100.0, "westeurope", TODAY, "made up"))
+    known = {**sizes._by_lower_name(), size.name.lower(): with_price}
+    monkeypatch.setattr(sizes, "_by_lower_name", lambda: known)
+
+
+def test_every_setting_is_documented() -> None:
+    page = document.PAGE.read_text()
+
+    for rule in ALL:
+        section = page.partition(f"### {rule.code}\n")[2].partition("\n### ")[0]
+        assert all(f"- `{setting.name}` ({setting.kind}): {setting.help}" in section for setting in rule.settings)
+        assert bool(rule.fix) is (rule.code in REMEDIES)
+
+
+def test_only_what_nobody_could_want_is_mandatory_without_a_word_from_the_team() -> None:
+    needs_values = {rule.code for rule in checks.RULES if rule.settings and rule.level == "mandatory"}
+
+    assert {rule.code for rule in checks.RULES if rule.level == "mandatory"} - needs_values == {
+        *(rule.code for rule in checks.SIZE_RULES),
+        "processes-beyond-gpus",
+        "fabric-switched-off",
     }
 
 
@@ -81,7 +126,7 @@ def test_findings_of_rules_refuse() -> None:
     found = checks.sizes_for("Standard_NC24r", nodes=1, on=TODAY) + checks.sizes_for("x", nodes=1, on=TODAY)
 
     assert {finding.level for finding in found} == {Level.ERROR}
-    assert {finding.code for finding in found} == {rule.code for rule in checks.RULES}
+    assert {finding.code for finding in found} == {rule.code for rule in checks.SIZE_RULES}
 
 
 def test_the_pack_and_the_program_agree_on_the_tag_for_single_node_jobs() -> None:

@@ -1,0 +1,334 @@
+"""Which facts of which subject each rule judges: the one place where wire forms and check functions meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from amlstack.catalog import sizes
+from amlstack.findings import Finding
+from policies.checks import (
+    Rule,
+    cluster_budget,
+    environment_pin,
+    environment_source,
+    fabric_off,
+    gpus_idle,
+    hourly_cost,
+    identity,
+    idle_time,
+    job_cost,
+    job_timeout,
+    local_auth,
+    node_ceiling,
+    processes,
+    public_ip,
+    region,
+    required_tags,
+    retiring_size,
+    scale_to_zero,
+    shared_memory,
+    spot_checkpoint,
+    ssh,
+    subnet_overlap,
+    subnet_present,
+)
+from policies.checks.duration import seconds
+from policies.reading import Undecided, Unknown, is_expression
+from policies.wire import UNKNOWN
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from amlstack.catalog.sizes import Size
+    from policies.views import Subject
+
+Found = Iterable[Finding | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What is remembered of a cluster of the stack, for the jobs on it."""
+
+    size: str
+    low_priority: bool
+
+
+@dataclass(slots=True)
+class Context:
+    """What rules know beside the subject.
+
+    Attributes:
+        on: The day of the judgement.
+        clusters: Clusters of the stack seen so far, by name in small letters.
+        networks: Address ranges of virtual networks seen so far, by name in small letters.
+    """
+
+    on: date
+    clusters: dict[str, Cluster] = field(default_factory=dict)
+    networks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+Judge = Callable[["Subject", Mapping[str, Any], Context], Found]
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A rule, the kinds of subject that it judges, and how."""
+
+    rule: Rule
+    kinds: frozenset[str]
+    judge: Judge
+
+
+def _size(subject: Subject, context: Context) -> Size | None:
+    """The catalogue's row: of the subject's own size, or of the cluster that a job names."""
+    if isinstance(subject.size, Unknown):
+        raise Undecided(subject.size)
+    name = subject.size
+    if name is None:
+        cluster = _cluster(subject, context)
+        name = cluster.size if cluster else None
+    return sizes.get(name) if name else None
+
+
+def _cluster(subject: Subject, context: Context) -> Cluster | None:
+    compute = subject.compute
+    if isinstance(compute, Unknown):
+        raise Undecided(compute)
+    return context.clusters.get(str(compute).rsplit("/", 1)[-1].removeprefix("azureml:").lower()) if compute else None
+
+
+def _nodes(subject: Subject) -> int:
+    if isinstance(subject.nodes, Unknown):
+        raise Undecided(subject.nodes)
+    return subject.nodes
+
+
+def _where_nodes(subject: Subject) -> str:
+    return subject.facts.at("most" if subject.kind == "cluster" else "nodes")
+
+
+def _retiring(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
+    size = _size(subject, context) if subject.size is not None else None
+    if size is not None:
+        yield retiring_size.check(size, on=context.on, days=int(config["days"]), where=subject.where)
+
+
+def _least(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
+    facts = subject.facts
+    yield scale_to_zero.check(facts.number("least") or 0, nodes=int(config["nodes"]), where=facts.at("least"))
+
+
+def _idle(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
+    facts = subject.facts
+    yield idle_time.check(facts.text("idle"), minutes=int(config["minutes"]), where=facts.at("idle"))
+
+
+def _ceiling(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
+    if config["nodes"] is not None and (subject.kind == "cluster" or subject.size is not None):
+        yield node_ceiling.check(_nodes(subject), nodes=int(config["nodes"]), where=_where_nodes(subject))
+
+
+def _budget(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
+    if _configured(config) and subject.size is not None and (size := _size(subject, context)):
+        yield cluster_budget.check(size, nodes=_nodes(subject), where=_where_nodes(subject), **config)
+
+
+def _per_hour(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
+    if _configured(config) and subject.size is not None and (size := _size(subject, context)):
+        yield hourly_cost.check(size, nodes=_nodes(subject), usd=config["usd"], where=_where_nodes(subject))
+
+
+def _per_job(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
+    if _configured(config) and (size := _size(subject, context)):
+        facts = subject.facts
+        yield job_cost.check(
+            size, nodes=_nodes(subject), timeout=_timeout(subject), usd=config["usd"], where=facts.at("timeout")
+        )
+
+
+def _region(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
+    if config["regions"] and (location := subject.facts.text("location")):
+        yield region.check(location, regions=config["regions"], where=subject.facts.at("location"))
+
+
+def _tags(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
+    if config["required"]:
+        tags = subject.facts.mapping("tags")
+        yield required_tags.check(
+            tags, required=config["required"], values=config["values"], where=subject.facts.at("tags")
+        )
+
+
+def _public_ip(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
+    yield public_ip.check(subject.facts.boolean("public_ip"), where=subject.facts.at("public_ip"))
+
+
+def _ssh(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
+    facts = subject.facts
+    # The classic provider has a switch, which is off when absent.
+    access = ("Enabled" if facts.boolean("ssh") else "Disabled") if facts.classic else facts.text("ssh")
+    yield ssh.check(access, where=facts.at("ssh"))
+
+
+def _local_auth(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
+    facts = subject.facts
+    said = facts.boolean("local_auth")
+    disabled = (None if said is None else not said) if facts.classic else said
+    yield local_auth.check(disabled, where=facts.at("local_auth"))
+
+
+def _identity(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
+    yield identity.check(subject.facts.text("identity"), where=subject.facts.at("identity"))
+
+
+def _subnet(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
+    yield subnet_present.check(subject.facts.text("subnet"), where=subject.facts.at("subnet"))
+
+
+def _overlap(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
+    size = _size(subject, context)
+    if size is None or not size.fabric.rdma:
+        return
+    parts = (subject.facts.text("subnet") or "").lower().split("/")
+    if "virtualnetworks" not in parts[:-1]:
+        return
+    name = parts[parts.index("virtualnetworks") + 1]
+    given = {key.lower(): value for key, value in (config["networks"] or {}).items()}
+    outside = tuple(part.strip() for part in given.get(name, "").split(",") if part.strip())
+    prefixes = (*context.networks.get(name, ()), *outside)
+    yield subnet_overlap.check(size, prefixes=prefixes, where=subject.facts.at("subnet"))
+
+
+def _source(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
+    facts = subject.facts
+    if subject.kind == "job":
+        if config["registries"] and (environment := facts.text("environment")):
+            where = facts.at("environment")
+            yield environment_source.check(environment, registries=config["registries"], where=where)
+    elif config["images"] and (image := facts.text("image")):
+        yield environment_source.check_image(image, images=config["images"], where=facts.at("image"))
+
+
+def _pinned(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
+    facts = subject.facts
+    if subject.kind == "job":
+        if environment := facts.text("environment"):
+            yield environment_pin.check(environment, where=facts.at("environment"))
+    elif image := facts.text("image"):
+        yield environment_pin.check_image(image, where=facts.at("image"))
+
+
+def _processes(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
+    count = subject.facts.number("processes")
+    if count is not None and (size := _size(subject, context)):
+        where = subject.facts.at("processes")
+        nodes = 1 if isinstance(subject.nodes, Unknown) else subject.nodes
+        yield processes.check(count, size, nodes=nodes, where=where)
+
+
+def _gpus_idle(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
+    count = subject.facts.number("processes")
+    if count is not None and (size := _size(subject, context)):
+        yield gpus_idle.check(count, size, where=subject.facts.at("processes"))
+
+
+def _shm(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
+    if (size := _size(subject, context)) and size.gpus:
+        facts = subject.facts
+        yield shared_memory.check(
+            facts.text("shm"),
+            size,
+            docker_args=_docker(subject),
+            gib_per_gpu=float(config["gib_per_gpu"]),
+            where=facts.at("shm"),
+        )
+
+
+def _fabric_off(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
+    size = _size(subject, context)
+    if size is None or not (size.gpus and size.fabric.usable):
+        return
+    facts = subject.facts
+    variables = facts.mapping("variables")
+    command = facts.value("command")
+    yield from fabric_off.check(
+        {name: value for name, value in variables.items() if value is not UNKNOWN},
+        size,
+        nodes=_nodes(subject),
+        command=command if isinstance(command, str) else "",
+        docker_args=_docker(subject),
+        where=(facts.at("variables"), facts.at("command"), facts.at("docker")),
+    )
+    for name, value in variables.items():
+        if value is UNKNOWN and name in {**fabric_off.INFINIBAND, **fabric_off.NVLINK}:
+            raise Undecided(Unknown(f"{facts.at('variables')}.{name}"))
+
+
+def _checkpoint(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
+    facts = subject.facts
+    cluster = _cluster(subject, context) if subject.size is None else None
+    spot = (facts.text("tier") or "").lower() == "spot" or (cluster is not None and cluster.low_priority)
+    if not spot or _nodes(subject) < 2:
+        return
+    modes = [_mode(output) for output in facts.mapping("outputs").values()]
+    yield spot_checkpoint.check(modes, preemptible=spot, nodes=_nodes(subject), where=facts.at("outputs"))
+
+
+def _job_timeout(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
+    yield job_timeout.check(_timeout(subject), hours=config["hours"], where=subject.facts.at("timeout"))
+
+
+def _configured(config: Mapping[str, Any]) -> bool:
+    return any(value is not None for value in config.values())
+
+
+def _docker(subject: Subject) -> str:
+    value = subject.facts.value("docker")
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value or "")
+
+
+def _mode(output: Any) -> str | None:
+    mode = output.get("mode") if isinstance(output, Mapping) else None
+    return mode if isinstance(mode, str) else None
+
+
+def _timeout(subject: Subject) -> int | None:
+    """Seconds; a step of a pipeline writes them as a number, the wire as an ISO duration."""
+    value = subject.facts.value("timeout")
+    if isinstance(value, str) and is_expression(value):
+        raise Undecided(Unknown(subject.facts.at("timeout"), "is an expression that Azure resolves later"))
+    return seconds(value) if isinstance(value, str) else int(value) if value else None
+
+
+_CLUSTER, _JOB, _ASKING = frozenset({"cluster"}), frozenset({"job"}), frozenset({"cluster", "job"})
+_LOCATED, _ENVIRONMENTS = frozenset({"resource"}), frozenset({"job", "environment"})
+
+BINDINGS: tuple[Binding, ...] = (
+    Binding(retiring_size.RULE, _ASKING, _retiring),
+    Binding(scale_to_zero.RULE, _CLUSTER, _least),
+    Binding(idle_time.RULE, _CLUSTER, _idle),
+    Binding(node_ceiling.RULE, _ASKING, _ceiling),
+    Binding(cluster_budget.RULE, _ASKING, _budget),
+    Binding(hourly_cost.RULE, _ASKING, _per_hour),
+    Binding(job_cost.RULE, _JOB, _per_job),
+    Binding(region.RULE, _LOCATED, _region),
+    Binding(required_tags.RULE, _LOCATED, _tags),
+    Binding(public_ip.RULE, _CLUSTER, _public_ip),
+    Binding(ssh.RULE, _CLUSTER, _ssh),
+    Binding(local_auth.RULE, _CLUSTER, _local_auth),
+    Binding(identity.RULE, _CLUSTER, _identity),
+    Binding(subnet_present.RULE, _CLUSTER, _subnet),
+    Binding(subnet_overlap.RULE, _CLUSTER, _overlap),
+    Binding(environment_source.RULE, _ENVIRONMENTS, _source),
+    Binding(environment_pin.RULE, _ENVIRONMENTS, _pinned),
+    Binding(processes.RULE, _JOB, _processes),
+    Binding(gpus_idle.RULE, _JOB, _gpus_idle),
+    Binding(shared_memory.RULE, _JOB, _shm),
+    Binding(fabric_off.RULE, _JOB, _fabric_off),
+    Binding(spot_checkpoint.RULE, _JOB, _checkpoint),
+    Binding(job_timeout.RULE, _JOB, _job_timeout),
+)
+"""Every rule on single resources beside the three on sizes, which `policies.verdicts` judges together."""

@@ -1,0 +1,113 @@
+"""Nobody trains over Ethernet by a forgotten variable."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from amlstack.findings import Finding
+from policies.checks.rule import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.catalog.sizes import Size
+
+RULE = Rule(
+    code="fabric-switched-off",
+    title="Nothing in a job switches InfiniBand off.",
+    what=(
+        "Refuses variables that keep NCCL off InfiniBand (`NCCL_IB_DISABLE=1`, `NCCL_NET=Socket`, `NCCL_IB_HCA=^mlx5`) "
+        "in a multi-node job on a size that has it, wherever they are written: among the job's variables, in its "
+        "command line (`NAME=VALUE python …`, `export NAME=VALUE`, `-x NAME=VALUE`) or in its container arguments "
+        "(`-e NAME=VALUE`). `NCCL_P2P_DISABLE=1`, which switches NVLink off, is refused on one node too. In the job "
+        "plan it is a warning: a run of comparison may want it."
+    ),
+    why=(
+        "These variables come from a debugging session or from a cluster without InfiniBand, and stay. The job "
+        "runs, over Ethernet, at a fraction of the bandwidth that the size is paid for."
+    ),
+    example="""\
+# amlstack:jobs:Job
+body:
+  properties:
+    jobType: Command
+    command: python train.py
+    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
+    environmentVariables: {NCCL_IB_DISABLE: "1"}
+    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
+    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
+    limits: {jobLimitsType: Command, timeout: PT12H}
+""",
+    instead="""\
+# amlstack:jobs:Job
+body:
+  properties:
+    jobType: Command
+    command: python train.py
+    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
+    environmentVariables: {NCCL_DEBUG: INFO}
+    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
+    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
+    limits: {jobLimitsType: Command, timeout: PT12H}
+""",
+)
+
+
+ON = frozenset({"1", "true", "yes", "y", "on"})
+INFINIBAND: Mapping[str, frozenset[str]] = {
+    "NCCL_IB_DISABLE": ON,
+    "NCCL_NET": frozenset({"socket"}),
+    "NCCL_IB_HCA": frozenset({"^mlx5", "^mlx5_ib", "^mlx"}),
+}
+"""Variables, and the values of them in small letters, that take a multi-node job off InfiniBand."""
+
+NVLINK: Mapping[str, frozenset[str]] = {"NCCL_P2P_DISABLE": ON}
+"""The same for NVLink, on any number of nodes."""
+
+_ASSIGNED = re.compile(r"(?<![\w$])(?P<name>NCCL_\w+)=(?P<quote>[\"']?)(?P<value>[^\s\"';&|]*)(?P=quote)")
+
+
+def check(
+    variables: Mapping[str, object],
+    size: Size,
+    *,
+    nodes: int,
+    command: str = "",
+    docker_args: str = "",
+    where: tuple[str, str, str] = ("environment_variables", "command", "docker_args"),
+) -> tuple[Finding, ...]:
+    """Judge all places in which a job can set a variable.
+
+    Args:
+        variables: The job's environment variables.
+        size: The size of its nodes as the catalogue knows it; without usable InfiniBand nothing is said.
+        nodes: Number of nodes.
+        command: Its command line.
+        docker_args: Its container arguments.
+        where: Paths of the three in the declaration.
+    """
+    if not (size.gpus and size.fabric.usable):
+        return ()
+    harmful = {**(INFINIBAND if nodes > 1 else {}), **NVLINK}
+    written = [
+        *((f"{where[0]}.{name}", name, str(value)) for name, value in variables.items()),
+        *((where[1], name, value) for name, value in assigned(command)),
+        *((where[2], name, value) for name, value in assigned(docker_args)),
+    ]
+    return tuple(
+        Finding(
+            RULE.code,
+            place,
+            seen=f"`{name}={value}` on {size.name}",
+            rule=f"It keeps the job off the {'NVLink' if name in NVLINK else 'InfiniBand'} that the size is paid for",
+            remedy="Leave it out, or keep it for one run of comparison",
+        )
+        for place, name, value in written
+        if value.strip().lower() in harmful.get(name, ())
+    )
+
+
+def assigned(text: str) -> tuple[tuple[str, str], ...]:
+    """NCCL's variables that a command line sets: ``NAME=VALUE`` first, or after export, -x, -e."""
+    return tuple((found["name"], found["value"]) for found in _ASSIGNED.finditer(text))

@@ -1,0 +1,78 @@
+"""What a cluster or job may cost per hour."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amlstack.findings import Finding, Level
+from policies.checks.rule import Rule, Setting
+
+if TYPE_CHECKING:
+    from amlstack.catalog.sizes import Size
+
+RULE = Rule(
+    code="cost-per-hour",
+    title="A cluster costs at most so much per hour.",
+    what=(
+        "Refuses a cluster, or a serverless job, whose nodes at their maximum cost more per hour than configured. "
+        "Where the catalogue has no price of the size it says so and refuses nothing. Silent until configured."
+    ),
+    why=(
+        "Nobody sees dollars in the name of a size: sixteen nodes of eight H100 cost more in a day than most teams "
+        "spend in a month."
+    ),
+    example="""\
+# azure-native:machinelearningservices:Compute, of a size with a price of 100 USD per hour
+properties:
+  computeType: AmlCompute
+  properties:
+    vmSize: Standard_ND96isr_H100_v5
+    scaleSettings: {minNodeCount: 0, maxNodeCount: 6, nodeIdleTimeBeforeScaleDown: PT10M}
+""",
+    instead="""\
+# azure-native:machinelearningservices:Compute, of a size with a price of 100 USD per hour
+properties:
+  computeType: AmlCompute
+  properties:
+    vmSize: Standard_ND96isr_H100_v5
+    scaleSettings: {minNodeCount: 0, maxNodeCount: 5, nodeIdleTimeBeforeScaleDown: PT10M}
+""",
+    settings=(Setting("usd", "number", "Most US dollars per hour with every node up."),),
+    sample={"usd": 500},
+)
+
+
+def check(size: Size, *, nodes: int, usd: float | None, where: str = "nodes.max") -> Finding | None:
+    """Judge what a cluster costs per hour.
+
+    Args:
+        size: Its size as the catalogue knows it.
+        nodes: Its maximum number of nodes.
+        usd: Most US dollars per hour; None for no bound.
+        where: Path of the maximum in the declaration.
+    """
+    if usd is None:
+        return None
+    price = size.price_per_hour
+    if price is None:
+        return unpriced(RULE.code, size, where)
+    if nodes * price.usd <= usd:
+        return None
+    return Finding(
+        RULE.code,
+        where,
+        seen=f"{nodes} nodes of {size.name} cost {nodes * price.usd:,.2f} USD per hour ({price.region})",
+        rule=f"At most {usd:,.2f} USD per hour are allowed",
+        remedy=f"Write {int(usd // price.usd)} nodes or less, or ask for an exception",
+    )
+
+
+def unpriced(code: str, size: Size, where: str) -> Finding:
+    """A note that a budget could not be judged."""
+    return Finding(
+        code,
+        where,
+        seen=f"The catalogue has no price of {size.name}",
+        rule="A budget in dollars is judged only where the price is known",
+        level=Level.INFO,
+    )

@@ -1,0 +1,56 @@
+"""Jobs read their data as the cluster, not with keys."""
+
+from __future__ import annotations
+
+from amlstack.findings import Finding
+from policies.checks.rule import Rule
+
+RULE = Rule(
+    code="managed-identity",
+    title="A cluster has a managed identity.",
+    what=(
+        "Flags a cluster without a system-assigned or user-assigned managed identity. Disabled unless configured: "
+        "without one, jobs read data as the user who submits them."
+    ),
+    why=(
+        "Without an identity of its own a cluster reaches storage by keys or by whoever submitted the job; "
+        "neither can be granted exactly what it needs."
+    ),
+    example="""\
+# azure-native:machinelearningservices:Compute
+identity: {type: None}
+properties:
+  computeType: AmlCompute
+  properties:
+    vmSize: Standard_ND96isr_H100_v5
+    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
+""",
+    instead="""\
+# azure-native:machinelearningservices:Compute
+identity: {type: SystemAssigned}
+properties:
+  computeType: AmlCompute
+  properties:
+    vmSize: Standard_ND96isr_H100_v5
+    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
+""",
+    level="disabled",
+)
+
+
+def check(kind: str | None, *, where: str = "identity") -> Finding | None:
+    """Judge a cluster's identity.
+
+    Args:
+        kind: ``SystemAssigned``, ``UserAssigned``, both with a comma, or ``None``; None when there is none.
+        where: Path of the identity in the declaration.
+    """
+    if kind is not None and "assigned" in kind.lower():
+        return None
+    return Finding(
+        RULE.code,
+        where,
+        seen="The cluster has no managed identity",
+        rule="A cluster reads data as itself",
+        remedy="Write identity: {type: SystemAssigned}, or a user-assigned one",
+    )

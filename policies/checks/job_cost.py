@@ -1,0 +1,75 @@
+"""What one run may cost before its timeout ends it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amlstack.findings import Finding
+from policies.checks.hourly_cost import unpriced
+from policies.checks.rule import Rule, Setting
+
+if TYPE_CHECKING:
+    from amlstack.catalog.sizes import Size
+
+RULE = Rule(
+    code="cost-per-job",
+    title="A job costs at most so much until its timeout.",
+    what=(
+        "Refuses a job whose nodes × timeout × price exceed the configured budget, and one that has no timeout, whose "
+        "cost has no bound. Where the size or its price is not known it says so and refuses nothing."
+    ),
+    why="A run that hangs in its first collective costs as much per hour as one that trains, until somebody looks.",
+    example="""\
+# amlstack:jobs:Job, of a size with a price of 100 USD per hour
+body:
+  properties:
+    jobType: Command
+    command: python train.py
+    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
+    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
+    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
+    limits: {jobLimitsType: Command, timeout: P7D}
+""",
+    instead="""\
+# amlstack:jobs:Job, of a size with a price of 100 USD per hour
+body:
+  properties:
+    jobType: Command
+    command: python train.py
+    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
+    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
+    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
+    limits: {jobLimitsType: Command, timeout: PT12H}
+""",
+    settings=(Setting("usd", "number", "Most US dollars of one run."),),
+    sample={"usd": 5000},
+)
+
+
+def check(
+    size: Size, *, nodes: int, timeout: int | None, usd: float | None, where: str = "limits.timeout"
+) -> Finding | None:
+    """Judge what a run can cost.
+
+    Args:
+        size: The size of its nodes as the catalogue knows it.
+        nodes: Its number of nodes.
+        timeout: Seconds after which it is ended; None for never.
+        usd: Most US dollars; None for no bound.
+        where: Path of the timeout in the declaration.
+    """
+    if usd is None:
+        return None
+    price = size.price_per_hour
+    if price is None:
+        return unpriced(RULE.code, size, where)
+    per_hour = nodes * price.usd
+    hours = usd / per_hour if per_hour else 0
+    remedy = f"Write a timeout of {int(hours * 60)} minutes or less, or ask for an exception"
+    if timeout is None:
+        seen = f"{nodes} nodes of {size.name} cost {per_hour:,.2f} USD per hour, and nothing ends the job"
+    elif per_hour * timeout / 3600 > usd:
+        seen = f"{nodes} nodes of {size.name} cost {per_hour * timeout / 3600:,.2f} USD until the timeout"
+    else:
+        return None
+    return Finding(RULE.code, where, seen=seen, rule=f"One run may cost {usd:,.2f} USD", remedy=remedy)

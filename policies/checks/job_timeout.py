@@ -1,0 +1,62 @@
+"""Every job ends some day."""
+
+from __future__ import annotations
+
+from amlstack.findings import Finding
+from policies.checks.rule import Rule, Setting
+
+RULE = Rule(
+    code="job-timeout",
+    title="A job has a timeout.",
+    what=("Flags a job without a timeout, and one whose timeout is above the configured hours."),
+    why=(
+        "A rank that hangs in a collective hangs all of them, at the full price of every node, until somebody or "
+        "a timeout ends the job."
+    ),
+    example="""\
+# amlstack:jobs:Job
+body:
+  properties:
+    jobType: Command
+    command: python train.py
+    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
+    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
+    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
+""",
+    instead="""\
+# amlstack:jobs:Job
+body:
+  properties:
+    jobType: Command
+    command: python train.py
+    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
+    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
+    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
+    limits: {jobLimitsType: Command, timeout: PT12H}
+""",
+    level="advisory",
+    settings=(Setting("hours", "number", "Most hours that a timeout may be."),),
+)
+
+
+def check(timeout: int | None, *, hours: float | None = None, where: str = "limits.timeout") -> Finding | None:
+    """Judge when a job ends at the latest.
+
+    Args:
+        timeout: Seconds after which Azure ML ends it; None or 0 for never.
+        hours: Most hours; None for no bound.
+        where: Path of the timeout in the declaration.
+    """
+    if not timeout:
+        seen = "The job has no timeout"
+    elif hours is not None and timeout > hours * 3600:
+        seen = f"The timeout is {timeout / 3600:g} hours"
+    else:
+        return None
+    return Finding(
+        RULE.code,
+        where,
+        seen=seen,
+        rule="A job that hangs is ended by its timeout, or by nobody",
+        remedy=f"Write {hours:g} hours or less" if hours is not None else "Write limits: {timeout: …}",
+    )

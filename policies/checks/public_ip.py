@@ -1,0 +1,59 @@
+"""Nodes without an address on the internet."""
+
+from __future__ import annotations
+
+from amlstack.findings import Finding
+from policies.checks.rule import Rule
+
+RULE = Rule(
+    code="node-public-ip",
+    title="Nodes of a cluster have no public IP address.",
+    what=(
+        "Flags a cluster that does not switch off the public addresses of its nodes; Azure's default is to give "
+        "each node one."
+    ),
+    why=(
+        "Every public address is a door that somebody scans, and many subscriptions forbid or bound them; a node "
+        "needs none to train."
+    ),
+    example="""\
+# azure-native:machinelearningservices:Compute
+properties:
+  computeType: AmlCompute
+  disableLocalAuth: true
+  properties:
+    vmSize: Standard_ND96isr_H100_v5
+    enableNodePublicIp: true
+    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
+""",
+    instead="""\
+# azure-native:machinelearningservices:Compute
+properties:
+  computeType: AmlCompute
+  disableLocalAuth: true
+  properties:
+    vmSize: Standard_ND96isr_H100_v5
+    enableNodePublicIp: false
+    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
+""",
+    level="advisory",
+)
+
+
+def check(enabled: bool | None, *, where: str = "node_public_ip") -> Finding | None:
+    """Judge a cluster's public addresses.
+
+    Args:
+        enabled: Whether nodes get one; None when the cluster does not say.
+        where: Path of the switch in the declaration.
+    """
+    if enabled is False:
+        return None
+    return Finding(
+        RULE.code,
+        where,
+        seen="Nodes get public addresses" if enabled else "The cluster does not switch public addresses off",
+        rule="Nodes of a cluster have no public IP address",
+        remedy="Write enableNodePublicIp: false (in stack settings node_public_ip: false); outside a managed network "
+        "the nodes then need a subnet",
+    )

@@ -1,0 +1,77 @@
+"""Who pays must be written on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amlstack.findings import Finding
+from policies.checks.rule import Rule, Setting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+RULE = Rule(
+    code="tags-required",
+    title="Resources carry the required tags.",
+    what=(
+        "Refuses an Azure resource with a location that lacks one of the required tags or leaves it empty. Silent "
+        "until tags are configured."
+    ),
+    why=(
+        "Without an owner and a cost centre on it, a cluster that nobody remembers is a cluster that nobody may delete."
+    ),
+    example="""\
+# azure-native:machinelearningservices:Compute
+tags: {team: vision}
+properties:
+  computeType: AmlCompute
+  properties:
+    vmSize: Standard_ND96isr_H100_v5
+    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
+""",
+    instead="""\
+# azure-native:machinelearningservices:Compute
+tags: {team: vision, cost-center: "4711"}
+properties:
+  computeType: AmlCompute
+  properties:
+    vmSize: Standard_ND96isr_H100_v5
+    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
+""",
+    settings=(
+        Setting("required", "array", "Names of the tags that must be there, with a value."),
+        Setting("values", "object", "What remediation writes where one is missing, by tag."),
+    ),
+    sample={"required": ["team", "cost-center"], "values": {"cost-center": "4711"}},
+    fix="Writes the tags that `values` gives, where they are missing.",
+)
+
+
+def check(
+    tags: Mapping[str, object],
+    *,
+    required: Sequence[str] | None,
+    values: Mapping[str, str] | None = None,
+    where: str = "tags",
+) -> Finding | None:
+    """Judge the tags of a resource; Azure takes their names in any letter case.
+
+    Args:
+        tags: Its tags.
+        required: Names that must be there with a value; None or none at all for no bound.
+        values: What the team writes where one is missing, for the remedy.
+        where: Path of the tags in the declaration.
+    """
+    there = {name.lower() for name, value in tags.items() if str(value or "").strip()}
+    wanted = tuple(required or ())
+    missing = [name for name in wanted if name.lower() not in there]
+    if not missing:
+        return None
+    known = [f"{name}: {values[name]}" for name in missing if values and name in values]
+    return Finding(
+        RULE.code,
+        where,
+        seen=f"Missing: {', '.join(missing)}",
+        rule=f"Resources carry {', '.join(wanted)}",
+        remedy=f"Write {', '.join(known)}" if known else "Write them, with a value",
+    )

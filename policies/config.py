@@ -1,0 +1,119 @@
+"""The pack's configuration: how each rule is enforced, the values a team sets, the exceptions it granted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from policies import waivers
+from policies.checks import RULES
+from policies.meta import EXCEPTION_EXPIRED, META
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from policies.checks import Rule
+    from policies.waivers import Waiver
+
+Level = Literal["mandatory", "advisory", "disabled", "remediate"]
+
+ALL: tuple[Rule, ...] = (*RULES, *META)
+CODES = frozenset(rule.code for rule in ALL)
+_DEFAULTS = {rule.code: rule.defaults() for rule in ALL}
+_LEVELS: dict[str, Level] = {rule.code: rule.level for rule in ALL}
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Levels and values by code of the rule; what is not said is the rule's default.
+
+    Attributes:
+        levels: Enforcement.
+        values: Settings.
+        exceptions: Exceptions from rules.
+    """
+
+    levels: Mapping[str, Level] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    exceptions: tuple[Waiver, ...] = ()
+
+    def level(self, code: str) -> Level:
+        """How a rule is enforced."""
+        return self.levels.get(code) or _LEVELS[code]
+
+    def enabled(self, code: str) -> bool:
+        """Whether a rule judges at all."""
+        return self.level(code) != "disabled"
+
+    def settings(self, code: str) -> dict[str, Any]:
+        """The values of a rule's settings, defaults filled in."""
+        given = self.values.get(code, {})
+        return {name: given.get(name, default) for name, default in _DEFAULTS[code].items()}
+
+    @property
+    def everything(self) -> bool:
+        """Whether rules on all Azure resources have something to judge."""
+        return any(
+            self.enabled(code) and self.settings(code)[setting]
+            for code, setting in (("tags-required", "required"), ("region-approved", "regions"))
+        )
+
+
+def read(said: Mapping[str, Any]) -> Config:
+    """The configuration as Pulumi's ``--policy-pack-config`` has it: code → level, or → level and values.
+
+    Args:
+        said: ``{"node-ceiling": {"enforcementLevel": "mandatory", "nodes": 16}, "ssh-closed": "disabled"}``.
+
+    Raises:
+        ValueError: A code or setting that there is none of, a level that is none; the message is for its writer.
+    """
+    levels: dict[str, Level] = {}
+    values: dict[str, Mapping[str, Any]] = {}
+    for code, entry in said.items():
+        if code not in CODES:
+            raise ValueError(f"There is no rule {code!r}. `amlstack policy list` lists them.")
+        options: dict[str, Any] = {"enforcementLevel": entry} if isinstance(entry, str) else dict(entry)
+        level: Any = options.pop("enforcementLevel", None)
+        if level is not None:
+            if level not in {"mandatory", "advisory", "disabled", "remediate"}:
+                raise ValueError(f"{code}: {level!r} is no level. Write mandatory, advisory, disabled or remediate.")
+            levels[code] = level
+        known = {"exceptions"} if code == EXCEPTION_EXPIRED.code else set(_DEFAULTS[code])
+        if wrong := set(options) - known:
+            there = f"It has {', '.join(sorted(known))}" if known else "It has none"
+            raise ValueError(f"{code} has no setting {', '.join(sorted(wrong))}. {there}.")
+        values[code] = {name: _whole(value) for name, value in options.items()}
+    granted = values.get(EXCEPTION_EXPIRED.code, {}).get("exceptions")
+    return Config(levels, values, waivers.read(granted, CODES))
+
+
+def _whole(value: Any) -> Any:
+    """Whole numbers as such: on the wire all are floats."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The configuration that lies beside the pack, when one does: what a platform team built into its archive.
+
+    Raises:
+        ValueError: It is no JSON object.
+    """
+    if not path.is_file():
+        return {}
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path.name} is no JSON: {error}.") from None
+    if not isinstance(said, dict):
+        raise ValueError(f"{path.name} must be an object of rules.")  # noqa: TRY004 - a user's mistake
+    return said
+
+
+def schema(rule: Rule) -> dict[str, dict[str, Any]]:
+    """The settings of a rule as JSON schema properties."""
+    if rule is EXCEPTION_EXPIRED:
+        return {"exceptions": waivers.SCHEMA}
+    return {setting.name: setting.schema() for setting in rule.settings}

@@ -1,0 +1,105 @@
+"""A job as the rules see it: its own words, then those of the jobs inside it (a sweep's trial, a pipeline's steps)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from policies.reading import Facts, Path, Unknown, dig, names, number, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_COMPUTE = (("computeId",), ("compute",), ("settings", "defaultCompute"), ("settings", "default_compute"))
+
+# Fact → names of it, on the wire and in the steps of a pipeline, which keep the words of a job file.
+_OWN: dict[str, tuple[Path, ...]] = {
+    "command": (("command",),),
+    "environment": (("environmentId",), ("environment",)),
+    "variables": (("environmentVariables",), ("environment_variables",)),
+    "shm": (("resources", "shmSize"), ("resources", "shm_size")),
+    "docker": (
+        ("resources", "dockerArgs"),
+        ("resources", "docker_args"),
+        ("resources", "dockerArgsList"),
+    ),
+    "processes": (
+        ("distribution", "processCountPerInstance"),
+        ("distribution", "process_count_per_instance"),
+    ),
+    "nodes": (("resources", "instanceCount"), ("resources", "instance_count")),
+    "size": (("resources", "instanceType"), ("resources", "instance_type")),
+    "outputs": (("outputs",),),
+    "tier": (("queueSettings", "jobTier"), ("queue_settings", "job_tier")),
+    "timeout": (("limits", "timeout"), ("limits", "trialTimeout")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundJob:
+    """One job: where its size stands, the size when it is serverless, its nodes, what else it says, its compute."""
+
+    where: str
+    size: str | Unknown | None
+    nodes: int | Unknown
+    facts: Facts
+    compute: Any = None
+
+
+def jobs_in(props: Any, at: Path, *, inherited: Any = None, around: tuple[Path, ...] = ()) -> Iterator[FoundJob]:
+    """A job, then those inside it.
+
+    Args:
+        props: The resource's properties.
+        at: Where the job stands in them.
+        inherited: The compute of the job around it, on which it runs when it names none.
+        around: Where else what it does not say itself may stand: for a trial, its sweep.
+    """
+    whole = dig(props, *at)
+    if isinstance(whole, Unknown):
+        yield FoundJob(".".join(at), whole, 1, Facts(props, {}))
+    if not isinstance(whole, Mapping):
+        return
+    compute = next(filter(None, (dig(props, *at, *name) for name in _COMPUTE)), inherited)
+    yield from _own(props, at, whole, compute, around)
+    yield from jobs_in(props, (*at, "trial"), inherited=compute, around=(at,))
+    for name in names(props, *at, "jobs"):
+        yield from jobs_in(props, (*at, "jobs", name), inherited=compute)
+    if isinstance(steps := dig(props, *at, "jobs"), Unknown):
+        yield FoundJob(".".join((*at, "jobs")), steps, 1, Facts(props, {}))
+
+
+def _own(props: Any, at: Path, whole: Any, compute: Any, around: tuple[Path, ...]) -> Iterator[FoundJob]:
+    paths = {
+        fact: tuple((*base, *name) for base in (at, *around) for name in known)
+        for fact, known in _OWN.items()
+        if fact != "command"
+    }
+    paths["command"] = ((*at, "command"),)
+    facts = Facts(props, paths)
+    at_size = facts.path("size")
+    size = text(props, *at_size)
+    serverless = False if size is None else _is_serverless(whole, compute)
+    if not serverless and dig(props, *paths["command"][0]) is None:
+        return
+    nodes = number(props, *facts.path("nodes"))
+    yield FoundJob(
+        where=".".join(at_size),
+        size=serverless if isinstance(serverless, Unknown) else size if serverless else None,
+        nodes=1 if nodes is None else nodes,
+        facts=facts,
+        compute=compute,
+    )
+
+
+def _is_serverless(job: Any, compute: Any) -> bool | Unknown:
+    """Whether a job with a size is serverless: elsewhere the instance type is the compute's affair, not a VM size.
+
+    Spark jobs bring their own pool and train nothing over the fabric.
+    """
+    if dig(job, "jobType") == "Spark" or dig(job, "type") == "spark":
+        return False
+    if isinstance(compute, Unknown):
+        return compute
+    return not compute or str(compute).rsplit("/", 1)[-1].lower() in {"serverless", "azureml:serverless"}

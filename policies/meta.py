@@ -1,0 +1,78 @@
+"""Rules on the judgement itself: what waits, what was excepted, how old the catalogue is."""
+
+from __future__ import annotations
+
+from policies.checks import Rule, Setting
+
+CHECKED_AT_UP = Rule(
+    code="checked-at-up",
+    title="What the preview cannot know is checked when it is known.",
+    what=(
+        "Names, as advice, every rule that could not judge a resource yet, and the value that was missing. It never "
+        "refuses: during `pulumi up` the value is known, and the rule judges the resource before it is created. A "
+        "value that Azure resolves only when the job runs is named the same way."
+    ),
+    why="A rule that passes what it could not see looks exactly like a rule that was satisfied.",
+    example="""\
+clusters:
+  - name: train
+    size: ${other-stack.size}   # an output that is not known at preview
+""",
+    instead="""\
+clusters:
+  - name: train
+    size: Standard_ND40rs_v2
+""",
+    level="advisory",
+)
+
+EXCEPTION_EXPIRED = Rule(
+    code="exception-expired",
+    title="An exception ends on the day that was agreed.",
+    what=(
+        "Exceptions are configuration of the pack, not of the workload: each names a rule, the resources (a pattern "
+        "over name or URN), an owner, a reason and a day on which it expires. Until then a finding it covers is shown "
+        "as advice with its owner and reason. After that day the finding counts again, and the exception itself is a "
+        "violation until somebody removes or renews it."
+    ),
+    why="An exception without an end is a hole in the rule that everybody has forgotten a year later.",
+    example="""\
+exception-expired:
+  exceptions:
+    - rule: size-retired
+      resource: legacy-*
+      owner: vision
+      reason: The old cluster is drained until August.
+      expires: 2026-07-31
+""",
+    instead="""\
+exception-expired:
+  exceptions:
+    - rule: size-retired
+      resource: legacy-*
+      owner: vision
+      reason: The old cluster is drained until September.
+      expires: 2026-09-30
+""",
+    options="The list `exceptions`, each entry with `rule`, `resource`, `owner`, `reason` and `expires` (a day).",
+)
+
+CATALOGUE_OLD = Rule(
+    code="catalogue-old",
+    title="The pack knows the retirements of today.",
+    what=(
+        "Says, once per stack, that the pack is older than it should be: when the newest retirement that its catalogue "
+        "knows of has passed, or when the catalogue was last held against its sources too many days ago."
+    ),
+    why="A pack that was pinned and forgotten lets sizes through that Azure retired after it was built.",
+    example="""\
+catalogue-old: {days: 1}
+""",
+    instead="""\
+catalogue-old: {days: 365}
+""",
+    level="advisory",
+    settings=(Setting("days", "integer", "Days that the catalogue may be old.", 365),),
+)
+
+META: tuple[Rule, ...] = (CHECKED_AT_UP, EXCEPTION_EXPIRED, CATALOGUE_OLD)

@@ -1,0 +1,205 @@
+"""The pack on Pulumi's analyzer protocol: every resource is read once, judged by all rules, answered rule by rule.
+
+The SDK's own server reads a resource anew for every policy, which makes each further rule as dear as the first; and a
+policy there has one level, while a rule here may also note that it has to wait. Hence a server of our own.
+"""
+
+# ruff: noqa: N802, ARG002  the engine names the methods
+from __future__ import annotations
+
+import sys
+from concurrent import futures
+from typing import TYPE_CHECKING, Any
+
+import grpc
+from google.protobuf import empty_pb2, json_format
+from google.protobuf.struct_pb2 import Struct
+from pulumi.runtime.proto import analyzer_pb2 as proto
+from pulumi.runtime.proto import analyzer_pb2_grpc, plugin_pb2
+
+from amlstack.findings import Finding, Level
+from policies import age, config, remedies
+from policies.bindings import Context
+from policies.checks import stack_budget
+from policies.meta import CATALOGUE_OLD, CHECKED_AT_UP, EXCEPTION_EXPIRED
+from policies.verdicts import judge, judge_stack, remember, remember_network
+from policies.views import judged, subjects
+from policies.wire import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import date
+
+    from policies.checks import Rule
+
+_LEVELS = {
+    "advisory": proto.ADVISORY,
+    "mandatory": proto.MANDATORY,
+    "disabled": proto.DISABLED,
+    "remediate": proto.REMEDIATE,
+}
+_NAMES = {number: name for name, number in _LEVELS.items()}
+_BY_CODE = {rule.code: rule for rule in config.ALL}
+_OF_STACKS = {stack_budget.RULE.code, EXCEPTION_EXPIRED.code, CATALOGUE_OLD.code}
+_BIG = [("grpc.max_receive_message_length", 400 * 1024 * 1024)]
+PAGE = "docs/policies.md"
+
+
+class Pack(analyzer_pb2_grpc.AnalyzerServicer):
+    """The analyzer that the engine talks to."""
+
+    def __init__(self, name: str, version: str, on: date, said: Mapping[str, Any] | None = None) -> None:
+        """Make a pack that judges as of a day.
+
+        Args:
+            name: The pack's name.
+            version: Its version, which every verdict names.
+            on: The day of the judgement.
+            said: The configuration built into the pack; what the engine is given goes on top of it.
+
+        Raises:
+            ValueError: The configuration is wrong.
+        """
+        self.name, self.version = name, version
+        self._said = dict(said or {})
+        self._config = config.read(self._said)
+        self._context = Context(on)
+
+    def GetAnalyzerInfo(self, request: Any, context: Any) -> Any:
+        """The rules, each a policy of its own with its level and settings."""
+        return proto.AnalyzerInfo(
+            name=self.name,
+            version=self.version,
+            supportsConfig=True,
+            policies=[self._info(rule) for rule in config.ALL],
+        )
+
+    def _info(self, rule: Rule) -> Any:
+        properties = config.schema(rule)
+        built_in = self._said.get(rule.code)
+        values = built_in if isinstance(built_in, dict) else {}
+        info = proto.PolicyInfo(
+            name=rule.code,
+            description=rule.title,
+            enforcementLevel=_LEVELS[self._config.level(rule.code)],
+            policy_type=proto.POLICY_TYPE_STACK if rule.code in _OF_STACKS else proto.POLICY_TYPE_RESOURCE,
+            url=f"{PAGE}#{rule.code}",
+            remediation_steps=rule.fix,
+        )
+        for name, schema in properties.items():
+            known = {**schema, "default": values[name]} if name in values else schema
+            info.configSchema.properties.update({name: known})
+        return info
+
+    def GetPluginInfo(self, request: Any, context: Any) -> Any:
+        """The version."""
+        return plugin_pb2.PluginInfo(version=self.version)
+
+    def Configure(self, request: Any, context: Any) -> Any:
+        """Take the levels and values that the engine was given, defaults filled in by it."""
+        said = {
+            code: {"enforcementLevel": _NAMES[one.enforcementLevel], **json_format.MessageToDict(one.properties)}
+            for code, one in request.policyConfig.items()
+        }
+        try:
+            self._config = config.read(said)
+        except ValueError as error:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"policy pack {self.name}: {error}")
+        return empty_pb2.Empty()
+
+    def ConfigureStack(self, request: Any, context: Any) -> Any:
+        """Nothing here depends on the stack."""
+        return proto.AnalyzerStackConfigureResponse()
+
+    def Analyze(self, request: Any, context: Any) -> Any:
+        """Judge one resource."""
+        response = proto.AnalyzeResponse()
+        if not judged(request.type, everything=self._config.everything):
+            return response
+        props = decode(request.properties)
+        if request.type.endswith(":VirtualNetwork"):
+            remember_network(props, self._context)
+        for subject in subjects(request.type, props):
+            remember(subject, self._context)
+            verdict = judge(subject, self._config, self._context)
+            for finding in verdict.findings:
+                response.diagnostics.append(self._excepted(finding, request.name, request.urn))
+            if self._config.enabled(CHECKED_AT_UP.code):
+                response.diagnostics.extend(map(self._diagnostic, verdict.notes))
+        return response
+
+    def Remediate(self, request: Any, context: Any) -> Any:
+        """Put right what has one safe answer, where a rule's level is ``remediate``."""
+        response = proto.RemediateResponse()
+        active = [code for code in remedies.REMEDIES if self._config.level(code) == "remediate"]
+        if not active or not judged(request.type, everything=self._config.everything):
+            return response
+        properties = Struct()
+        properties.CopyFrom(request.properties)
+        for code in active:
+            if remedies.apply(code, request.type, properties, self._config, self._context):
+                response.remediations.append(
+                    proto.Remediation(
+                        policyName=code,
+                        policyPackName=self.name,
+                        policyPackVersion=self.version,
+                        description=_BY_CODE[code].title,
+                        properties=properties,
+                    )
+                )
+        return response
+
+    def AnalyzeStack(self, request: Any, context: Any) -> Any:
+        """Judge the stack as a whole, the exceptions and the catalogue."""
+        response = proto.AnalyzeResponse()
+        response.diagnostics.extend(map(self._diagnostic, self._stack(request.resources)))
+        return response
+
+    def _stack(self, resources: Any) -> Iterable[Finding]:
+        current, on = self._config, self._context.on
+        if current.enabled(stack_budget.RULE.code) and any(current.settings(stack_budget.RULE.code).values()):
+            asked = [
+                subject
+                for resource in resources
+                if judged(resource.type)
+                for subject in subjects(resource.type, decode(resource.properties))
+            ]
+            yield from judge_stack(asked, current)
+        if current.enabled(EXCEPTION_EXPIRED.code):
+            yield from (waiver.finding() for waiver in current.exceptions if not waiver.counts_on(on))
+        if current.enabled(CATALOGUE_OLD.code):
+            yield from age.check(on, days=int(current.settings(CATALOGUE_OLD.code)["days"]), version=self.version)
+
+    def _excepted(self, finding: Finding, name: str, urn: str) -> Any:
+        """The finding as a diagnostic: advice only where an exception covers it."""
+        for waiver in self._config.exceptions:
+            if waiver.counts_on(self._context.on) and waiver.covers(finding.code, name, urn):
+                until = f"Excepted until {waiver.expires.isoformat()} by {waiver.owner}: {waiver.reason}"
+                return self._diagnostic(finding, level=proto.ADVISORY, more=f" {until}.")
+        return self._diagnostic(finding)
+
+    def _diagnostic(self, finding: Finding, *, level: Any = None, more: str = "") -> Any:
+        rule = _BY_CODE[finding.code]
+        if level is None:
+            # A remediation that did not help leaves a violation like any other.
+            wanted = self._config.level(rule.code).replace("remediate", "mandatory")
+            level = proto.ADVISORY if finding.level is Level.INFO else _LEVELS[wanted]
+        return proto.AnalyzeDiagnostic(
+            policyName=rule.code,
+            policyPackName=self.name,
+            policyPackVersion=self.version,
+            description=rule.title,
+            message=f"{rule.title}\n{finding}{more}",
+            enforcementLevel=level,
+        )
+
+
+def serve(pack: Pack) -> None:
+    """Serve the pack on loopback, tell the engine the port, stay until it ends this process."""
+    server = grpc.server(futures.ThreadPoolExecutor(max_workers=4), options=_BIG)
+    analyzer_pb2_grpc.add_AnalyzerServicer_to_server(pack, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    sys.stdout.write(f"{port}\n")
+    sys.stdout.flush()
+    server.wait_for_termination()

@@ -1,0 +1,90 @@
+"""Exceptions: who may break which rule on what, why, and until when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from fnmatch import fnmatchcase
+from typing import Any
+
+from amlstack.findings import Finding
+from policies.meta import EXCEPTION_EXPIRED
+
+FIELDS = ("rule", "resource", "owner", "reason", "expires")
+
+SCHEMA: dict[str, Any] = {
+    "type": "array",
+    "description": "Exceptions from rules.",
+    "items": {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(FIELDS),
+        "properties": {field: {"type": "string", "minLength": 1} for field in FIELDS},
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """One exception.
+
+    Attributes:
+        rule: Code of the rule.
+        resource: Pattern (``*``, ``?``) over a resource's name or its URN.
+        owner: Who answers for it.
+        reason: Why it was granted.
+        expires: Last day on which it counts.
+    """
+
+    rule: str
+    resource: str
+    owner: str
+    reason: str
+    expires: date
+
+    def covers(self, code: str, name: str, urn: str) -> bool:
+        """Whether it speaks about this rule on this resource, expired or not."""
+        return self.rule == code and (fnmatchcase(name, self.resource) or fnmatchcase(urn, self.resource))
+
+    def counts_on(self, on: date) -> bool:
+        """Whether it has not expired yet."""
+        return on <= self.expires
+
+    def finding(self) -> Finding:
+        """That it has expired."""
+        return Finding(
+            EXCEPTION_EXPIRED.code,
+            f"exceptions[{self.rule} on {self.resource}]",
+            seen=f"The exception of {self.owner} from {self.rule} expired on {self.expires.isoformat()}",
+            rule="An exception ends on the day that was agreed",
+            remedy="Remove it, or renew it with a new day",
+        )
+
+
+def read(entries: Any, codes: frozenset[str]) -> tuple[Waiver, ...]:
+    """The exceptions of the configuration.
+
+    Args:
+        entries: What stands under ``exceptions``.
+        codes: Codes of the rules that there are.
+
+    Raises:
+        ValueError: An entry lacks a field, names no rule, or has no ISO date; the message is for its writer.
+    """
+    return tuple(_waiver(index, entry, codes) for index, entry in enumerate(entries or ()))
+
+
+def _waiver(index: int, entry: Any, codes: frozenset[str]) -> Waiver:
+    where = f"exceptions[{index}]"
+    said = {field: str(entry.get(field) or "").strip() for field in FIELDS} if isinstance(entry, Mapping) else {}
+    missing = [field for field in FIELDS if not said.get(field)]
+    if missing:
+        raise ValueError(f"{where} lacks {', '.join(missing)}. An exception has {', '.join(FIELDS)}.")
+    if said["rule"] not in codes:
+        raise ValueError(f"{where}: there is no rule {said['rule']!r}. `amlstack policy list` lists them.")
+    try:
+        expires = date.fromisoformat(said["expires"])
+    except ValueError:
+        raise ValueError(f"{where}: {said['expires']!r} is no day. Write it like 2026-12-31.") from None
+    return Waiver(said["rule"], said["resource"], said["owner"], said["reason"], expires)

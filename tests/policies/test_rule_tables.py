@@ -1,0 +1,168 @@
+"""Each rule finds what its table says, and a rule with any of its conditions bent no longer does."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rule_tables import TABLES, Row
+
+from amlstack.findings import Finding
+from policies import checks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROWS = [(name, row) for name, rows in TABLES.items() for row in rows]
+
+
+def outcome(module: ModuleType, row: Row) -> str | None:
+    """What the rule says, all findings in one text; None for nothing."""
+    found = getattr(module, row.function)(*row.args, **row.named)
+    findings = found if isinstance(found, tuple) else () if found is None else (found,)
+    assert all(isinstance(one, Finding) for one in findings)
+    return "\n".join(map(str, findings)) or None
+
+
+def holds(module: ModuleType, row: Row) -> bool:
+    said = outcome(module, row)
+    return said is None if row.says is None else said is not None and row.says in said
+
+
+@pytest.mark.parametrize(("name", "row"), ROWS)
+def test_a_rule_finds_what_its_table_says(name: str, row: Row) -> None:
+    module = import_module(f"policies.checks.{name}")
+    said = outcome(module, row)
+
+    if row.says is None:
+        assert said is None
+    else:
+        assert said is not None
+        assert row.says in said
+        assert said.endswith(f"[{module.RULE.code}]")
+
+
+def test_every_rule_has_a_table_with_both_answers() -> None:
+    modules = {found.name for found in iter_modules(checks.__path__)}
+
+    assert modules - {"rule", "duration"} == set(TABLES)
+    for rows in TABLES.values():
+        assert {row.says is None for row in rows} == {True, False}
+
+
+@dataclass
+class Bend(ast.NodeTransformer):
+    """Bends the n-th condition it meets inside the functions of a module."""
+
+    wanted: int
+    met: int = 0
+    inside: int = 0
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        self.inside += 1
+        node.body = [self.visit(one) for one in node.body]
+        self.inside -= 1
+        return node
+
+    def hit(self) -> bool:
+        if not self.inside:
+            return False
+        self.met += 1
+        return self.met - 1 == self.wanted
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        self.generic_visit(node)
+        if self.hit():
+            node.test = ast.UnaryOp(ast.Not(), node.test)
+        elif self.hit():
+            node.test = ast.Constant(value=False)
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        if self.hit():
+            node.test = ast.UnaryOp(ast.Not(), node.test)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        for index in range(len(node.values)):
+            if self.hit():
+                kept = [one for at, one in enumerate(node.values) if at != index]
+                return kept[0] if len(kept) == 1 else ast.BoolOp(node.op, kept)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        opposite: dict[type[ast.cmpop], ast.cmpop] = {
+            ast.Lt: ast.LtE(), ast.LtE: ast.Lt(), ast.Gt: ast.GtE(), ast.GtE: ast.Gt(),
+            ast.Eq: ast.NotEq(), ast.NotEq: ast.Eq(), ast.In: ast.NotIn(), ast.NotIn: ast.In(),
+            ast.Is: ast.IsNot(), ast.IsNot: ast.Is(),
+        }  # fmt: skip
+        for index, op in enumerate(node.ops):
+            if self.hit():
+                node.ops[index] = opposite[type(op)]
+        return node
+
+
+def mutants(name: str) -> Iterator[tuple[int, str, ModuleType]]:
+    """Every module that differs from a rule's by one bent condition."""
+    source = import_module(f"policies.checks.{name}")
+    assert source.__file__ is not None
+    tree = ast.parse(Path(source.__file__).read_text(encoding="utf-8"))
+    lines = set(ast.unparse(tree).splitlines())
+    number = 0
+    while True:
+        bend = Bend(number)
+        bent = ast.fix_missing_locations(bend.visit(copy.deepcopy(tree)))
+        if bend.met <= number:
+            return
+        module = ModuleType(f"bent_{name}")
+        sys.modules[module.__name__] = module
+        try:
+            exec(compile(bent, source.__file__, "exec"), module.__dict__)
+        finally:
+            del sys.modules[module.__name__]
+        changed = [line for line in ast.unparse(bent).splitlines() if line not in lines]
+        yield number, "\n".join(changed), module
+        number += 1
+
+
+# A bent condition that changes nothing anybody can observe: module → lines as they read when bent.
+EQUIVALENT: dict[str, set[str]] = {}
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_no_bent_condition_survives_the_table(name: str) -> None:
+    survivors = []
+    count = 0
+    for _, changed, module in mutants(name):
+        count += 1
+        if changed.strip() in EQUIVALENT.get(name, set()):
+            continue
+        if all(survives(module, row) for row in TABLES[name]):
+            survivors.append(changed)
+
+    assert survivors == []
+    assert count > 1
+
+
+def survives(module: ModuleType, row: Row) -> bool:
+    try:
+        return holds(module, row)
+    except Exception:  # noqa: BLE001 - a bent rule that breaks is a rule that was noticed
+        return False
+
+
+def test_bending_is_noticed_where_a_table_is_too_short() -> None:
+    short: list[Any] = [row for row in TABLES["scale_to_zero"] if row.args[0] != row.named["nodes"]]
+
+    assert any(all(survives(module, row) for row in short) for _, _, module in mutants("scale_to_zero"))

@@ -228,8 +228,10 @@ class Builder:
 
 
 def _events(loader: Any) -> Iterator[Any]:
-    while loader.check_event():
-        yield loader.get_event()
+    # Asking first whether there is one would cost as much again.
+    take = loader.get_event
+    while type(event := take()) is not yaml.StreamEndEvent:
+        yield event
 
 
 def _implicit(value: str) -> str:

@@ -22,12 +22,12 @@ from torch import nn
 # Without GPUs DeepSpeed would compile sums over shared memory, which spin: with more ranks than cores they stand still.
 deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
 
-FEATURES, STEPS = 16, 30
+FEATURES, STEPS = 16, 20
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--world-size", type=int, help="fail unless exactly so many ranks take part")
     parser.add_argument("--local_rank", type=int, default=-1, help="DeepSpeed's own launcher sets it")
     deepspeed.add_config_arguments(parser)  # --deepspeed, --deepspeed_config

@@ -6,7 +6,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 import pytest
-from runner_lab import CLUSTER, WORKSPACE, Lab
+from runner_lab import CLUSTER, ML, WORKSPACE, Lab
 
 import jobs
 from amlstack.paths import PROJECT
@@ -18,15 +18,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.training
 
 EXAMPLES = PROJECT / "examples"
-FILES = sorted(
-    str(file.relative_to(EXAMPLES)) for file in EXAMPLES.glob("*/job.*") if file.parent.name != "preflight"
-)
+FILES = sorted(str(file.relative_to(EXAMPLES)) for file in EXAMPLES.glob("*/job.*") if file.parent.name != "preflight")
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_the_example_trains_on_all_its_ranks(lab: Lab, file: str) -> None:
     plan = planned(EXAMPLES / file)
-    body = jobs.body(plan.enriched, jobs.Refs(WORKSPACE, code_of(lab, plan)))["properties"]
+    body = jobs.body(plan.enriched, jobs.Refs(WORKSPACE, code_of(lab, plan), environment_of(lab, plan)))["properties"]
     if (body.get("distribution") or {}).get("distributionType") == "Mpi" and shutil.which("mpirun") is None:
         pytest.skip(f"Open MPI is missing: apt-get install {mpi.PACKAGES}")
     job = lab.run(lab.job(**{"distribution": None, **body, "computeId": CLUSTER}))
@@ -56,6 +54,16 @@ def planned(file: Path) -> jobs.Plan:
     plan = jobs.plan(loaded.jobs[0], target, on=date(2026, 1, 1), source=loaded.source)
     assert plan.findings == ()
     return plan
+
+
+def environment_of(lab: Lab, plan: jobs.Plan) -> str | None:
+    """Registers an inline environment, as deploying does; curated ones are known by their names."""
+    if isinstance(plan.job.environment, str):
+        return None
+    inline = f"{WORKSPACE}/environments/inline/versions/1"
+    properties = {"properties": {"image": plan.job.environment.image}}
+    lab.store.resources.put(inline, f"{ML}/workspaces/environments/versions", inline.rsplit("/", 2)[0], properties)
+    return inline
 
 
 def code_of(lab: Lab, plan: jobs.Plan) -> str:

@@ -26,7 +26,7 @@ from jobs.pipeline_body import components
 from jobs.pipeline_plan import PipelinePlan
 from jobs.plan import Plan, plan
 from jobs.refs import Refs
-from jobs.resolve import codes, parts, render, resolve
+from jobs.resolve import Planned, codes, parts, render, resolve, with_enrich
 from jobs.search_space import (
     Choice,
     LogNormal,
@@ -92,6 +92,7 @@ __all__ = [
     "PipelinePlan",
     "PipelineSettings",
     "Plan",
+    "Planned",
     "Port",
     "QLogNormal",
     "QLogUniform",
@@ -127,4 +128,5 @@ __all__ = [
     "plan",
     "render",
     "resolve",
+    "with_enrich",
 ]

@@ -34,6 +34,10 @@ class _Node(Model):
     tags: dict[str, str | None] = Field(default_factory=dict, description="Tags.")
     properties: dict[str, str | None] = Field(default_factory=dict, description="Properties.")
     comment: Annotated[str | None, Field(description="A remark, shown in the studio.")] = None
+    enrich: Annotated[
+        StrictBool | None,
+        Field(description="Add the fabric's variables and shared memory; unset: for typed launchers only."),
+    ] = None
     extra: dict[str, Any] = Field(default_factory=dict, description="Further keys, sent as they are.")
 
 

@@ -104,7 +104,7 @@ def effective(step: Step | SweepStep, component: Component) -> Job:
     update: dict[str, Any] = {
         "inputs": {**job.inputs, **step.inputs},
         "outputs": {**job.outputs, **{name: value for name, value in step.outputs.items() if value is not None}},
-        **{name: getattr(step, name) for name in ("compute", "identity", "queue_settings")},
+        **{name: getattr(step, name) for name in ("compute", "identity", "queue_settings", "enrich")},
     }
     given: Any = step.resources if isinstance(step, SweepStep) else step
     if given is not None and any(getattr(given, name) is not None for name in RUNTIME):

@@ -15,6 +15,9 @@ from jobs.sweep import Sweep
 from jobs.sweep_body import sweep_body
 from jobs.sweep_plan import SweepPlan, plan_sweep
 
+Planned = Plan | SweepPlan | PipelinePlan
+"""What a declaration is planned to be."""
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from datetime import date
@@ -23,8 +26,6 @@ if TYPE_CHECKING:
     from jobs.pipeline_plan import Find
     from jobs.refs import Refs
     from jobs.spec import Job
-
-    Planned = Plan | SweepPlan | PipelinePlan
 
 
 def resolve(
@@ -58,6 +59,18 @@ def resolve(
     target, wrong = find(declared)
     single = plan(declared, target, on=on, source=source, environments=environments)
     return replace(single, findings=(*single.findings, *(source.locate(finding) for finding in wrong)))
+
+
+def with_enrich(declared: Job | Sweep | Pipeline, enrich: bool) -> Job | Sweep | Pipeline:
+    """The same, enriched or not, whatever it says itself: the job, the sweep's trial, every step."""
+    said = {"enrich": enrich}
+    if isinstance(declared, Pipeline):
+        return declared.model_copy(
+            update={"jobs": {name: step.model_copy(update=said) for name, step in declared.jobs.items()}}
+        )
+    if isinstance(declared, Sweep):
+        return declared.model_copy(update={"trial": declared.trial.model_copy(update=said)})
+    return declared.model_copy(update=said)
 
 
 def render(

@@ -36,7 +36,7 @@ class Checked:
     """One file with the plans of its jobs and all findings."""
 
     file: Path
-    plans: tuple[jobs.Plan, ...]
+    plans: tuple[jobs.Planned, ...]
     findings: tuple[Finding, ...]
 
 
@@ -54,7 +54,7 @@ def check(files: Files, size: Size = None, stack: Stack = None, *, as_json: Json
         amlstack check workloads/*.py --stack prod --json
     """
     from amlstack.cli import targets
-    from jobs.cost import cost
+    from jobs.costs import costs
 
     where = targets.find(size, stack)
     day = targets.today()
@@ -69,7 +69,7 @@ def check(files: Files, size: Size = None, stack: Stack = None, *, as_json: Json
                     {
                         "file": str(each.file),
                         "jobs": len(each.plans),
-                        "cost": [None if (price := cost(plan)) is None else asdict(price) for plan in each.plans],
+                        "cost": [{place: asdict(price) for place, price in costs(plan).items()} for plan in each.plans],
                         "findings": [finding.as_dict() for finding in each.findings],
                     }
                     for each in checked
@@ -80,8 +80,9 @@ def check(files: Files, size: Size = None, stack: Stack = None, *, as_json: Json
         print_findings(found)
         for each in checked:
             for plan in each.plans:
-                if (price := cost(plan)) is not None:
-                    typer.echo(f"{each.file}: {plan.job.name or each.file.stem} costs {price}")
+                for place, price in costs(plan).items():
+                    what = ": ".join(part for part in (plan.job.name or each.file.stem, place) if part)
+                    typer.echo(f"{each.file}: {what} costs {price}")
         typer.echo(f"{len(files)} file{'' if len(files) == 1 else 's'}: {tally(found)}")
     raise typer.Exit(1 if errors(found) else 0)
 
@@ -93,9 +94,8 @@ def check_file(file: Path, where: Targets, day: date, *, enrich: bool | None = N
     loaded = jobs.load(file)
     plans, found = [], list(loaded.findings)
     for job in loaded.jobs:
-        planned = job if enrich is None else job.model_copy(update={"enrich": enrich})
-        target, unknown = where.of(planned)
-        plan = jobs.plan(planned, target, on=day, source=loaded.source, environments=where.environments())
+        declared = job if enrich is None else jobs.with_enrich(job, enrich)
+        plan = jobs.resolve(declared, where.of, on=day, source=loaded.source, environments=where.environments())
         plans.append(plan)
-        found += [*plan.findings, *(loaded.source.locate(finding) for finding in unknown)]
+        found += plan.findings
     return Checked(file, tuple(plans), tuple(found))

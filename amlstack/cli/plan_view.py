@@ -9,27 +9,27 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from jobs.cost import cost
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.console import RenderableType
 
     import jobs
+    from jobs.cost import Cost
 
 
-def panel(plan: jobs.Plan, name: str) -> Group:
+def panel(plan: jobs.Plan, name: str, price: Cost | None = None) -> Group:
     """What runs where, and below it every added value with its reason.
 
     Args:
         plan: The plan.
-        name: What the job is called when it has no name of its own.
+        name: What the job is called.
+        price: What it may cost, where the catalogue knows.
     """
-    return Group(_facts(plan, plan.job.name or name), *_added(plan), Text())
+    return Group(_facts(plan, name, price), *_added(plan), Text())
 
 
-def _facts(plan: jobs.Plan, name: str) -> Table:
+def _facts(plan: jobs.Plan, name: str, price: Cost | None) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
@@ -43,7 +43,7 @@ def _facts(plan: jobs.Plan, name: str) -> Table:
     table.add_row("ranks", Text(f"{nodes} x {ranks} per node{world}"))
     table.add_row("launcher", Text(plan.job.launcher.type))
     table.add_row("command", Text(plan.enriched.command))
-    if (price := cost(plan)) is not None:
+    if price is not None:
         table.add_row("cost", Text(str(price)))
     return table
 

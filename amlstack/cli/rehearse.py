@@ -10,7 +10,7 @@ import typer
 
 from amlstack.cli.check import Size, Stack, check_file
 from amlstack.cli.console import print_findings
-from amlstack.findings import errors
+from amlstack.findings import Finding, errors
 
 if TYPE_CHECKING:
     import jobs
@@ -49,8 +49,12 @@ def rehearse(file: File, size: Size = None, stack: Stack = None, only: Only = No
 
     where = targets.find(size, stack)
     checked = check_file(file, where, targets.today())
-    plans = [_in_stack(plan, where) for plan in checked.plans if only in (None, _name(plan, file))]
-    found = (*where.findings, *checked.findings)
+    import jobs
+
+    wanted = [plan for plan in checked.plans if only in (None, _name(plan, file))]
+    plans = [_in_stack(plan, where) for plan in wanted if isinstance(plan, jobs.Plan)]
+    others = [_no_job(plan, file) for plan in wanted if not isinstance(plan, jobs.Plan)]
+    found = (*where.findings, *checked.findings, *others)
     print_findings(found)
     if errors(found):
         raise typer.Exit(1)
@@ -69,7 +73,18 @@ def rehearse(file: File, size: Size = None, stack: Stack = None, only: Only = No
     raise typer.Exit(0 if all(good) else 1)
 
 
-def _name(plan: jobs.Plan, file: Path) -> str:
+def _no_job(plan: jobs.Planned, file: Path) -> Finding:
+    return Finding(
+        "rehearsal-kind",
+        "",
+        f"`{_name(plan, file)}` is a {type(plan.job).__name__.lower()}",
+        "A rehearsal runs command jobs",
+        "Rehearse a trial or a step as a job of its own.",
+        file=str(file),
+    )
+
+
+def _name(plan: jobs.Planned, file: Path) -> str:
     return plan.job.name or file.stem
 
 

@@ -15,6 +15,7 @@ from amlstack.findings import errors
 if TYPE_CHECKING:
     import jobs
     from amlstack.cli.check import Checked
+    from jobs.cost import Cost
 
 app = typer.Typer(add_completion=False)
 
@@ -26,14 +27,16 @@ class Form(StrEnum):
     ARM = "arm"
     YAML = "yaml"
     COMMAND = "command"
+    COMPONENTS = "components"
 
 
 @app.command()
 def show(
     file: Annotated[Path, typer.Argument(help="A job file.", show_default=False)],
-    form: Annotated[Form, typer.Option("--as", help="plan, arm (the request body), yaml (az ml) or command.")] = (
-        Form.PLAN
-    ),
+    form: Annotated[
+        Form,
+        typer.Option("--as", help="plan, arm (the request body), yaml (az ml), command, or a pipeline's components."),
+    ] = (Form.PLAN),
     size: Size = None,
     stack: Stack = None,
     *,
@@ -46,7 +49,8 @@ def show(
     """Show what a job file becomes, without sending anything.
 
     `plan` lists nodes, ranks and every value that was added, by whom and why. `arm` is the body of the REST request.
-    `yaml` is the same job for `az ml job create -f`. `command` is the command line that each node runs. A file in
+    `yaml` is the same job for `az ml job create -f`. `command` is the command line that each node runs. `components`
+    are the bodies of the component versions that a pipeline's steps refer to. A file in
     Azure ML's own words is taken at its word: `--enrich` shows what would be added to it.
 
     Examples:
@@ -70,6 +74,8 @@ def show(
             _print_yaml(checked, as_json=as_json)
         case Form.COMMAND:
             _print_commands(checked, as_json=as_json)
+        case Form.COMPONENTS:
+            _print_components(checked)
     if form is not Form.PLAN:
         print_findings(checked.findings, err=True)
     raise typer.Exit(1 if errors((*where.findings, *checked.findings)) else 0)
@@ -78,16 +84,16 @@ def show(
 def _print_bodies(checked: Checked) -> None:
     import jobs
 
-    bodies = [jobs.body(plan.enriched) for plan in checked.plans]
+    bodies = [jobs.render(plan.enriched) for plan in checked.plans]
     print_json(bodies[0] if len(bodies) == 1 else bodies)
 
 
 def _print_yaml(checked: Checked, *, as_json: bool) -> None:
     import yaml
 
-    from jobs.azureml.write import command_file
+    from jobs.azureml.write_more import file_of
 
-    files = [command_file(plan.enriched) for plan in checked.plans]
+    files = [file_of(plan.enriched) for plan in checked.plans]
     if as_json:
         print_json(files[0] if len(files) == 1 else files)
         return
@@ -96,8 +102,17 @@ def _print_yaml(checked: Checked, *, as_json: bool) -> None:
     )
 
 
+def _print_components(checked: Checked) -> None:
+    import jobs
+
+    pipelines = [plan.enriched for plan in checked.plans if isinstance(plan.enriched, jobs.Pipeline)]
+    print_json([jobs.components(each) for each in pipelines])
+
+
 def _print_commands(checked: Checked, *, as_json: bool) -> None:
-    commands = [plan.enriched.command for plan in checked.plans]
+    import jobs
+
+    commands = [part.enriched.command for plan in checked.plans for part in jobs.parts(plan).values()]
     if as_json:
         print_json(commands)
         return
@@ -109,25 +124,39 @@ def _show_plans(checked: Checked, *, as_json: bool) -> None:
         print_json(
             {
                 "file": str(checked.file),
-                "plans": [_plan_data(plan) for plan in checked.plans],
+                "plans": [_planned_data(plan) for plan in checked.plans],
                 "findings": [finding.as_dict() for finding in checked.findings],
             }
         )
         return
     from rich.console import Console
 
+    import jobs
     from amlstack.cli.plan_view import panel
+    from jobs.costs import costs
 
     console = Console()
     for plan in checked.plans:
-        console.print(panel(plan, checked.file.stem))
+        name = plan.job.name or checked.file.stem
+        for place, part in jobs.parts(plan).items():
+            console.print(panel(part, f"{name}: {place}" if place else name, costs(plan).get(place)))
     print_findings(checked.findings)
 
 
-def _plan_data(plan: jobs.Plan) -> dict[str, Any]:
-    from dataclasses import asdict
+def _planned_data(plan: jobs.Planned) -> dict[str, Any]:
+    """A plan for a program; of a sweep or a pipeline, its parts by their place."""
+    import jobs
+    from jobs.costs import costs
 
-    from jobs.cost import cost
+    prices = costs(plan)
+    if isinstance(plan, jobs.Plan):
+        return _plan_data(plan, prices.get(""))
+    parts = {place: _plan_data(part, prices.get(place)) for place, part in jobs.parts(plan).items()}
+    return {"name": plan.job.name, "parts": parts, "declaration": plan.declaration}
+
+
+def _plan_data(plan: jobs.Plan, price: Cost | None) -> dict[str, Any]:
+    from dataclasses import asdict
 
     return {
         "name": plan.job.name,
@@ -137,7 +166,7 @@ def _plan_data(plan: jobs.Plan) -> dict[str, Any]:
         "processes_per_node": plan.processes_per_node,
         "world_size": plan.world_size,
         "command": plan.enriched.command,
-        "cost": None if (price := cost(plan)) is None else asdict(price),
+        "cost": None if price is None else asdict(price),
         "added": [
             {"what": each.what, "value": each.value, "by": each.by, "why": each.why, "instead_of": each.instead_of}
             for each in plan.added

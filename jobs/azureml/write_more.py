@@ -1,0 +1,183 @@
+"""Sweeps and pipelines as Azure ML CLI v2 files, from the pieces of a command job's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jobs.azureml.write import command_file
+from jobs.component import Component
+from jobs.component_body import resources_file
+from jobs.launchers import Custom
+from jobs.pipeline import Pipeline, Step, SweepStep, Unsaid
+from jobs.pipeline_body import effective
+from jobs.ports import BOUND
+from jobs.search_space import DISTRIBUTIONS
+from jobs.spec import Job
+from jobs.sweep import Sweep
+from jobs.values import Environment, Input
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jobs.values import Output
+
+SCHEMAS = "https://azuremlschemas.azureedge.net/latest"
+_OF_THE_TRIAL = ("command", "code", "environment", "environment_variables", "distribution", "resources")
+_OF_THE_SWEEP = ("inputs", "outputs", "compute", "identity", "queue_settings", "parent_job_name")
+_SWEEP = ("search_space", "objective", "sampling_algorithm", "early_termination", "limits")
+
+
+def file_of(declared: Job | Sweep | Pipeline) -> dict[str, Any]:
+    """The file's content, for ``az ml job create -f``.
+
+    Args:
+        declared: ``enriched`` of a plan.
+    """
+    if isinstance(declared, Pipeline):
+        return pipeline_file(declared)
+    return sweep_file(declared) if isinstance(declared, Sweep) else command_file(declared)
+
+
+def sweep_file(sweep: Sweep) -> dict[str, Any]:
+    """A sweep job file."""
+    told = command_file(sweep.trial)
+    file = {"$schema": f"{SCHEMAS}/sweepJob.schema.json", "type": "sweep", **_named(sweep)}
+    file["trial"] = {key: told[key] for key in _OF_THE_TRIAL if key in told}
+    file |= {key: told[key] for key in _OF_THE_SWEEP if key in told}
+    return file | _sweep(sweep)
+
+
+def pipeline_file(pipeline: Pipeline) -> dict[str, Any]:
+    """A pipeline job file; components stand inline in it."""
+    told = command_file(
+        Job.model_validate(
+            {
+                "command": "",
+                "environment": "azureml:none:1",
+                "inputs": pipeline.inputs,
+                "outputs": {name: value for name, value in pipeline.outputs.items() if value is not None},
+                **{name: getattr(pipeline, name) for name in ("compute", "identity", "services")},
+            }
+        )
+    )
+    file = {"$schema": f"{SCHEMAS}/pipelineJob.schema.json", "type": "pipeline", **_named(pipeline)}
+    outputs = {**told.get("outputs", {}), **{name: None for name, value in pipeline.outputs.items() if value is None}}
+    file |= {key: told[key] for key in ("inputs", "compute", "identity", "services") if key in told}
+    if outputs:
+        file["outputs"] = outputs
+    if pipeline.settings is not None:
+        settings = pipeline.settings.model_dump(exclude_none=True, exclude={"extra"})
+        file["settings"] = {**settings, **pipeline.settings.extra}
+    if pipeline.component is not None:
+        return {**file, "component": pipeline.component}
+    return {**file, "jobs": {name: _step(step) for name, step in pipeline.jobs.items()}}
+
+
+def _named(run: Sweep | Pipeline) -> dict[str, Any]:
+    told = {
+        name: getattr(run, name)
+        for name in ("name", "display_name", "description", "experiment_name", "tags", "properties")
+    }
+    return {key: value for key, value in told.items() if value}
+
+
+def _sweep(sweep: Sweep | SweepStep) -> dict[str, Any]:
+    told = {name: _plain(getattr(sweep, name)) for name in _SWEEP}
+    told["resources"] = None if sweep.resources is None else resources_file(sweep.resources) or {}
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _plain(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
+        case _ if isinstance(value, DISTRIBUTIONS):
+            return {name: _plain(getattr(value, name)) for name in type(value).model_fields}
+        case None | str() | int() | float():
+            return value
+        case _:
+            return value.model_dump(exclude_none=True)
+
+
+def _step(step: Job | Step | SweepStep) -> dict[str, Any]:
+    if isinstance(step, Job):
+        told = _given(command_file(step), step)
+        del told["$schema"]
+        if "resources" in told:
+            told["resources"] = {key: value for key, value in (resources_file(step) or {}).items() if value != {}}
+        return told | _outputs(step.outputs)
+    sweeping = isinstance(step, SweepStep)
+    named = step.trial if isinstance(step, SweepStep) else step.component
+    bare = Component(command="", environment="azureml:none:1")
+    whole = named if isinstance(named, Component) else bare
+    told = _given(command_file(effective(step, whole.model_copy(update={"inputs": {}, "outputs": {}}))), step)
+    kept = ["inputs", "compute", "identity", "queue_settings"]
+    if isinstance(step, Step):
+        kept += ["environment_variables", "limits", "services"]
+        kept += ["distribution"] if step.launcher is not None else []
+        kept += ["resources"] if resources_file(step) is not None else []
+    file: dict[str, Any] = {"type": "sweep" if sweeping else "command"}
+    file |= {name: getattr(step, name) for name in ("display_name", "tags", "properties", "comment") if
+             getattr(step, name)}  # fmt: skip
+    file["trial" if sweeping else "component"] = _component(named) if isinstance(named, Component) else named
+    file |= {key: told[key] for key in kept if key in told}
+    return {**file, **_outputs(step.outputs), **(_sweep(step) if isinstance(step, SweepStep) else {}), **step.extra}
+
+
+def _given(told: dict[str, Any], step: Job | Step | SweepStep) -> dict[str, Any]:
+    """The same with the modes of bound inputs, which a job on its own does not send."""
+    for name, value in step.inputs.items():
+        if isinstance(value, Input) and value.mode is not None:
+            told["inputs"][name]["mode"] = value.mode
+    return told
+
+
+def _outputs(outputs: Mapping[str, Output | None]) -> dict[str, Any]:
+    """Outputs of a step: bound with a text, said nothing of, or described."""
+    if not outputs:
+        return {}
+    described = Job.model_validate(
+        {
+            "command": "",
+            "environment": "azureml:none:1",
+            "outputs": {name: value for name, value in outputs.items() if value is not None},
+        }
+    )
+    told = command_file(described).get("outputs", {})
+    for name, value in outputs.items():
+        if value is None or isinstance(value, Unsaid):
+            told[name] = None
+        elif value.path is not None and BOUND.fullmatch(value.path) and not {"type", "mode"} & value.model_fields_set:
+            told[name] = value.path
+    return {"outputs": told}
+
+
+def _component(component: Component) -> dict[str, Any]:
+    if not isinstance(component.launcher, Custom):
+        message = f"the {component.launcher.type} launcher is not lowered yet"
+        raise TypeError(message)
+    told = {
+        "type": "command",
+        **{name: getattr(component, name) for name in ("display_name", "description", "tags", "properties")},
+        "inputs": {name: _port(port) for name, port in component.inputs.items()},
+        "outputs": {name: _port(port) for name, port in component.outputs.items()},
+        "command": component.command,
+        "code": component.code.path if component.code else None,
+        "environment": component.environment.model_dump(exclude_none=True)
+        if isinstance(component.environment, Environment)
+        else component.environment,
+        "distribution": component.launcher.distribution.model_dump(exclude_none=True)
+        if component.launcher.distribution
+        else None,
+        "resources": resources_file(component),
+        "is_deterministic": None if component.is_deterministic else False,
+        "$schema": component.schema_uri,
+    }
+    return {key: value for key, value in told.items() if value is not None and value != {}}
+
+
+def _port(port: Any) -> dict[str, Any]:
+    told = port.model_dump(exclude_none=True)
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in told.items()}

@@ -96,7 +96,7 @@ class Outcome:
         code: The exit status of the command.
         ops: Operation (``create``, ``same``, ``update``, ``replace`` ...) of each URN, the last one seen.
         diagnostics: Messages of weight (error, warning, info#err) in the order they came, with their URN.
-        policies: Policy violations, as the engine tells them.
+        policies: What policies said in the last phase, as the engine tells it: refusals and advice.
         packs: Name → version of the policy packs that ran.
         output: The command's own text, for when nothing better explains a failure.
     """
@@ -113,10 +113,21 @@ class Outcome:
         """The operations that changed something."""
         return {urn: op for urn, op in self.ops.items() if op not in {"same", "read"}}
 
+    @property
+    def refusals(self) -> list[Mapping[str, Any]]:
+        """What policies refused."""
+        return [said for said in self.policies if said["enforcementLevel"] == "mandatory"]
+
+    @property
+    def advice(self) -> list[Mapping[str, Any]]:
+        """What policies only advise."""
+        return [said for said in self.policies if said["enforcementLevel"] != "mandatory"]
+
     def take(self, event: Mapping[str, Any]) -> None:
         """Fold one engine event in. A prelude opens a phase (preview, update): the last one counts."""
         if "preludeEvent" in event:
             self.ops.clear()
+            self.policies.clear()
         if meta := (event.get("resourcePreEvent") or {}).get("metadata"):
             self.ops[meta["urn"]] = meta["op"]
         diagnostic = event.get("diagnosticEvent")

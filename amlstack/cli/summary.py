@@ -51,6 +51,7 @@ def rows(
         yield "cluster", f"{name}: {cluster['min']}–{cluster['max']} nodes of {_described(cluster['size'])}"
         yield "on Azure", _cost(cluster)
     yield "policies", _verdict(outcome)
+    yield from (("advice", line) for line in _advice(outcome))
     for name, job in outputs["jobs"].items():
         yield from _job(name, job, records.get(name, {}))
     yield "next", "edit examples/ddp_torchrun/train.py and `make up` again: an edited job is a new run"
@@ -81,10 +82,20 @@ def _verdict(outcome: Outcome) -> str:
         ", ".join(f"{name.split('|')[0]} {version}".strip() for name, version in sorted(outcome.packs.items()))
         or "pack"
     )
-    violations = len(outcome.policies)
-    return (
-        f"{packs}: {'no violation' if not violations else f'{violations} violations'} in {len(outcome.ops)} resources"
-    )
+    refused = len(outcome.refusals)
+    said = f"{refused} violation{'' if refused == 1 else 's'}" if refused else "no violation"
+    return f"{packs}: {said} in {len(outcome.ops)} resources"
+
+
+def _advice(outcome: Outcome) -> Iterator[str]:
+    """One line for each policy that advises: its own words are the same for every resource, so they come once."""
+    told: dict[str, list[Mapping[str, Any]]] = {}
+    for said in outcome.advice:
+        told.setdefault(said["policyName"], []).append(said)
+    for policy, all_said in sorted(told.items()):
+        names = ", ".join(dict.fromkeys(said["resourceUrn"].rsplit("::", 1)[-1] for said in all_said))
+        first = all_said[0]["message"].strip().splitlines()[0]
+        yield f"{policy} ({names}): {first}"
 
 
 def _job(name: str, job: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

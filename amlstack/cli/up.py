@@ -140,7 +140,7 @@ def _changes(outcome: Outcome) -> str:
 def _explain(progress: Progress, outcome: Outcome) -> None:
     """What stopped the engine: violations and errors first, its whole text only when there are none."""
     told = False
-    for violation in outcome.policies:
+    for violation in outcome.refusals:
         progress.fail(
             f"policy {violation['policyName']}: {name_of(violation['resourceUrn'])}: {violation['message'].strip()}"
         )

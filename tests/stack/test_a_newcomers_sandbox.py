@@ -95,6 +95,11 @@ def visited(clone: Clone) -> Visit:
     clone.set(clusters=[{"name": "a100", "size": "Standard_ND96asr_v4", "nodes": {"max": 2}}], jobs=[EXAMPLE])
 
     killed = clone.start("up")
+    killed.wait_for("creating ResourceGroup group")
+    killed.process.kill()
+    visit.ended("up killed", killed)
+
+    killed = clone.start("up")
     killed.wait_for("creating Workspace workspace")
     kill(clone, "amlstack.sandbox.azure_native")
     visit.ended("stand-in killed", killed)
@@ -179,6 +184,13 @@ def test_every_fault_is_told_with_its_place_in_one_run_and_nothing_is_made(visit
         assert len(told) == 1, (place, said.text)
     assert "4 things are wrong with this stack; nothing was changed." in said.text
     assert visit.seen["faulty"] == []
+
+
+def test_after_up_itself_was_killed_the_next_one_is_not_locked_out_by_the_engine_left_running(visit: Visit) -> None:
+    assert visit.said["up killed"].code == -signal.SIGKILL
+    said = visit.said["stand-in killed"]
+    assert "locked" not in said.text
+    assert "creating Workspace workspace" in said.text
 
 
 @pytest.mark.parametrize("victim", ["stand-in", "sandbox", "engine"])

@@ -202,4 +202,7 @@ def serve(pack: Pack) -> None:
     server.start()
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
-    server.wait_for_termination()
+    try:
+        server.wait_for_termination()
+    except KeyboardInterrupt:  # how the engine says that it is done
+        server.stop(grace=None)

@@ -27,6 +27,7 @@ from jobs.pipeline_plan import PipelinePlan
 from jobs.plan import Plan, plan
 from jobs.refs import Refs
 from jobs.resolve import Planned, codes, parts, render, resolve, with_enrich
+from jobs.rest import RestJob, from_rest
 from jobs.search_space import (
     Choice,
     LogNormal,
@@ -102,6 +103,7 @@ __all__ = [
     "Randint",
     "Random",
     "Refs",
+    "RestJob",
     "Service",
     "SingleNode",
     "Source",
@@ -123,6 +125,7 @@ __all__ = [
     "components",
     "conda_text",
     "environment_properties",
+    "from_rest",
     "load",
     "parts",
     "plan",

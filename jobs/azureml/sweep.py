@@ -208,7 +208,7 @@ PARTS = {
 }
 """What makes a job, or a step of a pipeline, a sweep."""
 
-_TRIAL = {
+TRIAL = {
     key: command.KEYS[key]
     for key in ("command", "code", "environment", "environment_variables", "resources", "distribution")
 }
@@ -223,7 +223,7 @@ def _trial(cursor: Cursor) -> Any:
             "The trial of a sweep job is written inline; only a step of a pipeline names a component's file",
             "Write `trial:` with `command` and `environment`.",
         )
-    told = dict(keys(cursor, {**_TRIAL, "queue_settings": runtime.queue}, what="a trial"))
+    told = dict(keys(cursor, {**TRIAL, "queue_settings": runtime.queue}, what="a trial"))
     if told.pop("queue_settings", None) is not None:
         cursor.bad(
             "lost-in-rendering",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amlstack.catalog import environments
@@ -12,6 +13,7 @@ from jobs.distribution import Ray
 from jobs.launchers import Custom
 from jobs.near import did_you_mean
 from jobs.values import Environment, Input
+from policies import checks as rules
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -23,14 +25,6 @@ if TYPE_CHECKING:
     from jobs.values import Scalar
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}")
-
-HARMFUL = {
-    "NCCL_IB_DISABLE": ("1", "true", "yes"),
-    "NCCL_NET": ("socket",),
-    "NCCL_P2P_DISABLE": ("1",),
-}
-"""Variables, and the values of them, that take a job off InfiniBand or NVLink."""
-
 
 def name(job: Job) -> Iterator[Finding]:
     """The name, which becomes the first part of the run's id."""
@@ -78,22 +72,14 @@ def nodes(job: Job, count: int, target: Target) -> Iterator[Finding]:
 
 def processes(lowered: Lowered, count: int, target: Target) -> Iterator[Finding]:
     """Processes per node against the GPUs of a node."""
-    ranks, size = lowered.processes_per_node, target.facts
-    if ranks is None or size is None or not size.gpus or ranks <= size.gpus:
-        return
-    total = f" {ranks} is {count} nodes of {size.gpus}: a total." if ranks == count * size.gpus and count > 1 else ""
-    yield Finding(
-        "processes-beyond-gpus",
-        "launcher",
-        f"{ranks} processes per node, and {size.name} has {size.gpus} GPUs.{total}",
-        "Process counts are per node, not in total as SDK v1's process_count was; two ranks on one GPU end in NCCL's "
-        "`Duplicate GPU detected`",
-        f"Write {size.gpus}, or leave the count out.",
-    )
+    if lowered.processes_per_node is not None and (size := target.facts):
+        found = rules.processes.check(lowered.processes_per_node, size, nodes=count)
+        if found is not None:
+            yield found
 
 
-def variables(job: Job, reserved: frozenset[str], target: Target) -> Iterator[Finding]:
-    """Variables that the launcher sets itself, and such as take the job off its fabric."""
+def variables(job: Job, reserved: frozenset[str]) -> Iterator[Finding]:
+    """Variables that the launcher sets itself, and such as are no text."""
     for name, value in job.environment_variables.items():
         where = f"environment_variables.{name}"
         if name in reserved:
@@ -105,15 +91,6 @@ def variables(job: Job, reserved: frozenset[str], target: Target) -> Iterator[Fi
                 "Leave it out; the training code finds it set.",
                 Level.ERROR if job.typed else Level.WARNING,
             )
-        if str(value).lower() in HARMFUL.get(name, ()) and (size := target.facts) and size.gpus and size.fabric.usable:
-            yield Finding(
-                "fabric-switched-off",
-                where,
-                f"`{name}={value}` on {size.name}",
-                "It keeps NCCL off the fabric that the size is paid for",
-                "Leave it out, or keep it for one run of comparison.",
-                Level.WARNING,
-            )
         if isinstance(value, (dict, list)):
             yield Finding(
                 "variable-not-text",
@@ -123,6 +100,24 @@ def variables(job: Job, reserved: frozenset[str], target: Target) -> Iterator[Fi
                 "Write it as one string.",
                 Level.WARNING,
             )
+
+
+def fabric(job: Job, count: int, target: Target) -> Iterator[Finding]:
+    """What takes the job off its fabric, wherever it is written: a warning, as a run of comparison may want it."""
+    if size := target.facts:
+        arguments = job.docker_args if isinstance(job.docker_args, str) else " ".join(job.docker_args or ())
+        for finding in rules.fabric_off.check(
+            job.environment_variables, size, nodes=count, command=job.command, docker_args=arguments
+        ):
+            yield replace(finding, level=Level.WARNING)
+
+
+def checkpoint(job: Job, count: int) -> Iterator[Finding]:
+    """What a preempted serverless job would lose."""
+    spot = job.queue_settings is not None and job.queue_settings.job_tier == "spot"
+    modes = [output.mode for output in job.outputs.values()]
+    if found := rules.spot_checkpoint.check(modes, preemptible=spot, nodes=count):
+        yield replace(found, level=Level.WARNING)
 
 
 def files(job: Job, base: Path) -> Iterator[Finding]:

@@ -115,7 +115,9 @@ def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, on: dat
     yield from lowered.findings
     yield from binding.check(job)
     yield from checks.files(job, base)
-    yield from checks.variables(job, checks.reserved(job), target)
+    yield from checks.variables(job, checks.reserved(job))
+    yield from checks.fabric(job, count, target)
+    yield from checks.checkpoint(job, count)
     yield from checks.losses(job)
     if job.compute is not None and job.compute.lower() == LOCAL:
         return

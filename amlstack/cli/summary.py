@@ -88,14 +88,14 @@ def _verdict(outcome: Outcome) -> str:
 
 
 def _advice(outcome: Outcome) -> Iterator[str]:
-    """One line for each policy that advises: its own words are the same for every resource, so they come once."""
+    """One line for each policy that advises: what it says of the first of its resources, after its own description."""
     told: dict[str, list[Mapping[str, Any]]] = {}
     for said in outcome.advice:
         told.setdefault(said["policyName"], []).append(said)
     for policy, all_said in sorted(told.items()):
         names = ", ".join(dict.fromkeys(said["resourceUrn"].rsplit("::", 1)[-1] for said in all_said))
-        first = all_said[0]["message"].strip().splitlines()[0]
-        yield f"{policy} ({names}): {first}"
+        description, *finding = all_said[0]["message"].strip().splitlines()
+        yield f"{policy} ({names}): {' '.join(finding) or description}"
 
 
 def _job(name: str, job: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

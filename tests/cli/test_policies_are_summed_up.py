@@ -12,7 +12,12 @@ OUTPUTS: dict[str, Any] = {"workspace": {"name": "w", "resource_group": "g"}, "c
 
 def policy(name: str, level: str, resource: str) -> dict[str, Any]:
     urn = f"urn:pulumi:sandbox::amlstack::azure-native:machinelearningservices:Compute::{resource}"
-    said = {"policyName": name, "enforcementLevel": level, "resourceUrn": urn, "message": f"{name} says so.\nAnd more."}
+    said = {
+        "policyName": name,
+        "enforcementLevel": level,
+        "resourceUrn": urn,
+        "message": f"{name} is a rule.\nDo this.",
+    }
     return {"policyEvent": said}
 
 
@@ -39,5 +44,5 @@ def test_advice_is_no_violation_and_comes_once_for_all_its_resources() -> None:
     assert made.refusals == []
     assert rows(made) == [
         ("policies", "pack: no violation in 0 resources"),
-        ("advice", "idle-time (a100, h100): idle-time says so."),
+        ("advice", "idle-time (a100, h100): Do this."),
     ]

@@ -54,6 +54,7 @@ class Snapshot(_Resource):
         workspace: ARM id of the workspace.
         path: The folder, absolute.
         content_hash: Its content hash when it is known already; computed otherwise.
+        beside: Folders of Python packages that travel along under their own names, separated as on PATH.
         opts: Pulumi's own options.
 
     Attributes:
@@ -75,9 +76,10 @@ class Snapshot(_Resource):
         workspace: pulumi.Input[str],
         path: pulumi.Input[str],
         content_hash: pulumi.Input[str] | None = None,
+        beside: pulumi.Input[str] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        inputs = {"workspace": workspace, "path": path, "hash": content_hash}
+        inputs = {"workspace": workspace, "path": path, "hash": content_hash, "beside": beside}
         super().__init__(
             "amlstack:code:Snapshot", resource_name, _with_outputs(inputs, "code_id", "files", "bytes"), opts
         )

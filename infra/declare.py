@@ -183,7 +183,7 @@ class _Stack:
             plan = jobs.plan(declared, target, on=self.on, source=loaded.source, environments=self.own_environments)
             found += [finding for finding in plan.findings if not self.told(finding, target)]
             found += (loaded.source.locate(finding) for finding in wrong)
-            code = snapshot.scan(plan.code) if plan.code and plan.code.is_dir() else None
+            code = snapshot.scan(plan.code, plan.beside) if plan.code and plan.code.is_dir() else None
             found += [_in_folder(code.root, finding) for finding in code.findings] if code else []
             found += [loaded.source.locate(finding) for finding in _not_deployable(declared)]
             runs.append(Run(declared.name or path.stem, plan, code))

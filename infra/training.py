@@ -29,15 +29,16 @@ class Assets:
         self._snapshots: dict[str, pulumi.Resource] = {}
         self._environments: dict[str, Environment] = {}
 
-    def snapshot(self, folder: Path, content: str) -> pulumi.Resource:
-        """The snapshot of a folder with that content hash."""
-        name = os.path.relpath(folder, PROJECT)
+    def snapshot(self, folder: Path, content: str, beside: tuple[Path, ...] = ()) -> pulumi.Resource:
+        """The snapshot of a folder, and what travels beside it, with that content hash."""
+        name = " + ".join([os.path.relpath(folder, PROJECT), *(package.name for package in beside)])
         if name not in self._snapshots:
             self._snapshots[name] = resources.Snapshot(
                 name,
                 workspace=self.names.workspace_id,
                 path=str(folder),
                 content_hash=content,
+                beside=os.pathsep.join(map(str, beside)) or None,
                 opts=pulumi.ResourceOptions(depends_on=self._depends_on),
             )
         return self._snapshots[name]
@@ -59,7 +60,7 @@ class Training(pulumi.ComponentResource):
         needs: list[pulumi.Resource] = [cluster] if cluster else []
         code_id = environment_id = None
         if run.code is not None:
-            needs.append(assets.snapshot(run.code.root, run.code.hash))
+            needs.append(assets.snapshot(run.code.root, run.code.hash, plan.beside))
             code_id = f"{names.workspace_id}/codes/{run.code.hash}/versions/1"
         if isinstance(plan.enriched.environment, jobs.Environment):
             registered = Registered.of(plan.enriched.environment, plan.base)
@@ -71,7 +72,7 @@ class Training(pulumi.ComponentResource):
             workspace=names.workspace_id,
             name=run.name,
             declaration=plan.declaration,
-            code_hash=run.code.hash if run.code else "",
+            code_hash=run.code.own_hash if run.code else "",
             rerun=job.rerun or "",
             body=jobs.body(plan.enriched, jobs.Refs(names.workspace_id, code_id, environment_id)),
             on_edit=job.on_edit,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from amlstack.catalog import fabric
+from jobs import nodeside
 from jobs.distribution import Mpi
 from jobs.launchers import Custom
 
@@ -79,7 +80,14 @@ def _from_size(
         if setting.name not in variables:
             variables[setting.name] = setting.value
             added.append(Added(f"environment_variables.{setting.name}", setting.value, "fabric", setting.why))
-    if job.shm_size is None and (shm := size.shm_size()):
+    shm = job.shm_size or size.shm_size()
+    if nodeside.asked(lowered.command):
+        told = nodeside.variables(size, nodes=shape.nodes, ranks=lowered.processes_per_node, shm=shm)
+        for name, value in told.items():
+            if name not in variables:
+                variables[name] = value
+                added.append(Added(f"environment_variables.{name}", value, "amlnode", nodeside.WHY))
+    if job.shm_size is None and shm:
         update["shm_size"] = shm
         why = f"Half of {size.name}'s memory, for DataLoader workers and NCCL; Azure ML's own default is 2g."
         added.append(Added("shm_size", shm, "fabric", why))

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from amlstack.findings import Level, errors
-from jobs import binding, checks
+from jobs import binding, checks, nodeside
 from jobs.body import LOCAL
 from jobs.declaration import declaration
 from jobs.enrich import Added, enriched
@@ -40,6 +40,7 @@ class Plan:
         added: What is not the person's own, value by value.
         findings: What is wrong, placed in the job's file.
         base: Folder that the job's relative paths start from.
+        beside: Packages that travel with the code; they are no part of the run's identity.
     """
 
     job: Job
@@ -51,6 +52,7 @@ class Plan:
     added: tuple[Added, ...]
     findings: tuple[Finding, ...]
     base: Path
+    beside: tuple[Path, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -108,6 +110,7 @@ def plan(
         added=added,
         findings=tuple(source.locate(finding) for finding in found if not source.explains(finding)),
         base=source.base,
+        beside=nodeside.packages(rich, source.base),
     )
 
 
@@ -115,6 +118,7 @@ def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, on: dat
     yield from lowered.findings
     yield from binding.check(job)
     yield from checks.files(job, base)
+    yield from nodeside.check(job)
     yield from checks.variables(job, checks.reserved(job))
     yield from checks.fabric(job, count, target)
     yield from checks.checkpoint(job, count)

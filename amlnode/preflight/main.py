@@ -135,7 +135,7 @@ def verdict(met: Mapping[str, Any], world: int, most: float) -> dict[str, Any]:
 def _clock(skew: float | None, error: float | None, most: float) -> Check:
     if skew is None:
         return Check("clock", UNJUDGED, "one node has nobody to differ from")
-    seen = f"{skew * 1000:+.1f} ms from node 0, give or take {(error or 0) * 1000:.1f} ms"
+    seen = f"{round(skew * 1000, 1) + 0:+.1f} ms from node 0, give or take {(error or 0) * 1000:.1f} ms"
     if abs(skew) - (error or 0) > most:
         return Check("clock", BAD, seen, f"More than {most:g} s: mend the node's time service, or take another node.")
     return Check("clock", GOOD, seen)

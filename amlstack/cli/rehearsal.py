@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import threading
 from dataclasses import dataclass
@@ -99,7 +100,8 @@ class Rehearsal:
         workspace, code_id, environment_id = self.names.workspace_id, None, None
         inputs: dict[str, Any]
         if code is not None:
-            inputs = {"workspace": workspace, "path": str(code.root), "hash": code.hash}
+            beside = os.pathsep.join(map(str, plan.beside))
+            inputs = {"workspace": workspace, "path": str(code.root), "hash": code.hash, "beside": beside}
             code_id, _ = Snapshots(services).create(_HERE, inputs)
         if isinstance(plan.enriched.environment, jobs.Environment):
             registered = Registered.of(plan.enriched.environment, plan.base)
@@ -137,5 +139,5 @@ def scanned(plan: jobs.Plan) -> tuple[snapshot.Snapshot | None, tuple[Finding, .
     """The job's code folder as it would be uploaded, and what is wrong with it."""
     if plan.code is None or not plan.code.is_dir():
         return None, ()
-    found = snapshot.scan(plan.code)
+    found = snapshot.scan(plan.code, plan.beside)
     return found, found.findings

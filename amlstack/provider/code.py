@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -19,7 +20,14 @@ if TYPE_CHECKING:
     from amlstack.snapshot import File
 
 _HASH = (re.compile(r"[0-9a-f]{64}"), "64 hex digits: the folder's content hash")
-SHAPE = Shape({"workspace": WORKSPACE_ID, "path": Field(str, required=True), "hash": Field(str, pattern=_HASH)})
+SHAPE = Shape(
+    {
+        "workspace": WORKSPACE_ID,
+        "path": Field(str, required=True),
+        "hash": Field(str, pattern=_HASH),
+        "beside": Field(str, default=""),
+    }
+)
 _PARALLEL = 16
 _STREAMS = 4
 """Parallel blocks of one large file; small files are parallel among each other."""
@@ -37,7 +45,7 @@ class Snapshots:
         path = bare(result.get("path"))
         if failures or result.get("hash") is not None or path is UNKNOWN:
             return result
-        found = scan(Path(path))
+        found = scan(Path(path), _beside(result))
         for finding in found.findings:
             if finding.level is Level.ERROR:
                 failures.add(
@@ -66,7 +74,7 @@ class Snapshots:
         if call.preview:
             return "", state
         try:
-            snapshot = self._scanned(bare(inputs["path"]), digest)
+            snapshot = self._scanned(bare(inputs["path"]), digest, _beside(inputs))
             state |= {"files": len(snapshot.files), "bytes": snapshot.bytes}
             if self._services.arm.get(code_id, allow=(404,)).status == 404:
                 self._register(call, workspace, code_id, snapshot)
@@ -94,8 +102,8 @@ class Snapshots:
         """Retained: other stacks and old runs refer to the same content."""
 
     @staticmethod
-    def _scanned(path: str, digest: str) -> Snapshot:
-        found = scan(Path(path))
+    def _scanned(path: str, digest: str, beside: tuple[Path, ...]) -> Snapshot:
+        found = scan(Path(path), beside)
         if wrong := errors(found.findings):
             raise ProviderError("; ".join(str(finding) for finding in wrong))
         if found.hash != digest:
@@ -168,3 +176,9 @@ class Snapshots:
             container.upload_blob(
                 f"{folder}/{file.relative}", stream, length=file.size, overwrite=True, max_concurrency=_STREAMS
             )
+
+
+def _beside(inputs: Values) -> tuple[Path, ...]:
+    """The packages that travel along, from their folders, as on PATH separated by colons."""
+    told = bare(inputs.get("beside"))
+    return tuple(Path(one) for one in told.split(os.pathsep) if one) if isinstance(told, str) else ()

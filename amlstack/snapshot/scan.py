@@ -7,11 +7,14 @@ import os
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from amlstack.findings import Finding, Level, errors
 from amlstack.snapshot.ignore import Ignore
 from amlstack.snapshot.secrets import HEAD, suspicion
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 HASH_VERSION: Final = "202208"
 _CHUNK: Final = HEAD
@@ -40,12 +43,14 @@ class Snapshot:
         root: The folder, links resolved.
         files: In hash order.
         hash: Content hash, 64 hex digits; empty when an error among the findings makes the content unknown.
+        own_hash: The same of the folder alone, without what travels beside it.
         findings: Errors refuse the upload; warnings are for the reader.
     """
 
     root: Path
     files: tuple[File, ...]
     hash: str
+    own_hash: str
     findings: tuple[Finding, ...]
 
     @property
@@ -54,20 +59,24 @@ class Snapshot:
         return sum(file.size for file in self.files)
 
 
-def scan(folder: Path) -> Snapshot:
+def scan(folder: Path, beside: Sequence[Path] = ()) -> Snapshot:
     """What an upload of ``folder`` would hold. Never raises for what is wrong with the folder: that is in the findings.
+
+    Each package (a folder of Python files) in ``beside`` travels along under its own name, unless the folder has
+    something of that name already: a person's own wins.
 
     Two files whose paths differ only in letter case are ordered by the exact path; azure-ai-ml leaves their order to
     the file system, so its hash of such a folder may differ between two machines.
     """
     shown = str(folder)
     if not folder.is_dir():
-        return Snapshot(folder, (), "", (_no_folder(folder),))
+        return Snapshot(folder, (), "", "", (_no_folder(folder),))
     root = folder.resolve()
     ignore = Ignore.of(root)
     walk = _Walk(root, ignore, findings=list(ignore.findings))
     walk.folder(root, "", root, frozenset({root}), excluded=False)
-    files = tuple(sorted(walk.files, key=lambda file: (file.relative.lower(), file.relative)))
+    extra = [file for package in beside if not (root / package.name).exists() for file in _package(package)]
+    files = tuple(sorted([*walk.files, *extra], key=lambda file: (file.relative.lower(), file.relative)))
     if not files and not errors(walk.findings):
         walk.wrong(
             "code-folder-empty",
@@ -76,8 +85,16 @@ def scan(folder: Path) -> Snapshot:
             "A code snapshot needs at least one file",
             remedy=f"Check {ignore.path.name}" if ignore.path else "",
         )
-    digest = "" if errors(walk.findings) else _digest(files, walk.findings)
-    return Snapshot(root, files, "" if errors(walk.findings) else digest, tuple(walk.findings))
+    digest, own = ("", "") if errors(walk.findings) else _digests(files, frozenset(extra), walk.findings)
+    if errors(walk.findings):
+        digest = own = ""
+    return Snapshot(root, files, digest, own, tuple(walk.findings))
+
+
+def _package(folder: Path) -> list[File]:
+    """A package's Python files under its own name."""
+    paths = sorted(path for path in folder.rglob("*.py") if path.is_file())
+    return [File(path, path.relative_to(folder.parent).as_posix(), path.stat().st_size) for path in paths]
 
 
 def _no_folder(folder: Path) -> Finding:
@@ -236,11 +253,18 @@ class _Walk:
         )
 
 
-def _digest(files: tuple[File, ...], findings: list[Finding]) -> str:
-    """The content hash; adds findings for files that cannot be read, change meanwhile or look like secrets."""
-    digest = hashlib.sha256(str(len(files)).encode())
+def _digests(files: tuple[File, ...], extra: frozenset[File], findings: list[Finding]) -> tuple[str, str]:
+    """The content hashes with and without the extra files.
+
+    Adds findings for files that cannot be read, change meanwhile or look like secrets.
+    """
+    whole = hashlib.sha256(str(len(files)).encode())
+    own = hashlib.sha256(str(len(files) - len(extra)).encode())
     for file in files:
-        digest.update(f"#{file.relative}#{file.size}".encode())
+        head = f"#{file.relative}#{file.size}".encode()
+        whole.update(head)
+        if file not in extra:
+            own.update(head)
     for file in files:
         read = 0
         try:
@@ -249,7 +273,9 @@ def _digest(files: tuple[File, ...], findings: list[Finding]) -> str:
                     if not read and (finding := suspicion(file.relative, chunk)):
                         findings.append(finding)
                     read += len(chunk)
-                    digest.update(chunk)
+                    whole.update(chunk)
+                    if extra and file not in extra:
+                        own.update(chunk)
         except OSError as error:
             seen = f"{file.relative} cannot be read ({error.strerror or error})"
             findings.append(
@@ -269,4 +295,4 @@ def _digest(files: tuple[File, ...], findings: list[Finding]) -> str:
             seen = f"{file.relative} had {file.size} bytes and then {read}"
             rule = "A snapshot is taken of a folder that nobody writes to"
             findings.append(Finding("file-changed", "", seen, rule, "Try again", file=file.relative))
-    return digest.hexdigest()
+    return whole.hexdigest(), own.hexdigest() if extra else whole.hexdigest()

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import jobs
+from amlstack.paths import PROJECT
+from amlstack.snapshot import scan
+from jobs import nodeside
+from jobs.source import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Sandbox
+
+RUNS = "python -m amlnode preflight && python train.py"
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    folder = tmp_path / "src"
+    folder.mkdir()
+    (folder / "train.py").write_text("print(1)\n")
+    return folder
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    folder = tmp_path / "amlnode"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "inner" / "a.py").write_text("a = 1\n")
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__" / "a.pyc").write_bytes(b"\0")
+    return folder
+
+
+def planned(base: Path, command: str, **more: Any) -> jobs.Plan:
+    job = jobs.Job(
+        command=command,
+        code="src",
+        environment="acpt-pytorch-2.8-cuda12.6",
+        compute="a100",
+        **{"nodes": 2, "launcher": jobs.PerProcess(), **more},
+    )
+    target = jobs.Target("Standard_ND96asr_v4", "a100", max_nodes=2)
+    return jobs.plan(job, target, on=date(2026, 1, 1), source=Source("job.py", base))
+
+
+def test_a_package_travels_under_its_own_name(code: Path, package: Path) -> None:
+    found = scan(code, (package,))
+    assert [file.relative for file in found.files] == ["amlnode/__init__.py", "amlnode/inner/a.py", "train.py"]
+    assert found.findings == ()
+    (code / "amlnode").mkdir()
+    (code / "amlnode" / "inner").mkdir()
+    for name in ("__init__.py", "inner/a.py"):
+        (code / "amlnode" / name).write_bytes((package / name).read_bytes())
+    assert scan(code).hash == found.hash, "as if the person had copied it"
+
+
+def test_another_version_of_it_is_other_code_and_the_same_identity(code: Path, package: Path) -> None:
+    alone, first = scan(code), scan(code, (package,))
+    (package / "inner" / "a.py").write_text("a = 2\n")
+    second = scan(code, (package,))
+    assert len({alone.hash, first.hash, second.hash}) == 3
+    assert alone.hash == alone.own_hash == first.own_hash == second.own_hash
+    (code / "train.py").write_text("print(2)\n")
+    assert scan(code, (package,)).own_hash == scan(code).own_hash != alone.own_hash
+
+
+def test_a_persons_own_of_that_name_wins(code: Path, package: Path) -> None:
+    (code / "amlnode").mkdir()
+    (code / "amlnode" / "mine.py").write_text("")
+    found = scan(code, (package,))
+    assert [file.relative for file in found.files] == ["amlnode/mine.py", "train.py"]
+    assert found.hash == found.own_hash
+
+
+@pytest.mark.parametrize(
+    ("command", "source", "travels"),
+    [
+        (RUNS, "", True),
+        ("torchrun --nproc_per_node 2 -m amlnode bandwidth", "", True),
+        ("python -m amlnode.preflight.main", "", True),
+        ("python train.py", "from amlnode.rank import resolve\n", True),
+        ("python train.py", "def f():\n    import amlnode.rank\n", True),
+        ("python train.py", "", False),
+        ("python train.py", "# import amlnode\nimport amlnodes\n", False),
+        ("python -m amlnode2", "", False),
+    ],
+)
+def test_it_travels_when_the_command_or_the_code_asks_for_it(
+    code: Path, command: str, source: str, travels: bool
+) -> None:
+    (code / "train.py").write_text(source)
+    plan = planned(code.parent, command)
+    assert plan.beside == ((PROJECT / "amlnode",) if travels else ())
+
+
+def test_a_job_without_code_is_told() -> None:
+    job = jobs.Job(command=RUNS, environment="acpt-pytorch-2.8-cuda12.6")
+    assert [finding.code for finding in nodeside.check(job)] == ["amlnode-without-code"]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "nodes", "plan", "least"),
+    [
+        (None, 2, {"gpus": 8, "infiniband": 8}, "180"),
+        (2, 2, {"gpus": 8, "infiniband": 8}, None),
+        (None, 1, {"gpus": 8}, "228"),
+        (None, 3, {"gpus": 8, "infiniband": 8}, None),
+    ],
+)
+def test_the_nodes_are_told_what_was_planned(
+    code: Path, ranks: int | None, nodes: int, plan: dict[str, int], least: str | None
+) -> None:
+    told = planned(code.parent, RUNS, nodes=nodes, launcher=jobs.PerProcess(processes_per_node=ranks))
+    variables = told.enriched.environment_variables
+    promised = json.loads(variables["AMLSTACK_PLAN"])
+    assert {name: promised[name] for name in promised if name not in ("size", "shm")} == plan
+    assert promised["shm"] == told.enriched.shm_size
+    assert variables.get("AMLSTACK_BUSBW_EXPECTED") == least
+
+
+def test_nothing_is_told_to_jobs_that_do_not_ask_nor_is_it_identity(code: Path) -> None:
+    plan = planned(code.parent, "python train.py")
+    assert "AMLSTACK_PLAN" not in plan.enriched.environment_variables
+    assert "AMLSTACK_PLAN" not in json.dumps(planned(code.parent, RUNS).declaration)
+
+
+def test_a_persons_own_plan_stays(code: Path) -> None:
+    plan = planned(code.parent, RUNS, environment_variables={"AMLSTACK_PLAN": "{}"})
+    assert plan.enriched.environment_variables["AMLSTACK_PLAN"] == "{}"
+
+
+@pytest.mark.parametrize(
+    ("size", "count"),
+    [
+        ("Standard_ND40rs_v2", 1),
+        ("Standard_ND96asr_v4", 8),
+        ("Standard_ND96isr_H200_v5", 8),
+        ("Standard_ND128isr_NDR_GB200_v6", 4),
+        ("Standard_ND96isrf_H100_v5", 1),
+        ("Standard_HB120rs_v3", 1),
+        ("Standard_NC24ads_A100_v4", 0),
+    ],
+)
+def test_ports_follow_from_the_catalogue(size: str, count: int) -> None:
+    from amlstack.catalog import sizes
+
+    found = sizes.get(size)
+    assert found is not None
+    assert nodeside.ports(found) == count
+
+
+@pytest.mark.training
+@pytest.mark.timeout(600)
+def test_the_example_is_rehearsed_and_says_what_it_cannot_judge(sandbox: Sandbox) -> None:
+    words = [sys.executable, "-m", "amlstack.cli.main", "rehearse", "examples/preflight/job.py"]
+    environ = {**os.environ, **sandbox.environ}
+    done = subprocess.run(words, cwd=PROJECT, env=environ, capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    (folder,) = (sandbox.home / "sandbox" / "jobs").glob("preflight-*")
+    judged = json.loads((folder / "outputs/preflight.json").read_text())
+    assert judged["go"] is True
+    assert {"gpus", "infiniband", "memlock", "shm"} <= set(judged["not_judged"])
+    assert [node["node"] for node in judged["nodes"]] == [0, 1]
+    measured = json.loads((folder / "outputs/bandwidth.json").read_text())
+    assert (measured["world_size"], measured["nodes"], measured["backend"]) == (4, 2, "gloo")
+    assert measured["verdict"]["state"] == "not judged"

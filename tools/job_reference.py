@@ -17,6 +17,10 @@ INTRO = """\
 A job file is Python with a module-level `job`, or an Azure ML CLI v2 command job (`az ml job create -f`), which is
 taken at its word. `amlstack check` says what is wrong with either, `amlstack show` what it becomes.
 
+YAML files complete and are checked while they are written, in VS Code (YAML extension) and every editor with
+yaml-language-server, when they begin with `# yaml-language-server: $schema=../docs/schema/job.schema.json` (the path
+from the file); `amlstack schema` prints that JSON Schema.
+
 ```python
 from jobs import Job, TorchRun
 

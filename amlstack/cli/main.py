@@ -30,6 +30,7 @@ VERBS = {
     "rehearse": Verb(
         "amlstack.cli.rehearse:app", "Run a job file on the sandbox, stream its rank logs, exit like the job."
     ),
+    "schema": Verb("amlstack.cli.schema:app", "The JSON Schema of YAML job files, for editors."),
     "sizes": Verb("amlstack.cli.sizes:app", "The VM sizes that the catalogue knows: GPUs, fabric, retirement."),
     "diagnose": Verb("amlstack.cli.diagnose:app", "Name the first true cause in the logs of a distributed run."),
     "sandbox": Verb("amlstack.cli.sandbox:app", "Azure on this machine: start it, look at it, end it."),
@@ -119,7 +120,7 @@ def _help(words: Sequence[str]) -> int:
 def _unknown(word: str) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(word, VERBS, n=2)
+    near = get_close_matches(word, VERBS, n=2, cutoff=0.7)
     remedy = f"Did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else "See `amlstack --help`."
     return f"amlstack has no verb `{word}`. {remedy}"
 

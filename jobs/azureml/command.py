@@ -52,7 +52,7 @@ KEYS = {
 }
 READ_ONLY = ("$schema", "id", "status", "creation_context", "log_files", "parameters")
 
-_PLACES = {
+PLACES = {
     "nodes": ("resources", "instance_count"),
     "instance_type": ("resources", "instance_type"),
     "locations": ("resources", "locations"),
@@ -67,7 +67,7 @@ _PLACES = {
 def path_of(where: str) -> tuple[str, ...]:
     """The keys in the file for a path in the job: ``nodes`` is ``resources.instance_count``."""
     first, *rest = where.split(".")
-    return (*_PLACES.get(first, (first,)), *rest)
+    return (*PLACES.get(first, (first,)), *rest)
 
 
 def read(cursor: Cursor, table: Mapping[str, Callable[[Cursor], Any]] = KEYS) -> Job | None:

@@ -14,7 +14,7 @@ MODEL_TYPES = ("mlflow_model", "custom_model", "triton_model")
 MODES = ("ro_mount", "download", "direct")
 EVAL_MODES = ("eval_mount", "eval_download")
 
-_DATA_INPUT = {
+DATA_INPUT = {
     "type": word(same(*DATA_TYPES, *MODEL_TYPES, "mltable")),
     "path": text,
     "mode": word(same(*MODES, *EVAL_MODES)),
@@ -52,7 +52,7 @@ def _input(cursor: Cursor) -> Any:
         return literal(cursor)
     if set(cursor.value) == {"value"}:
         return literal(cursor.at("value"))
-    told = dict(keys(cursor, _DATA_INPUT, what="an input"))
+    told = dict(keys(cursor, DATA_INPUT, what="an input"))
     kind, mode = told.get("type", "uri_folder"), told.get("mode")
     if mode in EVAL_MODES and kind != "mltable":
         return cursor.bad(
@@ -72,7 +72,7 @@ def _input(cursor: Cursor) -> Any:
     return Input(**told)
 
 
-_OUTPUT = {
+OUTPUT = {
     "type": word(same(*DATA_TYPES, *MODEL_TYPES, "mltable")),
     "mode": word(same("rw_mount", "mount", "upload", "direct")),
     "path": text,
@@ -85,7 +85,7 @@ def output(cursor: Cursor) -> Any:
     """One output; nothing at all is a folder on the default datastore."""
     if cursor.value is None:
         return Output()
-    return Output(**dict(keys(cursor, _OUTPUT, ignored=("$schema",), what="an output")))
+    return Output(**dict(keys(cursor, OUTPUT, ignored=("$schema",), what="an output")))
 
 
 def variables(cursor: Cursor) -> Any:

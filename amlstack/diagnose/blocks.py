@@ -35,6 +35,8 @@ _MARKS = (
     "torch.distributed.",
     "torch/distributed/",
     "launch.py:",
+    "terminated with the following",
+    "exception ignored",
 )
 
 

@@ -103,7 +103,15 @@ def _demoted(events: list[Event]) -> list[Event]:
         if event.role is Role.VICTIM:
             victims.setdefault((event.file, event.rank), []).append(event)
 
+    waiting = {rank for _, rank in victims}
+
     def judged(event: Event) -> Event:
+        told = event.origin in (Origin.TABLE, Origin.RECORD) or "exit" in event.facts
+        if event.code == "aborted" and told and waiting and (event.rank is None or event.rank in waiting):
+            # The watchdog of a rank that waited in vain aborts it.
+            return replace(event, role=Role.VICTIM)
+        if event.code == "exit-without-reason" and event.rank in waiting:
+            return replace(event, role=Role.VICTIM)  # its log has the reason: somebody else
         if event.role is not Role.CULPRIT or event.weight > 2:
             return event
         for victim in victims.get((event.file, event.rank), ()):
@@ -142,6 +150,8 @@ def victims(case: Case, culprit: int | None) -> tuple[Victim, ...]:
         stopped = event.role is Role.VICTIM or (event.role is Role.SUMMARY and event.facts.get("exit") == -15)
         if not stopped or (event.rank is not None and event.rank == culprit):
             continue
+        if event.rank is None and event.code == "told-to-stop":
+            continue  # a launcher's word to its ranks
         named = event.rank if event.rank is not None else (f"node {event.node}" if event.node else event.file)
         found.setdefault(named, Victim(event.rank, event.node, event.code, event.file, event.line, event.text))
     return tuple(sorted(found.values(), key=lambda each: (each.rank is None, each.rank or 0, each.file, each.line)))

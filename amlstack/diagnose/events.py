@@ -20,6 +20,7 @@ class Role(StrEnum):
     VICTIM = "victim"
     SUMMARY = "summary"
     CONTEXT = "context"
+    NOISE = "noise"
 
 
 class Origin(StrEnum):

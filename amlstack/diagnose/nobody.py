@@ -54,11 +54,14 @@ def _absent(case: Case) -> tuple[tuple[int, ...], Event] | None:
         most = max(named.values())
         ranks = tuple(sorted(rank for rank, times in named.items() if times == most))
         return ranks, next(event for event in waiting if event.facts.get("missing"))
-    complaining = {event.rank for event in case.events if event.role is Role.VICTIM and event.rank is not None}
-    known = case.ranks | (frozenset(range(case.world)) if case.world and case.world <= 1 << 16 else frozenset())
+    complaining = {
+        event.rank
+        for event in case.events
+        if event.role is Role.VICTIM and event.rank is not None and event.signature.kind != "stop"
+    }
+    known = _known(case)
     silent = tuple(sorted(known - complaining))
-    whole_job = case.world is not None or len(case.owners) > 1
-    if complaining and silent and whole_job and len(silent) * 2 <= len(known):
+    if len(complaining) > len(silent) > 0 and (len(complaining) > 1 or len(case.owners) > 1):
         return silent, waiting[0]
     behind = _behind(waiting)
     return (behind, waiting[0]) if behind else None
@@ -169,16 +172,19 @@ def _stopped(case: Case, told: Sequence[Event]) -> Diagnosis:
 def _elsewhere(case: Case, told: Sequence[Event], summaries: Sequence[Event]) -> Diagnosis:
     """Victims and summaries only: the cause is not here; say where."""
     failed = _unique(event for event in summaries if event.rank is not None and event.facts.get("exit", 1) != -15)
-    shown = (failed or list(summaries) or list(told))[0]
-    rank = failed[0].rank if len({event.rank for event in failed}) == 1 else None
     complaining = {event.rank for event in told if event.rank is not None}
-    known = case.ranks | (frozenset(range(case.world)) if case.world and case.world <= 1 << 16 else frozenset())
-    silent = sorted(known - complaining - {event.rank for event in failed})
+    failed = [event for event in failed if event.rank not in complaining]
+    shown = (failed or list(told) or list(summaries))[0]
+    rank = failed[0].rank if len({event.rank for event in failed}) == 1 else None
+    silent = sorted(_known(case) - complaining - {event.rank for event in failed})
+    quiet = silent[0] if len(silent) == 1 and len(complaining) > 1 and not failed else None
     if rank is not None:
         where = f"Rank {rank} failed; why is not here: get its log, user_logs/std_log_process_{rank:02d}.txt."
     elif failed:
         ranks = _listed([each.rank for each in failed if each.rank is not None])
         where = f"{ranks.capitalize()} failed, none with a reason, and the first is not known: get their logs."
+    elif quiet is not None:
+        where = f"All others are victims: rank {quiet} left early, hung or ended without a word. Get its log."
     elif silent and complaining:
         where = f"Victims here: {_listed(sorted(complaining))}; get the logs of {_listed(silent)}."
     elif complaining:
@@ -190,7 +196,7 @@ def _elsewhere(case: Case, told: Sequence[Event], summaries: Sequence[Event]) ->
     kinds = "victims" if told and not summaries else ("a summary" if not told else "victims and a summary")
     return Diagnosis(
         found=False,
-        rank=rank,
+        rank=quiet if rank is None else rank,
         node=shown.node if rank is not None else None,
         file=shown.file,
         line=shown.line,
@@ -203,6 +209,12 @@ def _elsewhere(case: Case, told: Sequence[Event], summaries: Sequence[Event]) ->
         notes=notes(case),
         events=(shown,),
     )
+
+
+def _known(case: Case) -> frozenset[int]:
+    """Ranks that there are: those told of, those below the highest, and as many as the world is said to have."""
+    highest = max(case.ranks, default=-1) + 1
+    return case.ranks | frozenset(range(min(max(highest, case.world or 0), 1 << 16)))
 
 
 def _unique(events: Iterable[Event]) -> list[Event]:

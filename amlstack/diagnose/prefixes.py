@@ -14,6 +14,8 @@ _PREFIXES = tuple(
     for pattern in (
         rf"\[\d+,(?P<rank>{_NUMBER})\]<std(?:out|err|diag)>: ?",  # mpirun --tag-output
         rf"\[(?:[\w.-]+@)?\d+,(?P<rank>{_NUMBER})\]<std(?:out|err)>: ?",
+        # horovodrun
+        rf"(?:\w{{3}} \w{{3}} +\d+ [\d:]{{8}} \d{{4}})?\[(?P<rank>{_NUMBER})\]<std(?:out|err)>: ?",
         rf"\[[Rr]ank ?(?P<rank>{_NUMBER})\](?:: ?| (?=\[))",  # torch
         rf"\[?[Rr]ank ?(?P<rank>{_NUMBER})\]?: (?=Traceback|  |\w+(?:\.\w+)*(?:Error|Exception))",
         rf"(?:rank )?(?P<rank>{_NUMBER})\]: ",  # the same, its beginning cut off
@@ -24,7 +26,8 @@ _PREFIXES = tuple(
         rf"(?P<rank>{_NUMBER}): (?=Traceback|  File|    \S|\w+(?:\.\w+)*(?:Error|Exception)\b|srun:)",  # srun --label
         rf"\[(?P<rank>{_NUMBER})\] (?=Traceback|  File|    \S|\w+(?:\.\w+)*(?:Error|Exception)\b)",  # hydra mpi -l
         r"(?P<node>ip-\d+-\d+-\d+-\d+[\w.-]*|\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f]{20,40}): ",  # pdsh
-        r"(?P<node>[\w-]*(?:node|host|vm)[\w-]*\d+): ",
+        r"(?P<node>(?i:[\w-]*(?:node|host|vm)[\w-]*\d+)): ",
+        r"(?P<node>[A-Za-z][\w.-]*\d): (?=Traceback|\s+File|\s*\w+(?:\.\w+)*(?:Error|Exception)\b|\[)",
         r"std(?:err|out): ",
         r"\[?20\d\d[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?:?(?: UTC)? ?",
         r"std(?:err|out) [FP] ",  # Kubernetes
@@ -37,10 +40,11 @@ _INLINE = re.compile(
     r"|\(rank (?P<rank4>\d{1,6})\)|^[Rr]ank (?P<rank5>\d{1,6})(?::| (?:raised|failed|got|crashed))"
 )
 _WARNED = re.compile(
-    r"^(?:\S+ ){0,4}?(?:\[?(?:WARN(?:ING)?|INFO|DEBUG|NOTICE)\b(?! NCCL)|[WI] tensorflow|[WI]\d{3,4} |\[[WI]\d* )"
+    r"\bNCCL INFO\b|^(?:\S+ ){0,4}?"
+    r"(?:\[?(?:WARN(?:ING)?|INFO|DEBUG|NOTICE)\b(?! NCCL)|[WI] tensorflow|[WI]\d{3,4} |\[[WI]\d* )"
     r"|(?:User|Future|Deprecation|Runtime|Resource)Warning\b|^warnings?\b|: [WI] \w+/"
 )
-_NOT_SOFT = re.compile(r"NCCL WARN|NCCL INFO|torch\.distributed\.elastic.*\b[Ff]ailed|Sending process")
+_NOT_SOFT = re.compile(r"NCCL WARN|torch\.distributed\.elastic.*\b[Ff]ailed|Sending process")
 
 
 @dataclass(frozen=True, slots=True)

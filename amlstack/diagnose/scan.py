@@ -36,6 +36,8 @@ _WHO = re.compile(
     r"|^\s*hostname: +(?P<host>\S+)|RUNNING AT (?P<at>\S+)"
 )
 _SPAWNED = re.compile(r"^-- Process (\d{1,5}) terminated with the following error")
+_IGNORED = ("Exception ignored in", "--- Logging error ---")
+_WRAPPERS = ("Exception", "Exception:")
 _STALLED_ROW = re.compile(r"^(?P<rank>\d{1,6}): ?\[")
 
 
@@ -63,6 +65,8 @@ class Scanner:
     _last_raised: dict[tuple[int | None, int | None], int] = field(default_factory=dict)
     _details: int = 0
     _spawned: int | None = None
+    _notes: int = 0
+    _ignored: set[tuple[int | None, int | None]] = field(default_factory=set)
 
     def attentive(self) -> bool:
         """Whether every following line matters: inside a traceback, a table or a summary of several lines."""
@@ -70,6 +74,9 @@ class Scanner:
 
     def feed(self, number: int, raw: str, before: Callable[[], str]) -> None:
         """Takes one line."""
+        if number == self._notes + 1 and raw.startswith("#"):
+            self._notes = number  # whoever kept the excerpt wrote above it where it comes from
+            return
         line = prefixes.strip(raw)
         self._survey(line)
 
@@ -129,6 +136,8 @@ class Scanner:
             self.per_node = int(found[1])
         if found := _SPAWNED.match(text):
             self._spawned = int(found[1])
+        if text.startswith(_IGNORED):
+            self._ignored.add((line.rank, line.local))
         if self.rank is None and (found := _V1_RANK.search(text)):
             self.rank = int(found[1])
 
@@ -140,6 +149,8 @@ class Scanner:
                 self._add(by_code("bare-exception"), number, line, text, time=stamp())
             return
         signature, facts = found
+        if signature.role is Role.NOISE:
+            return
         soft = signature.role is Role.CULPRIT and prefixes.soft(text)
         self._add(signature, number, line, text, time=stamp(), soft=soft, facts=_read(facts))
 
@@ -154,18 +165,31 @@ class Scanner:
         signature, facts = found if found is not None else (by_code("python-exception"), {})
         if self._spawned is not None and writer == (None, None):
             facts, self._spawned = {**facts, "local": str(self._spawned)}, None
-        if signature.role is Role.CONTEXT:
+            at = self._last_raised.get(writer)
+            if at is not None and self.events[at].text in _WRAPPERS:  # the parent's, whose message goes on with this
+                wrapper = by_code("launcher-wrapper")
+                self.events[at] = replace(self.events[at], signature=wrapper, role=wrapper.role)
+        if signature.role in (Role.CONTEXT, Role.NOISE):
             signature = by_code("python-exception")
         at = self._last_raised.get(writer)
         chained = (raised.chained or raised.original) and at is not None and at < len(self.events)
         if chained and at is not None:
             self._chain(at, raised, signature, time)
             return
+        ignored = writer in self._ignored
+        self._ignored.discard(writer)
         before = len(self.events)
         self._add(
-            signature, raised.line, line, raised.text, time=time, facts=_read(facts),
-            origin=Origin.TRACEBACK, source=raised.frame,
-        )  # fmt: skip
+            signature,
+            raised.line,
+            line,
+            raised.text,
+            time=time,
+            facts=_read(facts),
+            origin=Origin.TRACEBACK,
+            source=raised.frame,
+            soft=ignored,
+        )
         if len(self.events) > before:
             self._last_raised[writer] = before
 

@@ -108,7 +108,7 @@ def _searched() -> tuple[tuple[tuple[str, ...], tuple[str, ...], Signature], ...
 def _turn(signature: Signature) -> int:
     if signature.role is Role.CULPRIT:
         return -signature.weight if signature.weight >= 3 else 10 - signature.weight
-    return {Role.VICTIM: 0, Role.SUMMARY: 11, Role.CONTEXT: 1}[signature.role]
+    return {Role.VICTIM: 0, Role.SUMMARY: 11, Role.CONTEXT: 1, Role.NOISE: -9}[signature.role]
 
 
 def _signature(topic: str, row: dict[str, Any]) -> Signature:

@@ -9,7 +9,7 @@ from amlstack.diagnose.events import Frame
 
 HEADER = "Traceback (most recent call last):"
 _ORIGINAL = re.compile(r"^(?:Original|The above|Remote)? ?Traceback \(most recent call last\):\s*$")
-_FRAME = re.compile(r'^\s+(?:\| )?File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
+_FRAME = re.compile(r'^\s*(?:\| )?File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
 _CHAINED = re.compile(
     r"^(?:During handling of the above exception, another exception occurred"
     r"|The above exception was the direct cause of the following exception):"

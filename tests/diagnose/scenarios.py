@@ -235,6 +235,45 @@ SCENARIOS: dict[str, Scenario] = {
         },
         truth={"cause": "segmentation-fault", "rank": 4, "node": "gpu2"},
     ),
+    "a rank leaves early, the others lose it": Scenario(
+        v2(steps(9) + traceback(CLOSED), steps(5), steps(9) + traceback(CLOSED)), found=False, truth={"rank": 1, "victims": [0, 2]}
+    ),
+    "torchrun's group: one rank hangs, the others time out": Scenario(
+        {
+            "user_logs/std_log_process_00.txt": traceback("RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 6000ms for recv operation to complete", prefix="[rank0]: ")
+            + traceback("RuntimeError: [gloo/transport/tcp/pair.cc:538] Connection closed by peer [127.0.0.1]:4242", prefix="[rank2]: ")
+            + child_failed(row(0, 1), row(2, 1))
+        },
+        truth={"cause": "rank-did-not-join", "rank": 1, "victims": [0, 2], "confidence": "medium"},
+    ),
+    "the watchdog's abort in torchrun's table is no cause": Scenario(
+        {"out.log": "".join(watchdog(rank) for rank in range(4)) + child_failed(row(0, -6), row(1, -6))}, found=False, truth={"cause": None}
+    ),
+    "a second exception while the interpreter goes down": Scenario(
+        v2(
+            traceback("RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x8 and 9x2)")
+            + "Exception ignored in atexit callback: <function clean_up at 0x7fc7fa34f7f0>\n" + traceback("MemoryError")
+        ),
+        truth={"cause": "python-exception"},
+    ),
+    "hosts as prefixes": Scenario(
+        {
+            "out.txt": traceback(CLOSED, prefix="gpu-vm1: ") + traceback("ValueError: bad shard", prefix="GPUVM2: ")
+        },
+        truth={"node": "GPUVM2", "text": "ValueError: bad shard", "victims": ["node gpu-vm1"]},
+    ),
+    "the terminal goes away": Scenario(
+        {
+            "nohup.out": "W0920 09:10:41.194000 84933 torch/distributed/elastic/agent/server/api.py:719] Received 1 death signal, shutting down workers\n"
+             "W0920 09:10:41.195000 84933 torch/distributed/elastic/multiprocessing/api.py:900] Sending process 85005 closing signal SIGHUP\n"
+            + traceback("torch.distributed.elastic.multiprocessing.api.SignalException: Process 84933 got signal: 1")
+        },
+        truth={"cause": "hangup", "rank": None},
+    ),
+    "a note above an excerpt is no log": Scenario(
+        {"kept.log": "# from the run of Friday; CUDA out of memory?\n# no: ReadTimeout\n" + steps(2) + traceback("KeyError: 'x'")},
+        truth={"text": "KeyError: 'x'", "line": 12},
+    ),
     "mpirun's summary only": Scenario(
         {
             "mpi_log.txt": "mpirun detected that one or more processes exited with non-zero status, thus causing\n"

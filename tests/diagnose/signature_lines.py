@@ -71,6 +71,15 @@ LINES: dict[str, tuple[str, ...]] = {
         "torch.distributed.DistNetworkError: failed to recv, got 0 bytes",
         "RuntimeError: NCCL communicator was aborted on rank 3.",
     ),
+    "nccl-call-failed": (
+        "gpu1:55:90 [0] misc/socket.cc:538 NCCL WARN Net : Connection from 10.0.0.7<40212> failed : Software caused connection abort",
+        "gpu1:55:90 [3] proxy.cc:1085 NCCL WARN Proxy Call to rank 1 failed (Connect)",
+    ),
+    "nccl-warning": ("gpu1:47:213 [3] include/alloc.h:48 NCCL WARN [Rem Allocator] Allocation failed (segment 0, fd 94)",),
+    "hangup": (
+        "W0920 09:10:41.195000 84933 torch/distributed/elastic/multiprocessing/api.py:900] Sending process 85005 closing signal SIGHUP",
+        "torch.distributed.elastic.multiprocessing.api.SignalException: Process 792735 got signal: 1",
+    ),
     "gloo-timeout": (
         "RuntimeError: [../third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 30000ms for recv operation to complete",
         "RuntimeError: Gloo connectFullMesh failed with [../gloo/transport/tcp/pair.cc:144] no error",
@@ -108,6 +117,7 @@ LINES: dict[str, tuple[str, ...]] = {
         "gpu1:55:90 [0] NCCL INFO NET/IB : No device found.",
         "gpu1:55:90 [0] NCCL INFO Using network Socket",
         "gpu1:55:90 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.",
+        "gpu1:55:90 [0] NCCL INFO NET/IB : Using [0]mlx5_an0:1/RoCE [RO]; OOB eth0:10.0.0.6<0>",
         "gpu1:55:90 [0] NCCL INFO Failed to open libibverbs.so[.1]",
     ),
     "gpu-fell-off-the-bus": (
@@ -293,6 +303,8 @@ HARMLESS = (
     "[INFO] error_rate=0.01 signal-to-noise 12.1",
     "gpu1:55:90 [0] NCCL INFO NET/IB : Using [0]mlx5_ib0:1/IB [RO]; OOB eth0:10.0.0.4<0>",
     "gpu1:55:90 [0] NCCL INFO Using network IB",
+    "gpu1:55:90 [0] NCCL INFO NET/Plugin : Plugin load (libnccl-net.so) returned 2 : libnccl-net.so: cannot open shared object file: No such file or directory",
+    "WARNING:urllib3.connectionpool:Retrying (Retry(total=4, connect=5, read=4)) after connection broken by 'ReadTimeoutError(...)': /api",
     "  if error: raise RuntimeError('never printed by itself')",
 )
 """Lines of healthy runs: none of them is a cause."""

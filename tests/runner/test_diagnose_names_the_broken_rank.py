@@ -23,7 +23,11 @@ address = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
 
 def hear(sockets):
     for each in sockets:
-        if not each.recv(1):
+        try:
+            word = each.recv(1)
+        except TimeoutError:
+            raise RuntimeError("Timed out waiting 2000ms for recv operation to complete") from None
+        if not word:
             raise ConnectionError("Connection closed by peer [127.0.0.1]:1")
 
 def fail():
@@ -35,6 +39,7 @@ def main():
         with socket.create_server(address) as server:
             peers = [server.accept()[0] for _ in range(world - 1)]
             for each in peers:
+                each.settimeout(2)
                 each.sendall(b"a")
             if rank == broken:
                 fail()
@@ -43,6 +48,7 @@ def main():
         while True:
             try:
                 peer = socket.create_connection(address)
+                peer.settimeout(2)
                 break
             except ConnectionRefusedError:
                 continue
@@ -54,6 +60,7 @@ def main():
 main()
 """
 WAYS = {
+    "hang": ("[signal.pause() for _ in iter(int, 1)]", "rank-did-not-join"),
     "raise": ('raise ValueError(f"shard {rank} is broken")', "python-exception"),
     "exit": ("os._exit(3)", "exit-without-reason"),
     "SIGKILL": ("os.kill(os.getpid(), signal.SIGKILL)", "signal-9-likely-out-of-memory"),
@@ -73,7 +80,7 @@ WAYS = {
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("way", WAYS)
 def test_the_rank_that_was_broken_is_named(lab: Lab, way: str, seed: int) -> None:
-    broken = random.Random(f"{way}{seed}").randrange(RANKS)  # noqa: S311 - a choice, no secret
+    broken = random.Random(f"{way}{seed}").randrange(RANKS)
     how, cause = WAYS[way]
     code = lab.code({"train.py": TRAIN.replace("{how}", how)})
     job = lab.run(lab.job(f"python train.py {broken}", nodes=NODES, processes=PROCESSES, codeId=code))

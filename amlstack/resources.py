@@ -34,6 +34,7 @@ class _Resource(pulumi.CustomResource):
 _WIRE = {
     "code_id": "codeId",
     "environment_id": "environmentId",
+    "component_id": "componentId",
     "job_id": "jobId",
     "code_hash": "codeHash",
     "on_edit": "onEdit",
@@ -116,6 +117,37 @@ class EnvironmentVersion(_Resource):
         super().__init__(
             "amlstack:environments:Version", resource_name, _with_outputs(inputs, "environment_id", "version"), opts
         )
+
+
+class ComponentVersion(_Resource):
+    """A component of a pipeline's own file, registered under a version made from its content.
+
+    Args:
+        resource_name: Name in the stack.
+        workspace: ARM id of the workspace.
+        name: Name of the component.
+        version: Version, made from its content.
+        body: ARM properties of the version: ``componentSpec``, …
+        opts: Pulumi's own options.
+
+    Attributes:
+        component_id: ARM id of the version, known at preview.
+    """
+
+    component_id: pulumi.Output[str]
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        workspace: pulumi.Input[str],
+        name: pulumi.Input[str],
+        version: pulumi.Input[str],
+        body: pulumi.Input[Mapping[str, Any]],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        inputs = {"workspace": workspace, "name": name, "version": version, "body": body}
+        super().__init__("amlstack:components:Version", resource_name, _with_outputs(inputs, "component_id"), opts)
 
 
 class Job(_Resource):

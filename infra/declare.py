@@ -12,6 +12,7 @@ from amlstack import snapshot
 from amlstack.catalog import environments
 from amlstack.findings import Finding, errors
 from amlstack.paths import PROJECT
+from infra.composed import Composed, scanned, with_environments
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
 from jobs.near import did_you_mean
 from policies.checks import sizes_for
@@ -43,11 +44,11 @@ class Declaration:
     """What the stack says.
 
     Attributes:
-        runs: Its training runs.
+        runs: Its training runs: jobs, sweeps and pipelines.
         findings: All that is wrong with settings, clusters and jobs; warnings among them refuse nothing.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[Run | Composed, ...]
     findings: tuple[Finding, ...]
 
     @property
@@ -68,7 +69,7 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT) -> Declaration:
         return Declaration((), reading.findings)
     stack = _Stack(reading, reading.partial, on, root)
     found = [*reading.findings, *stack.clusters(), *stack.environments()]
-    runs: list[Run] = []
+    runs: list[Run | Composed] = []
     for index, job_file in enumerate(reading.partial.jobs):
         if not reading.doubts("jobs", index, "file"):
             more, wrong = stack.file(index, job_file)
@@ -78,7 +79,7 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT) -> Declaration:
     return Declaration(tuple(runs), tuple(found))
 
 
-def environment_of(job: jobs.Job, settings: Settings, root: Path) -> dict[str, Any]:
+def environment_of(job: jobs.Job | jobs.Component, settings: Settings, root: Path) -> dict[str, Any]:
     """What a job's environment means in a stack: one of its own by name, or a curated one at its version.
 
     Args:
@@ -169,15 +170,20 @@ class _Stack:
                 if not path.is_file():
                     yield self.missing((*loc, "conda"), environment.conda, "A conda file is a path in the project")
 
-    def file(self, index: int, job_file: JobFile) -> tuple[list[Run], list[Finding]]:
+    def file(self, index: int, job_file: JobFile) -> tuple[list[Run | Composed], list[Finding]]:
         """The runs of one job file."""
         path = self.root / job_file.file
         if not path.is_file():
             return [], [self.missing(("jobs", index), job_file.file, "A job file is a path in the project")]
         loaded = jobs.load(path)
         found = list(loaded.findings)
-        runs = []
+        runs: list[Run | Composed] = []
         for job in loaded.jobs:
+            if not isinstance(job, jobs.Job):
+                composed, wrong = self.composed(job, job_file, loaded.source, path.stem)
+                runs.append(composed)
+                found += wrong
+                continue
             declared = job.model_copy(update={**job_file.overrides, **environment_of(job, self.settings, self.root)})
             target, wrong = self.target(declared)
             plan = jobs.plan(declared, target, on=self.on, source=loaded.source, environments=self.own_environments)
@@ -188,6 +194,23 @@ class _Stack:
             found += [loaded.source.locate(finding) for finding in _not_deployable(declared)]
             runs.append(Run(declared.name or path.stem, plan, code))
         return runs, [self.shortened(finding) for finding in found]
+
+    def composed(
+        self, run: jobs.Sweep | jobs.Pipeline, job_file: JobFile, source: jobs.Source, name: str
+    ) -> tuple[Composed, list[Finding]]:
+        """A sweep or pipeline, and what is wrong with it."""
+        declared = with_environments(
+            run.model_copy(update=job_file.overrides), lambda part: environment_of(part, self.settings, self.root)
+        )
+        plan = jobs.resolve(declared, self.target, on=self.on, source=source, environments=self.own_environments)
+        assert not isinstance(plan, jobs.Plan)  # noqa: S101 - only a job has that
+        found = list(plan.findings)
+        for place, part in jobs.parts(plan).items():
+            found += (source.locate(finding.under(place)) for finding in _not_deployable(part.job))
+        codes = scanned(plan)
+        for code in codes.values():
+            found += [_in_folder(code.root, finding) for finding in code.findings]
+        return Composed(declared.name or name, plan, codes), list(dict.fromkeys(found))
 
     def target(self, job: jobs.Job) -> tuple[jobs.Target, list[Finding]]:
         """Where a job runs, and what is wrong with that."""
@@ -257,7 +280,7 @@ def _not_deployable(job: jobs.Job) -> Iterator[Finding]:
         )
 
 
-def _names_twice(runs: list[Run]) -> Iterator[Finding]:
+def _names_twice(runs: list[Run | Composed]) -> Iterator[Finding]:
     seen: set[str] = set()
     for run in runs:
         if run.name in seen:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from pulumi.runtime import config as engine_config
 
+import jobs
 from amlstack.findings import Finding, Level, errors
 from amlstack.paths import PROJECT
 from infra import account, aliases
+from infra.composed import Composed
 from infra.declare import declare
 from infra.names import Names
 from infra.settings import from_engine, stackfile
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from infra.account import Account
+    from infra.composite import Composite
     from infra.declare import Run
     from infra.settings import Settings
+    from infra.training import Training
 
 SANDBOX = "sandbox"
 """The stack whose resources hold nothing that anybody would miss."""
@@ -48,10 +52,11 @@ def main() -> None:
         build(reading.settings, declaration.runs, who)
 
 
-def build(settings: Settings, runs: Iterable[Run], who: Account) -> None:
+def build(settings: Settings, runs: Iterable[Run | Composed], who: Account) -> None:
     """Declare the resources of a stack that nothing is wrong with, and its outputs."""
     # Loading azure-native takes most of a second, which a stack with faults should not wait for.
     from infra.cluster import RdmaCluster  # noqa: PLC0415
+    from infra.composite import Composite  # noqa: PLC0415
     from infra.training import Assets, Training  # noqa: PLC0415
     from infra.workspace import Workspace  # noqa: PLC0415
 
@@ -77,9 +82,12 @@ def build(settings: Settings, runs: Iterable[Run], who: Account) -> None:
         for cluster in settings.clusters
     }
     assets = Assets(names, depends_on=[workspace])
-    trainings = {
-        run.name: (run, Training(run, assets, cluster=clusters.get(run.plan.target.cluster or ""))) for run in runs
-    }
+    trainings: dict[str, tuple[Run | Composed, Training | Composite]] = {}
+    for run in runs:
+        if isinstance(run, Composed):
+            trainings[run.name] = run, Composite(run, assets, clusters=clusters)
+        else:
+            trainings[run.name] = run, Training(run, assets, cluster=clusters.get(run.plan.target.cluster or ""))
     pulumi.export("workspace", {"id": names.workspace_id, "name": names.workspace, "resource_group": names.group})
     pulumi.export("clusters", {cluster.name: _cluster(cluster, names) for cluster in settings.clusters})
     pulumi.export("jobs", {name: _job(run, training.job) for name, (run, training) in trainings.items()})
@@ -95,11 +103,15 @@ def _cluster(cluster: Any, names: Names) -> dict[str, Any]:
     }
 
 
-def _job(run: Run, job: Any) -> dict[str, Any]:
-    plan = run.plan
+def _job(run: Run | Composed, job: Any) -> dict[str, Any]:
+    told = {"jobId": job.job_id, "status": job.status}
+    if isinstance(run, Composed):
+        return {**told, "parts": {place: _planned(part) for place, part in jobs.parts(run.plan).items()}}
+    return {**told, **_planned(run.plan)}
+
+
+def _planned(plan: jobs.Plan) -> dict[str, Any]:
     return {
-        "jobId": job.job_id,
-        "status": job.status,
         "cluster": plan.target.cluster,
         "size": plan.target.size,
         "nodes": plan.nodes,

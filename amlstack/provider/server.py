@@ -13,6 +13,7 @@ from pulumi.runtime.proto import provider_pb2
 from amlstack.provider import arm
 from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError
 from amlstack.provider.code import Snapshots
+from amlstack.provider.components import Components
 from amlstack.provider.environments import Environments
 from amlstack.provider.jobs import Jobs
 from amlstack.provider.resource import Call, Difference, Resource, Services
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 TYPES: dict[str, Callable[[Services], Resource]] = {
     "amlstack:code:Snapshot": Snapshots,
+    "amlstack:components:Version": Components,
     "amlstack:environments:Version": Environments,
     "amlstack:jobs:Job": Jobs,
 }

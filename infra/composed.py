@@ -1,0 +1,67 @@
+"""Sweeps and pipelines of a stack: several jobs in one run, each with its own code, environment and cluster."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jobs
+from amlstack import snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Environment = Callable[[Any], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """One sweep or pipeline of the stack.
+
+    Attributes:
+        name: Name of the run; its id is this and a hash.
+        plan: The sweep or pipeline against the clusters of its parts.
+        codes: The content of each part's folder, by the part's place; parts without one are not there.
+    """
+
+    name: str
+    plan: jobs.SweepPlan | jobs.PipelinePlan
+    codes: Mapping[str, snapshot.Snapshot]
+
+    @property
+    def code_hash(self) -> str:
+        """What all its code is, for the run's identity; empty without any."""
+        told = sorted((place, code.own_hash) for place, code in self.codes.items())
+        return hashlib.sha256(repr(told).encode()).hexdigest() if told else ""
+
+
+def scanned(plan: jobs.SweepPlan | jobs.PipelinePlan) -> dict[str, snapshot.Snapshot]:
+    """The content of each part's folder; a folder that is missing is told by the plan."""
+    return {
+        place: snapshot.scan(part.code, part.beside)
+        for place, part in jobs.parts(plan).items()
+        if part.code is not None and part.code.is_dir()
+    }
+
+
+def with_environments(declared: jobs.Sweep | jobs.Pipeline, means: Environment) -> jobs.Sweep | jobs.Pipeline:
+    """The same, with each part's environment as the stack means it.
+
+    Args:
+        declared: As its file says it.
+        means: From a job or a component to what the stack says of its environment (`environment_of`).
+    """
+    if isinstance(declared, jobs.Sweep):
+        return declared.model_copy(update={"trial": declared.trial.model_copy(update=means(declared.trial))})
+    return declared.model_copy(update={"jobs": {name: _step(step, means) for name, step in declared.jobs.items()}})
+
+
+def _step(step: jobs.Job | jobs.Step | jobs.SweepStep, means: Environment) -> jobs.Job | jobs.Step | jobs.SweepStep:
+    if isinstance(step, jobs.Job):
+        return step.model_copy(update=means(step))
+    field = "trial" if isinstance(step, jobs.SweepStep) else "component"
+    component = getattr(step, field)
+    if not isinstance(component, jobs.Component):
+        return step
+    return step.model_copy(update={field: component.model_copy(update=means(component))})

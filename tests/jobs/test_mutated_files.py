@@ -12,7 +12,8 @@ import oracle
 import pytest
 import yaml
 from parity_cases import folder
-from test_body_equals_azure_ai_ml import ours, stub, stubs
+from test_body_equals_azure_ai_ml import ours
+from test_corpus_equals_azure_ai_ml import stub, stubs
 
 import jobs
 

@@ -7,13 +7,6 @@ does, with its words: ``--nproc_per_node``, ``--use_env``, ``-m``, ``--no_python
 
 from __future__ import annotations
 
-
-from dataclasses import dataclass
-from dataclasses import dataclass, field
-from dataclasses import replace
-from pathlib import Path
-from typing import IO, TYPE_CHECKING
-from typing import TYPE_CHECKING
 import argparse
 import contextlib
 import ctypes
@@ -24,13 +17,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, MutableMapping, Sequence
     from types import FrameType
-    from typing import Iterator, Mapping, Sequence
-    from typing import Mapping
-    from typing import Mapping, Sequence
-    from typing import MutableMapping
 
 
 class NodeError(Exception):

@@ -7,17 +7,14 @@ per process, under torchrun and alone. A MASTER_PORT that is set stays, on one n
 
 from __future__ import annotations
 
-
-from dataclasses import dataclass
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 import json
 import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Mapping
-    from typing import MutableMapping
+    from collections.abc import Mapping, MutableMapping
 
 
 class NodeError(Exception):

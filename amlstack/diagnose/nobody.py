@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.diagnose.case import victims
 from amlstack.diagnose.diagnosis import Diagnosis, Pointer
-from amlstack.diagnose.events import Event, Role
+from amlstack.diagnose.events import Event, Origin, Role
 from amlstack.diagnose.signatures import by_code
 
 if TYPE_CHECKING:
@@ -61,7 +61,9 @@ def _absent(case: Case) -> tuple[tuple[int, ...], Event] | None:
     }
     known = _known(case)
     silent = tuple(sorted(known - complaining))
-    if len(complaining) > len(silent) > 0 and (len(complaining) > 1 or len(case.owners) > 1):
+    # An excerpt shows some ranks; only a whole job's logs let a silent rank be told from one that was cut away.
+    whole = case.world is not None or len(case.owners) > 1 or any(e.origin is Origin.TABLE for e in case.events)
+    if whole and len(complaining) > len(silent) > 0:
         return silent, waiting[0]
     behind = _behind(waiting)
     return (behind, waiting[0]) if behind else None

@@ -286,6 +286,9 @@ SCENARIOS: dict[str, Scenario] = {
         {"out.log": "".join(watchdog(rank) for rank in (0, 1, 3)) + "[rank2]: step 811 begins\n[rank0]: world_size=4\n"},
         truth={"cause": "rank-did-not-join", "rank": 2, "victims": [0, 1, 3]},
     ),
+    "an excerpt of watchdogs: who is silent may only have been cut away": Scenario(
+        {"out.log": watchdog(0) + watchdog(4) + watchdog(3)}, found=False, truth={"victims": [0, 3, 4], "rank": None}
+    ),
     "watchdogs of all ranks, one behind": Scenario(
         {"out.log": "".join(watchdog(rank, seq=811 if rank != 5 else 810, enqueued=815 if rank != 5 else 812) for rank in range(8))},
         truth={"cause": "rank-did-not-join", "rank": 5},

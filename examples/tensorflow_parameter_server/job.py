@@ -1,0 +1,20 @@
+"""TensorFlow with a parameter server on two nodes: the first worker coordinates, the others compute."""
+
+from __future__ import annotations
+
+from jobs import Job, TensorFlow
+
+WORKERS = 4
+
+job = Job(
+    name="tensorflow-parameter-server",
+    command="python train.py --epochs ${{inputs.epochs}} --world-size ${{inputs.world_size}}",
+    code=".",
+    inputs={"epochs": 5, "world_size": WORKERS},
+    environment="tensorflow-2.16-cuda12",
+    compute="a100",
+    nodes=2,
+    launcher=TensorFlow(workers=WORKERS, parameter_servers=1),
+    experiment_name="examples",
+    display_name="TensorFlow, parameter server",
+)

@@ -48,11 +48,11 @@ def check(location: str, *, regions: Sequence[str] | None, where: str = "locatio
     """Judge where a resource lies.
 
     Args:
-        location: Its region, as a name or a code.
+        location: Its region, as a name or a code; `global` is none.
         regions: Approved regions; None or none at all for no bound.
         where: Path of the location in the declaration.
     """
-    if not regions or _code(location) in {_code(region) for region in regions}:
+    if not regions or _code(location) in {"global", *map(_code, regions)}:
         return None
     return Finding(
         RULE.code,

@@ -143,6 +143,7 @@ TABLES: dict[str, list[Row]] = {
         row("West Europe", regions=["westeurope"], says=None),
         row("westeurope", regions=["eastus", "West Europe"], says=None),
         row("southindia", regions=["westeurope"], says="The location is 'southindia'"),
+        row("global", regions=["westeurope"], says=None),
         row("southindia", regions=[], says=None),
         row("southindia", regions=None, says=None),
     ],

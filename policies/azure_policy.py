@@ -1,0 +1,198 @@
+"""The rules as Azure Policy: definitions and an initiative, for what Azure's own language can express.
+
+Conditions use only aliases that published definitions use; what has none (the scale of a cluster, anything of a job)
+cannot be judged at Azure's gate and is listed with its reason.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from amlstack.catalog import sizes
+from policies.checks import (
+    environment_pin,
+    environment_source,
+    fabric,
+    identity,
+    known_size,
+    local_auth,
+    public_ip,
+    region,
+    required_tags,
+    retired_size,
+    ssh,
+    subnet_present,
+)
+from policies.config import ALL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import date
+
+    from policies.checks import Rule
+    from policies.config import Config
+
+PREFIX = "amlstack-"
+TYPE = "Microsoft.MachineLearningServices/workspaces/computes"
+EFFECTS = {"mandatory": "Deny", "remediate": "Deny", "advisory": "Audit", "disabled": "Disabled"}
+
+_NO_SCALE = "no alias gives the scale settings of a cluster"
+_NO_JOB = "no alias gives what a job says, and a job may name its size without any cluster"
+_NO_PRICE = "Azure Policy knows no price, and no alias gives the number of nodes"
+NOT_EXPRESSIBLE: Mapping[str, str] = {
+    "size-retiring": "a condition cannot say how many days are left; export again and size-retired follows",
+    "scale-to-zero": _NO_SCALE,
+    "idle-time": _NO_SCALE,
+    "node-ceiling": _NO_SCALE,
+    "cluster-budget": _NO_SCALE,
+    "stack-budget": "Azure Policy judges one resource at a time",
+    "cost-per-hour": _NO_PRICE,
+    "cost-per-job": _NO_PRICE,
+    "subnet-overlap": "a condition cannot look into another resource",
+    environment_source.RULE.code: _NO_JOB,
+    environment_pin.RULE.code: _NO_JOB,
+    "processes-beyond-gpus": _NO_JOB,
+    "gpus-idle": _NO_JOB,
+    "shared-memory": _NO_JOB,
+    "fabric-switched-off": _NO_JOB,
+    "spot-checkpoint": _NO_JOB,
+    "job-timeout": _NO_JOB,
+    "checked-at-up": "Azure sees every value",
+    "exception-expired": "Azure has exemptions of its own",
+    "catalogue-old": "it is about the pack",
+}
+"""Rules that Azure Policy cannot express, and why."""
+
+IN_PART: Mapping[str, str] = {
+    fabric.RULE.code: "only sizes that are refused whatever the number of nodes (RDMA without SR-IOV): " + _NO_SCALE,
+}
+"""Rules of which it can express a part."""
+
+
+def definitions(config: Config, *, on: date, version: str) -> list[dict[str, Any]]:
+    """A definition for each rule that can be expressed and has what it needs.
+
+    Args:
+        config: Levels, which become default effects, and the team's values, which become default parameters.
+        on: The day as of which sizes are retired.
+        version: The pack's version, for the metadata.
+    """
+    known = sizes.all_sizes()
+    bad = [size.name for size in known if size.fabric.rdma and not size.fabric.sriov]
+    gone = [size.name for size in known if size.retired_on(on)]
+    found = [
+        _sizes(fabric.RULE, "in", bad, "Sizes with RDMA without SR-IOV"),
+        _sizes(known_size.RULE, "notIn", [size.name for size in known], "Sizes that the catalogue knows"),
+        _sizes(retired_size.RULE, "in", gone, f"Sizes retired on {on.isoformat()}"),
+        _switch(public_ip.RULE, _unless(f"{TYPE}/enableNodePublicIp", "false")),
+        _switch(ssh.RULE, _unless(f"{TYPE}/remoteLoginPortPublicAccess", "Disabled")),
+        _switch(local_auth.RULE, _unless(f"{TYPE}/disableLocalAuth", "true")),
+        _switch(identity.RULE, {"not": {"field": "identity.type", "contains": "Assigned"}}),
+        _switch(subnet_present.RULE, _unless_there(f"{TYPE}/subnet.id")),
+    ]
+    if regions := config.settings(region.RULE.code)["regions"]:
+        found.append(_region(regions))
+    found += (_tag(name) for name in config.settings(required_tags.RULE.code)["required"] or ())
+    return [_whole(rule, suffix, parts, config, version) for rule, suffix, parts in found]
+
+
+def initiative(made: list[dict[str, Any]], *, scope: str, version: str) -> dict[str, Any]:
+    """The set of all definitions, with an effect to choose for each.
+
+    Args:
+        made: The definitions.
+        scope: Where they are defined: a subscription's or management group's id.
+        version: The pack's version.
+    """
+    base = f"{scope.rstrip('/')}/providers/Microsoft.Authorization/policyDefinitions"
+    return {
+        "name": "amlstack",
+        "properties": {
+            "displayName": "Distributed training on Azure Machine Learning",
+            "description": "The rules of the amlstack policy pack that Azure Policy can express.",
+            "policyType": "Custom",
+            "metadata": {"category": "Machine Learning", "version": version},
+            "parameters": {f"effect-{one['name']}": one["properties"]["parameters"]["effect"] for one in made},
+            "policyDefinitions": [
+                {
+                    "policyDefinitionId": f"{base}/{one['name']}",
+                    "policyDefinitionReferenceId": one["name"],
+                    "parameters": {"effect": {"value": f"[parameters('effect-{one['name']}')]"}},
+                }
+                for one in made
+            ],
+        },
+    }
+
+
+_Parts = tuple["Rule", str, dict[str, Any]]
+
+
+def _whole(rule: Rule, suffix: str, parts: dict[str, Any], config: Config, version: str) -> dict[str, Any]:
+    effect = {
+        "type": "String",
+        "metadata": {"displayName": "Effect", "description": "What happens to a resource that breaks the rule."},
+        "allowedValues": ["Audit", "Deny", "Disabled"],
+        "defaultValue": EFFECTS[config.level(rule.code)],
+    }
+    part = f" In part: {IN_PART[rule.code]}." if rule.code in IN_PART else ""
+    return {
+        "name": f"{PREFIX}{rule.code}{suffix}",
+        "properties": {
+            "displayName": rule.title.removesuffix("."),
+            "description": f"{rule.why}{part} [{rule.code}]",
+            "policyType": "Custom",
+            "mode": parts["mode"],
+            "metadata": {"category": "Machine Learning", "version": version},
+            "parameters": {"effect": effect, **parts.get("parameters", {})},
+            "policyRule": {"if": parts["if"], "then": {"effect": "[parameters('effect')]"}},
+        },
+    }
+
+
+def _on_clusters(condition: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "allOf": [
+            {"field": "type", "equals": TYPE},
+            {"field": f"{TYPE}/computeType", "equals": "AmlCompute"},
+            condition,
+        ]
+    }
+
+
+def _sizes(rule: Rule, operator: str, names: list[str], title: str) -> _Parts:
+    condition = {"field": f"{TYPE}/vmSize", operator: "[parameters('sizes')]"}
+    sizes_there = {"type": "Array", "metadata": {"displayName": title}, "defaultValue": names}
+    return rule, "", {"mode": "All", "if": _on_clusters(condition), "parameters": {"sizes": sizes_there}}
+
+
+def _switch(rule: Rule, condition: dict[str, Any]) -> _Parts:
+    return rule, "", {"mode": "All", "if": _on_clusters(condition)}
+
+
+def _unless(alias: str, value: str) -> dict[str, Any]:
+    return {"anyOf": [{"field": alias, "exists": "false"}, {"field": alias, "notEquals": value}]}
+
+
+def _unless_there(field: str) -> dict[str, Any]:
+    return {"anyOf": [{"field": field, "exists": "false"}, {"field": field, "equals": ""}]}
+
+
+def _region(regions: list[str]) -> _Parts:
+    codes = ["global", *("".join(name.lower().split()) for name in regions)]
+    parameter = {"type": "Array", "metadata": {"displayName": "Approved regions"}, "defaultValue": codes}
+    condition = {"field": "location", "notIn": "[parameters('regions')]"}
+    return region.RULE, "", {"mode": "Indexed", "if": condition, "parameters": {"regions": parameter}}
+
+
+def _tag(name: str) -> _Parts:
+    return required_tags.RULE, f"-{name}", {"mode": "Indexed", "if": _unless_there(f"tags['{name}']")}
+
+
+def reason(code: str) -> str | None:
+    """Why a rule is not exported, or only in part; None where it is whole."""
+    return NOT_EXPRESSIBLE.get(code) or IN_PART.get(code)
+
+
+EXPRESSIBLE = tuple(rule.code for rule in ALL if rule.code not in NOT_EXPRESSIBLE)
+"""Codes of the rules that Azure Policy can express, wholly or in part."""

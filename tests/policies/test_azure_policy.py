@@ -1,0 +1,214 @@
+"""The exported definitions and the pack say the same about the same clusters."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from conftest import TODAY, request, shown
+
+from amlstack.catalog import sizes
+from amlstack.cli.main import main
+from policies import azure_policy, config
+from policies.server import Pack
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+COMPUTE = "azure-native:machinelearningservices:Compute"
+SAID: dict[str, Any] = {
+    **dict.fromkeys(azure_policy.EXPRESSIBLE, "mandatory"),
+    "region-approved": {"regions": ["West Europe", "eastus"]},
+    "tags-required": {"required": ["team", "Owner"]},
+}
+ALIASES = {
+    "vmSize": ("properties", "properties", "vmSize"),
+    "computeType": ("properties", "computeType"),
+    "disableLocalAuth": ("properties", "disableLocalAuth"),
+    "enableNodePublicIp": ("properties", "properties", "enableNodePublicIp"),
+    "remoteLoginPortPublicAccess": ("properties", "properties", "remoteLoginPortPublicAccess"),
+    "subnet.id": ("properties", "properties", "subnet", "id"),
+}
+
+
+class Evaluator:
+    """Azure Policy's operators as far as the definitions use them; comparisons ignore letter case, as Azure's do."""
+
+    def __init__(self, definition: Mapping[str, Any], resource: Mapping[str, Any]) -> None:
+        self.rule = definition["properties"]["policyRule"]["if"]
+        self.parameters = definition["properties"]["parameters"]
+        self.resource = resource
+
+    def hits(self, condition: Any = None) -> bool:
+        condition = self.rule if condition is None else condition
+        if "allOf" in condition:
+            return all(map(self.hits, condition["allOf"]))
+        if "anyOf" in condition:
+            return any(map(self.hits, condition["anyOf"]))
+        if "not" in condition:
+            return not self.hits(condition["not"])
+        ((operator, wanted),) = ((key, value) for key, value in condition.items() if key != "field")
+        value = self.field(condition["field"])
+        text = "" if value is None else str(value).lower()
+        match operator:
+            case "exists":
+                return (value is not None) is (wanted == "true")
+            case "equals":
+                return value is not None and text == wanted.lower()
+            case "notEquals":
+                return value is None or text != wanted.lower()
+            case "in":
+                return value is not None and text in self.listed(wanted)
+            case "notIn":
+                return value is None or text not in self.listed(wanted)
+            case "contains":
+                return value is not None and wanted.lower() in text
+        raise AssertionError(operator)
+
+    def listed(self, expression: str) -> set[str]:
+        found = re.fullmatch(r"\[parameters\('(\w+)'\)\]", expression)
+        assert found is not None
+        return {name.lower() for name in self.parameters[found[1]]["defaultValue"]}
+
+    def field(self, name: str) -> Any:
+        if name == "type":
+            return azure_policy.TYPE
+        if tag := re.fullmatch(r"tags\['(.+)'\]", name):
+            tags = {key.lower(): value for key, value in (self.resource.get("tags") or {}).items()}
+            return tags.get(tag[1].lower())
+        if name == "location":  # Azure hands a policy the code of a region
+            return "".join(self.resource["location"].lower().split())
+        path = ("identity", "type") if name == "identity.type" else ALIASES[name.removeprefix(f"{azure_policy.TYPE}/")]
+        value: Any = self.resource
+        for part in path:
+            value = value.get(part) if isinstance(value, dict) else None
+        return value
+
+
+def some_cluster(chance: random.Random) -> dict[str, Any]:
+    """A cluster with one node, as anybody might write it: the scale is what Azure Policy cannot see."""
+    names = [size.name for size in sizes.all_sizes()]
+    inner = {
+        "vmSize": chance.choice([*names, *(name.upper() for name in names[:5]), "Standard_ND96isr_H100", "x"]),
+        "scaleSettings": {"minNodeCount": 0, "maxNodeCount": 1},
+        "enableNodePublicIp": chance.choice([True, False, None]),
+        "remoteLoginPortPublicAccess": chance.choice(["Enabled", "Disabled", "disabled", "NotSpecified", None]),
+        "subnet": chance.choice([{"id": "/subscriptions/s/x/subnets/n"}, {"id": ""}, {}, None]),
+    }
+    outer = {
+        "location": chance.choice(["westeurope", "West Europe", "eastus", "EastUS", "southindia", "global"]),
+        "identity": chance.choice(
+            [{"type": kind} for kind in ("None", "SystemAssigned", "UserAssigned", "SystemAssigned,UserAssigned")]
+            + [None]
+        ),
+        "tags": chance.choice([None, {}, {"team": "a"}, {"TEAM": "a", "owner": "b"}, {"team": "", "owner": "b"}]),
+    }
+    properties = {
+        "computeType": chance.choice(["AmlCompute", "amlcompute", "AmlCompute", "ComputeInstance"]),
+        "disableLocalAuth": chance.choice([True, False, None]),
+        "properties": {key: value for key, value in inner.items() if value is not None},
+    }
+    properties = {key: value for key, value in properties.items() if value is not None}
+    return {"properties": properties, **{key: value for key, value in outer.items() if value is not None}}
+
+
+def exported() -> list[dict[str, Any]]:
+    return azure_policy.definitions(config.read(SAID), on=TODAY, version="1.0.0")
+
+
+def test_definitions_and_pack_agree_on_thousands_of_clusters() -> None:
+    chance = random.Random(20260801)
+    pack, made = Pack("amlstack", "1.0.0", TODAY, SAID), exported()
+    hits: dict[str, int] = {}
+    for _ in range(3000):
+        resource = some_cluster(chance)
+        of_pack = {code for _, code, _ in shown(pack.Analyze(request(COMPUTE, resource), None))}
+        of_azure = {
+            next(code for code in azure_policy.EXPRESSIBLE if one["name"].startswith(f"amlstack-{code}"))
+            for one in made
+            if Evaluator(one, resource).hits()
+        }
+        assert of_azure == of_pack & set(azure_policy.EXPRESSIBLE), resource
+        for code in of_azure:
+            hits[code] = hits.get(code, 0) + 1
+
+    assert set(hits) == set(azure_policy.EXPRESSIBLE)
+    assert min(hits.values()) > 20
+
+
+def test_every_rule_is_exported_or_listed_with_its_reason() -> None:
+    made = {one["name"] for one in exported()}
+
+    for rule in config.ALL:
+        there = any(name.startswith(f"amlstack-{rule.code}") for name in made)
+        assert there is (rule.code not in azure_policy.NOT_EXPRESSIBLE), rule.code
+    assert set(azure_policy.IN_PART) <= set(azure_policy.EXPRESSIBLE)
+
+
+@pytest.mark.parametrize(("level", "effect"), [("mandatory", "Deny"), ("advisory", "Audit"), ("disabled", "Disabled")])
+def test_levels_become_effects(level: str, effect: str) -> None:
+    (one,) = (
+        one
+        for one in azure_policy.definitions(config.read({"ssh-closed": level}), on=TODAY, version="1.0.0")
+        if one["name"] == "amlstack-ssh-closed"
+    )
+
+    assert one["properties"]["parameters"]["effect"]["defaultValue"] == effect
+
+
+def test_sizes_are_retired_as_of_the_day() -> None:
+    def gone(on: date) -> set[str]:
+        made = azure_policy.definitions(config.read({}), on=on, version="1.0.0")
+        (one,) = (one for one in made if one["name"] == "amlstack-size-retired")
+        return set(one["properties"]["parameters"]["sizes"]["defaultValue"])
+
+    assert gone(date(2025, 9, 30)) - gone(date(2025, 9, 29)) >= {"Standard_NC24rs_v3"}
+
+
+def test_the_verb_writes_definitions_and_an_initiative_that_names_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AMLSTACK_TODAY", TODAY.isoformat())
+    chosen = tmp_path / "config.json"
+    chosen.write_text(json.dumps(SAID))
+    scope = "/subscriptions/00000000-0000-0000-0000-000000000000"
+
+    assert main(["policy", "export", "--out", str(tmp_path), "--scope", scope, "--config", str(chosen)]) == 0
+
+    files = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "definitions").iterdir()}
+    initiative = json.loads((tmp_path / "initiative.json").read_text())["properties"]
+    named = {one["policyDefinitionId"].rsplit("/", 1)[-1] for one in initiative["policyDefinitions"]}
+    assert named == set(files) == {one["name"] for one in files.values()}
+    assert all(one["policyDefinitionId"].startswith(scope) for one in initiative["policyDefinitions"])
+    assert set(initiative["parameters"]) == {f"effect-{name}" for name in named}
+    out = capsys.readouterr().out
+    assert "job-timeout: no alias gives what a job says" in out
+
+
+def test_the_verb_lists_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policy", "list", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["code"] for row in rows] == [rule.code for rule in config.ALL]
+
+    assert main(["policy", "list"]) == 0
+    out = capsys.readouterr().out
+    assert all(rule.title in out for rule in config.ALL)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("{", "is no JSON"), ('{"x": "mandatory"}', "no rule 'x'"), (None, "There is no file")]
+)
+def test_a_wrong_configuration_is_wrong_use(
+    text: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "config.json"
+    if text is not None:
+        path.write_text(text)
+
+    assert main(["policy", "list", "--config", str(path)]) == 2
+    assert message in capsys.readouterr().err

@@ -3,7 +3,7 @@ from __future__ import annotations
 # ruff: noqa: E501
 import gzip
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 from scenarios import CLOSED, steps, traceback
@@ -131,3 +131,22 @@ def test_secrets_in_a_line_are_not_shown(tmp_path: Path, capsys: pytest.CaptureF
     (tmp_path / "std_log_process_00.txt").write_text(f"OSError: [Errno 28] No space left on device: {url}\n")
     assert main(["diagnose", str(tmp_path), "--json"]) == 0
     assert "SECRETSECRET" not in capsys.readouterr().out
+
+
+def test_a_failed_rehearsal_ends_with_its_diagnosis(tmp_path: Path) -> None:
+    from amlstack.cli import rehearse
+
+    class Progress:
+        notes: ClassVar[list[str]] = []
+
+        def note(self, text: str) -> None:
+            self.notes.append(text)
+
+    (tmp_path / "user_logs").mkdir()
+    (tmp_path / "user_logs" / "std_log_process_01.txt").write_text(traceback("ValueError: label 17 out of range"))
+    rehearse._diagnose(Progress(), tmp_path)  # type: ignore[arg-type]
+    assert Progress.notes == [
+        "diagnosis (high confidence): python-exception: rank 1: the program raised an exception",
+        "  user_logs/std_log_process_01.txt:8: ValueError: label 17 out of range",
+        f"evidence, victims and what to do: amlstack diagnose {tmp_path}",
+    ]

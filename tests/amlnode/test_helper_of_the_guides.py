@@ -126,3 +126,17 @@ def test_the_single_files_need_nothing_and_an_old_python(name: str) -> None:
     assert checked.returncode == 0, checked.stdout
     defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     assert len(defined) == len(set(defined)), "two modules use one name"
+
+
+@pytest.mark.parametrize("path", sorted((PROJECT / "amlnode").rglob("*.py")), ids=lambda path: path.name)
+def test_every_module_is_of_a_python_as_old_as_images_have(path: Path) -> None:
+    import ast
+
+    tree = ast.parse(path.read_text(), feature_version=(3, 8))
+    assert any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body)
+    newer = {"removeprefix", "removesuffix", "pairwise", "batched", "is_relative_to"}
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert used & newer == set()
+    strict = [word.arg for node in ast.walk(tree) if isinstance(node, ast.Call) for word in node.keywords]
+    assert "strict" not in strict
+    assert "slots" not in strict

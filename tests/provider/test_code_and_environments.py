@@ -236,3 +236,14 @@ def test_a_vanished_environment_is_registered_again(wire: Wire, arm: FakeArm) ->
 )
 def test_wrong_environments_are_failures_of_check(wire: Wire, change: dict[str, Any], where: str, words: str) -> None:
     assert words in wire.environment().failures(env(**change))[where]
+
+
+def test_packages_beside_the_folder_are_uploaded_with_it(wire: Wire, arm: FakeArm, code: Path, tmp_path: Path) -> None:
+    package = tmp_path / "beside"
+    package.mkdir()
+    (package / "__init__.py").write_text("a = 1\n")
+    snapshot = wire.snapshot()
+    snapshot.up(of(code, beside=str(package)))
+    assert snapshot.id == f"{WORKSPACE}/codes/{scan(code, (package,)).hash}/versions/1"
+    assert arm.blobs["account/upload/code/beside/__init__.py"] == b"a = 1\n"
+    assert arm.blobs["account/upload/code/train.py"] == b"print(1)\n"

@@ -204,8 +204,16 @@ class _Stack:
         )
         plan = jobs.resolve(declared, self.target, on=self.on, source=source, environments=self.own_environments)
         assert not isinstance(plan, jobs.Plan)  # noqa: S101 - only a job has that
-        found = list(plan.findings)
-        for place, part in jobs.parts(plan).items():
+        parts = jobs.parts(plan)
+        repeated = {
+            (f"{place}.compute", other.code)
+            for place, part in parts.items()
+            for index, cluster in enumerate(self.settings.clusters)
+            if cluster.name == part.target.cluster
+            for other in self.cluster(index)
+        }
+        found = [finding for finding in plan.findings if (_of_compute(finding), finding.code) not in repeated]
+        for place, part in parts.items():
             found += (source.locate(finding.under(place)) for finding in _not_deployable(part.job))
         codes = scanned(plan)
         for code in codes.values():
@@ -259,6 +267,11 @@ class _Stack:
 def _in_folder(folder: Path, finding: Finding) -> Finding:
     """A finding on a snapshot's file, which is named from the folder on."""
     return replace(finding, file=str(folder / finding.file)) if finding.file else finding
+
+
+def _of_compute(finding: Finding) -> str:
+    """Where a part's finding on its compute stands; of a sweep's trial that is the sweep's own key."""
+    return "trial.compute" if finding.where == "compute" else finding.where
 
 
 def _not_deployable(job: jobs.Job) -> Iterator[Finding]:

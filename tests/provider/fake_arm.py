@@ -236,7 +236,7 @@ class FakeArm:
         return self._asset(method, path, body)
 
     def _asset(self, method: str, path: str, body: Any) -> tuple[int, Any]:
-        assert re.search(r"/(codes|environments)/[^/]+/versions/[^/]+$", path), path
+        assert re.search(r"/(codes|components|environments)/[^/]+/versions/[^/]+$", path), path
         if method == "GET":
             if path not in self.resources:
                 return 404, {"error": {"code": "NotFound", "message": "no such version"}}

@@ -210,6 +210,9 @@ class Wire:
     def environment(self) -> Resource:
         return Resource(self, "amlstack:environments:Version", "env")
 
+    def component(self) -> Resource:
+        return Resource(self, "amlstack:components:Version", "component")
+
 
 def job_inputs(**changes: Any) -> dict[str, Any]:
     """Inputs of a job; ``properties`` are merged into the body's."""

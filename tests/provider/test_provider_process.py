@@ -16,6 +16,7 @@ from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from amlstack.paths import PROJECT
 from amlstack.provider.code import SHAPE as CODE
+from amlstack.provider.components import SHAPE as COMPONENT
 from amlstack.provider.environments import SHAPE as ENVIRONMENT
 from amlstack.provider.jobs import SHAPE as JOB
 from amlstack.provider.server import TYPES
@@ -80,7 +81,12 @@ def test_it_ends_when_the_engine_that_started_it_is_killed() -> None:
 
 def test_the_schema_names_what_the_provider_takes() -> None:
     assert set(SCHEMA["resources"]) == set(TYPES)
-    shapes = {"amlstack:code:Snapshot": CODE, "amlstack:environments:Version": ENVIRONMENT, "amlstack:jobs:Job": JOB}
+    shapes = {
+        "amlstack:code:Snapshot": CODE,
+        "amlstack:components:Version": COMPONENT,
+        "amlstack:environments:Version": ENVIRONMENT,
+        "amlstack:jobs:Job": JOB,
+    }
     for token, shape in shapes.items():
         resource = SCHEMA["resources"][token]
         assert set(resource["inputProperties"]) == set(shape.fields)

@@ -1,0 +1,173 @@
+"""Sweeps and pipelines of a stack: judged part by part, and deployed by the same job resource."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+import pytest
+
+from amlstack.paths import PROJECT
+from infra.composed import Composed
+from infra.declare import Declaration, declare
+from infra.settings import read_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from running import MakeStack, Sandbox
+
+TODAY = date(2026, 7, 1)
+STACK = """\
+config:
+  amlstack:location: westeurope
+  amlstack:workspace: aml-team
+  amlstack:clusters:
+    - {name: a100, size: Standard_ND96asr_v4, nodes: {max: 2}}
+    - {name: cpu, size: Standard_D2s_v3, nodes: {max: 4}}
+  amlstack:environments: [{name: mine, image: "ubuntu:24.04"}]
+  amlstack:jobs: [{file: pipeline.yml, wait: completed}, sweep.py]
+"""
+PIPELINE = """\
+type: pipeline
+settings: {default_compute: "azureml:cpu"}
+jobs:
+  prepare:
+    command: python prepare.py ${{outputs.data}}
+    code: prepare
+    environment: azureml:mine
+    outputs: {data: {type: uri_folder}}
+  train:
+    component: ./train.yml
+    inputs: {data: "${{parent.jobs.prepare.outputs.data}}"}
+    compute: azureml:a100
+    distribution: {type: pytorch, process_count_per_instance: 8}
+    resources: {instance_count: 2}
+"""
+COMPONENT = """\
+$schema: https://azuremlschemas.azureedge.net/latest/commandComponent.schema.json
+command: python train.py ${{inputs.data}}
+code: ./train
+environment: azureml:mine
+inputs: {data: {type: uri_folder}}
+"""
+SWEEP = """\
+from jobs import Job, LogUniform, Objective, Sweep, SweepLimits, TorchRun
+
+job = Sweep(
+    name="tune",
+    trial=Job(
+        command="python train.py --lr ${{search_space.lr}}",
+        code="train",
+        environment="acpt-pytorch-2.8-cuda12.6",
+        compute="a100",
+        nodes=2,
+        launcher=TorchRun(),
+    ),
+    search_space={"lr": LogUniform(min_value=-6, max_value=-1)},
+    objective=Objective(primary_metric="loss", goal="minimize"),
+    limits=SweepLimits(max_total_trials=4),
+)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name in ("prepare", "train"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.py").write_text(f"print('{name}')\n")
+    (tmp_path / "pipeline.yml").write_text(PIPELINE)
+    (tmp_path / "train.yml").write_text(COMPONENT)
+    (tmp_path / "sweep.py").write_text(SWEEP)
+    (tmp_path / "Pulumi.team.yaml").write_text(STACK)
+    return tmp_path
+
+
+def judged(project: Path) -> Declaration:
+    return declare(read_file(project / "Pulumi.team.yaml"), on=TODAY, root=project)
+
+
+def composed(project: Path) -> dict[str, Composed]:
+    return {run.name: run for run in judged(project).runs if isinstance(run, Composed)}
+
+
+def test_each_part_has_its_code_and_its_cluster(project: Path) -> None:
+    declaration = judged(project)
+    assert [str(finding) for finding in declaration.findings if finding.level == "error"] == []
+    runs = composed(project)
+    assert set(runs) == {"pipeline", "tune"}
+    assert set(runs["pipeline"].codes) == {"jobs.prepare", "jobs.train"}
+    assert runs["pipeline"].plan.job.wait == "completed"
+    assert runs["tune"].codes["trial"].hash == runs["pipeline"].codes["jobs.train"].hash
+
+
+def test_an_edit_of_one_steps_code_is_another_run(project: Path) -> None:
+    before = composed(project)["pipeline"].code_hash
+    (project / "prepare" / "prepare.py").write_text("print('else')\n")
+    assert composed(project)["pipeline"].code_hash != before
+
+
+def test_an_edit_of_a_component_is_another_run_and_a_move_of_its_file_is_not(project: Path) -> None:
+    before = composed(project)["pipeline"].plan.declaration
+    (project / "train.yml").rename(project / "moved.yml")
+    (project / "pipeline.yml").write_text(PIPELINE.replace("./train.yml", "moved.yml"))
+    assert composed(project)["pipeline"].plan.declaration == before
+    (project / "moved.yml").write_text(COMPONENT.replace("train.py", "train.py --more"))
+    assert composed(project)["pipeline"].plan.declaration != before
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "place"),
+    [
+        ("instance_count: 2", "instance_count: 3", "nodes-beyond-cluster", "pipeline.yml:14:17: jobs.train.resources"),
+        ("azureml:a100", "azureml:cpu2", "cluster-unknown", "pipeline.yml:12:5: jobs.train.compute"),
+        ("per_instance: 8", "per_instance: 16", "processes-beyond-gpus", "pipeline.yml:13:5: jobs.train.distribution"),
+        ("code: prepare", "code: prepaer", "code-missing", "pipeline.yml:6:5: jobs.prepare.code"),
+    ],
+)
+def test_a_steps_fault_is_placed_under_its_step(old: str, new: str, code: str, place: str, project: Path) -> None:
+    (project / "pipeline.yml").write_text(PIPELINE.replace(old, new))
+    (finding,) = (each for each in judged(project).findings if each.level == "error")
+    assert finding.code == code
+    assert str(finding).startswith(place), str(finding)
+
+
+def test_a_fault_in_a_components_file_is_placed_in_that_file(project: Path) -> None:
+    (project / "train.yml").write_text(COMPONENT.replace("code: ./train", "code: ./trian"))
+    (finding,) = (each for each in judged(project).findings if each.level == "error")
+    assert finding.code == "code-missing"
+    assert str(finding).startswith("train.yml:3:1: jobs.train.component.code"), str(finding)
+
+
+@pytest.mark.engine
+def test_both_are_planned_with_all_their_ids(stack: MakeStack, sandbox: Sandbox, project: Path) -> None:
+    one = stack(PROJECT, sandbox=sandbox)
+    one.set("amlstack:location", "westeurope").set("amlstack:workspace", "ws-composed")
+    one.set(
+        "amlstack:clusters",
+        [
+            {"name": "a100", "size": "Standard_ND96asr_v4", "nodes": {"max": 2}},
+            {"name": "cpu", "size": "Standard_D2s_v3", "nodes": {"max": 4}},
+        ],
+    )
+    one.set("amlstack:environments", [{"name": "mine", "image": "ubuntu:24.04"}])
+    one.set("amlstack:jobs", [str(project / "pipeline.yml"), str(project / "sweep.py")])
+    planned = one.preview().ok()
+    components = {step.name: step for step in planned.planned if step.type == "amlstack:components:Version"}
+    assert set(components) == {"pipeline.prepare", "pipeline.train"}
+    assert len([step for step in planned.planned if step.type == "amlstack:code:Snapshot"]) == 2
+    (job,) = planned.steps("pipeline", "jobs:Job")
+    nodes = job.new["inputs"]["body"]["properties"]["jobs"]
+    for name, node in nodes.items():
+        made = components[f"pipeline.{name}"].new["inputs"]
+        assert node["componentId"].endswith(f"/components/azureml_anonymous/versions/{made['version']}")
+        spec = made["body"]["componentSpec"]
+        assert spec["code"].startswith("azureml:/subscriptions/")
+        assert "/environments/mine/versions/" in spec["environment"]
+    assert nodes["train"]["computeId"].endswith("/computes/a100")
+    assert nodes["train"]["distribution"] == {"distribution_type": "PyTorch", "process_count_per_instance": 8}
+    (sweep,) = planned.steps("tune", "jobs:Job")
+    properties = sweep.new["inputs"]["body"]["properties"]
+    assert properties["jobType"] == "Sweep"
+    assert "torchrun --nnodes 2 --nproc_per_node 8" in properties["trial"]["command"]
+    assert properties["searchSpace"] == {"lr": ["loguniform", [-6, -1]]}

@@ -30,6 +30,10 @@ test: venv test-deps ## everything the tests need, then the tests
 bench: venv ## benchmarks, each beside what it is compared with (docs/benchmarks.md)
 	@$(PY) tools/bench
 
+.PHONY: pack
+pack: venv ## the policy pack as one archive with its checksum (CONFIG=FILE builds a configuration in)
+	@$(PY) -m policies.archive $(if $(CONFIG),--config $(CONFIG))
+
 .PHONY: up
 up: venv ## everything from a fresh clone, then `pulumi up` of the sandbox stack and its training job
 	@.venv/bin/amlstack up

@@ -50,8 +50,25 @@ settings. A mandatory rule whose settings have no default is silent until a team
 }}
 ```
 
-A platform team builds such a file into an archive of the pack with `make pack CONFIG=FILE`, which workload
-repositories pin by version and checksum.
+## Pinning the pack
+
+`make pack` builds `dist/amlstack-policies-VERSION.tar.gz` and its checksum: the rules, the catalogue and a requirements
+file with hashes, no more. `make pack CONFIG=FILE` builds a configuration in, which then holds unless a workload's own
+configuration changes it; a platform team that wants the last word publishes the archive (`pulumi policy publish`) and
+enforces it from there. A workload repository pins version and checksum:
+
+```sh
+sha256sum --check amlstack-policies-VERSION.tar.gz.sha256 && tar xzf amlstack-policies-VERSION.tar.gz
+cd amlstack-policies-VERSION && python -m venv .venv && .venv/bin/pip install --require-hashes -r requirements.txt
+pulumi preview --policy-pack "$PWD"            # an engine built from Go modules: "$PWD/analyzer"
+```
+
+Every verdict names the version, and a pack that is older than the retirements it knows says so ([catalogue-old](#catalogue-old)).
+
+## At Azure's own gate
+
+`amlstack policy export --out FOLDER --scope SCOPE` writes Azure Policy definitions and an initiative for the rules
+that Azure Policy can express, and lists the others with the reason. A test holds both to the same verdicts.
 
 ## What is judged
 

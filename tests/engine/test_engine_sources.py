@@ -106,7 +106,15 @@ class Machine:
             **self.environ,
         }
         command = [sys.executable, str(PROJECT / "tools" / "engine"), *words]
-        return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            command,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # A test run in the background of a shell inherits SIGINT as ignored; a person at a terminal has it.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         with self.start(*words) as process:

@@ -49,9 +49,9 @@ def show(
     """Show what a job file becomes, without sending anything.
 
     `plan` lists nodes, ranks and every value that was added, by whom and why. `arm` is the body of the REST request.
-    `yaml` is the same job for `az ml job create -f`. `command` is the command line that each node runs. `components`
-    are the bodies of the component versions that a pipeline's steps refer to. A file in
-    Azure ML's own words is taken at its word: `--enrich` shows what would be added to it.
+    `yaml` is the same job for `az ml job create -f`; of a YAML file comments and order stay. `command` is the command
+    line that each node runs. `components` are the bodies of the component versions that a pipeline's steps refer to.
+    A file in Azure ML's own words is taken at its word: `--enrich` shows what would be added to it.
 
     Examples:
         amlstack show job.py --size Standard_ND96isr_H100_v5
@@ -97,9 +97,34 @@ def _print_yaml(checked: Checked, *, as_json: bool) -> None:
     if as_json:
         print_json(files[0] if len(files) == 1 else files)
         return
+    if (kept := _in_place(checked)) is not None:
+        typer.echo(kept, nl=False)
+        return
     typer.echo(
         "---\n".join(yaml.safe_dump(each, sort_keys=False, width=110, allow_unicode=True) for each in files), nl=False
     )
+
+
+def _in_place(checked: Checked) -> str | None:
+    """The YAML file itself with what was added to its job, comments and order kept; None when it is no such file."""
+    from jobs.azureml.rewrite import rewritten
+    from jobs.azureml.write_more import file_of
+    from jobs.load import YAML_SUFFIXES
+
+    if checked.file.suffix.lower() not in YAML_SUFFIXES or len(checked.plans) != 1:
+        return None
+    if any(finding.code in {"component-alone", "yaml-duplicate-key"} for finding in checked.findings):
+        return None  # what is shown is another file than the one that was read
+    text = checked.file.read_bytes().decode("utf-8")  # line ends as they are
+    plan = checked.plans[0]
+    told = rewritten(text, file_of(plan.job), file_of(plan.enriched))
+    if told is None:
+        typer.echo(
+            f"{checked.file}: note: written anew, without comments: what is added belongs to a value that an alias "
+            "shares.",
+            err=True,
+        )
+    return told
 
 
 def _print_components(checked: Checked) -> None:

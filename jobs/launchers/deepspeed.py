@@ -19,6 +19,11 @@ class DeepSpeed(TypedLauncher):
     """DeepSpeed: one process per GPU; ``deepspeed.initialize()`` finds its rank.
 
     On MPI the image must hold Open MPI and mpi4py. No hostfile is written: Azure ML knows the nodes.
+
+    Autotuning runs on one node. The tuner starts each trial by a `deepspeed` of its own with a hostfile and pdsh over
+    ssh, whatever started the tuner; on several nodes that takes an ssh server on each node, a private key in the job's
+    code and a hostfile, none of which a job should carry. The image must hold pdsh, with which the tuner ends a trial
+    on one node too.
     """
 
     RESERVED: ClassVar[frozenset[str]] = MPI_RESERVED | PerProcess.RESERVED
@@ -65,15 +70,25 @@ class DeepSpeed(TypedLauncher):
     def _tuned(self, command: str, ranks: int, shape: Shape) -> Lowered:
         parts = split(command)
         findings: tuple[Finding, ...] = () if parts else (not_python(command, "DeepSpeed"),)
+        if not re.search(r"--deepspeed_config(?=\s|=)|--deepspeed[\s=]+[^\s-]", command):
+            findings += (
+                Finding(
+                    "autotuning-config",
+                    "launcher.config",
+                    "Autotuning without a configuration",
+                    "The tuner varies a DeepSpeed configuration that the command names",
+                    "Write config='ds_config.json', a file in the code folder.",
+                ),
+            )
         if shape.nodes > 1:
             findings += (
                 Finding(
                     "autotuning-on-nodes",
                     "launcher.autotuning",
                     f"Autotuning on {shape.nodes} nodes",
-                    "The tuner starts its trials itself, over ssh when there are several nodes, which Azure ML's nodes "
-                    "do not offer it",
-                    "Tune on one node, then train on many with the configuration that it found.",
+                    "The tuner starts its trials itself, on several nodes by a hostfile and over ssh, which "
+                    "would need a private key in the job's code",
+                    "Tune on one node (nodes=1), then train on many with the configuration that it found.",
                 ),
             )
         lowered = command

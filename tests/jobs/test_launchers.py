@@ -157,7 +157,16 @@ def test_autotuning_goes_through_deepspeeds_runner_on_one_node() -> None:
     assert planned.enriched.command == (
         "deepspeed --autotuning tune --num_gpus 8 train.py --lr 1 --deepspeed --deepspeed_config ds.json"
     )
-    assert [finding.code for finding in plan(jobs.DeepSpeed(autotuning="run")).findings] == ["autotuning-on-nodes"]
+    (finding,) = plan(jobs.DeepSpeed(autotuning="run", config="ds.json")).findings
+    assert finding.code == "autotuning-on-nodes"
+    assert "ssh" in finding.rule
+
+
+def test_autotuning_needs_a_configuration_to_vary() -> None:
+    tune = jobs.DeepSpeed(autotuning="tune")
+    assert [finding.code for finding in plan(tune, nodes=1).findings] == ["autotuning-config"]
+    for command in ("python t.py --deepspeed ds.json", "python t.py --deepspeed_config=ds.json --deepspeed"):
+        assert plan(tune, nodes=1, command=command).findings == ()
 
 
 @pytest.mark.parametrize(

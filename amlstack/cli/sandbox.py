@@ -69,6 +69,31 @@ def status(*, as_json: Annotated[bool, typer.Option("--json", help="For programs
 
 
 @app.command()
+def evict(
+    job: Annotated[str, typer.Argument(help="Name of a running job, or its beginning as in the job's file.")],
+    *,
+    node: Annotated[int, typer.Option("--node", help="Number of the node in the job, from 0.")] = 0,
+) -> None:
+    """Take a node of a running job away, as low-priority nodes are taken away."""
+    import contextlib
+
+    from amlstack import paths
+    from amlstack.sandbox.database import StateError
+    from amlstack.sandbox.evict import EvictError
+    from amlstack.sandbox.evict import evict as take
+    from amlstack.sandbox.store import Store, folder
+
+    if not (folder(paths.home()) / "state.db").exists():
+        _fail("There is no sandbox here (amlstack sandbox up).")
+    try:
+        with contextlib.closing(Store(paths.home())) as store:
+            taken = take(store, job, node)
+    except (EvictError, StateError) as error:
+        _fail(str(error))
+    typer.echo(f"node {node} of {taken.name} is gone; the job fails as a pre-empted one does")
+
+
+@app.command()
 def serve() -> None:
     """Run the server in the foreground, for looking into it."""
     from amlstack.sandbox import serve as server

@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Literal
 
+from amlstack.sandbox import evict
 from amlstack.sandbox.runner import tree
 from amlstack.sandbox.runner.node import LAUNCHER
 
@@ -156,6 +157,7 @@ class Play:
             env=self.env,
             start_new_session=True,
         )
+        evict.note_agent(crew.parent, agent.pid)
         node = _Node(number, agent, set(ranks))
         self._selector.register(node.out(), selectors.EVENT_READ, node)
         return node

@@ -6,8 +6,9 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from amlstack.sandbox import evict
 from amlstack.sandbox.runner import mpi, prepare, report, storage, torchrun, verdict
-from amlstack.sandbox.store import Exit, JobError, Store, job_folder
+from amlstack.sandbox.store import Exit, JobError, Store, cluster_of, job_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +29,7 @@ class Ending:
         error: Why it failed, when that was before or outside of its processes.
         workers: Ranks that torchrun started.
         failed: Exit codes of those that failed, by rank.
+        preempted: The node that was taken away.
     """
 
     store: Store
@@ -37,9 +39,13 @@ class Ending:
     error: JobError | None = None
     workers: tuple[torchrun.Worker, ...] = ()
     failed: dict[int, int] = field(default_factory=dict)
+    preempted: int | None = None
 
     def collect(self, outcome: Outcome) -> None:
-        """Gathers logs and outputs from the nodes that are left; a lost node takes its ``outputs/`` with it."""
+        """Gathers logs and outputs from the nodes that are left; a lost node takes its ``outputs/`` with it.
+
+        Of a pre-empted job only mounted outputs stay.
+        """
         stage = self.stage
         if stage is None:
             return
@@ -50,8 +56,9 @@ class Ending:
             self.workers += torchrun.collect(kept, place.node, logs, text)
         with contextlib.suppress(OSError):  # holds earlier attempts, or was never made
             (logs / "torchrun").rmdir()
+        self.preempted = evict.evicted(stage.folder, len(stage.crews))
         for node in range(len(stage.crews)):
-            if node == outcome.lost:
+            if node == outcome.lost or self.preempted is not None:
                 continue
             for name in ("outputs", "logs"):
                 storage.merge(stage.folder / "nodes" / str(node) / "wd" / name, stage.folder / name)
@@ -65,7 +72,7 @@ class Ending:
             keeper.publish(folder, place)
         for upload in stage.uploads:
             for node, source in enumerate(upload.sources):
-                if node != outcome.lost:
+                if node != outcome.lost and self.preempted is None:
                     keeper.publish(source, upload.place)
 
     def cause(self, outcome: Outcome) -> str:
@@ -102,6 +109,9 @@ class Ending:
                 report.write(folder, row, self.spec, **rest)
             self.store.jobs.set_runner(self.job, None, None)
             self.store.nodes.release(self.job)
+            cluster = cluster_of(row) if row is not None else None
+            if row is not None and cluster is not None and self.preempted is not None:
+                self.store.nodes.drop(cluster, row.nodes[self.preempted])
 
     def _status(self, outcome: Outcome) -> tuple[str, JobError | None]:
         if self.error is not None:
@@ -113,6 +123,12 @@ class Ending:
                 f"The job ran longer than its limit of {self.spec.timeout:g} s (limits.timeout) and was cancelled."
             )
             return "Canceled", JobError("JobTimeout", message)
+        if self.preempted is not None:
+            message = (
+                f"Node {self.preempted} was pre-empted while the job ran. Its outputs/ are gone, mounted outputs are "
+                "kept. Start the job again; from a checkpoint in a mounted output it can go on."
+            )
+            return "Failed", JobError("NodePreempted", message)
         if outcome.reason == "lost":
             lost = "A node" if outcome.lost is None else f"Node {outcome.lost}"
             return "Failed", JobError("NodeLost", f"{lost} was lost while the job ran; its outputs/ are gone.")

@@ -30,7 +30,7 @@ def main(crew: str) -> int:
         child = subprocess.Popen(place["argv"], env=env, cwd=place["cwd"], stdout=log, stderr=log)
     door.sendall(json.dumps({"rank": rank, "pid": child.pid}).encode() + b"\n")
     handle = os.pidfd_open(child.pid)
-    if handle not in select.select([handle, door], [], [])[0]:
+    if handle not in select.select([handle, door.fileno()], [], [])[0]:
         child.kill()  # the node is gone
     code = child.wait()
     with contextlib.suppress(OSError):

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from runner_lab import CLUSTER, WORKSPACE, Lab
+
+import jobs
+from amlstack.paths import PROJECT
+from amlstack.sandbox.evict import EvictError, evict
+from amlstack.sandbox.runner import mpi
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXAMPLE = PROJECT / "examples/checkpoint_resume"
+needs_mpi = pytest.mark.skipif(
+    shutil.which("mpirun") is None, reason=f"Open MPI is missing: apt-get install {mpi.PACKAGES}"
+)
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        {"distributionType": "PyTorch", "processCountPerInstance": 2},
+        pytest.param({"distributionType": "Mpi", "processCountPerInstance": 2}, marks=needs_mpi),
+    ],
+    ids=["PyTorch", "Mpi"],
+)
+def test_a_preempted_job_keeps_its_mounted_output_alone(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, distribution: dict[str, Any]
+) -> None:
+    monkeypatch.setenv("AMLSTACK_SANDBOX_GRACE", "0.2")
+    pipe = lab.pipe()
+    # Every rank's word is read before the eviction, so that all of them have written.
+    command = (
+        "echo own > outputs/own; echo word > ${{outputs.kept}}/kept; echo up > ${{outputs.sent}}/sent; "
+        f"flock {lab.home}/lock sh -c 'echo x >> {lab.home}/count'; "
+        f"[ $(wc -l < {lab.home}/count) = 4 ] && echo up > {pipe}; (setsid sleep 1000 &); sleep 1000"
+    )
+    outputs = {"kept": {"jobOutputType": "uri_folder"}, "sent": {"jobOutputType": "uri_folder", "mode": "Upload"}}
+    job = lab.job(command, nodes=2, distribution=distribution, outputs=outputs)
+    asyncio.run(lab.during(job, pipe=pipe, act=lambda: evict(lab.store, "job", 1) and None))
+    row = lab.store.jobs[job]
+    assert row.status == "Failed"
+    assert row.error is not None
+    assert row.error.code == "NodePreempted"
+    assert row.error.message.startswith("Node 1 was pre-empted")
+    assert list((lab.folder(job) / "outputs").iterdir()) == []
+    stored = {blob.name.rsplit("/", 1)[-1] for blob in lab.store.blobs.under("account", "container", "azureml/")}
+    assert stored == {"kept"}
+    assert [(node.number, node.state) for node in lab.store.nodes.of(CLUSTER)] == [(0, "idle")]
+    assert lab.survivors() == ()
+
+
+def test_what_cannot_be_evicted_is_said_with_what_there_is(lab: Lab) -> None:
+    pipe = lab.pipe()
+    job = lab.job(f"echo up > {pipe}; sleep 1000", name="train-abc", nodes=1)
+    said: list[str] = []
+
+    def ask() -> None:
+        for wanted, node in (("trains-abc", 0), ("train", 2), ("train", -1)):
+            with pytest.raises(EvictError) as caught:
+                evict(lab.store, wanted, node)
+            said.append(str(caught.value))
+        evict(lab.store, "train", 0)
+
+    asyncio.run(lab.during(job, pipe=pipe, act=ask))
+    assert said[0] == "No job 'trains-abc' runs. Running: train-abc. Near: train-abc."
+    assert said[1] == "train-abc runs on 1 node(s): 0 to 0. There is no node 2."
+    assert "no node -1" in said[2]
+    with pytest.raises(EvictError, match="Running: none"):
+        evict(lab.store, "train", 0)
+
+
+STOPS = """
+# Holds the training for ever once its third checkpoint is written, and says so.
+import os, signal
+
+real, written = os.replace, []
+
+def replace(source, target, **more):
+    real(source, target, **more)
+    written.append(target)
+    if len(written) == 3:
+        open({pipe!r}, "w").close()
+        signal.pause()
+
+os.replace = replace
+"""
+
+
+@pytest.mark.training
+def test_an_evicted_training_resumes_to_the_same_loss(lab: Lab) -> None:
+    files = {"train.py": (EXAMPLE / "train.py").read_text()}
+    whole = lab.run(started(lab, "whole", files))
+    assert whole.status == "Completed", whole.error
+
+    pipe = lab.pipe()
+    held = started(
+        lab, "held", {**files, "sitecustomize.py": STOPS.format(pipe=str(pipe))}, {"PYTHONPATH": "."}, to="resumed"
+    )
+    asyncio.run(lab.during(held, pipe=pipe, act=lambda: evict(lab.store, "held", 1) and None))
+    error = lab.store.jobs[held].error
+    assert error is not None
+    assert error.code == "NodePreempted"
+    assert not (lab.folder("held") / "outputs/metrics.json").exists()
+
+    again = lab.run(started(lab, "again", files, to="resumed"))
+    assert again.status == "Completed", again.error
+    assert "3 of 8 epochs are done already" in lab.log("again")
+    assert metrics(lab.folder("again"))["losses"] == pytest.approx(metrics(lab.folder("whole"))["losses"], rel=1e-6)
+
+
+def started(
+    lab: Lab, name: str, files: dict[str, str], variables: dict[str, str] | None = None, to: str | None = None
+) -> str:
+    """Submits the example under a name, with its checkpoints in a folder of its own."""
+    loaded = jobs.load(EXAMPLE / "job.py")
+    target = jobs.Target("Standard_ND96asr_v4", "a100", max_nodes=2)
+    plan = jobs.plan(loaded.jobs[0], target, on=date(2026, 1, 1), source=loaded.source)
+    assert plan.findings == ()
+    body = jobs.body(plan.enriched, jobs.Refs(WORKSPACE, lab.code(files)))["properties"]
+    checkpoints = {
+        **body["outputs"]["checkpoints"],
+        "uri": f"azureml://datastores/workspaceblobstore/paths/{to or name}",
+    }
+    more = {"environmentVariables": {**body["environmentVariables"], **(variables or {})}}
+    return lab.job(**{**body, **more, "outputs": {"checkpoints": checkpoints}, "computeId": CLUSTER, "name": name})
+
+
+def metrics(folder: Path) -> Any:
+    return json.loads((folder / "outputs/metrics.json").read_text())

@@ -179,6 +179,9 @@ class _Stack:
         found = list(loaded.findings)
         runs: list[Run | Composed] = []
         for job in loaded.jobs:
+            if isinstance(job, jobs.Schedule):
+                found.append(loaded.source.locate(_SCHEDULE))
+                continue
             if not isinstance(job, jobs.Job):
                 composed, wrong = self.composed(job, job_file, loaded.source, path.stem)
                 runs.append(composed)
@@ -203,7 +206,7 @@ class _Stack:
             run.model_copy(update=job_file.overrides), lambda part: environment_of(part, self.settings, self.root)
         )
         plan = jobs.resolve(declared, self.target, on=self.on, source=source, environments=self.own_environments)
-        assert not isinstance(plan, jobs.Plan)  # noqa: S101 - only a job has that
+        assert isinstance(plan, (jobs.SweepPlan, jobs.PipelinePlan))  # noqa: S101 - of a sweep or a pipeline
         parts = jobs.parts(plan)
         repeated = {
             (f"{place}.compute", other.code)
@@ -262,6 +265,15 @@ class _Stack:
         if finding.file is None or not Path(finding.file).is_relative_to(self.root):
             return finding
         return replace(finding, file=os.path.relpath(finding.file, self.root))
+
+
+_SCHEDULE = Finding(
+    "schedule-in-a-stack",
+    "",
+    "The file is a schedule",
+    "A stack deploys jobs, sweeps and pipelines, no schedules",
+    "Create it with `az ml schedule create -f`.",
+)
 
 
 def _in_folder(folder: Path, finding: Finding) -> Finding:

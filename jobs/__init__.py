@@ -28,6 +28,8 @@ from jobs.plan import Plan, plan
 from jobs.refs import Refs
 from jobs.resolve import Planned, codes, parts, render, resolve, with_enrich
 from jobs.rest import RestJob, from_rest
+from jobs.schedule import Cron, Pattern, Recurrence, Schedule
+from jobs.schedule_plan import SchedulePlan
 from jobs.search_space import (
     Choice,
     LogNormal,
@@ -68,6 +70,7 @@ __all__ = [
     "Choice",
     "Code",
     "Component",
+    "Cron",
     "Custom",
     "Declared",
     "DeepSpeed",
@@ -88,6 +91,7 @@ __all__ = [
     "Normal",
     "Objective",
     "Output",
+    "Pattern",
     "PerProcess",
     "Pipeline",
     "PipelinePlan",
@@ -102,8 +106,11 @@ __all__ = [
     "QueueSettings",
     "Randint",
     "Random",
+    "Recurrence",
     "Refs",
     "RestJob",
+    "Schedule",
+    "SchedulePlan",
     "Service",
     "SingleNode",
     "Source",

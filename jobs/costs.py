@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from jobs.cost import Cost, cost
 from jobs.pipeline import Pipeline, SweepStep
 from jobs.resolve import parts
+from jobs.schedule_plan import SchedulePlan
 from jobs.sweep import Sweep
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 def costs(planned: Planned) -> dict[str, Cost]:
     """By place in the plan (``jobs.train``, ``trial``, empty for a job) what it may cost; none without a price."""
+    if isinstance(planned, SchedulePlan):
+        return {} if planned.started is None else costs(planned.started)
     found: dict[str, Cost] = {}
     for place, part in parts(planned).items():
         price = cost(part)

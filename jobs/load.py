@@ -14,6 +14,7 @@ from amlstack.findings import Finding, errors
 from jobs.faults import findings_of
 from jobs.near import did_you_mean
 from jobs.pipeline import Pipeline
+from jobs.schedule import Schedule
 from jobs.source import Place, Source
 from jobs.spec import Job
 from jobs.sweep import Sweep
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from jobs.yamltext import Text
 
 YAML_SUFFIXES = (".yml", ".yaml")
-KINDS = ("command", "sweep", "pipeline", "component")
+KINDS = ("command", "sweep", "pipeline", "component", "schedule")
 """Kinds of Azure ML files that are read."""
-Declared = Job | Sweep | Pipeline
+Declared = Job | Sweep | Pipeline | Schedule
 """What a job file declares."""
 
 
@@ -83,7 +84,7 @@ def from_text(text: Text, base: Path) -> Loaded:
     from jobs.azureml import causes, command  # noqa: PLC0415 - a Python job needs no YAML
     from jobs.azureml.cursor import Cursor  # noqa: PLC0415
 
-    reader = _reader(text.data)
+    reader = reader_of(text.data)
 
     def place(where: str) -> Place:
         keys = reader.path_of(where) if reader else tuple(where.split("."))
@@ -109,11 +110,13 @@ def from_text(text: Text, base: Path) -> Loaded:
     return Loaded((job,) if job else (), (*text.findings, *placed), source)
 
 
-def _reader(data: Any) -> Any:
+def reader_of(data: Any) -> Any:
     """The module that reads a file with this content; None for a kind that is not read."""
-    from jobs.azureml import command, lone_component  # noqa: PLC0415 - a Python job needs no YAML
+    from jobs.azureml import command, lone_component, schedule  # noqa: PLC0415 - a Python job needs no YAML
 
     kind = data.get("type", "command") if isinstance(data, dict) else "command"
+    if schedule.is_one(data):
+        return schedule
     if lone_component.is_one(data):
         return lone_component
     match kind:

@@ -11,6 +11,7 @@ from jobs.launchers import Custom
 from jobs.pipeline import Pipeline, Step, SweepStep, Unsaid
 from jobs.pipeline_body import effective
 from jobs.ports import BOUND
+from jobs.schedule import Schedule
 from jobs.search_space import DISTRIBUTIONS
 from jobs.spec import Job
 from jobs.sweep import Sweep
@@ -27,12 +28,14 @@ _OF_THE_SWEEP = ("inputs", "outputs", "compute", "identity", "queue_settings", "
 _SWEEP = ("search_space", "objective", "sampling_algorithm", "early_termination", "limits")
 
 
-def file_of(declared: Job | Sweep | Pipeline) -> dict[str, Any]:
+def file_of(declared: Job | Sweep | Pipeline | Schedule) -> dict[str, Any]:
     """The file's content, for ``az ml job create -f``.
 
     Args:
         declared: ``enriched`` of a plan.
     """
+    if isinstance(declared, Schedule):
+        return schedule_file(declared)
     if isinstance(declared, Pipeline):
         return pipeline_file(declared)
     return sweep_file(declared) if isinstance(declared, Sweep) else command_file(declared)
@@ -71,6 +74,17 @@ def pipeline_file(pipeline: Pipeline) -> dict[str, Any]:
     if pipeline.component is not None:
         return {**file, "component": pipeline.component}
     return {**file, "jobs": {name: _step(step) for name, step in pipeline.jobs.items()}}
+
+
+def schedule_file(schedule: Schedule) -> dict[str, Any]:
+    """A schedule file; what it starts stands in a file of its own, which it names."""
+    told = schedule.model_dump(exclude_none=True, exclude={"create_job", "file", "source_job", "is_enabled"})
+    named = schedule.create_job if isinstance(schedule.create_job, str) else schedule.source_job or schedule.file
+    file = {
+        "$schema": f"{SCHEMAS}/schedule.schema.json",
+        **{key: _plain(value) for key, value in told.items() if value},
+    }
+    return {**file, "create_job": named or "./job.yml"}
 
 
 def _named(run: Sweep | Pipeline) -> dict[str, Any]:

@@ -85,6 +85,21 @@ def pipeline(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             raise RefusedError(str(error)) from error
 
 
+def schedule(path: Path) -> dict[str, Any]:
+    """The request body of a schedule file; ids of the steps' components are taken out."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from azure.ai.ml.entities._load_functions import load_schedule
+
+        try:
+            told = _json(load_schedule(path)._to_rest_object())
+        except Exception as error:
+            raise RefusedError(str(error)) from error
+    for node in told["properties"]["action"]["jobDefinition"].get("jobs", {}).values():
+        del node["componentId"]
+    return told
+
+
 def _without(told: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """The body without what azure-ai-ml makes up where the file says nothing."""
     for key, value in given.items():

@@ -1,0 +1,131 @@
+"""Schedules: read, planned with what they start, and the same body as azure-ai-ml."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import oracle
+import pytest
+
+import jobs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ON = date(2026, 1, 1)
+PIPELINE = """\
+type: pipeline
+display_name: P
+experiment_name: E
+inputs: {a: 1, b: 2}
+jobs:
+  t:
+    command: echo ${{inputs.a}}
+    environment: azureml:e:1
+    inputs: {a: "${{parent.inputs.a}}"}
+    compute: azureml:gpu
+    distribution: {type: mpi, process_count_per_instance: 2}
+"""
+EVERY = "trigger: {type: recurrence, frequency: minute, interval: 30}\n"
+ACCEPTED = {
+    "cron": (
+        'trigger: {type: Cron, expression: "0 10 * * 1", start_time: "2022-07-10T10:00:00",'
+        ' time_zone: "Pacific Standard Time"}\ncreate_job: ./pipeline.yml\n'
+    ),
+    "metadata": (
+        "display_name: D\ndescription: d\ntags: {a: b}\nproperties: {c: d}\n"
+        'trigger: {type: cron, expression: "0 10 * * 1", end_time: "2022-08-10 10:00:00"}\ncreate_job: ./pipeline.yml\n'
+    ),
+    "cron-unreadable": 'trigger: {type: cron, expression: "bogus"}\ncreate_job: ./pipeline.yml\n',
+    "recurrence": (
+        'trigger: {type: Recurrence, frequency: Week, interval: "2", schedule: {hours: 4, minutes: [0, 10],'
+        " week_days: [Monday, tuesday]}}\ncreate_job: ./pipeline.yml\n"
+    ),
+    "one-day": (
+        "trigger: {type: recurrence, frequency: day, interval: 1, schedule: {hours: [4, 5], minutes: 0,"
+        " week_days: friday}}\ncreate_job: ./pipeline.yml\n"
+    ),
+    "ran-before": (
+        "trigger: {type: recurrence, frequency: month, interval: 1, schedule: {hours: 4, minutes: 0, month_days: 3}}\n"
+        "create_job: azureml:somejob\n"
+    ),
+    "ran-before-changed": (
+        EVERY + "create_job: {type: pipeline, job: azureml:x, settings: {default_compute: azureml:gpu}}\n"
+    ),
+    "changed": EVERY + "create_job: {type: pipeline, job: ./pipeline.yml, inputs: {a: 3}, experiment_name: X}\n",
+    "changed-settings": (
+        EVERY + "create_job: {type: pipeline, job: ./pipeline.yml, settings: {default_compute: azureml:gpu},"
+        " compute: azureml:x}\n"
+    ),
+    "not-enabled-is-ignored": EVERY + "is_enabled: false\ncreate_job: ./pipeline.yml\n",
+}
+REFUSED = {
+    "no-trigger": "create_job: ./pipeline.yml\n",
+    "no-job": EVERY,
+    "no-expression": "trigger: {type: cron}\ncreate_job: ./pipeline.yml\n",
+    "time-unquoted": (
+        'trigger: {type: cron, expression: "* * * * *", start_time: 2022-07-10T10:00:00}\ncreate_job: ./pipeline.yml\n'
+    ),
+    "time-is-a-day": (
+        'trigger: {type: cron, expression: "* * * * *", start_time: "2022-07-10"}\ncreate_job: ./pipeline.yml\n'
+    ),
+    "trigger-unknown-key": 'trigger: {type: cron, expression: "* * * * *", bogus: 1}\ncreate_job: ./pipeline.yml\n',
+    "unknown-key": EVERY + "create_job: ./pipeline.yml\nbogus: 1\n",
+    "file-prefix": EVERY + "create_job: file:./pipeline.yml\n",
+    "file-missing": EVERY + "create_job: ./pipelnie.yml\n",
+    "ran-before-without-type": EVERY + "create_job: {job: azureml:x, compute: azureml:gpu}\n",
+}
+
+
+def planned(path: Path) -> tuple[Any, list[str]]:
+    loaded = jobs.load(path)
+    plans = [jobs.resolve(each, lambda _: (jobs.Target(), ()), on=ON, source=loaded.source) for each in loaded.jobs]
+    findings = (*loaded.findings, *(finding for plan in plans for finding in plan.findings))
+    return plans[0] if plans else None, [str(finding) for finding in findings if finding.level == "error"]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "pipeline.yml").write_text(PIPELINE)
+    (tmp_path / "job.yml").write_text("command: echo\nenvironment: azureml:e:1\n")
+    return tmp_path / "schedule.yml"
+
+
+@pytest.mark.parametrize("case", ACCEPTED)
+def test_an_accepted_schedule_becomes_the_same_body(case: str, place: Path) -> None:
+    place.write_text("name: s\n" + ACCEPTED[case])
+    plan, errors = planned(place)
+    assert errors == []
+    body = jobs.render(plan.enriched)
+    for node in body["properties"]["action"]["jobDefinition"].get("jobs", {}).values():
+        assert node.pop("componentId").startswith("azureml_anonymous:")
+    assert body == oracle.schedule(place)
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_refused_schedule_has_one_finding(case: str, place: Path) -> None:
+    place.write_text("name: s\n" + REFUSED[case])
+    with pytest.raises((oracle.RefusedError, TypeError)):
+        oracle.schedule(place)
+    _, errors = planned(place)
+    assert len(errors) == 1, errors
+    assert "schedule.yml:" in errors[0]
+
+
+def test_what_is_started_is_judged_in_its_own_file(place: Path) -> None:
+    (place.parent / "pipeline.yml").write_text(
+        PIPELINE.replace("command: echo ${{inputs.a}}", "command: echo ${{inputs.b}}")
+    )
+    place.write_text("name: s\n" + ACCEPTED["cron"])
+    _, (error,) = planned(place)
+    assert error.startswith(f"{place.parent / 'pipeline.yml'}:7:5: jobs.t.command")
+
+
+def test_a_command_job_in_a_schedule_is_said_to_be_refused(place: Path) -> None:
+    place.write_text("name: s\n" + EVERY + "create_job: ./job.yml\n")
+    with pytest.raises(oracle.RefusedError, match="Unsupported job type"):
+        oracle.schedule(place)
+    plan, errors = planned(place)
+    assert errors == []
+    assert [finding.code for finding in plan.findings if finding.where == "create_job"] == ["schedule-kind"]

@@ -50,7 +50,7 @@ class Progress:
         """One engine event, when it says something to a person: a resource's turn, a status line, a diagnostic."""
         if "preludeEvent" in event:
             self.phases += 1
-            self.step("previewing, policies on" if self.phases == 1 else "updating")
+            self.step("previewing" if self.phases == 1 else "updating")
         elif (meta := (event.get("resourcePreEvent") or {}).get("metadata")) and self.phases > 1:
             if (verb := DOING.get(meta["op"])) and not meta["type"].startswith(("pulumi:", "amlstack:infra:")):
                 self.step(f"{verb} {name_of(meta['urn'])}")

@@ -117,7 +117,7 @@ def test_the_projects_own_program_runs_on_the_tests_settings(stack: MakeStack, s
     one.set("amlstack:clusters", [{"name": "a100", "size": "Standard_ND96asr_v4", "nodes": {"min": 0, "max": 1}}])
     one.set("amlstack:clusters[0].nodes.max", 2)
     planned = one.preview(policy_packs=[ANALYZER]).ok()
-    assert planned.violations == ()
+    assert not [one for one in planned.violations if one.level == "mandatory"]
     (compute,) = planned.steps("a100", "machinelearningservices:Compute")
     assert compute.op == "create"
     assert compute.new["inputs"]["properties"]["properties"]["scaleSettings"]["maxNodeCount"] == 2

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 import yaml
 from accepting_provider import Attached, attached
-from conftest import SIZE_RULES_ALONE
 from harness import ANALYZER
+from showing import SIZE_RULES_ALONE
 
 from policies import checks
 from policies.checks import idle_time, shared_memory
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from harness import Result, Stack
+    from engine_result import Result
+    from harness import Stack
 
     from policies.checks import Rule
 

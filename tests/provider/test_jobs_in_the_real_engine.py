@@ -12,8 +12,9 @@ from amlstack.identity import job_id
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from engine_result import Result
     from fake_arm import FakeArm
-    from harness import Result, Stack
+    from harness import Stack
     from running import MakeStack
 
 pytestmark = pytest.mark.engine

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from harness import Result
+    from engine_result import Result
     from running import Engine
 
     from amlstack.sandbox.store import JobRow

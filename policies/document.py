@@ -59,11 +59,13 @@ enforces it from there. A workload repository pins version and checksum:
 
 ```sh
 sha256sum --check amlstack-policies-VERSION.tar.gz.sha256 && tar xzf amlstack-policies-VERSION.tar.gz
-cd amlstack-policies-VERSION && python -m venv .venv && .venv/bin/pip install --require-hashes -r requirements.txt
+cd amlstack-policies-VERSION
+python -m venv .venv && .venv/bin/pip install --require-hashes -r requirements.txt
 pulumi preview --policy-pack "$PWD"            # an engine built from Go modules: "$PWD/analyzer"
 ```
 
-Every verdict names the version, and a pack that is older than the retirements it knows says so ([catalogue-old](#catalogue-old)).
+Every verdict names the version, and a pack that is older than the retirements it knows says so
+([catalogue-old](#catalogue-old)).
 
 ## At Azure's own gate
 

@@ -9,7 +9,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conftest import TODAY, request, shown
+from showing import TODAY, request, shown
 
 from amlstack.catalog import sizes
 from amlstack.cli.main import main

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import grpc
 import pytest
 import yaml
-from conftest import request, shown
 from google.protobuf import empty_pb2
 from harness import PROJECT
 from pulumi.runtime import proto
 from pulumi.runtime.proto import analyzer_pb2_grpc
+from showing import request, shown
 from test_pack_starts import ENGINE, started
 
 from policies import archive, config

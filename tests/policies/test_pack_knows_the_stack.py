@@ -6,9 +6,9 @@ from datetime import date
 from typing import Any
 
 import pytest
-from conftest import TODAY, request, shown
 from pulumi.runtime.proto import analyzer_pb2 as proto
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
+from showing import TODAY, request, shown
 
 from amlstack.catalog import sizes
 from policies import checks, config

@@ -12,8 +12,8 @@ from sys import stdlib_module_names
 
 import pytest
 import yaml
-from conftest import request, shown
 from pulumi.runtime.proto import analyzer_pb2 as proto
+from showing import request, shown
 
 import policies
 from amlstack.catalog import sizes

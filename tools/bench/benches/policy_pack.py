@@ -1,0 +1,91 @@
+"""Wall-clock seconds of a preview of 1,000 clusters and jobs that keep all rules, without and with the whole pack.
+
+The two are run in turns, three times each, and each figure is the median; the provider behind them takes everything.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from measure import Row
+
+from amlstack import engine
+from amlstack.paths import PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TIMES = 3
+RESOURCES = 1000
+GOAL = 1.4
+FULL = {
+    "node-ceiling": {"nodes": 16},
+    "cluster-budget": {"gpus": 64, "vcpus": 1000},
+    "stack-budget": {"gpus": 10**6},
+    "region-approved": {"regions": ["westeurope"]},
+    "tags-required": {"required": ["team"]},
+    "managed-identity": "mandatory",
+    "subnet-present": "mandatory",
+    "environment-approved": {"registries": ["azureml"]},
+}
+PROGRAM = f"""\
+import pulumi
+
+SUBNET = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/n"
+INNER = {{
+    "vmSize": "Standard_ND96isr_H100_v5", "enableNodePublicIp": False, "remoteLoginPortPublicAccess": "Disabled",
+    "subnet": {{"id": SUBNET}},
+    "scaleSettings": {{"minNodeCount": 0, "maxNodeCount": 2, "nodeIdleTimeBeforeScaleDown": "PT10M"}},
+}}
+CLUSTER = {{
+    "location": "westeurope", "tags": {{"team": "a"}}, "identity": {{"type": "SystemAssigned"}},
+    "properties": {{"computeType": "AmlCompute", "disableLocalAuth": True, "properties": INNER}},
+}}
+JOB = {{
+    "jobType": "Command", "command": "python train.py", "computeId": "/x/computes/c1", "limits": {{"timeout": "PT1H"}},
+    "environmentId": "azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7",
+    "resources": {{"instanceCount": 2, "shmSize": "950g"}}, "environmentVariables": {{"A": "b"}},
+    "distribution": {{"distributionType": "PyTorch", "processCountPerInstance": 8}},
+}}
+for i in range({RESOURCES}):
+    if i % 4:
+        token = "azure-native:machinelearningservices:Compute"
+        pulumi.CustomResource(token, f"c{{i}}", {{"computeName": f"c{{i}}", **CLUSTER}})
+    else:
+        pulumi.CustomResource("amlstack:jobs:Job", f"j{{i}}", {{"name": f"j{{i}}", "body": {{"properties": JOB}}}})
+"""
+
+
+def run() -> Iterator[Row]:
+    """Preview in turns."""
+    sys.path[:0] = [str(PROJECT / "tests"), str(PROJECT / "tests" / "policies")]
+    from accepting_provider import attached  # noqa: PLC0415 - reached by the path above
+    from harness import ANALYZER, Stack  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory() as folder, attached() as azure:
+        chosen = Path(folder) / "full.json"
+        chosen.write_text(json.dumps(FULL))
+        pack = ("--policy-pack", str(ANALYZER), "--policy-pack-config", str(chosen))
+        stack = Stack(PROGRAM, Path(folder) / "stack", engine.find().folders, env=azure.environ)
+        try:
+            bare, judged = [], []
+            for _ in range(TIMES):
+                bare.append(_seconds(stack, ()))
+                judged.append(_seconds(stack, pack))
+        finally:
+            stack.close()
+    without, taken = statistics.median(bare), statistics.median(judged)
+    goal = f"at most {GOAL} times as long (now {taken / without:.2f})"
+    yield Row("preview with the full pack", taken, "s", "the same without it", without, goal, taken <= GOAL * without)
+
+
+def _seconds(stack: object, words: tuple[str, ...]) -> float:
+    start = time.monotonic()
+    stack.pulumi("preview", "--non-interactive", *words).ok()  # type: ignore[attr-defined]
+    return time.monotonic() - start

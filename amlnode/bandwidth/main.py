@@ -32,6 +32,7 @@ def parser() -> argparse.ArgumentParser:
     words = argparse.ArgumentParser(prog="python -m amlnode bandwidth", description=__doc__)
     words.add_argument("--sizes", help="message sizes: 1M..1G doubles, 1M,64M lists (1M..1G; 1M..16M on CPUs)")
     words.add_argument("--expect", type=float, help=f"least busbw in GB/s; unset: ${EXPECTED}, for NCCL alone")
+    words.add_argument("--backend", choices=("nccl", "gloo"), help="unset: NCCL where there are GPUs")
     words.add_argument(
         "--find-slow",
         choices=("auto", "always", "never"),
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None, *, environ: Mapping[str, str] =
     words = parser().parse_args(arguments)
     told = sizes(words.sizes) if words.sizes else None
     expected = expectation(words.expect, environ)
-    ring = join()
+    ring = join(backend=words.backend)
     try:
         result = measure(ring, told or sizes(DEFAULT[ring.backend]), expected, words.find_slow)
         if ring.info.rank == 0:

@@ -155,11 +155,34 @@ def rounds(size: int, backend: str) -> int:
     return max(3, min(20, ((16 << 30) if backend == "nccl" else (64 << 20)) // size))
 
 
-def join(reduce: Reduce | None = None) -> Ring:
-    """Join the job's ranks, as their launcher has placed them; NCCL where every rank has a GPU, else gloo.
+def chosen(info: RankInfo, gpus: int, told: str | None) -> str:
+    """NCCL where there are GPUs, else gloo; the same on every rank, or an error: half a job on GPUs hangs.
+
+    Args:
+        info: This rank's place.
+        gpus: GPUs that this rank sees.
+        told: What the person wants; None: as there are GPUs.
+
+    Raises:
+        NodeError: There are fewer GPUs than ranks on this node.
+    """
+    backend = told or ("nccl" if gpus else "gloo")
+    ranks = info.local_size if info.local_size is not None else info.local_rank + 1
+    if backend == "nccl" and gpus < ranks:
+        raise NodeError(
+            f"{ranks} or more ranks are on this node, and {gpus} GPUs are seen",
+            "With NCCL every rank has a GPU of its own",
+            "Start as many ranks per node as GPUs, or measure the CPUs with --backend gloo.",
+        )
+    return backend
+
+
+def join(reduce: Reduce | None = None, backend: str | None = None) -> Ring:
+    """Join the job's ranks, as their launcher has placed them.
 
     Args:
         reduce: Another all-reduce than torch's, for trying this out.
+        backend: nccl or gloo; None: NCCL where there are GPUs.
 
     Raises:
         NodeError: There is no torch, or the launcher's variables contradict each other.
@@ -174,8 +197,8 @@ def join(reduce: Reduce | None = None) -> Ring:
             "Use a PyTorch image.",
         ) from None
     info = export()
-    size = info.local_size if info.local_size is not None else info.local_rank + 1
-    cuda = torch.cuda.is_available() and torch.cuda.device_count() >= size
+    backend = chosen(info, torch.cuda.device_count() if torch.cuda.is_available() else 0, backend)
+    cuda = backend == "nccl"
     log = None
     if cuda:
         torch.cuda.set_device(info.local_rank)
@@ -183,7 +206,6 @@ def join(reduce: Reduce | None = None) -> Ring:
             log = Path(tempfile.mkdtemp(prefix="amlnode-")) / "nccl.log"
             os.environ.update(NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="INIT,NET", NCCL_DEBUG_FILE=str(log))
     device = torch.device("cuda", info.local_rank) if cuda else torch.device("cpu")
-    backend = "nccl" if cuda else "gloo"
     dist.init_process_group(backend)
     if info.rank != dist.get_rank() or info.world_size != dist.get_world_size():
         raise NodeError(

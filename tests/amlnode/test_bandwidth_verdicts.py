@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from amlnode.bandwidth import slow
 from amlnode.bandwidth.main import expectation
 from amlnode.bandwidth.sizes import row, sizes
+from amlnode.bandwidth.sweep import chosen
 from amlnode.bandwidth.verdict import Expectation, Network, judge, network
 from amlnode.errors import NodeError
+from amlnode.place import RankInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,6 +112,31 @@ def test_one_nodes_network_is_not_asked_for() -> None:
     assert seen.state == "good"
 
 
+def rank(local_rank: int, local_size: int | None) -> RankInfo:
+    return RankInfo(local_rank, 8, local_rank, local_size, 0, 2, "127.0.0.1", 1, "pytorch")
+
+
+@pytest.mark.parametrize(
+    ("place", "gpus", "told", "backend"),
+    [
+        (rank(0, 4), 0, None, "gloo"),
+        (rank(3, 4), 4, None, "nccl"),
+        (rank(1, None), 2, None, "nccl"),
+        (rank(3, 4), 2, "gloo", "gloo"),
+    ],
+)
+def test_the_backend_follows_the_gpus(place: RankInfo, gpus: int, told: str | None, backend: str) -> None:
+    assert chosen(place, gpus, told) == backend
+
+
+@pytest.mark.parametrize(
+    ("place", "gpus", "told"), [(rank(0, 4), 2, None), (rank(2, None), 2, None), (rank(0, 1), 0, "nccl")]
+)
+def test_ranks_without_a_gpu_of_their_own_are_refused(place: RankInfo, gpus: int, told: str | None) -> None:
+    with pytest.raises(NodeError, match="--backend gloo"):
+        chosen(place, gpus, told)
+
+
 @pytest.mark.parametrize(
     ("told", "environ", "least", "explicit"),
     [
@@ -166,6 +193,12 @@ def test_a_pair_that_is_slow_with_each_other_alone_is_the_way_between() -> None:
     found = tournament(4, lambda a, b: 20.0 if (a, b) == (1, 2) else 187.0)
     assert found.slow == ()
     assert "Nodes 1 and 2 are slow with each other alone" in found.text
+
+
+def test_one_quick_pair_makes_no_node_slow() -> None:
+    seen = {(0, 1): 500.0, (0, 3): 300.0, (1, 3): 290.0, (0, 2): 0.3, (1, 2): 0.3, (2, 3): 0.3}
+    assert slow.name(seen, {}).slow == (2,)
+    assert slow.confirm(seen) == [[(0, 2)]], "a suspect that has met all is measured once more"
 
 
 def test_all_alike_is_what_all_share() -> None:

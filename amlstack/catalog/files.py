@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import date
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 
@@ -15,6 +16,11 @@ def load(name: str) -> Any:
         name: File name without its ending.
     """
     return json.loads(files("amlstack.catalog").joinpath("data", f"{name}.json").read_text(encoding="utf-8"))
+
+
+def path(name: str) -> Path:
+    """Where ``data/<name>.json`` lies, for whoever rewrites it."""
+    return Path(str(files("amlstack.catalog").joinpath("data", f"{name}.json")))
 
 
 def day(text: str) -> date:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,6 +31,15 @@ InfiniBand = Annotated[
 Alive = Annotated[
     bool | None, typer.Option("--alive/--retired", help="Only sizes that still exist; or only retired ones.")
 ]
+Refresh = Annotated[
+    bool, typer.Option("--refresh", help="Ask Azure, and show what would change in the data file; needs a sign-in.")
+]
+Write = Annotated[bool, typer.Option("--write", help="With --refresh: write the data file, for review and commit.")]
+Subscription = Annotated[
+    str | None,
+    typer.Option(envvar="AZURE_SUBSCRIPTION_ID", help="With --refresh: id of a subscription.", show_default=False),
+]
+Location = Annotated[str, typer.Option(help="With --refresh: the region to ask for.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
 
 
@@ -42,6 +52,10 @@ def sizes(
     *,
     infiniband: InfiniBand = None,
     alive: Alive = None,
+    refresh: Refresh = False,
+    write: Write = False,
+    subscription: Subscription = None,
+    location: Location = "westeurope",
     as_json: Json = False,
 ) -> None:
     """List the VM sizes that the catalogue knows, or explain one.
@@ -53,10 +67,15 @@ def sizes(
         amlstack sizes --infiniband --alive
 
         amlstack sizes Standard_NC24rs_v3
+
+        amlstack sizes --refresh --subscription ID --location westeurope --write
     """
     from amlstack.catalog import sizes as catalogue
 
     day = _today()
+    if refresh:
+        _refresh(subscription, location, day, write=write)
+        return
     if name is not None:
         _explain(name, day, as_json=as_json)
         return
@@ -97,6 +116,36 @@ def _today() -> date:
     except ValueError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
+
+
+def _refresh(subscription: str | None, location: str, on: date, *, write: bool) -> None:
+    from amlstack.catalog.files import path
+    from amlstack.cli import refresh
+    from amlstack.provider.arm import ArmClient, ArmError, endpoint
+
+    if not subscription:
+        typer.echo("--refresh asks Azure: name a subscription, --subscription ID or AZURE_SUBSCRIPTION_ID.", err=True)
+        raise typer.Exit(2)
+    file = path("sizes")
+    before = file.read_text(encoding="utf-8")
+    try:
+        skus, listed = refresh.ask(ArmClient(endpoint()), subscription, location)
+    except ArmError as error:
+        typer.echo(f"Azure could not be asked for sizes. {error}", err=True)
+        raise typer.Exit(1) from None
+    done = refresh.fold(json.loads(before), skus, listed, location=location, on=on)
+    after = refresh.text(done.rows)
+    if change := refresh.diff(before, after):
+        typer.echo(change)
+    for note in done.notes:
+        typer.echo(f"note: {note}.")
+    if not change:
+        typer.echo(f"The catalogue says what Azure says in {location}.")
+    elif write:
+        file.write_text(after, encoding="utf-8")
+        typer.echo(f"{file} is written: review it, then commit it.")
+    else:
+        typer.echo("Nothing is written yet; --write does.")
 
 
 def _explain(name: str, on: date, *, as_json: bool) -> None:

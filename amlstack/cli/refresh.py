@@ -1,0 +1,175 @@
+"""What Azure says of sizes, folded into the catalogue's rows: numbers and prices follow Azure, hand-checked facts stay.
+
+Azure tells whether a size has RDMA but not whether SR-IOV exposes it: that fact, the InfiniBand generation, the rate
+and the retirement were looked up by people, and nothing here writes them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import date
+
+    from amlstack.provider.arm import ArmClient
+
+SKUS_API: Final = "2021-07-01"
+NUMBERS: Final = {"vCPUs": "vcpus", "MemoryGB": "memory_gib", "GPUs": "gpus"}
+"""Capability of a SKU → key of a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What came of it.
+
+    Attributes:
+        rows: The catalogue's rows, brought up to date, in their order.
+        notes: What somebody has to look at: contradictions, new sizes, restrictions.
+    """
+
+    rows: tuple[dict[str, Any], ...]
+    notes: tuple[str, ...]
+
+
+def ask(arm: ArmClient, subscription: str, location: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The virtual machine SKUs of a region, and Azure ML's own list of sizes there.
+
+    Raises:
+        ArmError: Azure could not be asked, or refused.
+    """
+    base = f"/subscriptions/{subscription}/providers"
+    query = {"$filter": f"location eq '{location}'"}
+    skus = [
+        sku
+        for sku in _paged(arm, f"{base}/Microsoft.Compute/skus", SKUS_API, query)
+        if sku.get("resourceType") == "virtualMachines"
+    ]
+    listed = _paged(arm, f"{base}/Microsoft.MachineLearningServices/locations/{location}/vmSizes", None, {})
+    return skus, list(listed)
+
+
+def fold(
+    rows: Sequence[Mapping[str, Any]],
+    skus: Sequence[Mapping[str, Any]],
+    listed: Sequence[Mapping[str, Any]],
+    *,
+    location: str,
+    on: date,
+) -> Refreshed:
+    """Bring rows up to date with what Azure said.
+
+    Args:
+        rows: Rows of ``sizes.json``.
+        skus: Compute's SKUs of the region.
+        listed: Azure ML's sizes of the region.
+        location: The region.
+        on: The day on which it was asked, for the prices.
+    """
+    by_name = {sku["name"].lower(): sku for sku in skus}
+    ml = {size["name"].lower(): size for size in listed}
+    notes: list[str] = []
+    found = []
+    for row in rows:
+        name = row["name"].lower()
+        new = dict(row)
+        if sku := by_name.get(name):
+            notes += _capabilities(new, sku)
+        if size := ml.get(name):
+            _supported(new, size)
+            _price(new, size, location, on)
+        found.append(new)
+    known = {row["name"].lower() for row in rows}
+    notes += sorted(
+        f"{sku['name']} is new: Azure has it ({_short(sku)}), the catalogue does not. Look its fabric up, add a line"
+        for name, sku in by_name.items()
+        if name not in known and (_number(sku, "GPUs") or _yes(sku, "RdmaEnabled"))
+    )
+    return Refreshed(tuple(found), tuple(notes))
+
+
+def text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as the data file has them: one line each."""
+    return "[\n" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n]\n"
+
+
+def diff(before: str, after: str) -> str:
+    """What changes in the data file, as a unified diff; empty when nothing does."""
+    name = "amlstack/catalog/data/sizes.json"
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), f"a/{name}", f"b/{name}", n=0, lineterm="")
+    return "\n".join(lines)
+
+
+def _capabilities(row: dict[str, Any], sku: Mapping[str, Any]) -> Iterator[str]:
+    """Take the numbers over; say where Azure and a hand-checked fact disagree."""
+    for capability, key in NUMBERS.items():
+        value = _number(sku, capability)
+        if value is not None and value != row[key]:
+            row[key] = value
+    if sku.get("family"):
+        row["family"] = sku["family"]
+    if _said(sku, "RdmaEnabled") is not None and _yes(sku, "RdmaEnabled") is not row["rdma"]:
+        theirs, ours = ("has", "has not") if _yes(sku, "RdmaEnabled") else ("has not", "has")
+        yield f"{row['name']} {theirs} RDMA for Azure and {ours} for the catalogue: nothing was changed, look it up"
+    for restriction in sku.get("restrictions") or ():
+        if restriction.get("type") == "Location":
+            yield f"{row['name']} is restricted there: {restriction.get('reasonCode', 'no reason given')}"
+
+
+def _supported(row: dict[str, Any], size: Mapping[str, Any]) -> None:
+    kinds = size.get("supportedComputeTypes")
+    if kinds is not None:
+        row["azureml_supported"] = "amlcompute" in {kind.lower() for kind in kinds}
+
+
+def _price(row: dict[str, Any], size: Mapping[str, Any], location: str, on: date) -> None:
+    """The price of a dedicated Linux node; other currencies and units are left alone."""
+    prices = size.get("estimatedVMPrices") or {}
+    if prices.get("billingCurrency") != "USD" or prices.get("unitOfMeasure") != "OneHour":
+        return
+    for one in prices.get("values") or ():
+        if one.get("osType") == "Linux" and one.get("vmTier") == "Standard":
+            usd = round(float(one["retailPrice"]), 4)
+            old = row.get("price_per_hour")
+            if old is None or (old["usd"], old["region"]) != (usd, location):
+                row["price_per_hour"] = {
+                    "usd": usd,
+                    "region": location,
+                    "checked": on.isoformat(),
+                    "source": "Azure ML vmSizes",
+                }
+
+
+def _said(sku: Mapping[str, Any], capability: str) -> str | None:
+    return next((one["value"] for one in sku.get("capabilities") or () if one["name"] == capability), None)
+
+
+def _number(sku: Mapping[str, Any], capability: str) -> int | float | None:
+    said = _said(sku, capability)
+    if said is None:
+        return None
+    value = float(said)
+    return int(value) if value.is_integer() else value
+
+
+def _yes(sku: Mapping[str, Any], capability: str) -> bool:
+    return (_said(sku, capability) or "").lower() == "true"
+
+
+def _short(sku: Mapping[str, Any]) -> str:
+    return f"{_number(sku, 'GPUs') or 0} GPUs, {'RDMA' if _yes(sku, 'RdmaEnabled') else 'no RDMA'}"
+
+
+def _paged(arm: ArmClient, path: str, api_version: str | None, query: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    from amlstack.provider.arm import API_VERSION
+
+    answer = arm.get(path, api_version or API_VERSION, query=query).body
+    while True:
+        yield from answer.get("value") or ()
+        link = answer.get("nextLink")
+        if not link:
+            return
+        answer = arm.request("GET", link, None).body

@@ -7,15 +7,21 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import BaseModel
 
 from amlstack.findings import Finding
+from jobs.component import Component
 from jobs.launchers import TYPED, Custom
 from jobs.near import did_you_mean
+from jobs.pipeline import Pipeline, Step, SweepStep
+from jobs.schedule import Schedule
 from jobs.spec import Job
+from jobs.sweep import Sweep
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
 Place = tuple[str | int, ...]
+
+_DECLARED = (Job, Sweep, Pipeline, Step, SweepStep, Component, Schedule)
 
 _KINDS = {launcher.model_fields["type"].default: launcher for launcher in (Custom, *TYPED)}
 _BRANCHES = frozenset({"bool", "int", "float", "str", "constrained-int", *_KINDS})
@@ -74,7 +80,7 @@ def _branch(step: str) -> bool:
 
 def _owners(loc: Place, title: str) -> list[type[BaseModel]]:
     """The models that a place may belong to, the branch of a union told by its name."""
-    models: list[type[BaseModel]] = [model for model in (Job, *_KINDS.values()) if model.__name__ == title]
+    models: list[type[BaseModel]] = [model for model in (*_DECLARED, *_KINDS.values()) if model.__name__ == title]
     for step in loc:
         if step in _KINDS:
             models = [_KINDS[step]]

@@ -85,6 +85,13 @@ def pipeline(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             raise RefusedError(str(error)) from error
 
 
+def component_versions(path: Path) -> dict[str, str]:
+    """By step the version that azure-ai-ml registers its component under."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {name: node._component._get_anonymous_hash() for name, node in load(path).jobs.items()}
+
+
 def schedule(path: Path) -> dict[str, Any]:
     """The request body of a schedule file; ids of the steps' components are taken out."""
     with warnings.catch_warnings():

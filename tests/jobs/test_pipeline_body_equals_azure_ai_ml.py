@@ -79,6 +79,15 @@ def test_a_refused_pipeline_has_one_finding(case: str, place: Path) -> None:
     assert "pipeline.yml:" in errors[0]
 
 
+def test_components_have_the_versions_that_azure_ai_ml_gives_them(place: Path) -> None:
+    steps = "a: {command: x, environment: 'azureml:e:1', inputs: {i: 1}, distribution: {type: mpi}}"
+    place.write_text(f"type: pipeline\njobs: {{{steps}, b: {{component: sub/plain.yml}}}}\n")
+    (place.parent / "sub" / "plain.yml").write_text("command: y\nenvironment: azureml:e:1\nname: n\nversion: 3\n")
+    plan, _ = planned(place)
+    ids = {name: jobs.component_id(told, jobs.Refs()) for name, told in jobs.components(plan.enriched).items()}
+    assert ids == {name: f"azureml_anonymous:{told}" for name, told in oracle.component_versions(place).items()}
+
+
 counts = st.integers(1, 8)
 distributions = st.one_of(
     st.fixed_dictionaries(

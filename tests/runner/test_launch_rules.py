@@ -283,7 +283,7 @@ def test_tf_config_names_every_task_and_the_processs_own() -> None:
     found = [contract.rank_variables(job, place, (11, 12, 13)) for place in contract.places(job)]
     assert [list(variables) for variables in found] == [["TF_CONFIG"]] * 3
     configs = [json.loads(variables["TF_CONFIG"]) for variables in found]
-    cluster = {"worker": ["127.0.0.1:11", "127.0.0.1:12"], "ps": ["127.0.0.1:13"]}
+    cluster = {"worker": ["127.0.0.1:11", "127.0.0.2:12"], "ps": ["127.0.0.1:13"]}
     tasks = [{"type": "worker", "index": 0}, {"type": "worker", "index": 1}, {"type": "ps", "index": 0}]
     assert configs == [{"cluster": cluster, "task": task, "environment": "cloud"} for task in tasks]
 

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 MASTER = "127.0.0.1"
 
+
+def host(node: int) -> str:
+    """The address of a node where several are named side by side: one each on the loopback, the first is `MASTER`."""
+    return f"127.0.{node // 250}.{node % 250 + 1}"
+
+
 STAND_INS = {
     "GLOO_SOCKET_IFNAME": "lo",
     "TP_SOCKET_IFNAME": "lo",
@@ -106,7 +112,7 @@ def rank_variables(spec: Spec, place: Place, addresses: Sequence[int]) -> dict[s
 def _tf_config(spec: Spec, place: Place, addresses: Sequence[int]) -> str:
     cluster: dict[str, list[str]] = {}
     for other, port in zip(places(spec), addresses, strict=True):
-        cluster.setdefault(other.task, []).append(f"{MASTER}:{port}")
+        cluster.setdefault(other.task, []).append(f"{host(other.node)}:{port}")
     task = {"type": place.task, "index": place.index}
     return json.dumps({"cluster": cluster, "task": task, "environment": "cloud"})
 

@@ -210,7 +210,11 @@ class Play:
             self.note(f"rank {rank} ended with {code}")
             if code != 0 and not self._served:
                 self._end("failed")
-            elif self.needed and not any(self.needed & there.ranks for there in self._nodes.values()):
+            elif (
+                self.needed
+                and not self._served
+                and not any(self.needed & there.ranks for there in self._nodes.values())
+            ):
                 self._served = True
                 self._stop_at = time.monotonic()
                 self.note("the workers are done: ending the servers")

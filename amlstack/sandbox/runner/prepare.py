@@ -129,7 +129,8 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
         made = mpi.crew(mpirun, spec, Crew(node, ranks), crew, temporary(store.home, job.id)) if mpirun else None
         crew.write_text((made or Crew(node, ranks)).dumps())
         crews.append((crew, tuple(rank.rank for rank in ranks)))
-    note(f"{spec.nodes} node(s), {spec.ranks} process(es); ports {addresses}; environment {built.name}")
+    listed = ", ".join(map(str, addresses))
+    note(f"{spec.nodes} node(s), {spec.ranks} process(es); free ports {listed}; environment {built.name}")
     uploads = tuple(Upload(name, tuple(paths), locations[name]) for name, paths in sources.items())
     return Stage(folder, tuple(crews), places, uploads, mounts, replaced(spec), built)
 

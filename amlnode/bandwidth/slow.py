@@ -109,10 +109,8 @@ def name(measured: Mapping[Pair, float], alone: Mapping[int, float]) -> Named:
                 f"Nodes {worst[0]} and {worst[1]} are slow with each other alone ({measured[worst]:.3g} GB/s, "
                 f"others {top:.3g}): the way between them",
             )
-        return Named(
-            (),
-            f"No node stands out (pairs {min(measured.values()):.3g} to {max(measured.values()):.3g} GB/s): what all share",
-        )
+        span = f"{min(measured.values()):.3g} to {max(measured.values()):.3g} GB/s"
+        return Named((), f"No node stands out (pairs {span}): what all share")
     within = max(alone.values(), default=0.0)
     slow = tuple(node for node in sorted(alone) if alone[node] < LINE * within)
     if slow:

@@ -22,6 +22,7 @@ _NODE: Any = yaml.ScalarNode
 _RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers
 _CONSTRUCTOR = SafeConstructor()
 _TAG = "tag:yaml.org,2002:"
+_STR, _MERGE = f"{_TAG}str", f"{_TAG}merge"
 _SCALARS: dict[str, Any] = {
     f"{_TAG}str": lambda node: node.value,
     f"{_TAG}null": lambda _: None,
@@ -44,6 +45,9 @@ class Box:
     weight: int = 1
     open: bool = False
     merge: bool = False
+
+
+_NOTHING: dict[Any, tuple[Any, Box]] = {}  # what is in a scalar; shared, as most values are scalars
 
 
 class Builder:
@@ -104,8 +108,8 @@ class Builder:
     def _scalar(self, event: Any) -> Box:
         value, tag = event.value, event.tag
         if tag is None or tag == "!":
-            tag = _implicit(value) if tag == "!" or event.implicit[0] else f"{_TAG}str"
-        if tag in (f"{_TAG}str", f"{_TAG}merge"):
+            tag = _implicit(value) if event.implicit[0] or tag else _STR
+        if tag in (_STR, _MERGE):
             made = value
         else:
             make = _SCALARS.get(tag)
@@ -128,8 +132,9 @@ class Builder:
                     f"YAML reads it as a {kind}",
                     "Put it in quotes if text is meant.",
                 ) from error
-        box = Box(made, event.start_mark, merge=tag == f"{_TAG}merge")
-        self._anchor(event, box)
+        box = Box(made, event.start_mark, _NOTHING, merge=tag == _MERGE)
+        if event.anchor:
+            self._anchor(event, box)
         return box
 
     def _anchor(self, event: Any, box: Box) -> None:
@@ -238,7 +243,7 @@ def _implicit(value: str) -> str:
     for tag, pattern in _RESOLVERS.get(value[:1], ()):
         if pattern.match(value):
             return str(tag)
-    return f"{_TAG}str"
+    return _STR
 
 
 def _check_tag(event: Any, kind: str) -> None:

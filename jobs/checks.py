@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}")
 
+
 def name(job: Job) -> Iterator[Finding]:
     """The name, which becomes the first part of the run's id."""
     if job.name is not None and not _NAME.fullmatch(job.name):

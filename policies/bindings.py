@@ -300,7 +300,9 @@ def _timeout(subject: Subject) -> int | None:
     value = subject.facts.value("timeout")
     if isinstance(value, str) and is_expression(value):
         raise Undecided(Unknown(subject.facts.at("timeout"), "is an expression that Azure resolves later"))
-    return seconds(value) if isinstance(value, str) else int(value) if value else None
+    if isinstance(value, str):
+        return seconds(value)
+    return int(value) if isinstance(value, int | float) else None
 
 
 _CLUSTER, _JOB, _ASKING = frozenset({"cluster"}), frozenset({"job"}), frozenset({"cluster", "job"})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from harness import STAND_IN, Stack
+from hypothesis import HealthCheck, settings
 from running import Engine, Sandbox, running_sandbox
 
 from amlstack.paths import PROJECT
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from running import MakeStack
+
+
+# How long an example takes is the machine's business and no test's; a busy one must not fail.
+settings.register_profile("amlstack", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("amlstack")
 
 
 @pytest.fixture(scope="session")

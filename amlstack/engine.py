@@ -79,7 +79,9 @@ def environ(engine: Engine, sandbox: Mapping[str, str]) -> dict[str, str]:
     own = {
         "PATH": os.pathsep.join([*map(str, front), os.environ.get("PATH", os.defpath)]),
         "PULUMI_HOME": str(home / "pulumi-home"),
-        "PULUMI_BACKEND_URL": f"file://{backend}",
+        # Without the backend's side-car files: an engine killed while it writes one leaves it empty, and no later
+        # command can then read the stack ("failed to load checkpoint: EOF").
+        "PULUMI_BACKEND_URL": f"file://{backend}?metadata=skip",
         "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
         "PULUMI_SKIP_UPDATE_CHECK": "1",
         "PULUMI_DEBUG_COMMANDS": "1",  # --event-log is behind it

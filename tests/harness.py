@@ -176,7 +176,7 @@ class Stack:
             **kept,
             **(env or {}),
             "PATH": os.pathsep.join([*map(str, front), os.environ.get("PATH", os.defpath)]),
-            "PULUMI_BACKEND_URL": self.backend.as_uri(),
+            "PULUMI_BACKEND_URL": f"{self.backend.as_uri()}?metadata=skip",  # as amlstack.engine has it, and why
             "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
             "PULUMI_HOME": str(folder / "pulumi-home"),
             "PULUMI_SKIP_UPDATE_CHECK": "1",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import pulumi
 from pulumi.runtime import config as engine_config
 
 import jobs
+from amlstack.catalog import clock
 from amlstack.findings import Finding, Level, errors
 from amlstack.paths import PROJECT
 from infra import account, aliases
@@ -42,7 +42,7 @@ def main() -> None:
     file, _ = stackfile.read(_stack_file())
     reading = from_engine(config, file)
     who, unknown = account.resolve(config, os.environ)
-    declaration = declare(reading, on=_today())
+    declaration = declare(reading, on=clock.today())
     found = [*declaration.findings, *unknown]
     _tell(found)
     if wrong := errors(found):
@@ -131,11 +131,6 @@ def _stack_file() -> Path:
     folders = [pulumi.get_root_directory(), os.environ.get("PWD"), PROJECT]
     files = [Path(folder) / name for folder in folders if folder]
     return next((file for file in files if file.is_file()), files[-1])
-
-
-def _today() -> date:
-    told = os.environ.get("AMLSTACK_TODAY")
-    return date.fromisoformat(told) if told else datetime.now(UTC).date()
 
 
 def _protected(settings: Settings, stack: str) -> bool:

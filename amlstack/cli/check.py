@@ -53,11 +53,12 @@ def check(files: Files, size: Size = None, stack: Stack = None, *, as_json: Json
 
         amlstack check workloads/*.py --stack prod --json
     """
+    from amlstack.catalog import clock
     from amlstack.cli import targets
     from jobs.costs import costs
 
     where = targets.find(size, stack)
-    day = targets.today()
+    day = clock.today()
     checked = [check_file(file, where, day) for file in files]
     found = (*where.findings, *(finding for each in checked for finding in each.findings))
     if as_json:

@@ -41,6 +41,7 @@ def rehearse(file: File, size: Size = None, stack: Stack = None, only: Only = No
 
         amlstack rehearse job.yml --size Standard_ND96isr_H100_v5
     """
+    from amlstack.catalog import clock
     from amlstack.cli import targets
     from amlstack.cli.progress import Progress
     from amlstack.provider.arm import ArmError
@@ -48,7 +49,7 @@ def rehearse(file: File, size: Size = None, stack: Stack = None, only: Only = No
     from amlstack.sandbox import daemon
 
     where = targets.find(size, stack)
-    checked = check_file(file, where, targets.today())
+    checked = check_file(file, where, clock.today())
     import jobs
 
     wanted = [plan for plan in checked.plans if only in (None, _name(plan, file))]

@@ -58,10 +58,11 @@ def show(
 
         amlstack show job.yml --as arm --enrich
     """
+    from amlstack.catalog import clock
     from amlstack.cli import targets
 
     where = targets.find(size, stack)
-    checked = check_file(file, where, targets.today(), enrich=enrich)
+    checked = check_file(file, where, clock.today(), enrich=enrich)
     if not checked.plans:
         print_findings(checked.findings, err=True)
         raise typer.Exit(1)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,9 +111,3 @@ def find(size: str | None, stack: str | None) -> Targets:
     reading = read_file(file)  # what can be made of faulty settings still says what a cluster is
     asked = stack is not None
     return Targets(None, name, reading.partial, file.parent, asked, reading.findings if asked else ())
-
-
-def today() -> date:
-    """The day of the judgement; ``AMLSTACK_TODAY`` (ISO) stands in for it in tests."""
-    told = os.environ.get("AMLSTACK_TODAY")
-    return date.fromisoformat(told) if told else datetime.now(UTC).date()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
-from rich.table import Table
 
 from amlstack import paths
 from amlstack.catalog import sizes
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from amlstack.engine import Outcome
 
+_INDENT = 11
+"""Columns of the headings."""
+
 
 def show(
     console: Console, outcome: Outcome, outputs: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]]
@@ -32,13 +35,14 @@ def show(
         outputs: The stack's outputs.
         records: Name → last record (ARM ``properties``) of each job.
     """
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, text in rows(outcome, outputs, records):
-        table.add_row(name, escape(text))
     console.print()
-    console.print(table)
+    for name, text in rows(outcome, outputs, records):
+        # No word is ever broken: paths, ids and commands stay whole, to be copied.
+        width = max(console.width - _INDENT, 40)
+        first, *rest = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
+        console.print(f"[bold]{name:<{_INDENT}}[/]{escape(first)}", soft_wrap=True)
+        for line in rest:
+            console.print(f"{'':<{_INDENT}}{escape(line)}", soft_wrap=True)
 
 
 def rows(

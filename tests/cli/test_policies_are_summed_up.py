@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from io import StringIO
+from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
+
+from amlstack import paths
 from amlstack.cli import summary
 from amlstack.engine import Outcome
+from amlstack.sandbox.store import job_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
 
 OUTPUTS: dict[str, Any] = {"workspace": {"name": "w", "resource_group": "g"}, "clusters": {}, "jobs": {}}
 
@@ -46,3 +56,13 @@ def test_advice_is_no_violation_and_comes_once_for_all_its_resources() -> None:
         ("policies", "pack: no violation in 0 resources"),
         ("advice", "idle-time (a100, h100): Do this."),
     ]
+
+
+def test_the_summary_breaks_no_word_that_is_there_to_be_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path / "a-home-with-a-name-that-is-longer-than-the-line"))
+    job = {"jobId": "/w/jobs/train-1", "status": "Completed", "nodes": 2, "processesPerNode": 2, "worldSize": 4}
+    console = Console(width=50, record=True, file=StringIO())
+    summary.show(console, outcome(), {**OUTPUTS, "jobs": {"train": job}}, {})
+    said = console.export_text()
+    assert f"logs       {job_folder(paths.home(), 'train-1') / 'user_logs'}\n" in said
+    assert max(map(len, (line for line in said.splitlines() if not line.startswith("logs")))) <= 50

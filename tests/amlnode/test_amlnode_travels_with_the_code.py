@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +15,6 @@ from jobs.source import Source
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import Sandbox
 
 RUNS = "python -m amlnode preflight && python train.py"
 
@@ -158,21 +154,3 @@ def test_ports_follow_from_the_catalogue(size: str, count: int) -> None:
     found = sizes.get(size)
     assert found is not None
     assert nodeside.ports(found) == count
-
-
-@pytest.mark.training
-@pytest.mark.timeout(600)
-def test_the_example_is_rehearsed_and_says_what_it_cannot_judge(sandbox: Sandbox) -> None:
-    words = [sys.executable, "-m", "amlstack.cli.main", "rehearse", "examples/preflight/job.py"]
-    environ = {**os.environ, **sandbox.environ}
-    done = subprocess.run(words, cwd=PROJECT, env=environ, capture_output=True, text=True, check=False)
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said
-    (folder,) = (sandbox.home / "sandbox" / "jobs").glob("preflight-*")
-    judged = json.loads((folder / "outputs/preflight.json").read_text())
-    assert judged["go"] is True
-    assert {"gpus", "infiniband", "memlock", "shm"} <= set(judged["not_judged"])
-    assert [node["node"] for node in judged["nodes"]] == [0, 1]
-    measured = json.loads((folder / "outputs/bandwidth.json").read_text())
-    assert (measured["world_size"], measured["nodes"], measured["backend"]) == (4, 2, "gloo")
-    assert measured["verdict"]["state"] == "not judged"

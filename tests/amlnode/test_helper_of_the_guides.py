@@ -128,6 +128,12 @@ def test_the_single_files_need_nothing_and_an_old_python(name: str) -> None:
     assert len(defined) == len(set(defined)), "two modules use one name"
 
 
+@pytest.mark.parametrize(("folder", "name"), [("mpi_per_process", "aml_mpienv.py"), ("mpi_per_node", "launch.py")])
+def test_the_files_in_the_examples_are_todays(folder: str, name: str) -> None:
+    written = PROJECT / "examples" / folder / name
+    assert written.read_text() == bundle.text(name), f"python -m amlnode write examples/{folder} {name}"
+
+
 @pytest.mark.parametrize("path", sorted((PROJECT / "amlnode").rglob("*.py")), ids=lambda path: path.name)
 def test_every_module_is_of_a_python_as_old_as_images_have(path: Path) -> None:
     import ast

@@ -1,0 +1,148 @@
+"""One stack of all examples as they stand: `pulumi up` trains each, a second does nothing, the end leaves nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from harness import ANALYZER, STAND_IN, Stack
+from running import running_sandbox
+from small_jobs import runs, store_of
+
+from amlstack.paths import PROJECT
+from amlstack.sandbox import processes
+from amlstack.sandbox.runner import mpi
+from amlstack.sandbox.store import job_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from engine_result import Result
+    from running import Engine
+
+    from amlstack.sandbox.store import JobRow
+
+# The first one waits for all of them, and for the environments that are not in the cache yet.
+pytestmark = [pytest.mark.engine, pytest.mark.training, pytest.mark.timeout(3600)]
+LIMIT = 3000.0
+
+FILES = sorted(str(file.relative_to(PROJECT)) for file in PROJECT.glob("examples/*/job.*"))
+TRAINING = [file for file in FILES if "/preflight/" not in file]
+
+
+@dataclass
+class Deployed:
+    """What the engine did, and what the sandbox had: its runs and the files of each, kept past the stack's end."""
+
+    home: Path
+    left_out: frozenset[str]
+    first: Result
+    known: dict[str, JobRow]
+    again: Result
+    known_again: dict[str, JobRow]
+    files: dict[str, dict[str, str]] = field(default_factory=dict)
+    resources: tuple[str, ...] = ()
+
+    def run(self, file: str) -> tuple[JobRow, dict[str, str]]:
+        """The one run of an example: its record, and its logs and outputs by path in the job's folder."""
+        if file in self.left_out:
+            pytest.skip(f"Open MPI is missing: apt-get install {mpi.PACKAGES}")
+        name = Path(file).parent.name.replace("_", "-")
+        (key,) = (key for key, row in self.known.items() if row.name.rpartition("-")[0] == name)
+        return self.known[key], self.files[key]
+
+
+@pytest.fixture(scope="module")
+def deployed(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    with running_sandbox(tmp_path_factory.mktemp("sandbox")) as sandbox:
+        folder = tmp_path_factory.mktemp("stack")
+        stack = Stack.of_project(folder, engine.folders, env=sandbox.environ, path=(STAND_IN,))
+        try:
+            yield told(stack, sandbox.home)
+        finally:
+            stack.close()
+
+
+def told(stack: Stack, home: Path) -> Deployed:
+    # The sandbox's own settings, in which only the list of jobs is another.
+    shipped = yaml.safe_load((PROJECT / "Pulumi.sandbox.yaml").read_text("utf-8"))["config"]
+    left_out = frozenset() if shutil.which("mpirun") else frozenset(filter(under_mpi, FILES))
+    wanted = [{"file": file, "wait": "completed"} for file in FILES if file not in left_out]
+    for key, value in {**shipped, "amlstack:jobs": wanted, "amlstack:protect": "false"}.items():
+        stack.set(key, value, path=False)
+    # All at once as far as the engine is concerned: the cluster's queue is what puts them in order.
+    first = stack.start_up("--parallel", str(len(FILES)), policy_packs=[ANALYZER], preview=True).result(LIMIT)
+    known = runs(home)
+    files = {key: texts(job_folder(home, key)) for key in known}
+    again = stack.start_up(policy_packs=[ANALYZER], preview=True).result(LIMIT)
+    made = Deployed(home, left_out, first, known, again, runs(home), files)
+    stack.destroy().ok()
+    with store_of(home) as store:
+        made.resources = tuple(one.id for one in store.resources.all())
+    return made
+
+
+def under_mpi(file: str) -> bool:
+    """Whether mpirun starts the ranks of an example."""
+    text = (PROJECT / file).read_text("utf-8").lower()
+    return "horovod(" in text or "mpi(" in text or 'on="mpi"' in text or "type: mpi" in text
+
+
+def texts(folder: Path) -> dict[str, str]:
+    """Logs, outputs and the report of a run, by path."""
+    found = [folder / "report.json", *folder.glob("user_logs/*"), *folder.glob("outputs/*.json")]
+    return {str(path.relative_to(folder)): path.read_text(errors="replace") for path in found if path.is_file()}
+
+
+def why(row: JobRow, files: dict[str, str]) -> Any:
+    """What a failed assertion shows: the run's error and the ends of its logs."""
+    return row.error, {name: text[-1500:] for name, text in files.items() if name.endswith(".txt")}
+
+
+def test_one_up_deploys_all_of_them_and_breaks_no_policy(deployed: Deployed) -> None:
+    deployed.first.ok()
+    assert [said for said in deployed.first.violations if said.level == "mandatory"] == []
+    assert len(deployed.known) == len(FILES) - len(deployed.left_out)
+
+
+@pytest.mark.parametrize("file", TRAINING)
+def test_it_trains_on_all_its_ranks(deployed: Deployed, file: str) -> None:
+    row, files = deployed.run(file)
+    assert row.status == "Completed", why(row, files)
+    metrics = json.loads(files["outputs/metrics.json"])
+    assert str(metrics["world_size"]) == row.properties["inputs"]["world_size"]["value"]
+    # Parameter servers, numbered behind the workers, never end by themselves.
+    assert {one.code for one in row.exits if one.rank < metrics["world_size"]} == {0}, row.exits
+    assert metrics["losses"][-1] < metrics["losses"][0]
+    report = json.loads(files["report.json"])
+    assert report["metrics"] == metrics
+    assert all(log in files for entry in report["ranks"] for log in entry["logs"])
+    assert any("loss" in text for name, text in files.items() if name.startswith("user_logs/std_log_process_"))
+
+
+def test_the_preflight_judges_both_nodes_and_measures_all_ranks(deployed: Deployed) -> None:
+    row, files = deployed.run("examples/preflight/job.py")
+    assert row.status == "Completed", why(row, files)
+    judged = json.loads(files["outputs/preflight.json"])
+    assert judged["go"] is True
+    # This machine is not the planned node, and that is said of each check that would need it.
+    assert {"gpus", "infiniband", "memlock", "shm"} <= set(judged["not_judged"])
+    assert [node["node"] for node in judged["nodes"]] == [0, 1]
+    measured = json.loads(files["outputs/bandwidth.json"])
+    assert (measured["world_size"], measured["nodes"], measured["backend"]) == (4, 2, "gloo")
+    assert measured["verdict"]["state"] == "not judged"
+
+
+def test_a_second_up_changes_nothing_and_runs_nothing(deployed: Deployed) -> None:
+    assert deployed.again.ok().changes == {}
+    assert deployed.known_again == deployed.known
+
+
+def test_the_end_of_the_stack_leaves_no_resource_and_no_process(deployed: Deployed) -> None:
+    assert deployed.resources == ()
+    assert processes.marked(deployed.home) == ()

@@ -39,6 +39,7 @@ _WIRE = {
     "code_hash": "codeHash",
     "on_edit": "onEdit",
     "delete_history": "deleteHistory",
+    "schedule_id": "scheduleId",
 }
 
 
@@ -210,3 +211,39 @@ class Job(_Resource):
         }
         outputs = ("job_id", "status", "owner", "identity", "gone", "services")
         super().__init__("amlstack:jobs:Job", resource_name, _with_outputs(inputs, *outputs), opts)
+
+
+class Schedule(_Resource):
+    """What starts a job again and again; edited in place, disabled before it is deleted.
+
+    Args:
+        resource_name: Name in the stack.
+        workspace: ARM id of the workspace.
+        name: Name of the schedule in the workspace.
+        body: The ARM schedule body, ``{"properties": {…}}``, sent as it is but for the owner's mark.
+        opts: Pulumi's own options.
+
+    Attributes:
+        schedule_id: ARM id of the schedule, known at preview.
+        enabled: Whether it starts anything, as last seen.
+        owner: ``project/stack`` that wrote it last.
+        drifted: Property paths that were changed outside, as the last refresh saw them.
+    """
+
+    schedule_id: pulumi.Output[str]
+    enabled: pulumi.Output[bool]
+    owner: pulumi.Output[str]
+    drifted: pulumi.Output[list[str]]
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        workspace: pulumi.Input[str],
+        name: pulumi.Input[str],
+        body: pulumi.Input[Mapping[str, Any]],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        inputs = {"workspace": workspace, "name": name, "body": body}
+        outputs = ("schedule_id", "enabled", "owner", "drifted")
+        super().__init__("amlstack:schedules:Schedule", resource_name, _with_outputs(inputs, *outputs), opts)

@@ -86,7 +86,10 @@ class Resource(Protocol):
         ...
 
     def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:
-        """Its present state; an empty id when it is gone and may be made again."""
+        """Its present state; an empty id when it is gone and may be made again.
+
+        An import finds ``inputs`` empty and fills them in.
+        """
         ...
 
     def update(self, call: Call, resource_id: str, old: Values, new: Values) -> Values:

@@ -18,6 +18,7 @@ from amlstack.provider.environments import Environments
 from amlstack.provider.jobs import Jobs
 from amlstack.provider.resource import Call, Difference, Resource, Services
 from amlstack.provider.runs import Runs, WorkspaceMissingError
+from amlstack.provider.schedules import Schedules
 from amlstack.rpc import Code, Failures, Host, Plugin, ProviderError, ValueRefusedError, decode, encode
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ TYPES: dict[str, Callable[[Services], Resource]] = {
     "amlstack:components:Version": Components,
     "amlstack:environments:Version": Environments,
     "amlstack:jobs:Job": Jobs,
+    "amlstack:schedules:Schedule": Schedules,
 }
 _CONFIG = "amlstack:config:armEndpoint"
 _CODES = {0: Code.UNAVAILABLE, 401: Code.UNAUTHENTICATED, 403: Code.PERMISSION_DENIED, 404: Code.NOT_FOUND}

@@ -56,6 +56,7 @@ class FakeArm:
     workspaces: set[str] = field(default_factory=lambda: {WORKSPACE})
     resources: dict[str, dict[str, Any]] = field(default_factory=dict)
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    schedules: dict[str, dict[str, Any]] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -221,6 +222,8 @@ class FakeArm:
             return 200, {"id": path, "properties": {"discoveryUrl": f"{self.url}/discovery"}}
         if rest.startswith("/jobs/"):
             return self._jobs(method, path, body)
+        if rest.startswith("/schedules/"):
+            return self._schedules(method, path, body)
         if rest.endswith("/startPendingUpload"):
             assert body == {"pendingUploadType": "TemporaryBlobReference"}
             container = f"{self.url}/blobs/account/upload"
@@ -246,6 +249,27 @@ class FakeArm:
             return 400, {"error": {"code": "UserError", "message": "already registered and cannot be changed"}}
         self.resources[path] = body
         return 201, {"id": path, **body}
+
+    def _schedules(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        """Whole bodies in place, with the service's own words in the answer; only a disabled one can be deleted."""
+        known = self.schedules.get(path)
+        if method == "PUT":
+            assert "provisioningState" not in body["properties"], "read-only"
+            properties = {"isEnabled": True, "tags": {}, **body["properties"], "provisioningState": "Succeeded"}
+            trigger = properties["trigger"]
+            if "startTime" in trigger:
+                properties["trigger"] = {**trigger, "startTime": trigger["startTime"].replace(" ", "T")}
+            self.schedules[path] = properties
+            return (200 if known else 201), {"id": path, "properties": properties}
+        if known is None:
+            return 404, {"error": {"code": "NotFound", "message": "no such schedule"}}
+        if method == "DELETE":
+            if known["isEnabled"]:
+                return 409, {"error": {"code": "UserError", "message": "A schedule must be disabled to be deleted."}}
+            del self.schedules[path]
+            return 200, None
+        assert method == "GET"
+        return 200, json.loads(json.dumps({"id": path, "properties": known}))
 
     def _jobs(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         cancel = path.endswith("/cancel")

@@ -213,6 +213,9 @@ class Wire:
     def component(self) -> Resource:
         return Resource(self, "amlstack:components:Version", "component")
 
+    def schedule(self, name: str = "nightly", **more: Any) -> Resource:
+        return Resource(self, "amlstack:schedules:Schedule", name, **more)
+
 
 def job_inputs(**changes: Any) -> dict[str, Any]:
     """Inputs of a job; ``properties`` are merged into the body's."""

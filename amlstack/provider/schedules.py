@@ -140,7 +140,7 @@ class Schedules:
 
     def update(self, call: Call, resource_id: str, old: Values, new: Values) -> Values:
         """Writes the whole body again; one that was paused outside stays paused unless the body says otherwise."""
-        kept = {name: old[name] for name in ("scheduleId", "owner", "settled", "enabled") if name in old}
+        kept: Values = {name: old[name] for name in ("scheduleId", "owner", "settled", "enabled") if name in old}
         state: Values = {**new, **kept, "drifted": []}
         if call.preview:
             return state if (said := _said(new["body"])) is None else {**state, "enabled": said}

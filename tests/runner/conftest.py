@@ -32,6 +32,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     made = Lab(home, store)
     made.cluster()
     yield made
+    made.rest()
     left = tree.sweep(home)
     store.close()
     assert left == 0, "processes of a job were left behind"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import select
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox import processes
@@ -14,23 +17,28 @@ from amlstack.sandbox.store import JobRow, Store, job_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 ML = "Microsoft.MachineLearningServices"
 GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg"
 WORKSPACE = f"{GROUP}/providers/{ML}/workspaces/ws"
 CLUSTER = f"{WORKSPACE}/computes/cluster"
 PLAIN = f"{WORKSPACE}/environments/plain/versions/1"
+LIMIT = 300.0
+"""Seconds that what is bound to happen may take on a busy machine."""
 CURATED = "azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/5"
 
 
 @dataclass
 class Lab:
-    """One sandbox without its server: a store with a workspace and a cluster, and a scheduler driven by hand."""
+    """One sandbox without its server: a store with a workspace and a cluster, and a scheduler driven by hand.
+
+    ``said`` is what a process of a job has written to the pipe of `during`.
+    """
 
     home: Path
     store: Store
     wake: asyncio.Event = field(default_factory=asyncio.Event)
+    said: str = ""
     watched: dict[str, Runner] = field(default_factory=dict)
 
     def cluster(self, low: int = 0, high: int = 2, idle: str = "PT1H") -> None:
@@ -85,18 +93,36 @@ class Lab:
         finally:
             scheduler.close()
 
-    async def during(self, *jobs: str, act: Callable[[], None] | None = None, pipe: Path | None = None) -> None:
-        """Drives jobs to their end; ``act`` is called once a process of theirs has written to ``pipe``."""
+    async def during(self, *jobs: str, act: Callable[[], object], pipe: Path) -> None:
+        """Drives jobs to their end; ``act`` is called once a process of theirs has written to ``pipe``.
 
-        async def when_heard() -> None:
-            if pipe is not None and act is not None:
-                await asyncio.to_thread(pipe.read_text)
+        The pipe is open in both directions all the while: no writer waits for a reader, or is killed by its leaving.
+        """
+        line = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+        loop = asyncio.get_running_loop()
+        failed: list[BaseException] = []
+
+        def hear() -> None:
+            loop.remove_reader(line)
+            self.said = os.read(line, 4096).decode()
+            try:
                 act()
-                self.wake.set()
+            except BaseException as error:  # noqa: BLE001 - told to the test below, and not to the loop's log
+                failed.append(error)
+            self.wake.set()
 
-        watching = asyncio.create_task(when_heard())
-        await self.drive(lambda: self.ended(*jobs))
-        await watching
+        def ended() -> bool:
+            if failed:
+                raise failed[0]
+            return self.ended(*jobs)
+
+        loop.add_reader(line, hear)
+        try:
+            await self.drive(ended)
+        finally:
+            loop.remove_reader(line)
+            os.close(line)
+        assert self.said, [(self.store.jobs[job].status, self.store.jobs[job].error) for job in jobs]
 
     def ended(self, *jobs: str) -> bool:
         """Their records have ended, and so have their runners."""
@@ -120,6 +146,16 @@ class Lab:
 
     def survivors(self) -> tuple[int, ...]:
         return processes.marked(self.home)
+
+    def rest(self) -> None:
+        """Waits for runners that nobody watches: one that came second, with nothing to run, may still be ending."""
+        if self.store.jobs.list(active=True):
+            return
+        for pid in self.survivors():
+            with contextlib.suppress(OSError):  # gone meanwhile
+                if b"amlstack.sandbox.runner" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+                    with os.fdopen(os.pidfd_open(pid)) as handle:
+                        select.select([handle], [], [], LIMIT)
 
     def steps(self, job: str) -> list[str]:
         """The statuses that a job went through, each once."""

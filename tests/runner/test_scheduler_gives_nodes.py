@@ -127,11 +127,19 @@ def test_a_second_runner_of_a_job_gives_way(lab: Lab) -> None:
 
 def test_the_scheduler_of_the_server_runs_until_it_is_cancelled(lab: Lab) -> None:
     job = lab.job("true")
+    over = asyncio.Event()
+
+    class Wake(asyncio.Event):
+        """Cleared by the scheduler at each turn: the one after the runner's end is the last."""
+
+        def clear(self) -> None:
+            super().clear()
+            if not lab.store.jobs[job].active and not lab.survivors():
+                over.set()
 
     async def go() -> None:
-        wake = asyncio.Event()
-        task = asyncio.create_task(scheduler.run(lab.store, lab.home, wake))
-        await lab.drive(lambda: lab.ended(job))
+        task = asyncio.create_task(scheduler.run(lab.store, lab.home, Wake()))
+        await asyncio.wait((task, asyncio.create_task(over.wait())), return_when=asyncio.FIRST_COMPLETED)
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
@@ -174,6 +182,7 @@ async def main(home, job):
     made.step(0)
     log = home / "sandbox" / "jobs" / job / "runner.log"
     while store.jobs[job].status != "Running":
+        assert store.jobs[job].active, store.jobs[job].error
         await asyncio.sleep(0.01)
 
 asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner_lab import CURATED, Lab
+from runner_lab import CURATED, LIMIT, Lab
 
 pytestmark = pytest.mark.training
 
@@ -45,7 +45,11 @@ def launch(request: pytest.FixtureRequest) -> dict[str, Any]:
         ("os.kill(os.getpid(), signal.SIGKILL)", "was killed by SIGKILL."),
     ],
 )
-def test_the_rank_that_breaks_is_named_with_its_log(lab: Lab, launch: dict[str, Any], how: str, says: str) -> None:
+def test_the_rank_that_breaks_is_named_with_its_log(
+    lab: Lab, launch: dict[str, Any], how: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # torch takes its time to end: nobody is to be cut short on a busy machine.
+    monkeypatch.setenv("AMLSTACK_SANDBOX_SETTLE", str(LIMIT))
     code = lab.code({"train.py": BREAKS.replace("HOW", how)})
     job = lab.run(
         lab.job(

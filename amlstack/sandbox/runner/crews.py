@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 Reason = Literal["done", "failed", "canceled", "timeout", "lost"]
 
 SETTLE = 2.0
-"""Seconds that the other ranks have to end by themselves after one failed: their last words tell cause from victim."""
+"""Seconds that the other ranks have to end by themselves after one failed: their last words tell cause from victim.
+AMLSTACK_SANDBOX_SETTLE overrides it."""
 
 GRACE = 10.0
 """Seconds between SIGTERM and SIGKILL; AMLSTACK_SANDBOX_GRACE overrides it."""
@@ -119,6 +120,7 @@ class Play:
         self.needed = needed
         self.outcome = Outcome()
         self.grace = float(os.environ.get("AMLSTACK_SANDBOX_GRACE") or GRACE)
+        self.settle = float(os.environ.get("AMLSTACK_SANDBOX_SETTLE") or SETTLE)
         self._nodes: dict[int, _Node] = {}
         self._selector = selectors.DefaultSelector()
         self._stop_at: float | None = None
@@ -181,10 +183,10 @@ class Play:
             for node in self._nodes.values():
                 node.agent.send_signal(signal.SIGKILL)
 
-    def _end(self, reason: Reason, settle: float = SETTLE) -> None:
+    def _end(self, reason: Reason, settle: float | None = None) -> None:
         if not self._over:
             self.outcome.reason = reason
-            self._stop_at = time.monotonic() + settle
+            self._stop_at = time.monotonic() + (self.settle if settle is None else settle)
             self.note(f"{reason}: ending what still runs")
 
     def _hear(self, node: _Node) -> None:

@@ -36,6 +36,7 @@ MAY = {
     "amlstack.provider": ("amlstack.provider", "amlstack.identity", "amlstack.rpc", "amlstack.snapshot", *BASE),
     "amlstack.sandbox": ("amlstack.sandbox", "amlstack.rpc", "amlstack.catalog", *BASE),
     "amlstack.diagnose": ("amlstack.diagnose", "amlstack.catalog", *BASE),
+    "amlstack.report": ("amlstack.report", "amlstack.diagnose", "amlstack.sandbox", "amlstack.catalog", *BASE),
     "amlstack.snapshot": ("amlstack.snapshot", *BASE),
     "amlstack.rpc": ("amlstack.rpc", *BASE),
     "amlstack.resources": ("amlstack.identity", *BASE),

@@ -33,6 +33,7 @@ VERBS = {
     "schema": Verb("amlstack.cli.schema:app", "The JSON Schema of YAML job files, for editors."),
     "sizes": Verb("amlstack.cli.sizes:app", "The VM sizes that the catalogue knows: GPUs, fabric, retirement."),
     "diagnose": Verb("amlstack.cli.diagnose:app", "Name the first true cause in the logs of a distributed run."),
+    "report": Verb("amlstack.cli.report:app", "Write one run as one HTML file: verdict, ranks over time, loss, logs."),
     "policy": Verb("amlstack.cli.policy:app", "The rules: list them, export them as Azure Policy."),
     "sandbox": Verb("amlstack.cli.sandbox:app", "Azure on this machine: start it, look at it, end it."),
 }

@@ -1,0 +1,196 @@
+"""A report of a job of the sandbox: what was declared, what its record and its history say, its logs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from amlstack.catalog import sizes
+from amlstack.report import folder as of_folder
+from amlstack.report import logs as reading
+from amlstack.report import series, words
+from amlstack.report.subject import File, Phase, Rank, Report
+from amlstack.sandbox.runner import contract, spec, torchrun
+from amlstack.sandbox.store import TERMINAL, Store, cluster_of, job_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from amlstack.diagnose import Diagnosis
+    from amlstack.sandbox.store import JobRow
+
+
+class UnknownJobError(Exception):
+    """No job, or more than one, is meant; the message names what there is."""
+
+
+def find(store: Store, wanted: str) -> JobRow:
+    """The job of this name, or the only one whose name begins so.
+
+    Raises:
+        UnknownJobError: There is none, or several.
+    """
+    rows = store.jobs.list()
+    for rule in (lambda row: wanted in (row.id, row.name), lambda row: row.name.startswith(wanted)):
+        found = [row for row in rows if rule(row)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(row.id for row in found[:8]) + (f" and {len(found) - 8} more" if len(found) > 8 else "")
+            message = f"{len(found)} jobs begin with {wanted!r}: {names}. Name one of them; the last is the newest."
+            raise UnknownJobError(message)
+    names_of_all = [row.id for row in rows]
+    near = get_close_matches(wanted, [*names_of_all, *(name.rsplit("-", 1)[0] for name in names_of_all)], n=3)
+    told = f"Did you mean {' or '.join(dict.fromkeys(near))}?" if near else ""
+    listed = ", ".join(names_of_all[-8:]) or "none"
+    message = " ".join(filter(None, (f"The sandbox has no job {wanted!r}.", told, f"Its jobs: {listed}.")))
+    raise UnknownJobError(message)
+
+
+def gather(store: Store, job: JobRow, now: float) -> Report:
+    """What is known of a job, ended or not."""
+    folder = job_folder(store.home, job.id)
+    found = reading.gather(folder)
+    told = {} if job.active else of_folder.told_of(folder)
+    lists, numbers = series.from_metrics(
+        told.get("metrics") or series.read_json(folder / "outputs" / "metrics.json"), "outputs/metrics.json"
+    )
+    there = folder.is_dir()
+    return Report(
+        title=job.name,
+        status=job.status,
+        active=job.active,
+        made=now,
+        facts=tuple(_facts(store, job)),
+        error="" if job.error is None else job.error.message,
+        verdict=_verdict(job, found) if found.logs else None,
+        phases=_phases(store, job),
+        ranks=of_folder.ranks_of(told) or _ranks(job),
+        series=found.series or lists,
+        numbers=numbers,
+        excerpts=found.excerpts,
+        outputs=(*of_folder.outputs(folder), *_named_outputs(job)),
+        notes=of_folder.notes(found, job.status) if there and found.logs else ("It has written no log yet.",),
+    )
+
+
+def _verdict(job: JobRow, found: reading.Logs) -> Diagnosis | None:
+    return None if job.active and not found.verdict.found else of_folder.shown(found.verdict, job.status)
+
+
+def _phases(store: Store, job: JobRow) -> tuple[Phase, ...]:
+    """The statuses that the job went through, each until the next."""
+    steps = [step for step in store.history.of("job", job.id) if step.at >= job.created]
+    turns = [step for index, step in enumerate(steps) if index == 0 or steps[index - 1].state != step.state]
+    ends: list[float | None] = [*(step.at for step in turns[1:]), job.ended]
+    return tuple(
+        Phase(step.state, step.at, end) for step, end in zip(turns, ends, strict=True) if step.state not in TERMINAL
+    )
+
+
+def _ranks(job: JobRow) -> tuple[Rank, ...]:
+    """By the job's record, else by what it asked for."""
+    if job.exits:
+        return tuple(Rank(each.rank, str(each.node), None, each.code, job.started, None) for each in job.exits)
+    if job.status != "Running":
+        return ()
+    try:
+        wanted = spec.read(job.properties)
+    except (spec.RefusedError, KeyError, ValueError):
+        return ()
+    return tuple(
+        Rank(place.rank, str(place.node), place.local_rank, None, job.started) for place in contract.places(wanted)
+    )
+
+
+def _named_outputs(job: JobRow) -> Iterable[File]:
+    for name, port in (job.properties.get("outputs") or {}).items():
+        uri = (port or {}).get("uri")
+        yield File(f"{name} → {uri or f'workspaceblobstore, azureml/{job.name}/{name}/'}")
+
+
+def _facts(store: Store, job: JobRow) -> Iterable[tuple[str, str]]:
+    asked = job.properties
+    resources = asked.get("resources") or {}
+    nodes = int(resources.get("instanceCount") or 1)
+    yield "job", job.name + (f" ({asked['displayName']})" if asked.get("displayName") else "")
+    yield "kind", str(asked.get("jobType") or "")
+    if asked.get("command"):
+        yield "command", str(asked["command"])
+    if asked.get("jobType") in (None, "Command"):
+        yield "ranks", _layout(asked, nodes)
+    compute, size = _compute(store, job, resources)
+    if compute:
+        yield "compute", compute
+    if size is not None:
+        yield "size", f"{size.name}: {size.describe()}"
+        if size.price_per_hour is not None:
+            yield "cost on Azure", _cost(size.price_per_hour, nodes, asked.get("limits") or {})
+    if asked.get("environmentId"):
+        yield "environment", _environment(store, str(asked["environmentId"]))
+    for key, name in (("shmSize", "shared memory"), ("dockerArgs", "docker arguments")):
+        if resources.get(key):
+            yield name, str(resources[key])
+    limits = asked.get("limits") or {}
+    if limits.get("timeout"):
+        yield "time limit", f"{spec.seconds(str(limits['timeout'])):g} s"
+    inputs = asked.get("inputs") or {}
+    if inputs:
+        yield "inputs", ", ".join(f"{name} = {_input(port)}" for name, port in list(inputs.items())[:12])
+
+
+def _input(port: Mapping[str, Any] | None) -> str:
+    port = port or {}
+    return str(port.get("value") if port.get("jobInputType") == "literal" else port.get("uri"))[:120]
+
+
+def _layout(asked: Mapping[str, Any], nodes: int) -> str:
+    distribution = asked.get("distribution") or {}
+    kind = distribution.get("distributionType")
+    on = f"{nodes} node{'' if nodes == 1 else 's'}"
+    if kind is None:
+        return f"none declared; the command runs once on {'each of ' if nodes > 1 else ''}{on}"
+    if kind == "TensorFlow":
+        servers = distribution.get("parameterServerCount") or 0
+        return f"TensorFlow on {on}: {distribution.get('workerCount') or nodes} workers, {servers} parameter servers"
+    each = int(distribution.get("processCountPerInstance") or 1)
+    started = torchrun.processes_per_node(str(asked.get("command") or ""))
+    if started is not None and each == 1:
+        return f"{kind}: {on} × {words.count(started, 'rank')} that torchrun starts = {nodes * started}"
+    return f"{kind}: {on} × {each} process{'' if each == 1 else 'es'} = {nodes * each}"
+
+
+def _compute(store: Store, job: JobRow, resources: Mapping[str, Any]) -> tuple[str, sizes.Size | None]:
+    cluster = cluster_of(job)
+    if cluster is None:
+        kind = str(resources.get("instanceType") or "")
+        return (f"serverless, {kind}" if kind else ""), sizes.get(kind)
+    resource = store.resources.get(cluster)
+    properties = {} if resource is None else resource.body.get("properties", {}).get("properties", {})
+    name = cluster.rsplit("/", 1)[-1] if resource is None else resource.name
+    return f"cluster {name}", sizes.get(str(properties.get("vmSize") or ""))
+
+
+def _cost(price: sizes.Price, nodes: int, limits: Mapping[str, Any]) -> str:
+    hourly = price.usd * nodes
+    told = f"${hourly:,.2f} per hour for {nodes} node{'' if nodes == 1 else 's'} ({price.region}, {price.checked})"
+    if limits.get("timeout"):
+        told += f", at most ${hourly * spec.seconds(str(limits['timeout'])) / 3600:,.2f} until its time limit"
+    return told
+
+
+def _environment(store: Store, reference: str) -> str:
+    words = reference.rsplit("/environments/", 1)[-1].replace("/versions/", " version ").split("/labels/")
+    image = ""
+    if reference.startswith("/") and (resource := store.resources.get(reference)) is not None:
+        image = str(resource.body.get("properties", {}).get("image") or "")
+    return words[0] + (f" (image {image})" if image else "")
+
+
+def logged(values: Iterable[tuple[str, int, float]]) -> tuple[series.Series, ...]:
+    """Series of what a job logged to its run: name, step, value."""
+    by_name: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for name, step, value in values:
+        by_name[name].append((float(step), value))
+    return series.from_logged(by_name, "metrics that the job logged to its run")

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from pages import parse
+
+from amlstack.cli.main import main
+from amlstack.sandbox.store import JobError, Store, job_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ML = "Microsoft.MachineLearningServices"
+WORKSPACE = f"/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg/providers/{ML}/workspaces/ws"
+CLUSTER = f"{WORKSPACE}/computes/a100"
+BODY = {
+    "jobType": "Command",
+    "command": "torchrun --nproc_per_node 4 train.py --data ${{inputs.data}}",
+    "computeId": CLUSTER,
+    "environmentId": "azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/5",
+    "resources": {"instanceCount": 2, "shmSize": "64g"},
+    "distribution": {"distributionType": "PyTorch", "processCountPerInstance": 1},
+    "limits": {"timeout": "PT1H"},
+    "inputs": {"data": {"jobInputType": "literal", "value": "7"}},
+    "outputs": {"model": {"jobOutputType": "uri_folder"}},
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    made = Store(tmp_path / "home")
+    body = {"properties": {"computeType": "AmlCompute", "properties": {"vmSize": "STANDARD_ND96ASR_V4"}}}
+    made.resources.put(CLUSTER, f"{ML}/workspaces/computes", WORKSPACE, body)
+    yield made
+    made.close()
+
+
+def job(store: Store, name: str, *steps: str, log: str = "", error: str = "") -> str:
+    key = store.jobs.add(WORKSPACE, name, {"properties": BODY}).id
+    for step in steps:
+        store.jobs.move(key, step, error=JobError("UserError", error) if step == "Failed" else None)
+    if log:
+        logs = job_folder(store.home, key) / "user_logs"
+        logs.mkdir(parents=True)
+        (logs / "std_log_process_00.txt").write_text(log)
+    return key
+
+
+def facts(page: str) -> dict[str, str]:
+    section = next(each for each in parse(page).all("section") if each.attributes["aria-labelledby"] == "declared")
+    return dict(zip([each.text for each in section.all("dt")], [each.text for each in section.all("dd")], strict=True))
+
+
+def test_a_job_is_found_by_the_beginning_of_its_name(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job(store, "train-0a1b2c", "Queued", "Running", "Failed", log="ValueError: no\n", error="rank 0 of 8 failed")
+    assert main(["report", "train"]) == 0
+    page = (tmp_path / "train-0a1b2c.html").read_text()
+    assert facts(page) == {
+        "job": "train-0a1b2c",
+        "kind": "Command",
+        "command": BODY["command"],
+        "ranks": "PyTorch: 2 nodes × 4 ranks that torchrun starts = 8",
+        "compute": "cluster a100",
+        "size": "Standard_ND96asr_v4: 8 x A100 40 GiB, HDR InfiniBand 1600 Gb/s",
+        "environment": "acpt-pytorch-2.8-cuda12.6 version 5",
+        "shared memory": "64g",
+        "time limit": "3600 s",
+        "inputs": "data = 7",
+    }
+    tree = parse(page)
+    assert "rank 0 of 8 failed" in tree.all("section", class_="verdict")[0].text
+    phases = next(each for each in tree.all("section") if each.attributes["aria-labelledby"] == "phases")
+    assert [each.text for each in phases.all("span", class_="label")] == ["NotStarted", "Queued", "Running"]
+    assert "model → workspaceblobstore, azureml/train-0a1b2c/model/" in tree.text
+    told = capsys.readouterr().out
+    assert told.startswith("train-0a1b2c.html: train-0a1b2c, Failed\n")
+    assert "bare-exception" in told
+
+
+def test_a_running_job_says_so(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job(store, "train-1", "Queued", "Provisioning", "Preparing", "Running", log="step 1 loss 2\nstep 2 loss 1\n")
+    assert main(["report", "train-1", "--output", "now.html"]) == 0
+    assert "so far" in capsys.readouterr().out
+    tree = parse((tmp_path / "now.html").read_text())
+    assert "has not ended" in tree.all("header")[0].text
+    assert not tree.all("section", class_="verdict")
+    ranks = next(each for each in tree.all("section") if each.attributes["aria-labelledby"] == "ranks")
+    assert [each.text.split(" after ")[0] for each in ranks.all("span", class_="told")] == ["running", "running"]
+    assert len(tree.all("polyline")) == 1
+
+
+def test_a_queued_job_has_a_report_too(store: Store, tmp_path: Path) -> None:
+    job(store, "train-1", "Queued")
+    assert main(["report", "train-1"]) == 0
+    assert "no log yet" in parse((tmp_path / "train-1.html").read_text()).text
+
+
+def test_a_name_that_is_nearly_one_is_told(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    job(store, "train-1", "Queued")
+    assert main(["report", "trian"]) == 2
+    assert (
+        capsys.readouterr().err == "The sandbox has no job 'trian'. Did you mean train or train-1? Its jobs: train-1.\n"
+    )
+
+
+def test_several_jobs_of_one_beginning_are_named(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    job(store, "train-1", "Queued")
+    job(store, "train-2", "Queued")
+    assert main(["report", "train"]) == 2
+    assert "train-1, train-2. Name one of them" in capsys.readouterr().err
+    assert main(["report", "train-2"]) == 0
+
+
+def test_a_folder_is_reported_without_a_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path / "none"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run 7").mkdir()
+    (tmp_path / "run 7" / "70_driver_log_3.txt").write_text("KeyError: 'x'\n")
+    assert main(["report", "run 7"]) == 0
+    assert (tmp_path / "run-7.html").is_file()
+    assert not (tmp_path / "none").exists()
+    (tmp_path / "empty").mkdir()
+    assert main(["report", "empty"]) == 2
+    assert "holds no log" in capsys.readouterr().err
+    assert main(["report", "nowhere"]) == 2
+    assert "no folder 'nowhere'" in capsys.readouterr().err
+
+
+def test_only_reports_are_overwritten(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job(store, "train-1", "Queued")
+    page = tmp_path / "train-1.html"
+    page.write_text("my notes")
+    assert main(["report", "train-1"]) == 2
+    assert "is no report" in capsys.readouterr().err
+    assert page.read_text() == "my notes"
+    assert main(["report", "train-1", "--force"]) == 0
+    first = page.stat().st_ino
+    assert main(["report", "train-1"]) == 0
+    assert page.stat().st_ino != first  # another file took its place at once; nobody saw half of one
+    assert [each.name for each in tmp_path.iterdir() if each.suffix == ".part"] == []
+    assert main(["report", "train-1", "--output", str(tmp_path)]) == 2
+    assert main(["report", "train-1", "--output", "no/where.html"]) == 2
+    assert "no folder no" in capsys.readouterr().err
+
+
+def test_the_price_of_a_size_is_told_with_its_source(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+    from datetime import date
+
+    from amlstack.catalog import sizes
+    from amlstack.report import job as of_job
+
+    size = sizes.get("Standard_ND96asr_v4")
+    assert size is not None
+    priced = replace(size, price_per_hour=sizes.Price(27.2, "westeurope", date(2026, 11, 1), "Azure's price list"))
+    monkeypatch.setattr(sizes, "get", lambda _: priced)
+    told = dict(of_job.gather(store, store.jobs[job(store, "train-1", "Queued")], time.time()).facts)
+    assert told["cost on Azure"] == (
+        "$54.40 per hour for 2 nodes (westeurope, 2026-11-01), at most $54.40 until its time limit"
+    )

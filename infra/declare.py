@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,11 @@ from amlstack import snapshot
 from amlstack.catalog import environments
 from amlstack.findings import Finding, errors
 from amlstack.paths import PROJECT
+from infra import ruling
 from infra.composed import Composed, scanned, with_environments
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
 from jobs.near import did_you_mean
-from policies.checks import sizes_for
+from policies import gate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,18 +58,20 @@ class Declaration:
         return not errors(self.findings)
 
 
-def declare(reading: Reading, *, on: date, root: Path = PROJECT) -> Declaration:
+def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = "") -> Declaration:
     """Judge the settings' meaning: sizes, environments, job files and the jobs in them.
 
     Args:
         reading: The settings; where they are faulty, what could be made of them is judged.
         on: The day of the judgement, for retired sizes.
         root: The folder that paths in the settings start from.
+        place: ``STACK::PROJECT``, for exceptions with patterns over URNs; empty where it is not known.
     """
     if reading.partial is None:
         return Declaration((), reading.findings)
-    stack = _Stack(reading, reading.partial, on, root)
-    found = [*reading.findings, *stack.clusters(), *stack.environments()]
+    rules, faults = gate_of(reading, reading.partial, on=on, root=root, place=place)
+    stack = _Stack(reading, reading.partial, on, root, rules)
+    found = [*reading.findings, *faults, *stack.clusters(), *stack.environments()]
     runs: list[Run | Composed] = []
     for index, job_file in enumerate(reading.partial.jobs):
         if not reading.doubts("jobs", index, "file"):
@@ -76,7 +79,29 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT) -> Declaration:
             runs += more
             found += wrong
     found += _names_twice(runs)
+    found += ruling.of_the_rest(rules, reading, reading.partial)
+    found += rules.whole()
     return Declaration(tuple(runs), tuple(found))
+
+
+def gate_of(
+    reading: Reading, settings: Settings, *, on: date, root: Path, place: str = "", file: Path | None = None
+) -> tuple[gate.Gate, tuple[Finding, ...]]:
+    """The rules as a stack configures them, and what is wrong with their file.
+
+    Args:
+        reading: The settings.
+        settings: The same, mended.
+        on: The day of the judgement.
+        root: The folder that paths in the settings start from.
+        place: ``STACK::PROJECT``.
+        file: A configuration that counts instead of the stack's.
+    """
+    where = dotted(("policies",))
+    path = file or (root / settings.policies if settings.policies else None)
+    config, faults = gate.read(path, written=str(file or settings.policies or ""), where="" if file else where)
+    located = faults if file else tuple(reading.locate(("policies",), replace(one, file=None)) for one in faults)
+    return gate.Gate(config, on, place=place), located
 
 
 def environment_of(job: jobs.Job | jobs.Component, settings: Settings, root: Path) -> dict[str, Any]:
@@ -113,6 +138,8 @@ class _Stack:
     settings: Settings
     on: date
     root: Path
+    rules: gate.Gate
+    of_clusters: dict[int, tuple[Finding, ...]] = field(default_factory=dict)
 
     @property
     def own_environments(self) -> tuple[str, ...]:
@@ -123,19 +150,11 @@ class _Stack:
         for index in range(len(self.settings.clusters)):
             yield from self.cluster(index)
 
-    def cluster(self, index: int) -> Iterator[Finding]:
-        """What the rules of the policy pack say of one cluster."""
-        if self.reading.doubts("clusters", index, "size"):
-            return
-        cluster, loc = self.settings.clusters[index], ("clusters", index, "size")
-        for finding in sizes_for(
-            cluster.size,
-            nodes=1 if self.reading.doubts("clusters", index, "nodes") else cluster.nodes.max,
-            on=self.on,
-            single_node_jobs=cluster.single_node_jobs,
-            where=dotted(loc),
-        ):
-            yield self.reading.locate(loc, finding)
+    def cluster(self, index: int) -> tuple[Finding, ...]:
+        """What the rules say of one cluster, which is judged once."""
+        if index not in self.of_clusters:
+            self.of_clusters[index] = ruling.of_cluster(self.rules, self.reading, self.settings, index)
+        return self.of_clusters[index]
 
     def told(self, finding: Finding, target: jobs.Target) -> bool:
         """Whether a job's finding says of its cluster or environment what the settings' own findings say already."""
@@ -190,12 +209,14 @@ class _Stack:
             declared = job.model_copy(update={**job_file.overrides, **environment_of(job, self.settings, self.root)})
             target, wrong = self.target(declared)
             plan = jobs.plan(declared, target, on=self.on, source=loaded.source, environments=self.own_environments)
-            found += [finding for finding in plan.findings if not self.told(finding, target)]
+            name = declared.name or path.stem
+            ruled = ruling.of_plan(self.rules, name, plan, loaded.source)
+            found += [finding for finding in ruled if not self.told(finding, target)]
             found += (loaded.source.locate(finding) for finding in wrong)
             code = snapshot.scan(plan.code, plan.beside) if plan.code and plan.code.is_dir() else None
             found += [_in_folder(code.root, finding) for finding in code.findings] if code else []
             found += [loaded.source.locate(finding) for finding in _not_deployable(declared)]
-            runs.append(Run(declared.name or path.stem, plan, code))
+            runs.append(Run(name, plan, code))
         return runs, [self.shortened(finding) for finding in found]
 
     def composed(
@@ -215,7 +236,8 @@ class _Stack:
             if cluster.name == part.target.cluster
             for other in self.cluster(index)
         }
-        found = [finding for finding in plan.findings if (_of_compute(finding), finding.code) not in repeated]
+        ruled = ruling.of_plan(self.rules, declared.name or name, plan, source)
+        found = [finding for finding in ruled if (_of_compute(finding), finding.code) not in repeated]
         for place, part in parts.items():
             found += (source.locate(finding.under(place)) for finding in _not_deployable(part.job))
         codes = scanned(plan)

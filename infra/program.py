@@ -42,7 +42,8 @@ def main() -> None:
     file, _ = stackfile.read(_stack_file())
     reading = from_engine(config, file)
     who, unknown = account.resolve(config, os.environ)
-    declaration = declare(reading, on=clock.today())
+    place = f"{pulumi.get_stack()}::{pulumi.get_project()}"
+    declaration = declare(reading, on=clock.today(), place=place)
     found = [*declaration.findings, *unknown]
     _tell(found)
     if wrong := errors(found):

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from policies import config
-from policies.pack import BUILT_IN, version
+from policies.config import BUILT_IN
+from policies.release import version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

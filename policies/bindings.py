@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -63,11 +64,13 @@ class Context:
         on: The day of the judgement.
         clusters: Clusters of the stack seen so far, by name in small letters.
         networks: Address ranges of virtual networks seen so far, by name in small letters.
+        components: Specs of component versions seen so far, by name and version.
     """
 
     on: date
     clusters: dict[str, Cluster] = field(default_factory=dict)
     networks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    components: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 Judge = Callable[["Subject", Mapping[str, Any], Context], Found]
@@ -144,8 +147,9 @@ def _per_hour(subject: Subject, config: Mapping[str, Any], context: Context) -> 
 def _per_job(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
     if _configured(config) and (size := _size(subject, context)):
         facts = subject.facts
+        at_once, timeout = _bound(subject)
         yield job_cost.check(
-            size, nodes=_nodes(subject), timeout=_timeout(subject), usd=config["usd"], where=facts.at("timeout")
+            size, nodes=at_once * _nodes(subject), timeout=timeout, usd=config["usd"], where=facts.at("timeout")
         )
 
 
@@ -297,12 +301,29 @@ def _mode(output: Any) -> str | None:
 
 def _timeout(subject: Subject) -> int | None:
     """Seconds; a step of a pipeline writes them as a number, the wire as an ISO duration."""
-    value = subject.facts.value("timeout")
+    return _seconds(subject.facts.value("timeout"), subject.facts.at("timeout"))
+
+
+def _seconds(value: Any, where: str) -> int | None:
     if isinstance(value, str) and is_expression(value):
-        raise Undecided(Unknown(subject.facts.at("timeout"), "is an expression that Azure resolves later"))
+        raise Undecided(Unknown(where, "is an expression that Azure resolves later"))
     if isinstance(value, str):
         return seconds(value)
     return int(value) if isinstance(value, int | float) else None
+
+
+def _bound(subject: Subject) -> tuple[int, int | None]:
+    """How many trials of a sweep run at once, and for how long at most; of any other job one and its timeout."""
+    facts = subject.facts
+    timeout, trials = _timeout(subject), facts.number("trials")
+    if not trials:
+        return 1, timeout
+    at_once = min(facts.number("at_once") or trials, trials)
+    one = _seconds(facts.value("trial_timeout"), facts.at("trial_timeout"))
+    # Rounds of trials, one after the other, may end the sweep before its own timeout does.
+    rounds = math.ceil(trials / at_once) * one if one else None
+    whole = None if timeout is None or facts.path("timeout") == facts.path("trial_timeout") else timeout
+    return at_once, min((bound for bound in (rounds, whole) if bound), default=None)
 
 
 _CLUSTER, _JOB, _ASKING = frozenset({"cluster"}), frozenset({"job"}), frozenset({"cluster", "job"})

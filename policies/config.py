@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from policies import waivers
@@ -12,12 +13,14 @@ from policies.meta import EXCEPTION_EXPIRED, META
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from policies.checks import Rule
     from policies.waivers import Waiver
 
 Level = Literal["mandatory", "advisory", "disabled", "remediate"]
+
+BUILT_IN = Path(__file__).resolve().parent / "pack-config.json"
+"""What a platform team builds into its archive (`make pack CONFIG=…`); absent in this repository."""
 
 ALL: tuple[Rule, ...] = (*RULES, *META)
 CODES = frozenset(rule.code for rule in ALL)
@@ -110,6 +113,15 @@ def load(path: Path) -> dict[str, Any]:
     if not isinstance(said, dict):
         raise ValueError(f"{path.name} must be an object of rules.")  # noqa: TRY004 - a user's mistake
     return said
+
+
+def over(built_in: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration on top of the one built in, merged as the engine merges them: setting by setting."""
+
+    def entry(value: Any) -> dict[str, Any]:
+        return {"enforcementLevel": value} if isinstance(value, str) else dict(value)
+
+    return {**built_in, **{code: {**entry(built_in.get(code, {})), **entry(value)} for code, value in said.items()}}
 
 
 def schema(rule: Rule) -> dict[str, dict[str, Any]]:

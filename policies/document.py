@@ -9,6 +9,7 @@ import json
 from typing import TYPE_CHECKING
 
 from amlstack.paths import PROJECT
+from policies import gate
 from policies.config import ALL
 from policies.views import SINGLE_NODE_JOBS_TAG
 
@@ -17,14 +18,24 @@ if TYPE_CHECKING:
 
 PAGE = PROJECT / "docs" / "policies.md"
 
+
+def gate_differences() -> str:
+    """What the first two gates see differently, as a list."""
+    return "\n".join(f"- [{code}](#{code}): {why}." for code, why in gate.OTHERWISE.items())
+
+
 _HEAD = f"""\
 # Policies
 
 <!-- Rendered by `python -m policies.document` from policies/checks; edit it there. -->
 
-Every rule is one pure function in `policies/checks`. The policy pack calls it for every resource that the engine is
-about to create; the stack settings and the job plan call the same functions on sizes, processes and switched-off
-fabrics before anything exists. A finding carries the code of its rule in brackets; the codes are the headings below.
+Every rule is one pure function in `policies/checks`. A finding carries the code of its rule in brackets; the codes are
+the headings below. Three gates hold the rules:
+
+1. **At the declaration**: `amlstack check`, and every stack's program before it registers anything. What the settings
+   and job files will become is judged as the pack judges it: mandatory is an error, advisory a warning.
+2. **In the engine**: the policy pack judges every resource that the engine is about to create, whoever wrote it.
+3. **In Azure**: Azure Policy judges every request, of the portal and other tools too, by the rules that it can express.
 
 ## Running the pack
 
@@ -49,6 +60,15 @@ settings. A mandatory rule whose settings have no default is silent until a team
     "reason": "Acceptance of the new racks.", "expires": "2026-12-31"}}]}}
 }}
 ```
+
+The declaration gate takes the same file: `amlstack:policies: FILE` in the stack's settings (a path in the project;
+`amlstack up` hands it to the pack, too), or `amlstack check --policy-config FILE`. Without one the configuration built
+into the pack counts. An exception's pattern over names meets a job's name and its cluster's; URNs are known where the
+stack is.
+
+The first two gates give the same verdict on the same declaration, which a test holds on thousands of them, but for:
+
+{gate_differences()}
 
 ## Pinning the pack
 
@@ -79,7 +99,10 @@ that Azure Policy can express, and lists the others with the reason. A test hold
   The number of nodes is the maximum of the scale settings. The tag
   `{SINGLE_NODE_JOBS_TAG}` with the value `"true"` says that no job on the cluster spans nodes.
 - Jobs: `amlstack:jobs:Job`, azure-native's `Job` and `Schedule` and its generic `Resource`; command jobs, in a sweep
-  the trial, in a pipeline each step. A job on a cluster that the same stack declares is judged by that cluster's size.
+  the trial, in a pipeline each step. A job on a cluster that the same stack declares is judged by that cluster's size,
+  a step by the component that it names where the stack registers it (`amlstack:components:Version`, azure-native's
+  `ComponentVersion`); of a component registered elsewhere nobody here sees the command, and only what the step says
+  itself is judged.
 - Serverless jobs: `resources.instanceType` of `amlstack:jobs:Job`, of azure-native's `Job` and `Schedule` and of its
   generic `Resource`; in a sweep the trial's, in a pipeline each step's. A job that names a compute is judged by that
   compute.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -32,8 +33,15 @@ _OWN: dict[str, tuple[Path, ...]] = {
     "size": (("resources", "instanceType"), ("resources", "instance_type")),
     "outputs": (("outputs",),),
     "tier": (("queueSettings", "jobTier"), ("queue_settings", "job_tier")),
-    "timeout": (("limits", "timeout"), ("limits", "trialTimeout")),
+    "timeout": (("limits", "timeout"), ("limits", "trialTimeout"), ("limits", "trial_timeout")),
+    "trial_timeout": (("limits", "trialTimeout"), ("limits", "trial_timeout")),
+    "trials": (("limits", "maxTotalTrials"), ("limits", "max_total_trials")),
+    "at_once": (("limits", "maxConcurrentTrials"), ("limits", "max_concurrent_trials")),
 }
+_NO_COMMAND = frozenset({"pipeline", "sweep", "spark", "parallel", "automl", "import", "data_transfer"})
+_COMPONENT = re.compile(
+    r"(?:.*/components/(?P<name>[^/]+)/versions/|(?:azureml:)?(?P<short>[^/:@]+):)(?P<version>[^/:@]+)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +53,29 @@ class FoundJob:
     nodes: int | Unknown
     facts: Facts
     compute: Any = None
+
+
+def component_key(reference: Any) -> str | None:
+    """Name and version of a component, of its id as of its short reference; None for what names none."""
+    found = _COMPONENT.fullmatch(reference) if isinstance(reference, str) else None
+    return f"{found['name'] or found['short']}/{found['version']}".lower() if found else None
+
+
+def complete(job: Any, components: Mapping[str, Any]) -> None:
+    """Write the components of the stack into the steps that name them, in place: a step's command is in there.
+
+    Args:
+        job: A job's properties.
+        components: Specs by `component_key`.
+    """
+    if not isinstance(job, dict):
+        return
+    if (spec := components.get(component_key(job.get("componentId")) or "")) is not None:
+        job.setdefault("component", spec)
+    complete(job.get("trial"), components)
+    if isinstance(steps := job.get("jobs"), dict):
+        for step in steps.values():
+            complete(step, components)
 
 
 def jobs_in(props: Any, at: Path, *, inherited: Any = None, around: tuple[Path, ...] = ()) -> Iterator[FoundJob]:
@@ -71,17 +102,19 @@ def jobs_in(props: Any, at: Path, *, inherited: Any = None, around: tuple[Path, 
 
 
 def _own(props: Any, at: Path, whole: Any, compute: Any, around: tuple[Path, ...]) -> Iterator[FoundJob]:
+    # What a step does not say itself stands in its component.
+    places = (at, (*at, "component"), *around) if isinstance(whole.get("component"), Mapping) else (at, *around)
     paths = {
-        fact: tuple((*base, *name) for base in (at, *around) for name in known)
+        fact: tuple((*base, *name) for base in places for name in known)
         for fact, known in _OWN.items()
         if fact != "command"
     }
-    paths["command"] = ((*at, "command"),)
+    paths["command"] = ((*at, "command"), (*at, "component", "command"))
     facts = Facts(props, paths)
     at_size = facts.path("size")
     size = text(props, *at_size)
     serverless = False if size is None else _is_serverless(whole, compute)
-    if not serverless and dig(props, *paths["command"][0]) is None:
+    if not serverless and dig(props, *facts.path("command")) is None and not _runs_component(whole):
         return
     nodes = number(props, *facts.path("nodes"))
     yield FoundJob(
@@ -91,6 +124,12 @@ def _own(props: Any, at: Path, whole: Any, compute: Any, around: tuple[Path, ...
         facts=facts,
         compute=compute,
     )
+
+
+def _runs_component(job: Mapping[str, Any]) -> bool:
+    """Whether it is a step or trial that runs a component registered elsewhere, whose command nobody here sees."""
+    kind = str(job.get("type") or job.get("jobType") or "command").lower()
+    return kind not in _NO_COMMAND and (job.get("componentId") or job.get("component")) is not None
 
 
 def _is_serverless(job: Any, compute: Any) -> bool | Unknown:

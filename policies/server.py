@@ -17,19 +17,19 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import analyzer_pb2 as proto
 from pulumi.runtime.proto import analyzer_pb2_grpc, plugin_pb2
 
-from amlstack.findings import Finding, Level
-from policies import age, config, remedies
+from policies import config, remedies
 from policies.bindings import Context
 from policies.checks import stack_budget
-from policies.meta import CATALOGUE_OLD, CHECKED_AT_UP, EXCEPTION_EXPIRED
-from policies.verdicts import judge, judge_stack, remember, remember_network
-from policies.views import judged, subjects
+from policies.meta import CATALOGUE_OLD, EXCEPTION_EXPIRED
+from policies.verdicts import Weight, judge_resource, judge_whole, weigh
+from policies.views import judged
 from policies.wire import decode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from datetime import date
 
+    from amlstack.findings import Finding
     from policies.checks import Rule
 
 _LEVELS = {
@@ -116,16 +116,10 @@ class Pack(analyzer_pb2_grpc.AnalyzerServicer):
         response = proto.AnalyzeResponse()
         if not judged(request.type, everything=self._config.everything):
             return response
-        props = decode(request.properties)
-        if request.type.endswith(":VirtualNetwork"):
-            remember_network(props, self._context)
-        for subject in subjects(request.type, props):
-            remember(subject, self._context)
-            verdict = judge(subject, self._config, self._context)
-            for finding in verdict.findings:
-                response.diagnostics.append(self._excepted(finding, request.name, request.urn))
-            if self._config.enabled(CHECKED_AT_UP.code):
-                response.diagnostics.extend(map(self._diagnostic, verdict.notes))
+        verdict = judge_resource(request.type, decode(request.properties), self._config, self._context)
+        for finding in (*verdict.findings, *verdict.notes):
+            weight = weigh(finding, self._config, self._context.on, name=request.name, urn=request.urn)
+            response.diagnostics.append(self._diagnostic(finding, weight))
         return response
 
     def Remediate(self, request: Any, context: Any) -> Any:
@@ -152,45 +146,22 @@ class Pack(analyzer_pb2_grpc.AnalyzerServicer):
     def AnalyzeStack(self, request: Any, context: Any) -> Any:
         """Judge the stack as a whole, the exceptions and the catalogue."""
         response = proto.AnalyzeResponse()
-        response.diagnostics.extend(map(self._diagnostic, self._stack(request.resources)))
+        # Read one by one, and only when a rule asks: most stacks have no budget.
+        resources = ((one.type, decode(one.properties) if judged(one.type) else None) for one in request.resources)
+        for finding in judge_whole(resources, self._config, self._context.on, version=self.version):
+            weight = weigh(finding, self._config, self._context.on, name="")
+            response.diagnostics.append(self._diagnostic(finding, weight))
         return response
 
-    def _stack(self, resources: Any) -> Iterable[Finding]:
-        current, on = self._config, self._context.on
-        if current.enabled(stack_budget.RULE.code) and any(current.settings(stack_budget.RULE.code).values()):
-            asked = [
-                subject
-                for resource in resources
-                if judged(resource.type)
-                for subject in subjects(resource.type, decode(resource.properties))
-            ]
-            yield from judge_stack(asked, current)
-        if current.enabled(EXCEPTION_EXPIRED.code):
-            yield from (waiver.finding() for waiver in current.exceptions if not waiver.counts_on(on))
-        if current.enabled(CATALOGUE_OLD.code):
-            yield from age.check(on, days=int(current.settings(CATALOGUE_OLD.code)["days"]), version=self.version)
-
-    def _excepted(self, finding: Finding, name: str, urn: str) -> Any:
-        """The finding as a diagnostic: advice only where an exception covers it."""
-        for waiver in self._config.exceptions:
-            if waiver.counts_on(self._context.on) and waiver.covers(finding.code, name, urn):
-                until = f"Excepted until {waiver.expires.isoformat()} by {waiver.owner}: {waiver.reason}"
-                return self._diagnostic(finding, level=proto.ADVISORY, more=f" {until}.")
-        return self._diagnostic(finding)
-
-    def _diagnostic(self, finding: Finding, *, level: Any = None, more: str = "") -> Any:
+    def _diagnostic(self, finding: Finding, weight: Weight) -> Any:
         rule = _BY_CODE[finding.code]
-        if level is None:
-            # A remediation that did not help leaves a violation like any other.
-            wanted = self._config.level(rule.code).replace("remediate", "mandatory")
-            level = proto.ADVISORY if finding.level is Level.INFO else _LEVELS[wanted]
         return proto.AnalyzeDiagnostic(
             policyName=rule.code,
             policyPackName=self.name,
             policyPackVersion=self.version,
             description=rule.title,
-            message=f"{rule.title}\n{finding}{more}",
-            enforcementLevel=level,
+            message=f"{rule.title}\n{finding}{weight.more}",
+            enforcementLevel=_LEVELS[weight.level],
         )
 
 

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 
 from amlstack.catalog import sizes
 from amlstack.findings import Finding, Level
-from policies import checks
+from policies import age, checks
 from policies.bindings import BINDINGS, Cluster
 from policies.checks import stack_budget
-from policies.meta import CHECKED_AT_UP
+from policies.meta import CATALOGUE_OLD, CHECKED_AT_UP, EXCEPTION_EXPIRED
 from policies.reading import AT_UP, Undecided, Unknown, dig
+from policies.views import component, fill, judged, subjects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import date
     from typing import Any
 
     from amlstack.catalog.sizes import Size
@@ -35,6 +37,80 @@ class Verdict:
 
     findings: tuple[Finding, ...]
     notes: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """How much a finding weighs under a configuration.
+
+    Attributes:
+        level: ``mandatory`` or ``advisory``.
+        more: What an exception adds to its message; empty without one.
+    """
+
+    level: str
+    more: str = ""
+
+
+def weigh(finding: Finding, config: Config, on: date, *, name: str, urn: str = "") -> Weight:
+    """Weigh a finding: by its rule's level, and as advice where an exception covers the resource.
+
+    Args:
+        finding: Of a rule that is not disabled.
+        config: The configuration.
+        on: The day, for exceptions.
+        name: Name of the resource.
+        urn: Its URN, as far as it is known.
+    """
+    for waiver in config.exceptions:
+        if waiver.counts_on(on) and waiver.covers(finding.code, name, urn):
+            until = f"Excepted until {waiver.expires.isoformat()} by {waiver.owner}: {waiver.reason}"
+            return Weight("advisory", f" {until}.")
+    # A remediation that did not help leaves a violation like any other.
+    level = config.level(finding.code).replace("remediate", "mandatory")
+    return Weight("advisory" if finding.level is Level.INFO else level)
+
+
+def judge_resource(resource_type: str, props: Any, config: Config, context: Context) -> Verdict:
+    """Judge one resource, and remember of it what later ones need. The one function behind all gates.
+
+    Args:
+        resource_type: Pulumi's type token.
+        props: The properties as plain Python; written into where steps name components.
+        config: The configuration.
+        context: What is known of the stack; what this resource adds is written into it.
+    """
+    if resource_type.endswith(":VirtualNetwork"):
+        remember_network(props, context)
+    if known := component(resource_type, props):
+        context.components[known[0]] = known[1]
+    fill(resource_type, props, context.components)
+    found: list[Finding] = []
+    notes: list[Finding] = []
+    for subject in subjects(resource_type, props):
+        remember(subject, context)
+        verdict = judge(subject, config, context)
+        found += verdict.findings
+        notes += verdict.notes
+    return Verdict(tuple(found), tuple(notes) if config.enabled(CHECKED_AT_UP.code) else ())
+
+
+def judge_whole(resources: Iterable[tuple[str, Any]], config: Config, on: date, *, version: str) -> Iterable[Finding]:
+    """Judge the stack as a whole, the exceptions and the catalogue.
+
+    Args:
+        resources: Type and properties of every resource.
+        config: The configuration.
+        on: The day of the judgement.
+        version: The pack's version.
+    """
+    if config.enabled(stack_budget.RULE.code) and any(config.settings(stack_budget.RULE.code).values()):
+        asked = [subject for kind, props in resources if judged(kind) for subject in subjects(kind, props)]
+        yield from judge_stack(asked, config)
+    if config.enabled(EXCEPTION_EXPIRED.code):
+        yield from (waiver.finding() for waiver in config.exceptions if not waiver.counts_on(on))
+    if config.enabled(CATALOGUE_OLD.code):
+        yield from age.check(on, days=int(config.settings(CATALOGUE_OLD.code)["days"]), version=version)
 
 
 def judge(subject: Subject, config: Config, context: Context) -> Verdict:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from policies.job_view import jobs_in
+from policies.job_view import complete, component_key, jobs_in
 from policies.reading import ABSENT, ELSEWHERE, Facts, Path, Unknown, dig, flag, number, text
 
 if TYPE_CHECKING:
@@ -26,16 +26,25 @@ _AZURE_NATIVE = re.compile(r"azure-native(?:_[a-z]+_v\w+)?:(?P<module>\w+)(?:/v\
 _CLASSIC_CLUSTER = "azure:machinelearning/computeCluster:ComputeCluster"
 _OWN_JOB = "amlstack:jobs:Job"
 _OWN_ENVIRONMENT = "amlstack:environments:Version"
+_OWN_COMPONENT = "amlstack:components:Version"
 _JUDGED = {
     ("machinelearningservices", "Compute"),
     ("machinelearningservices", "MachineLearningCompute"),
     ("machinelearningservices", "Job"),
     ("machinelearningservices", "Schedule"),
     ("machinelearningservices", "EnvironmentVersion"),
+    ("machinelearningservices", "ComponentVersion"),
     ("resources", "Resource"),
     ("resources", "Deployment"),
     ("network", "VirtualNetwork"),
 }
+_JOBS_AT: tuple[Path, ...] = (
+    ("body", "properties"),
+    ("properties",),
+    ("jobBaseProperties",),
+    ("properties", "action", "jobDefinition"),
+    ("scheduleProperties", "action", "jobDefinition"),
+)
 _ML = "microsoft.machinelearningservices/"
 
 _INNER: dict[str, Path] = {
@@ -101,10 +110,33 @@ def judged(resource_type: str, *, everything: bool = False) -> bool:
         resource_type: Pulumi's type token.
         everything: Whether a rule on all Azure resources (tags, regions) is configured.
     """
-    if resource_type in {_OWN_JOB, _OWN_ENVIRONMENT, _CLASSIC_CLUSTER}:
+    if resource_type in {_OWN_JOB, _OWN_ENVIRONMENT, _OWN_COMPONENT, _CLASSIC_CLUSTER}:
         return True
     token = _AZURE_NATIVE.fullmatch(resource_type)
     return token is not None and (everything or (token["module"], token["type"]) in _JUDGED)
+
+
+def component(resource_type: str, props: Any) -> tuple[str, Mapping[str, Any]] | None:
+    """The key and the spec of a component version; None for every other resource."""
+    if not resource_type.endswith((_OWN_COMPONENT, ":ComponentVersion")):
+        return None
+    spec = next(
+        (
+            found
+            for at in ("body", "properties", "componentVersionProperties")
+            if isinstance(found := dig(props, at, "componentSpec"), Mapping)
+        ),
+        None,
+    )
+    key = component_key(f"{dig(props, 'name')}:{dig(props, 'version')}")
+    return None if spec is None or key is None else (key, spec)
+
+
+def fill(resource_type: str, props: Any, components: Mapping[str, Any]) -> None:
+    """Write the stack's components into the steps of a job, in place, so that their commands are judged."""
+    if components and resource_type.endswith((":Job", ":Schedule")):
+        for at in _JOBS_AT:
+            complete(dig(props, *at), components)
 
 
 def subjects(resource_type: str, props: Any) -> tuple[Subject, ...]:

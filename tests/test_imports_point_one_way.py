@@ -26,6 +26,8 @@ MAY = {
         "infra",
         "jobs",
         "policies.checks",
+        "policies.config",
+        "policies.gate",
         "amlstack.catalog",
         "amlstack.snapshot",
         "amlstack.identity",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import jobs
     from amlstack.cli.targets import Targets
+    from policies.gate import Gate
 
 app = typer.Typer(add_completion=False)
 
@@ -27,6 +28,14 @@ Size = Annotated[
 Stack = Annotated[
     str | None,
     typer.Option(help="Stack whose clusters are meant; unset: sandbox, when Pulumi.sandbox.yaml is there."),
+]
+PolicyConfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--policy-config",
+        help="Configuration of the rules, as the policy pack takes it; unset: the stack's (amlstack:policies).",
+        show_default=False,
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
 
@@ -41,17 +50,27 @@ class Checked:
 
 
 @app.command()
-def check(files: Files, size: Size = None, stack: Stack = None, *, as_json: Json = False) -> None:
+def check(
+    files: Files,
+    size: Size = None,
+    stack: Stack = None,
+    policy_config: PolicyConfig = None,
+    *,
+    as_json: Json = False,
+) -> None:
     """Validate job files and print everything that is wrong.
 
     Checked are the file's form (unknown keys, wrong values, near misses by name), what its command binds, the files
     it names, and, against the cluster's size, processes per node, InfiniBand, retirement and the number of nodes.
-    Errors refuse the file (exit status 1); warnings and notes do not.
+    The rules of the policy pack judge it at the levels of their configuration: mandatory is an error, advisory a
+    warning. Errors refuse the file (exit status 1); warnings and notes do not.
 
     Examples:
         amlstack check job.yml --size Standard_ND96isr_H100_v5
 
         amlstack check workloads/*.py --stack prod --json
+
+        amlstack check job.yml --size Standard_ND96isr_H100_v5 --policy-config team.json
     """
     from amlstack.catalog import clock
     from amlstack.cli import targets
@@ -59,13 +78,15 @@ def check(files: Files, size: Size = None, stack: Stack = None, *, as_json: Json
 
     where = targets.find(size, stack)
     day = clock.today()
-    checked = [check_file(file, where, day) for file in files]
-    found = (*where.findings, *(finding for each in checked for finding in each.findings))
+    gate, about = _gate(where, day, policy_config)
+    checked = [check_file(file, where, day, gate=gate) for file in files]
+    about = (*where.findings, *about, *gate.whole())
+    found = (*about, *(finding for each in checked for finding in each.findings))
     if as_json:
         print_json(
             {
                 "ok": not errors(found),
-                "findings": [finding.as_dict() for finding in where.findings],
+                "findings": [finding.as_dict() for finding in about],
                 "files": [
                     {
                         "file": str(each.file),
@@ -88,9 +109,31 @@ def check(files: Files, size: Size = None, stack: Stack = None, *, as_json: Json
     raise typer.Exit(1 if errors(found) else 0)
 
 
-def check_file(file: Path, where: Targets, day: date, *, enrich: bool | None = None) -> Checked:
-    """Load a file and plan its jobs."""
+def _gate(where: Targets, day: date, file: Path | None) -> tuple[Gate, tuple[Finding, ...]]:
+    """The rules as the stack or the option configures them, told of the stack's clusters; and what is wrong so far."""
+    from policies.gate import Gate, read
+
+    if where.reading is None or where.settings is None:
+        config, wrong = read(file, where="--policy-config")
+        return Gate(config, day), wrong
+    from infra import ruling
+    from infra.declare import gate_of
+
+    gate, faults = gate_of(where.reading, where.settings, on=day, root=where.root, file=file)
+    clusters = [
+        finding
+        for index in range(len(where.settings.clusters))
+        for finding in ruling.of_cluster(gate, where.reading, where.settings, index)
+    ]
+    return gate, (*faults, *(clusters if where.asked else ()))
+
+
+def check_file(
+    file: Path, where: Targets, day: date, *, enrich: bool | None = None, gate: Gate | None = None
+) -> Checked:
+    """Load a file, plan its jobs, and judge them by the rules where a gate is given."""
     import jobs
+    from infra import ruling
 
     loaded = jobs.load(file)
     plans, found = [], list(loaded.findings)
@@ -98,5 +141,5 @@ def check_file(file: Path, where: Targets, day: date, *, enrich: bool | None = N
         declared = job if enrich is None else jobs.with_enrich(job, enrich)
         plan = jobs.resolve(declared, where.of, on=day, source=loaded.source, environments=where.environments())
         plans.append(plan)
-        found += plan.findings
+        found += plan.findings if gate is None else ruling.of_plan(gate, job.name or file.stem, plan, loaded.source)
     return Checked(file, tuple(plans), tuple(found))

@@ -75,7 +75,7 @@ def export(out: Out, scope: Scope, config: ConfigFile = None) -> None:
     """
     from amlstack.catalog import clock
     from policies import azure_policy
-    from policies.pack import version
+    from policies.release import version
 
     try:
         day = clock.today()

@@ -12,7 +12,7 @@ from jobs.near import did_you_mean
 from jobs.target import Target
 
 if TYPE_CHECKING:
-    from infra.settings import Cluster, Settings
+    from infra.settings import Cluster, Reading, Settings
     from jobs.spec import Job
 
 DEFAULT_STACK = "sandbox"
@@ -29,6 +29,7 @@ class Targets:
         root: The folder that their paths start from.
         asked: Whether the stack was asked for, rather than found.
         findings: What is wrong with the settings.
+        reading: The settings as they were read.
     """
 
     size: str | None = None
@@ -37,6 +38,7 @@ class Targets:
     root: Path = PROJECT
     asked: bool = False
     findings: tuple[Finding, ...] = ()
+    reading: Reading | None = None
 
     def of(self, job: Job) -> tuple[Target, tuple[Finding, ...]]:
         """The target of one job, and what is not known about it."""
@@ -110,4 +112,4 @@ def find(size: str | None, stack: str | None) -> Targets:
 
     reading = read_file(file)  # what can be made of faulty settings still says what a cluster is
     asked = stack is not None
-    return Targets(None, name, reading.partial, file.parent, asked, reading.findings if asked else ())
+    return Targets(None, name, reading.partial, file.parent, asked, reading.findings if asked else (), reading)

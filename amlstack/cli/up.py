@@ -47,7 +47,16 @@ def up() -> int:
             progress.note(f"removed {removed} lock{'s' if removed > 1 else ''} of an engine that was killed")
         _select(env)
         outcome = engines.run(
-            ["up", "--yes", "--non-interactive", "--stack", engines.STACK, "--policy-pack", str(engine.pack)],
+            [
+                "up",
+                "--yes",
+                "--non-interactive",
+                "--stack",
+                engines.STACK,
+                "--policy-pack",
+                str(engine.pack),
+                *_rules(),
+            ],
             env,
             on_event=progress.event,
         )
@@ -102,6 +111,16 @@ def down() -> int:
     shutil.rmtree(paths.home())
     progress.done("the stack, the sandbox and their files are gone; the caches stay in " + str(paths.cache()))
     return code
+
+
+def _rules() -> tuple[str, ...]:
+    """The stack's configuration of the rules, for the pack; what is wrong with it, the program tells."""
+    from amlstack.engine import STACK
+    from infra.settings import read_file
+
+    settings = read_file(paths.PROJECT / f"Pulumi.{STACK}.yaml").partial
+    file = paths.PROJECT / settings.policies if settings and settings.policies else None
+    return ("--policy-pack-config", str(file)) if file and file.is_file() else ()
 
 
 def _select(env: Mapping[str, str]) -> None:

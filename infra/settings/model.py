@@ -171,6 +171,12 @@ class Settings(_Model):
     environments: tuple[Environment, ...] = Field((), description="Environments that jobs refer to by name.")
     jobs: tuple[Annotated[JobFile, _or_named("file")], ...] = Field((), description="Job files.")
     tags: Tags = Field(default_factory=dict, description="Tags of every resource that takes tags.")
+    policies: str | None = Field(
+        None,
+        min_length=1,
+        description="JSON file that configures the rules, a path in the project; the policy pack takes the same file. "
+        "The pack's own configuration when absent.",
+    )
     protect: Literal["auto", "true", "false"] = Field(
         "auto",
         description="Whether the engine refuses to delete what holds data; auto: on every stack but `sandbox`.",

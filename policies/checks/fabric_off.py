@@ -20,8 +20,8 @@ RULE = Rule(
         "Refuses variables that keep NCCL off InfiniBand (`NCCL_IB_DISABLE=1`, `NCCL_NET=Socket`, `NCCL_IB_HCA=^mlx5`) "
         "in a multi-node job on a size that has it, wherever they are written: among the job's variables, in its "
         "command line (`NAME=VALUE python …`, `export NAME=VALUE`, `-x NAME=VALUE`) or in its container arguments "
-        "(`-e NAME=VALUE`). `NCCL_P2P_DISABLE=1`, which switches NVLink off, is refused on one node too. In the job "
-        "plan it is a warning: a run of comparison may want it."
+        "(`-e NAME=VALUE`). `NCCL_P2P_DISABLE=1`, which switches NVLink off, is refused on one node too. A run of "
+        "comparison asks for an exception."
     ),
     why=(
         "These variables come from a debugging session or from a cluster without InfiniBand, and stay. The job "

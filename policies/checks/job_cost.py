@@ -16,7 +16,8 @@ RULE = Rule(
     title="A job costs at most so much until its timeout.",
     what=(
         "Refuses a job whose nodes × timeout × price exceed the configured budget, and one that has no timeout, whose "
-        "cost has no bound. Where the size or its price is not known it says so and refuses nothing."
+        "cost has no bound; in a sweep the trials that run at once count together. Where the size or its price is not "
+        "known it says so and refuses nothing."
     ),
     why="A run that hangs in its first collective costs as much per hour as one that trains, until somebody looks.",
     example="""\

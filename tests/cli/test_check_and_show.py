@@ -61,9 +61,69 @@ def told(capsys: pytest.CaptureFixture[str]) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-def test_a_good_file_is_zero(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_good_file_is_zero(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pinned = "azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7"
+    text = GOOD.replace("acpt-pytorch-2.8-cuda12.6", pinned).replace("nodes=2", 'limits={"timeout": 3600}, nodes=2')
+    (here / "job.py").write_text(text)
     assert main(["check", "job.py", "--size", "Standard_ND96isr_H100_v5"]) == 0
     assert capsys.readouterr().out == "1 file: nothing wrong\n"
+
+
+def test_the_rules_of_the_pack_judge_a_job_file_at_their_levels(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", "job.py", "--size", "Standard_ND96isr_H100_v5"]) == 0
+    out = capsys.readouterr().out
+    assert "job.py: warning: environment [environment-pinned]" in out
+    assert "job.py: warning: limits.timeout [job-timeout]" in out
+
+    (here / "team.json").write_text('{"job-timeout": "mandatory", "environment-pinned": "disabled"}')
+    asked = ["check", "job.py", "--size", "Standard_ND96isr_H100_v5", "--policy-config", "team.json"]
+    assert main(asked) == 1
+    out = capsys.readouterr().out
+    assert "job.py: error: limits.timeout [job-timeout]" in out
+    assert "environment-pinned" not in out
+
+
+def test_an_exception_makes_a_violation_a_warning_and_names_its_owner(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "job.py").write_text(GOOD.replace("nodes=2", 'nodes=2, environment_variables={"NCCL_IB_DISABLE": "1"}'))
+    asked = ["check", "job.py", "--size", "Standard_ND96isr_H100_v5"]
+    assert main(asked) == 1
+    assert "error: environment_variables.NCCL_IB_DISABLE [fabric-switched-off]" in capsys.readouterr().out
+
+    waiver = {"rule": "fabric-switched-off", "resource": "dd*", "owner": "hpc", "reason": "A comparison"}
+    for expires, status in (("2026-01-01", 0), ("2025-12-31", 1)):
+        said = {"exception-expired": {"exceptions": [{**waiver, "expires": expires}]}}
+        (here / "team.json").write_text(json.dumps(said))
+        assert main([*asked, "--policy-config", "team.json"]) == status
+        out = capsys.readouterr().out
+        assert ("Excepted until 2026-01-01 by hpc: A comparison." in out) is (status == 0)
+        assert ("[exception-expired]" in out) is (status == 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [(None, "[file-missing]"), ('{"x": "mandatory"}', "no rule 'x'"), ("[", "is no JSON")]
+)
+def test_a_configuration_that_cannot_be_used_is_told_beside_the_rest(
+    here: Path, capsys: pytest.CaptureFixture[str], text: str | None, words: str
+) -> None:
+    if text is not None:
+        (here / "team.json").write_text(text)
+    assert main(["check", "job.py", "--stack", "prod", "--policy-config", "team.json"]) == 1
+    out = capsys.readouterr().out
+    assert words in out
+    assert "[job-timeout]" in out
+
+
+def test_the_stack_names_the_configuration_and_its_clusters_are_judged_by_it(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "Pulumi.prod.yaml").write_text(f"{STACK}  amlstack:policies: team.json\n")
+    (here / "team.json").write_text('{"node-ceiling": {"nodes": 1}}')
+    assert main(["check", "job.py", "--stack", "prod"]) == 1
+    assert "Pulumi.prod.yaml:7:23: error: amlstack:clusters[0].nodes.max [node-ceiling]" in capsys.readouterr().out
 
 
 def test_findings_of_all_files_come_together(capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,17 +133,15 @@ def test_findings_of_all_files_come_together(capsys: pytest.CaptureFixture[str])
     assert "Did you mean `epochs`?" in out
     assert "job.yml:5:1: error: distribution [processes-beyond-gpus]" in out
     assert "no.yml: error [file-unreadable]" in out
-    assert out.endswith("2 files: 3 errors\n")
+    assert out.endswith("2 files: 3 errors, 3 warnings\n")
 
 
 def test_the_stack_says_what_a_cluster_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "job.yml", "--stack", "prod", "--json"]) == 1
     answer = told(capsys)
     assert answer["ok"] is False
-    assert [finding["code"] for finding in answer["files"][0]["findings"]] == [
-        "input-undefined",
-        "processes-beyond-gpus",
-    ]
+    found = [finding["code"] for finding in answer["files"][0]["findings"] if finding["level"] == "error"]
+    assert found == ["input-undefined", "processes-beyond-gpus"]
 
 
 def test_a_cluster_that_the_stack_lacks_is_a_finding(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

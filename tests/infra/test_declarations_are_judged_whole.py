@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import pytest
 from infra.declare import Declaration, declare
 from infra.registered import Registered
 from infra.settings import parse, read_file
+from policies.config import ALL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +42,9 @@ config:
       nodes: { max: 2 }
   amlstack:environments: [acpt-pytorch-2.8-cuda12.6]
   amlstack:jobs: [workloads/ddp.py]
+  amlstack:policies: rules.json
 """
+NO_ADVICE = json.dumps({rule.code: "disabled" for rule in ALL if rule.level == "advisory"})
 
 
 @pytest.fixture
@@ -49,6 +53,7 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "workloads" / "src" / "train.py").write_text("print('hi')\n")
     (tmp_path / "workloads" / "ddp.py").write_text(JOB)
     (tmp_path / "Pulumi.team.yaml").write_text(STACK)
+    (tmp_path / "rules.json").write_text(NO_ADVICE)
     return tmp_path
 
 

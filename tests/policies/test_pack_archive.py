@@ -21,7 +21,7 @@ from showing import request, shown
 from test_pack_starts import ENGINE, started
 
 from policies import archive, config
-from policies.pack import version
+from policies.release import version
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,233 @@
+"""The rules on a stack's declaration: what the program would register, judged as the policy pack judges it.
+
+Findings come back to the place that a person wrote: a path in the settings, or in a job file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import jobs
+from amlstack.findings import Finding, Level
+from infra.settings import SINGLE_NODE_TAG, dotted
+from policies.config import CODES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from infra.settings import Cluster, Reading, Settings
+    from policies.gate import Gate
+
+COMPUTE, JOB = "azure-native:machinelearningservices:Compute", "amlstack:jobs:Job"
+ENVIRONMENT, COMPONENT = "amlstack:environments:Version", "amlstack:components:Version"
+WORKSPACE = "/subscriptions/-/resourceGroups/-/providers/Microsoft.MachineLearningServices/workspaces/-"
+"""Stands for the workspace, which a rule never looks at, in ids."""
+
+PRIORITIES = {"dedicated": "Dedicated", "low_priority": "LowPriority"}
+_LOCATED = {
+    "group": "azure-native:resources:ResourceGroup",
+    "storage": "azure-native:storage:StorageAccount",
+    "key-vault": "azure-native:keyvault:Vault",
+    "logs": "azure-native:operationalinsights:Workspace",
+    "insights": "azure-native:applicationinsights:Component",
+    "registry": "azure-native:containerregistry:Registry",
+    "workspace": "azure-native:machinelearningservices:Workspace",
+}
+"""Resources beside the clusters that carry the stack's region and tags."""
+
+_SETTINGS: Mapping[str, tuple[str, ...]] = {
+    "properties.properties.vmSize": ("size",),
+    "properties.properties.scaleSettings.maxNodeCount": ("nodes", "max"),
+    "properties.properties.scaleSettings.minNodeCount": ("nodes", "min"),
+    "properties.properties.scaleSettings.nodeIdleTimeBeforeScaleDown": ("nodes", "idle"),
+    "properties.properties.vmPriority": ("priority",),
+    "properties.properties.enableNodePublicIp": ("node_public_ip",),
+    "properties.properties.subnet.id": ("subnet",),
+    "location": ("location",),
+    "tags": ("tags",),
+}
+_FIELDS: Mapping[str, str] = {
+    "command": "command",
+    "environmentId": "environment",
+    "environment": "environment",
+    "environmentVariables": "environment_variables",
+    "resources.shmSize": "shm_size",
+    "resources.shm_size": "shm_size",
+    "resources.dockerArgs": "docker_args",
+    "resources.docker_args": "docker_args",
+    "resources.instanceCount": "nodes",
+    "resources.instance_count": "nodes",
+    "resources.instanceType": "instance_type",
+    "resources.instance_type": "instance_type",
+    "distribution.processCountPerInstance": "launcher",
+    "distribution.process_count_per_instance": "launcher",
+    "queueSettings.jobTier": "queue_settings.job_tier",
+}
+
+
+def cluster_properties(spec: Cluster, *, location: str | None, tags: Mapping[str, str]) -> dict[str, Any]:
+    """A cluster as `infra.cluster` registers it, in the words of the wire; a test holds the two together."""
+    promise = {SINGLE_NODE_TAG: "true"} if spec.single_node_jobs else {}
+    inner = {
+        "vmSize": spec.size,
+        "vmPriority": PRIORITIES[spec.priority],
+        "osType": "Linux",
+        "remoteLoginPortPublicAccess": "Disabled",
+        "enableNodePublicIp": spec.node_public_ip,
+        "subnet": {"id": spec.subnet} if spec.subnet else None,
+        "scaleSettings": {
+            "minNodeCount": spec.nodes.min,
+            "maxNodeCount": spec.nodes.max,
+            "nodeIdleTimeBeforeScaleDown": spec.nodes.idle,
+        },
+    }
+    return {
+        "computeName": spec.name,
+        "location": location,
+        "properties": {
+            "computeType": "AmlCompute",
+            "disableLocalAuth": True,
+            "description": spec.description,
+            "properties": {key: value for key, value in inner.items() if value is not None},
+        },
+        "tags": {**tags, **spec.tags, **promise},
+    }
+
+
+def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> tuple[Finding, ...]:
+    """What the rules say of one cluster of the settings, and what the gate then knows for the jobs on it."""
+    if reading.doubts("clusters", index, "size"):
+        return ()
+    spec = settings.clusters[index]
+    doubtful = reading.doubts("clusters", index, "nodes")
+    told = spec.model_copy(update={"nodes": spec.nodes.model_copy(update={"min": 0, "max": 1})}) if doubtful else spec
+    location = spec.location or (None if reading.doubts("location") else settings.location)
+    found = gate.judge(
+        COMPUTE,
+        spec.name,
+        cluster_properties(told, location=location, tags=settings.tags),
+        parent="amlstack:infra:RdmaCluster",
+    )
+    told_of = [finding for finding in found if not (doubtful and "scaleSettings" in finding.where)]
+    return tuple(_in_settings(reading, ("clusters", index, *_SETTINGS.get(one.where, ())), one) for one in told_of)
+
+
+def _in_settings(reading: Reading, loc: tuple[str | int, ...], finding: Finding) -> Finding:
+    return reading.locate(loc, replace(finding, where=dotted(loc)))
+
+
+def of_the_rest(gate: Gate, reading: Reading, settings: Settings) -> tuple[Finding, ...]:
+    """What the rules on regions and tags say of all that lies where the stack lies, each thing once."""
+    location = None if reading.doubts("location") else settings.location
+    props = {"location": location, "tags": dict(settings.tags)}
+    found = [
+        _in_settings(reading, (finding.where,), finding)
+        for name, token in _LOCATED.items()
+        for finding in gate.judge(token, name, props, parent="amlstack:infra:Workspace")
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def of_plan(gate: Gate, name: str, planned: jobs.Planned, source: jobs.Source) -> tuple[Finding, ...]:
+    """All findings on one run: the plan's own, and the rules', all of them at the configured levels.
+
+    Args:
+        gate: Knows the stack's clusters; of others it is told here what the plan knows.
+        name: Name of the run.
+        planned: The plan.
+        source: The job's file.
+    """
+    if isinstance(planned, jobs.SchedulePlan):
+        if planned.started is None:
+            return planned.findings
+        of_start = _ruled(gate, name, planned.started, planned.findings, "" if planned.job.file else "create_job.")
+        return tuple(source.locate(finding) if finding.line is None else finding for finding in of_start)
+    return tuple(
+        source.locate(finding) if finding.file is None else finding
+        for finding in _ruled(gate, name, planned, planned.findings, "")
+    )
+
+
+def _ruled(
+    gate: Gate,
+    name: str,
+    planned: jobs.Plan | jobs.SweepPlan | jobs.PipelinePlan,
+    told: tuple[Finding, ...],
+    prefix: str,
+) -> Iterator[Finding]:
+    ruled: dict[tuple[str, str], list[Finding]] = {}
+    for finding in judged(gate, name, planned):
+        place = _place(planned, finding.where)
+        under = finding if not prefix else replace(finding, where=f"{prefix}{finding.where}")
+        ruled.setdefault((place, finding.code), []).append(under)
+    clusters = {place: part.target.cluster for place, part in jobs.parts(planned).items()}
+    covered: set[tuple[str, str]] = set()
+    for finding in told:
+        place = _place(planned, finding.where.removeprefix(prefix))
+        key = (place, finding.code)
+        if finding.code in CODES and key in ruled:
+            covered.add(key)
+            # A plan is lenient where Azure ML itself takes what the rule does not know.
+            lenient = finding.code == "size-unknown" and finding.level is not Level.ERROR
+            like = ruled[key][0]
+            yield finding if lenient else replace(finding, level=like.level, remedy=like.remedy or finding.remedy)
+            continue
+        settled = gate.settled(finding, name, clusters.get(place) or name)
+        if settled is not None:
+            yield settled
+    for key, findings in ruled.items():
+        if key not in covered:
+            yield from findings
+
+
+def judged(gate: Gate, name: str, planned: jobs.Plan | jobs.SweepPlan | jobs.PipelinePlan) -> Iterator[Finding]:
+    """What the rules say of what a plan registers, each finding at its field in the declaration."""
+    refs: dict[str, jobs.Refs] = {}
+    for place, part in jobs.parts(planned).items():
+        if part.target.cluster and part.target.size:
+            gate.knows(part.target.cluster, part.target.size)
+        environment_id = None
+        if isinstance(environment := part.enriched.environment, jobs.Environment):
+            environment_id = f"{WORKSPACE}/environments/{environment.name or 'inline'}/versions/-"
+            for finding in gate.judge(ENVIRONMENT, environment.name or name, {"body": {"image": environment.image}}):
+                yield (
+                    replace(finding, where="environment.image").under(place)
+                    if place
+                    else replace(finding, where="environment.image")
+                )
+        refs[place.removeprefix("jobs.")] = jobs.Refs(WORKSPACE, None, environment_id)
+    whole = refs.get("trial", refs.get("", jobs.Refs(WORKSPACE)))
+    if isinstance(planned, jobs.PipelinePlan):
+        for body in jobs.components(planned.enriched, whole, refs).values():
+            *_, component, _, version = jobs.component_id(body, whole).split("/")
+            gate.judge(COMPONENT, component, {"name": component, "version": version, "body": body["properties"]})
+    body = jobs.render(planned.enriched, whole, refs)
+    for finding in gate.judge(JOB, name, {"name": name, "body": body}, parent="amlstack:infra:Training"):
+        yield replace(finding, where=_field(planned, finding.where))
+
+
+def _field(planned: jobs.Planned, where: str) -> str:
+    """The field of the declaration that became a path of the body."""
+    path = where.removeprefix("body.properties.")
+    place = _place(planned, path)
+    inner = path.removeprefix(place).removeprefix(".")
+    for piece in ("trial.", "component."):
+        inner = inner.removeprefix(piece)
+    for wire, field in _FIELDS.items():
+        if inner == wire or inner.startswith(f"{wire}."):
+            inner = field + inner.removeprefix(wire)
+            break
+    if place == "trial" and inner.startswith("limits."):  # a sweep has limits of its own
+        return inner.replace("trialTimeout", "trial_timeout")
+    return f"{place}.{inner}" if place else inner
+
+
+def _place(planned: jobs.Planned, where: str) -> str:
+    """The part of a plan that a path belongs to, as `jobs.parts` names it."""
+    if isinstance(planned, jobs.SweepPlan):
+        return "trial"
+    if isinstance(planned, jobs.PipelinePlan):
+        places = [place for place in jobs.parts(planned) if where == place or where.startswith(f"{place}.")]
+        return max(places, key=len, default="")
+    return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -124,10 +125,9 @@ class Running:
                 if line == "end\n":
                     return
                 # A killed engine may leave half a line before our own.
-                if line.startswith("{") and line.endswith("}\n"):
-                    with self._changed:
-                        self._events.append(json.loads(line))
-                        self._changed.notify_all()
+                with contextlib.suppress(json.JSONDecodeError), self._changed:
+                    self._events.append(json.loads(line))
+                    self._changed.notify_all()
 
     def _end(self) -> None:
         self.process.wait()

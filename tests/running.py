@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import select
+import subprocess
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -51,12 +56,49 @@ def running_sandbox(home: Path) -> Iterator[Sandbox]:
     """The daemon with ``AMLSTACK_HOME`` set to ``home``, here and for its clients, until the context ends."""
     from amlstack.sandbox import daemon
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AMLSTACK_HOME", str(home))
-        endpoint = daemon.up()
-    try:
-        yield Sandbox(home, endpoint, {**endpoint.environ(), "AMLSTACK_HOME": str(home)})
-    finally:
+    with ended_with_us(home):
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("AMLSTACK_HOME", str(home))
-            daemon.down()
+            endpoint = daemon.up()
+        try:
+            yield Sandbox(home, endpoint, {**endpoint.environ(), "AMLSTACK_HOME": str(home)})
+        finally:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("AMLSTACK_HOME", str(home))
+                daemon.down()
+
+
+# Waits for a word or for the end of whoever would say it. A killed test run says nothing.
+_HEIR = """
+import sys
+if not sys.stdin.read(1):
+    from pathlib import Path
+    from amlstack.sandbox import daemon
+    daemon.down(Path(sys.argv[1]))
+"""
+
+
+@contextmanager
+def ended_with_us(home: Path) -> Iterator[None]:
+    """Takes the sandbox of a home down when this process is killed: a server and its jobs outlive who started them."""
+    heir = subprocess.Popen(
+        [sys.executable, "-c", _HEIR, str(home)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # what is sent to our group, a Ctrl-C, is not for it
+    )
+    try:
+        yield
+    finally:
+        heir.communicate(b"+")
+
+
+def left_of_jobs(home: Path) -> tuple[int, ...]:
+    """Processes of jobs that stay; a runner has a moment's work left when its job is told to be over."""
+    from amlstack.sandbox import processes
+
+    for pid in processes.marked(home):
+        with contextlib.suppress(ProcessLookupError), os.fdopen(os.pidfd_open(pid)) as handle:
+            select.select([handle], [], [], 60)
+    return processes.marked(home)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fresh_clone import Clone
+from running import ended_with_us, left_of_jobs
 from small_jobs import IMAGE, runs, store_of
 
 from amlstack import paths
-from amlstack.sandbox import processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,10 +73,11 @@ class Visit:
 @pytest.fixture(scope="module")
 def visit(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
     clone = Clone.made(tmp_path_factory.mktemp("clone"))
-    try:
-        yield visited(clone)
-    finally:
-        clone.close()
+    with ended_with_us(clone.home):
+        try:
+            yield visited(clone)
+        finally:
+            clone.close()
 
 
 def visited(clone: Clone) -> Visit:
@@ -139,14 +141,14 @@ def visited(clone: Clone) -> Visit:
     following.wait_for("job is Running")
     gate.write_text("now")
     visit.ended("failing", following)
-    visit.seen["failing"] = processes.marked(home)
+    visit.seen["failing"] = left_of_jobs(home)
     visit.seen["log"] = log_of(visit, "failing").read_text()
     visit.do("failed before", "up")
     rehearsal = clone.start("rehearse", "failing.yml")
     rehearsal.wait_for("job is Running")
     gate.write_text("now")
     visit.ended("rehearsed", rehearsal)
-    visit.seen["rehearsed"] = processes.marked(home)
+    visit.seen["rehearsed"] = left_of_jobs(home)
 
     visit.do("down", "down")
     visit.seen["left"] = clone.processes()
@@ -160,7 +162,8 @@ def kill(clone: Clone, words: str) -> None:
     victims = [pid for pid, line in clone.processes().items() if words in line]
     assert victims, f"{words} does not run; what runs: {clone.processes()}"
     for pid in victims:
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def log_of(visit: Visit, step: str) -> Path:

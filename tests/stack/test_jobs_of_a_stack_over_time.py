@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from harness import ANALYZER, STAND_IN, Stack
-from running import running_sandbox
+from running import left_of_jobs, running_sandbox
 from small_jobs import FOREVER, cluster, job, run_of, runs, settings, store_of
 
 from amlstack import identity
-from amlstack.sandbox import processes
 from infra.declare import declare
 from infra.settings import read_file
 
@@ -255,4 +254,4 @@ def test_the_end_of_the_stack_ends_what_still_runs(story: Story) -> None:
     with store_of(story.home) as store:
         for key in active:
             assert [step.state for step in store.history.of("job", key)][-2:] == ["CancelRequested", "Canceled"]
-    assert processes.marked(story.home) == ()
+    assert left_of_jobs(story.home) == ()

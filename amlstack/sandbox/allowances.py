@@ -10,6 +10,8 @@ SENT = "azure-ai-ml 1.35 puts it on the wire, beside the classes of its REST cli
 
 OLDER = "a property of job outputs in other versions of the REST interface"
 
+OLDER_POLICY = "a property of the policy in other versions of the REST interface"
+
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
@@ -35,12 +37,19 @@ class Variant:
 LOOSE_MAPS = frozenset({"properties"})
 """Maps of strings in which whole numbers are taken as their digits: azure-ai-ml 1.35 sends ``hash_version`` as one."""
 
+ANY_CASE = frozenset({"goal", "rule", "frequency", "weekDays"})
+"""Properties whose words are taken in any letter case: azure-ai-ml 1.35 sends ``minimize``, ``sobol`` and ``monday``."""
+
 _OUTPUTS = ("UriFolder", "UriFile", "MLTable", "MLFlowModel", "CustomModel", "TritonModel")
 
 PROPERTIES: tuple[Allowance, ...] = (
     Allowance("QueueSettingsArgs", "priority", int, SENT),
     Allowance("JobResourceConfigurationArgs", "locations", Sequence[str], SENT),
     Allowance("JobResourceConfigurationArgs", "maxInstanceCount", int, SENT),
+    Allowance("SweepJobArgs", "resources", Any, SENT),
+    Allowance("RandomSamplingAlgorithmArgs", "logbase", Any, SENT),
+    Allowance("TruncationSelectionPolicyArgs", "excludeFinishedJobs", bool, OLDER_POLICY),
+    *(Allowance(f"{kind}Args", "parentJobName", str, SENT) for kind in ("CommandJob", "SweepJob", "PipelineJob")),
     *(Allowance(f"{kind}JobOutputArgs", "assetVersion", str, OLDER) for kind in _OUTPUTS),
 )
 

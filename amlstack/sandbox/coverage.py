@@ -36,8 +36,8 @@ DATA_PLANES = """
 | `POST /{tenant}/oauth2/v2.0/token` | Entra ID, workload identity: the text of the token file is the client assertion |
 | `/blob/{account}/{container}/{blob}` | block blobs by SAS or bearer: put, block, block list, metadata, get with \
 ranges, head, delete, list; containers are implicit |
-| `/history/v1.0{workspace}/…/runs/{job}` | GET the run and its `details`; PATCH merges tags and properties, sets \
-displayName, description, hidden |
+| `/history/v1.0{workspace}/…/runs/{job}` | GET the run, its `details` and its `children`; PATCH merges tags and \
+properties, sets displayName, description, hidden; PATCH of its `tags` sets and removes tags |
 | `/discovery` | where the data plane is: the same door; asked without a token |
 
 Long-running operations advance by polls of the operation or the resource, and once a second when nobody polls. They
@@ -49,7 +49,9 @@ The sandbox had to choose; do not rely on Azure doing the same.
 
 - DELETE of a job that has not ended: `409 JobIsActive`. Cancel it first.
 - Cancelling a job that has ended: `200`, nothing changes.
-- Removing a tag through run history is not possible: tags merge.
+- A pipeline goes on after a failed step with what does not need it, unless its settings say otherwise, and then fails.
+- Steps never reuse what an earlier run wrote, as if `force_rerun` were set.
+- A step or trial can be deleted only when its parent has ended.
 - A compute, workspace or group that is deleted has its jobs cancelled first and goes when they have ended.
 
 ## Properties taken beyond azure-native's classes

@@ -32,6 +32,12 @@ CREATE TABLE IF NOT EXISTS jobs (
 CREATE INDEX IF NOT EXISTS operations_by_status ON operations (status);
 CREATE INDEX IF NOT EXISTS jobs_by_name ON jobs (name);
 CREATE INDEX IF NOT EXISTS jobs_by_status ON jobs (status);
+CREATE TABLE IF NOT EXISTS family (
+  job TEXT PRIMARY KEY, parent TEXT NOT NULL, place TEXT NOT NULL, UNIQUE (parent, place));
+CREATE TABLE IF NOT EXISTS metrics (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL, name TEXT NOT NULL, value REAL, step INTEGER NOT NULL,
+  at REAL NOT NULL);
+CREATE INDEX IF NOT EXISTS metrics_by_job ON metrics (job, name);
 CREATE TABLE IF NOT EXISTS nodes (
   cluster TEXT NOT NULL, number INTEGER NOT NULL, state TEXT NOT NULL, job TEXT, since REAL NOT NULL,
   PRIMARY KEY (cluster, number));

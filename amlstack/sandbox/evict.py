@@ -33,7 +33,8 @@ def evict(store: Store, wanted: str, node: int) -> JobRow:
 
     Args:
         store: The sandbox's tables.
-        wanted: The job's name, or its beginning up to a hyphen, as in the job's file.
+        wanted: The job's name, or its beginning up to a hyphen, as in the job's file; of a step or trial the same of
+            its parent, a slash, and the step's name or the trial's number.
         node: The node's number in the job, from 0.
 
     Returns:
@@ -75,12 +76,13 @@ def note_agent(place: Path, pid: int) -> None:
 
 
 def _running(store: Store, wanted: str) -> JobRow:
-    active = [job for job in store.jobs.list(active=True) if job.status == "Running"]
-    found = [job for job in active if wanted in (job.name, job.id)]
-    found = found or [job for job in active if job.name.startswith(f"{wanted}-")]
+    active = {_path(store, job): job for job in store.jobs.list(active=True) if job.status == "Running" and job.nodes}
+    found = [path for path, job in active.items() if wanted in (path, job.name, job.id)]
+    stem, slash, place = wanted.partition("/")
+    found = found or [path for path in active if path.startswith(f"{stem}-") and path.endswith(slash + place)]
     if len(found) == 1:
-        return found[0]
-    names = [job.id for job in found or active]
+        return active[found[0]]
+    names = found or list(active)
     if found:
         message = f"{len(found)} running jobs begin with {wanted!r}: {', '.join(names)}. Name one of them."
         raise EvictError(message)
@@ -88,3 +90,10 @@ def _running(store: Store, wanted: str) -> JobRow:
     hint = f" Near: {near[0]}." if near else ""
     message = f"No job {wanted!r} runs. Running: {', '.join(names) or 'none'}.{hint}"
     raise EvictError(message)
+
+
+def _path(store: Store, job: JobRow) -> str:
+    """``<job>``, or for a child ``<parent>/<place>``: by what a person can name it."""
+    above = store.family.above(job.id)
+    places = [store.family.place(key) or key for key in (job.id, *above[:-1])]
+    return "/".join([above[-1], *reversed(places)]) if above else job.id

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from amlstack.catalog import environments, sizes
 from amlstack.sandbox.refusals import Refused, invalid, near, not_emulated
 
 if TYPE_CHECKING:
@@ -14,12 +15,12 @@ if TYPE_CHECKING:
 CURATED = re.compile(
     r"azureml://registries/(?P<registry>[^/]+)/environments/(?P<name>[^/]+)/(versions|labels)/(?P<version>[^/]+)"
 )
+SHORT = re.compile(r"azureml:AzureML-(?P<name>[^/@:]+)(@latest|:[^/@:]+)")
+"""The short form of a curated environment, which the service expands itself."""
 
 
 def check(context: Context, path: ArmPath, properties: Body) -> None:
-    """Refuses a job whose compute, code, environment or size does not exist, or whose nodes do not fit."""
-    if properties["jobType"] != "Command":
-        raise not_emulated(f"jobs of type '{properties['jobType']}', only Command")
+    """Refuses a command job whose compute, code, environment or size does not exist, or whose nodes do not fit."""
     resources = properties.get("resources") or {}
     _check_place(context, path, properties, resources)
     if (code := properties.get("codeId")) is not None:
@@ -36,9 +37,7 @@ def _check_place(context: Context, path: ArmPath, properties: Body, resources: B
         _check_known(context, path, compute, "computes", "properties.computeId")
         _check_fits(context, compute, count)
     elif size := resources.get("instanceType"):
-        from amlstack.sandbox.kinds import computes  # noqa: PLC0415 - computes knows jobs; sizes are its own
-
-        computes.check_size(size, "properties.resources.instanceType")
+        check_size(size, "properties.resources.instanceType")
     else:
         message = "neither properties.computeId nor, for a serverless job, properties.resources.instanceType is given."
         raise invalid("properties.computeId", message)
@@ -67,6 +66,9 @@ def _check_known(context: Context, path: ArmPath, given: str, word: str, where: 
 
 def _check_environment(context: Context, path: ArmPath, given: str) -> None:
     where = "properties.environmentId"
+    if (short := SHORT.fullmatch(given)) is not None:
+        _check_curated(short["name"], where)
+        return
     if not given.startswith("azureml:"):
         _check_known(context, path, given, "environments", where)
         return
@@ -78,8 +80,18 @@ def _check_environment(context: Context, path: ArmPath, given: str) -> None:
         raise invalid(where, f"'{given}': {message}")
     if found["registry"] != "azureml":
         raise not_emulated(f"the registry '{found['registry']}', only 'azureml'")
-    from amlstack.catalog import environments  # noqa: PLC0415 - data, only needed here
+    _check_curated(found["name"], where)
 
-    if environments.get(found["name"]) is None:
-        message = f"The environment '{found['name']}' was not found in the registry 'azureml'."
+
+def _check_curated(name: str, where: str) -> None:
+    if environments.get(name) is None:
+        message = f"The environment '{name}' was not found in the registry 'azureml'."
         raise Refused(400, "UserError", message, where)
+
+
+def check_size(name: str, where: str) -> None:
+    """Refuses a VM size that Azure does not have; near misses by name."""
+    if sizes.get(name) is None:
+        close = sizes.near(name)
+        hint = f" Did you mean {' or '.join(repr(each) for each in close)}?" if close else ""
+        raise Refused(400, "InvalidVmSize", f"The VM size '{name}' is not known in any region.{hint}", where)

@@ -19,22 +19,45 @@ if TYPE_CHECKING:
 
 ROUTE = re.compile(
     r"/history/v1\.0(?P<workspace>/subscriptions/.+?/workspaces/[^/]+)(/experiments/(?P<experiment>[^/]+))?/runs/"
-    r"(?P<run>[^/]+)(?P<details>/details)?/?"
+    r"(?P<run>[^/]+)(/(?P<below>details|children|tags))?/?"
 )
+TAG_EDITS = {"tagsToModify": dict, "tagsToDelete": list}
 EDITABLE = {"tags": dict, "displayName": str, "description": str, "hidden": bool, "properties": dict}
 
 
 def answer(context: Context, method: str, path: str, body: Any) -> Reply:
-    """Answers GET of a run or its details, and PATCH of its labels."""
+    """Answers GET of a run, its details or its children, and PATCH of its labels or its tags."""
     found = ROUTE.fullmatch(path)
     if found is None:
         raise not_emulated(f"the run history path {path}")
     job = _job(context, found["workspace"], found["run"], found["experiment"])
-    if method == "GET":
+    below = found["below"]
+    if method == "GET" and below == "children":
+        rows = (context.store.jobs.get(key) for key in context.store.family.children(job.id).values())
+        return Reply(200, {"value": [details(context, row) for row in rows if row is not None]})
+    if method == "GET" and below != "tags":
         return Reply(200, details(context, job))
-    if method == "PATCH" and not found["details"]:
+    if method == "PATCH" and below is None:
         return Reply(200, details(context, edit(context, job, body)))
-    raise not_emulated(f"{method} of a run")
+    if method == "PATCH" and below == "tags":
+        return Reply(200, details(context, edit_tags(context, job, body)))
+    raise not_emulated(f"{method} of a run{'' if below is None else f' ({below})'}")
+
+
+def edit_tags(context: Context, job: JobRow, body: Any) -> JobRow:
+    """Sets some tags and takes others away: ``{"tagsToModify": {…}, "tagsToDelete": […]}``."""
+    if not isinstance(body, dict) or body.keys() - TAG_EDITS.keys():
+        raise invalid("", f"an object with {' and '.join(TAG_EDITS)} was expected.")
+    for key, value in body.items():
+        if not isinstance(value, TAG_EDITS[key]):
+            raise invalid(key, f"expected {TAG_EDITS[key].__name__}, got {type(value).__name__}.")
+    gone = body.get("tagsToDelete", [])
+    with context.store.transaction():
+        properties = dict(context.store.jobs[job.id].properties)
+        tags = {**(properties.get("tags") or {}), **_strings("tagsToModify", body.get("tagsToModify", {}))}
+        properties["tags"] = {name: value for name, value in tags.items() if name not in gone}
+        context.store.jobs.set_body(job.id, {"properties": properties})
+    return context.store.jobs[job.id]
 
 
 def edit(context: Context, job: JobRow, body: Any) -> JobRow:
@@ -61,8 +84,11 @@ def details(context: Context, job: JobRow) -> Body:
     """What run history knows of a job: status, times, labels, error, and its logs with signed addresses."""
     properties = job.properties
     error = None if job.error is None else {"error": {"code": job.error.code, "message": job.error.message}}
+    above = [row.name for key in context.store.family.above(job.id) if (row := context.store.jobs.get(key)) is not None]
     return {
         "runId": job.name,
+        "parentRunId": above[0] if above else None,
+        "rootRunId": above[-1] if above else job.name,
         "experimentName": properties.get("experimentName") or "Default",
         "target": str(properties.get("computeId") or "").rsplit("/", 1)[-1],
         "status": job.status,

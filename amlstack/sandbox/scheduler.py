@@ -1,5 +1,7 @@
 """The service's scheduler: nodes to jobs, first come first served per cluster; a detached runner process per job.
 
+Sweeps and pipelines hold no nodes and have no runner: they are played here, by looking at their children.
+
 It runs in the server but owns nothing: all state is in the store and in the runner processes, so a restarted server
 takes over where the last one was killed.
 """
@@ -20,6 +22,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox import allocation, processes
+from amlstack.sandbox.children import play
+from amlstack.sandbox.children.crew import is_parent
 from amlstack.sandbox.runner import prepare, tree
 from amlstack.sandbox.store import JobError, JobRow, Store, cluster_of, job_folder
 
@@ -70,12 +74,25 @@ class Scheduler:
         """Takes every job and every cluster as far as they can go now.
 
         Returns:
-            When the next idle node is due to leave (seconds since the epoch); None when none is.
+            When the next idle node is due to leave or the next time limit is reached (seconds since the epoch); None
+            when none is.
         """
         for key in [key for key, runner in self.runners.items() if _ended(runner)]:
             self._forget(key)
+        limits: list[float] = []
+        while True:
+            self._look_at_jobs()
+            moved, limits = self._look_at_parents(now)
+            if not moved:
+                break
+        self._tidy()
+        return min([*limits, *_known(allocation.scale(self.store, now))], default=None)
+
+    def _look_at_jobs(self) -> None:
         full: set[str] = set()
         for job in self.store.jobs.list(active=True):
+            if is_parent(job):
+                continue
             if job.id in self.runners:
                 self._cancel(job)
             elif job.runner_pid is not None:
@@ -84,8 +101,11 @@ class Scheduler:
                 self._end(job, "Canceled")
             else:
                 self._try_place(job, full)
-        self._tidy()
-        return allocation.scale(self.store, now)
+
+    def _look_at_parents(self, now: float) -> tuple[bool, list[float]]:
+        """Takes every sweep and pipeline as far as it can go; whether one moved, and when time limits are reached."""
+        told = [play.advance(self.store, job, now) for job in self.store.jobs.list(active=True) if is_parent(job)]
+        return any(moved for moved, _ in told), [due for _, due in told if due is not None]
 
     def close(self) -> None:
         """Stops watching; the runners go on."""
@@ -204,3 +224,7 @@ def _ended(runner: Runner) -> bool:
     poll = select.poll()
     poll.register(runner.handle, select.POLLIN)
     return bool(poll.poll(0))
+
+
+def _known(due: float | None) -> tuple[float, ...]:
+    return () if due is None else (due,)

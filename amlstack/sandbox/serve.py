@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from amlstack import paths
-from amlstack.sandbox import door, identity, processes, provisioning, tls, typecheck
+from amlstack.sandbox import door, identity, kinds, processes, provisioning, tls, typecheck
 from amlstack.sandbox.kinds.base import Context
 from amlstack.sandbox.store import Store, folder
 
@@ -73,7 +73,7 @@ async def serve(home: Path) -> None:
             tasks.append(asyncio.create_task(_forever(scheduler, store, home, wake)))
             tasks.append(asyncio.create_task(_gather(context.wake, wake)))
         # The generated classes take a second to import: meanwhile the door is open already.
-        threading.Thread(target=typecheck.warm, daemon=True).start()
+        threading.Thread(target=typecheck.warm, args=(kinds.ALL,), daemon=True).start()
         _announce(place, base)
         await uvicorn.Server(config).serve(sockets=[listener])
         for task in tasks:

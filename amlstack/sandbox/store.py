@@ -3,8 +3,9 @@
 The server, its scheduler, every runner process and ``amlstack sandbox status`` open the same file; each call is one
 transaction, `Store.transaction` joins several. Nothing is cached, so nobody sees stale rows.
 
-Who writes what: the server makes and edits resources and jobs and asks for cancels; the scheduler owns nodes and the
-statuses up to the start of a runner; the runner owns the statuses from ``Preparing`` to the end, and the exits.
+Who writes what: the server makes and edits resources and jobs, asks for cancels and takes metrics; the scheduler owns
+nodes and the statuses up to the start of a runner, and sweeps and pipelines with the making of their children; the
+runner owns the statuses from ``Preparing`` to the end, and the exits.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import TYPE_CHECKING
 
 from amlstack.sandbox.database import Database
 from amlstack.sandbox.tables.blobs import Blob, Blobs
+from amlstack.sandbox.tables.family import Family
 from amlstack.sandbox.tables.history import History, Transition
 from amlstack.sandbox.tables.jobs import STATUSES, TERMINAL, Exit, JobError, JobRow, Jobs
+from amlstack.sandbox.tables.metrics import Metrics
 from amlstack.sandbox.tables.nodes import Node, Nodes
 from amlstack.sandbox.tables.operations import Operations
 from amlstack.sandbox.tables.resources import Resource, Resources
@@ -61,6 +64,8 @@ class Store:
 
     Attributes:
         jobs: Job records; see `Jobs`.
+        family: Which job is a child of which; see `Family`.
+        metrics: What jobs logged; see `Metrics`.
         nodes: Nodes of the clusters; see `Nodes`.
         resources: ARM resources, the clusters among them; see `Resources`.
         blobs: Blobs and their files; see `Blobs`, and `amlstack.sandbox.code.unpack` for registered code.
@@ -73,6 +78,8 @@ class Store:
         self.database = Database(folder(home) / "state.db")
         self.history = History(self.database)
         self.jobs = Jobs(self.database, self.history)
+        self.family = Family(self.database)
+        self.metrics = Metrics(self.database)
         self.nodes = Nodes(self.database, self.history)
         self.blobs = Blobs(self.database, folder(home) / "blobs")
         self.operations = Operations(self.database)

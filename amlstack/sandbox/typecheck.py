@@ -12,6 +12,8 @@ from amlstack.sandbox import allowances, shapes
 from amlstack.sandbox.refusals import invalid, near
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from amlstack.sandbox.kinds.base import Body, Kind, Schema
 
 READ_BACK = frozenset({"id", "name", "type", "etag", "systemData"})
@@ -42,11 +44,9 @@ def check(kind: Kind, body: Body) -> Body:
     return {**_object(kind.noun, envelope, given, "", inner=inner), "properties": checked}
 
 
-def warm() -> None:
+def warm(kinds: Iterable[Kind]) -> None:
     """Imports the generated modules, so that the first PUT does not wait for them."""
-    from amlstack.sandbox import kinds  # noqa: PLC0415 - the kinds import this module
-
-    for kind in kinds.ALL:
+    for kind in kinds:
         if kind.schema is not None:
             shapes.of(shapes.load(kind.schema.module, kind.schema.args))
 
@@ -139,7 +139,8 @@ def _member(choice: shapes.Choice, value: Body, path: str) -> shapes.Shape:
 
 def _scalar(choice: shapes.Choice, value: Any, path: str) -> Any:
     if isinstance(value, str) and choice.words:
-        if value not in choice.words:
+        any_case = path.rsplit(".", 1)[-1].partition("[")[0] in allowances.ANY_CASE
+        if value not in choice.words and not (any_case and value.capitalize() in choice.words):
             raise invalid(path, f"'{value}' is not allowed.{near(value, choice.words) or _listed(choice.words)}")
         return value
     for kind in choice.scalars:

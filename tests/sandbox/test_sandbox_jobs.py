@@ -39,6 +39,7 @@ def test_a_taken_job_answers_with_its_status_and_the_services_defaults(manager: 
     assert manager.store.jobs["one"].body == job(gpu), "what is stored is what was asked, byte for byte"
 
 
+SPARK = {"sparkJobEntryType": "SparkJobPythonEntry", "file": "main.py"}
 CHANGES = [
     ("command", {"command": "python other.py"}),
     ("experimentName", {"experimentName": "other"}),
@@ -96,7 +97,8 @@ REFERENCES = [
     ({"computeId": "{W}/computes/gpx"}, "UserError", "'{W}/computes/gpx' was not found in the workspace. Did you mean '{W}/computes/gpu'?"),
     ({"codeId": "{W}/codes/abc/versions/1"}, "UserError", "'{W}/codes/abc/versions/1' was not found in the workspace."),
     ({"environmentId": "{W}/environments/e/versions/1"}, "UserError", "was not found in the workspace."),
-    ({"environmentId": "azureml:AzureML-x@latest"}, "InvalidRequestContent", "an environment is an ARM id or"),
+    ({"environmentId": "azureml:x:1"}, "InvalidRequestContent", "an environment is an ARM id or"),
+    ({"environmentId": "azureml:AzureML-x@latest"}, "UserError", "'x' was not found in the registry 'azureml'"),
     ({"environmentId": "azureml://registries/azureml/environments/nope/versions/1"}, "UserError", "'nope' was not found in the registry 'azureml'"),
     ({"environmentId": "azureml://registries/mine/environments/e/versions/1"}, "SandboxNotEmulated", "the registry 'mine'"),
     ({"resources": {"instanceCount": 3}}, "InvalidNodeCount", "The job asks for 3 nodes, but the compute 'gpu' has at most 2"),
@@ -127,7 +129,7 @@ def test_a_serverless_job_names_its_size(manager: Manager) -> None:
 
 
 def test_another_type_of_job_is_not_emulated(manager: Manager) -> None:
-    status, error = put(manager, "one", {"properties": {"jobType": "Pipeline"}})
+    status, error = put(manager, "one", {"properties": {"jobType": "Spark", "codeId": "c", "entry": SPARK}})
 
     assert (status, error["code"]) == (501, "SandboxNotEmulated")
 

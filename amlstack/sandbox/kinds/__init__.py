@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.kinds import assets, computes, datastores, groups, jobs, monitoring, storage, vaults, workspaces
+from amlstack.sandbox.kinds import (
+    assets,
+    components,
+    computes,
+    datastores,
+    groups,
+    jobs,
+    monitoring,
+    schedules,
+    storage,
+    vaults,
+    workspaces,
+)
 from amlstack.sandbox.kinds import registries as container_registries
 
 if TYPE_CHECKING:
@@ -24,7 +36,10 @@ ALL: tuple[Kind, ...] = (
     assets.CODE_VERSIONS,
     assets.ENVIRONMENTS,
     assets.ENVIRONMENT_VERSIONS,
+    components.CONTAINERS,
+    components.VERSIONS,
     jobs.KIND,
+    schedules.KIND,
 )
 """Every kind, in the order of docs/sandbox.md."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.kinds import jobs
 from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Schema, iso
+from amlstack.sandbox.references import check_size
 from amlstack.sandbox.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.store import COMPUTE
 
@@ -116,16 +117,6 @@ class Computes(Kind):
             return False
         context.store.nodes.drop(resource.key)
         return True
-
-
-def check_size(name: str, where: str) -> None:
-    """Refuses a VM size that Azure does not have; near misses by name."""
-    from amlstack.catalog import sizes  # noqa: PLC0415 - 107 rows of data, only needed here
-
-    if sizes.get(name) is None:
-        close = sizes.near(name)
-        hint = f" Did you mean {' or '.join(repr(each) for each in close)}?" if close else ""
-        raise Refused(400, "InvalidVmSize", f"The VM size '{name}' is not known in any region.{hint}", where)
 
 
 def _check_scale(scale: Any, where: str) -> None:

@@ -6,6 +6,8 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox import references, typecheck
+from amlstack.sandbox.children import play
+from amlstack.sandbox.children.crew import PARENTS
 from amlstack.sandbox.ids import ML
 from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Reply, Schema, system_data
 from amlstack.sandbox.refusals import Refused, not_emulated
@@ -32,7 +34,7 @@ RESOURCE_DEFAULTS = {"instanceCount": 1, "shmSize": "2g", "properties": {}}
 
 
 class Jobs(Kind):
-    """Command jobs. They live in a table of their own, so `answer` and `act` stand beside this class."""
+    """Jobs. They live in a table of their own, so `answer` and `act` stand beside this class."""
 
     type = TYPE
     noun = "a job"
@@ -46,7 +48,8 @@ class Jobs(Kind):
     tracked = False
     actions = ("cancel",)
     note = (
-        "Command jobs, really run. Only description, tags, displayName, properties and isArchived can be updated; "
+        "Command jobs, really run; sweeps and pipelines, whose trials and steps are. The list shows no children: run "
+        "history has them. Only description, tags, displayName, properties and isArchived can be updated; "
         "deleting one that runs is refused, as Azure's answer to it is not known."
     )
 
@@ -141,10 +144,12 @@ def _end(context: Context, jobs: Iterable[JobRow]) -> bool:
 def _list(context: Context, workspace: str, query: Mapping[str, str]) -> Reply:
     view = query.get("listViewType", "ActiveOnly")
     rows = context.store.jobs.list(workspace)
+    children = context.store.family.members()
     shown = [
         job
         for job in rows
-        if view == "All" or bool(job.properties.get("isArchived", False)) is (view == "ArchivedOnly")
+        if job.id not in children
+        and (view == "All" or bool(job.properties.get("isArchived", False)) is (view == "ArchivedOnly"))
     ]
     return Reply(200, {"value": [render(job) for job in shown]})
 
@@ -162,12 +167,27 @@ def _put(context: Context, path: ArmPath, body: Any) -> Reply:
             labels = {name: properties[name] for name in MUTABLE if name in properties}
             context.store.jobs.set_body(before.id, {"properties": {**before.properties, **labels}})
             return Reply(200, render(context.store.jobs[before.id]))
-        references.check(context, path, properties)
+        check_references(context, path, properties)
         workspace = context.store.resources.get(path.parent)
         home = path.parent if workspace is None else workspace.id  # in its maker's letters, as a GET answers it
         job = context.store.jobs.add(home, path.name, {"properties": properties})
     context.wake.set()
     return Reply(201, render(job))
+
+
+def check_references(context: Context, path: ArmPath, properties: Body) -> None:
+    """What a job refers to must be there; of a sweep or a pipeline what each of its children would refer to."""
+    kind = properties["jobType"]
+    if kind == "Command":
+        references.check(context, path, properties)
+        return
+    if kind not in PARENTS:
+        raise not_emulated(f"jobs of type '{kind}', only Command, {' and '.join(sorted(PARENTS))}")
+    for where, draft in play.drafts(context.store, path.name, properties):
+        try:
+            references.check(context, path, typecheck.check(KIND, {"properties": draft})["properties"])
+        except Refused as refused:
+            raise Refused(refused.status, refused.code, f"{where}: {refused.message}", where) from None
 
 
 def _check_fixed(before: JobRow, properties: Body) -> None:
@@ -186,6 +206,8 @@ def _check_fixed(before: JobRow, properties: Body) -> None:
 
 def _with_defaults(properties: Body) -> Body:
     given = {key: value for key, value in properties.items() if value is not None}
+    if given.get("jobType") in PARENTS:
+        return {**{key: DEFAULTS[key] for key in DEFAULTS if key != "environmentVariables"}, **given}
     return {**DEFAULTS, **given, "resources": {**RESOURCE_DEFAULTS, **(given.get("resources") or {})}}
 
 
@@ -203,12 +225,20 @@ def _delete(context: Context, path: ArmPath) -> Reply:
     if job.active:
         message = f"The job '{job.name}' is {job.status}. Cancel it first and wait for its end."
         raise Refused(409, "JobIsActive", message)
+    if any(context.store.jobs[above].active for above in context.store.family.above(job.id)):
+        message = f"The job '{job.name}' belongs to a sweep or pipeline that is active, and is deleted with it."
+        raise Refused(409, "JobIsActive", message)
     _forget(context, job)
     return Reply(200)
 
 
 def _forget(context: Context, job: JobRow) -> None:
+    for child in context.store.family.children(job.id).values():
+        if (row := context.store.jobs.get(child)) is not None:
+            _forget(context, row)
     context.store.nodes.release(job.id)
+    context.store.family.forget(job.id)
+    context.store.metrics.forget(job.id)
     context.store.jobs.delete(job.id)
     shutil.rmtree(job_folder(context.store.home, job.id), ignore_errors=True)
 

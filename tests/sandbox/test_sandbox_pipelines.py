@@ -1,0 +1,180 @@
+"""Pipelines and their components at the door: taken only when everything in them holds together."""
+
+# ruff: noqa: E501 - one line per row of a table reads best
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sandbox_client import CURATED, cluster
+
+from amlstack.sandbox import runhistory
+
+if TYPE_CHECKING:
+    from conftest import Manager
+
+SPEC: dict[str, Any] = {
+    "type": "command",
+    "command": "echo ${{inputs.data}} > ${{outputs.model}}/x",
+    "environment": CURATED,
+    "inputs": {"data": {"type": "uri_folder", "optional": True}, "lr": {"type": "number", "default": "0.1"}},
+    "outputs": {"model": {"type": "uri_folder"}},
+}
+
+
+@pytest.fixture
+def train(manager: Manager) -> str:
+    """The id of a component, in a workspace with a cluster of two nodes."""
+    manager.call("PUT", f"{manager.workspace}/computes/gpu", cluster())
+    path = f"{manager.workspace}/components/train/versions/1"
+    assert manager.call("PUT", path, {"properties": {"componentSpec": SPEC}})[0] == 201
+    return path
+
+
+def body(manager: Manager, train: str, **more: Any) -> dict[str, Any]:
+    """A pipeline of two steps, the second of which reads what the first writes."""
+    steps = {
+        "first": {"type": "command", "componentId": train},
+        "second": {
+            "type": "command",
+            "componentId": train,
+            "inputs": {"data": {"job_input_type": "literal", "value": "${{parent.jobs.first.outputs.model}}"}},
+            "outputs": {"model": {"type": "literal", "value": "${{parent.outputs.best}}"}},
+        },
+    }
+    properties = {
+        "jobType": "Pipeline",
+        "jobs": steps,
+        "settings": {"default_compute": f"{manager.workspace}/computes/gpu"},
+        "outputs": {"best": {"jobOutputType": "uri_folder"}},
+    }
+    return copy.deepcopy({"properties": {**properties, **more}})
+
+
+def put(manager: Manager, told: dict[str, Any]) -> tuple[int, Any]:
+    return manager.call("PUT", f"{manager.workspace}/jobs/pipe", told)
+
+
+def test_a_pipeline_is_taken_and_stays_as_it_was_put(manager: Manager, train: str) -> None:
+    told = body(manager, train)
+
+    assert put(manager, told)[0] == 201
+    assert manager.store.jobs["pipe"].body == told
+    status, again = put(manager, told)
+    assert (status, again["properties"]["status"]) == (200, "NotStarted")
+    told["properties"]["jobs"]["first"]["inputs"] = {"lr": {"job_input_type": "literal", "value": "2"}}
+    assert put(manager, told)[1]["code"] == "JobPropertyImmutable"
+
+
+CHANGES = [
+    ("second", {"componentId": "{W}/components/trian/versions/1"}, 400, "Did you mean '{W}/components/train/versions/1'?"),
+    ("second", {"componentId": "azureml://registries/azureml/components/c/versions/1"}, 501, "components of a registry"),
+    ("second", {"componentId": None}, 400, "the step names no component"),
+    ("second", {"type": "parallel"}, 501, "steps of the type 'parallel' (properties.jobs.second), only command and sweep"),
+    ("second", {"inputs": {"date": "x"}}, 400, "the component has no input 'date'. Did you mean 'data'?"),
+    ("second", {"outputs": {"modle": {}}}, 400, "the component has no output 'modle'. Did you mean 'model'?"),
+    ("second", {"inputs": {"data": "${{parent.jobs.frist.outputs.model}}"}}, 400, "there is no step 'frist'. Did you mean 'first'?"),
+    ("second", {"inputs": {"data": "${{parent.jobs.first.outputs.modell}}"}}, 400, "the step 'first' has no output 'modell'."),
+    ("second", {"inputs": {"lr": "${{parent.inputs.rate}}"}}, 400, "the pipeline has no input 'rate'."),
+    ("second", {"inputs": {"lr": "${{parent.lr}}"}}, 400, "'${{parent.lr}}' binds nothing"),
+    ("second", {"outputs": {"model": {"value": "${{parent.inputs.best}}"}}}, 400, "the pipeline has no input 'best'."),
+    ("first", {"inputs": {"data": "${{parent.jobs.second.outputs.model}}"}}, 400, "the steps wait for each other in a circle: "),
+    ("first", {"computeId": "{W}/computes/gppu"}, 400, "properties.jobs.first: '{W}/computes/gppu' was not found in the workspace. Did you mean"),
+    ("first", {"computeId": "local"}, 501, "the compute 'local'"),
+    ("first", {"resources": {"instance_count": 3}}, 400, "The job asks for 3 nodes, but the compute 'gpu' has at most 2"),
+    ("first", {"resources": {"instance_cuont": 3}}, 400, "Did you mean 'instanceCount' or "),
+    ("first", {"distribution": {"type": "pitorch"}}, 400, "'pitorch' is not allowed."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", CHANGES, ids=lambda row: f"{row[0]}-{'-'.join(row[1])}")
+def test_what_does_not_hold_together_is_refused_by_name(
+    manager: Manager, train: str, row: tuple[str, dict[str, Any], int, str]
+) -> None:
+    step, change, status, part = row
+    told = body(manager, train)
+    placed = {
+        key: value.replace("{W}", manager.workspace) if isinstance(value, str) else value
+        for key, value in change.items()
+    }
+    told["properties"]["jobs"][step].update(placed)
+
+    seen, error = put(manager, told)
+
+    assert seen == status, error
+    assert part.replace("{W}", manager.workspace) in error["message"]
+    assert manager.store.jobs.list() == ()
+
+
+def test_an_input_without_a_default_must_be_given(manager: Manager, train: str) -> None:
+    path = f"{manager.workspace}/components/strict/versions/1"
+    manager.call("PUT", path, {"properties": {"componentSpec": {**SPEC, "inputs": {"data": {"type": "uri_folder"}}}}})
+    told = body(manager, train)
+    told["properties"]["jobs"]["first"]["componentId"] = path
+
+    status, error = put(manager, told)
+
+    assert (status, error["target"]) == (400, "properties.jobs.first.inputs.data")
+    assert "the required input 'data' of the component is not given." in error["message"]
+
+
+def test_a_pipeline_has_steps(manager: Manager) -> None:
+    status, error = put(manager, {"properties": {"jobType": "Pipeline"}})
+
+    assert (status, error["target"]) == (400, "properties.jobs")
+
+
+SPECS = [
+    (None, "the required property 'componentSpec'"),
+    ({**SPEC, "command": ""}, "the required property 'command' of a command component is missing."),
+    ({**SPEC, "environment": None}, "the required property 'environment'"),
+    ({**SPEC, "inputs": {"data": "uri_folder"}}, "an input or output is an object with a 'type'."),
+    ({**SPEC, "type": "spark"}, "components of the type 'spark', only command"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "part"), SPECS)
+def test_a_component_says_what_it_runs(manager: Manager, spec: Any, part: str) -> None:
+    path = f"{manager.workspace}/components/bad/versions/1"
+
+    status, error = manager.call("PUT", path, {"properties": {"componentSpec": spec}})
+
+    assert status in {400, 501}
+    assert part in error["message"]
+
+
+def test_a_component_never_changes(manager: Manager, train: str) -> None:
+    assert manager.call("PUT", train, {"properties": {"componentSpec": SPEC}})[0] == 200
+    status, error = manager.call("PUT", train, {"properties": {"componentSpec": {**SPEC, "command": "true"}}})
+    assert (status, error["code"]) == (409, "UserError")
+    assert manager.call("GET", train)[1]["properties"]["componentSpec"] == SPEC
+
+
+def test_children_are_in_run_history_not_in_the_list_and_go_with_their_parent(manager: Manager, train: str) -> None:
+    put(manager, body(manager, train))
+    child = manager.store.jobs.add(manager.workspace, "child", {"properties": {"jobType": "Command"}})
+    manager.store.family.add(child.id, "pipe", "first")
+    path = f"/history/v1.0{manager.workspace}/runs"
+
+    told = runhistory.answer(manager.context, "GET", f"{path}/pipe/children", None).body["value"]
+    (own,) = told
+
+    assert (own["runId"], own["parentRunId"], own["rootRunId"]) == ("child", "pipe", "pipe")
+    listed = manager.call("GET", f"{manager.workspace}/jobs")[1]["value"]
+    assert [row["name"] for row in listed] == ["pipe"]
+    manager.store.jobs.move("child", "Completed")
+    assert manager.call("DELETE", f"{manager.workspace}/jobs/child")[1]["code"] == "JobIsActive"
+    manager.store.jobs.move("pipe", "Completed")
+    assert manager.call("DELETE", f"{manager.workspace}/jobs/pipe")[0] == 200
+    assert manager.store.jobs.list() == ()
+
+
+def test_tags_are_removed_through_run_history(manager: Manager, train: str) -> None:
+    put(manager, body(manager, train, tags={"a": "1", "b": "2"}))
+    path = f"/history/v1.0{manager.workspace}/experiments/Default/runs/pipe/tags"
+
+    told = runhistory.answer(manager.context, "PATCH", path, {"tagsToModify": {"c": "3"}, "tagsToDelete": ["a"]}).body
+
+    assert told["tags"] == {"b": "2", "c": "3"}

@@ -1,5 +1,11 @@
 """What `pulumi up` runs."""
 
+import pulumi
+
+from amlstack.catalog.clock import ClockError
 from infra.program import main
 
-main()
+try:
+    main()
+except ClockError as error:
+    raise pulumi.RunError(str(error)) from None

@@ -8,11 +8,15 @@ from datetime import UTC, date, datetime
 VARIABLE = "AMLSTACK_TODAY"
 
 
+class ClockError(ValueError):
+    """``AMLSTACK_TODAY`` is no day; the message is for the user."""
+
+
 def today() -> date:
     """The day in ``AMLSTACK_TODAY`` (an ISO date) when that is set, else today in UTC.
 
     Raises:
-        ValueError: The variable holds something that is no ISO date; the message is meant for its user.
+        ClockError: The variable holds something that is no ISO date.
     """
     chosen = os.environ.get(VARIABLE)
     if not chosen:
@@ -21,4 +25,4 @@ def today() -> date:
         return date.fromisoformat(chosen)
     except ValueError as error:
         message = f"{VARIABLE} is {chosen!r}. It must be an ISO date. Write it like 2026-08-01, or unset it."
-        raise ValueError(message) from error
+        raise ClockError(message) from error

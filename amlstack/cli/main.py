@@ -81,6 +81,8 @@ def run(name: str, verb: Verb, arguments: Sequence[str]) -> int:
     """Run one verb with its arguments; wrong use is told without a traceback and is 2."""
     import typer
 
+    from amlstack.catalog.clock import ClockError
+
     module, _, attribute = verb.target.partition(":")
     found = getattr(import_module(module), attribute)
     if not isinstance(found, typer.Typer):
@@ -92,6 +94,9 @@ def run(name: str, verb: Verb, arguments: Sequence[str]) -> int:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except KeyboardInterrupt:
         return 130
+    except ClockError as error:
+        print(error, file=sys.stderr)  # noqa: T201 - of every verb that asks for the day
+        return 2
     return 0
 
 

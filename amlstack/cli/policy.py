@@ -77,12 +77,7 @@ def export(out: Out, scope: Scope, config: ConfigFile = None) -> None:
     from policies import azure_policy
     from policies.release import version
 
-    try:
-        day = clock.today()
-    except ValueError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
-    made = azure_policy.definitions(_config(config), on=day, version=version())
+    made = azure_policy.definitions(_config(config), on=clock.today(), version=version())
     folder = out / "definitions"
     folder.mkdir(parents=True, exist_ok=True)
     for one in made:

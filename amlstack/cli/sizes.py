@@ -70,9 +70,10 @@ def sizes(
 
         amlstack sizes --refresh --subscription ID --location westeurope --write
     """
+    from amlstack.catalog import clock
     from amlstack.catalog import sizes as catalogue
 
-    day = _today()
+    day = clock.today()
     if refresh:
         _refresh(subscription, location, day, write=write)
         return
@@ -106,16 +107,6 @@ def as_dict(size: Size, on: date) -> dict[str, Any]:
         "checked": size.checked.isoformat(),
         "multi_node": size.fabric.usable or not (size.gpus or size.fabric.rdma),
     }
-
-
-def _today() -> date:
-    from amlstack.catalog import clock
-
-    try:
-        return clock.today()
-    except ValueError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
 
 
 def _refresh(subscription: str | None, location: str, on: date, *, write: bool) -> None:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from runner_lab import GROUP, ML, PLAIN, WORKSPACE, Lab
+from running import ended_with_us
 
 from amlstack.sandbox.runner import tree
 from amlstack.sandbox.store import Store
@@ -31,8 +32,9 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
         )
     made = Lab(home, store)
     made.cluster()
-    yield made
-    made.rest()
-    left = tree.sweep(home)
+    with ended_with_us(home):
+        yield made
+        made.rest()
+        left = tree.sweep(home)
     store.close()
     assert left == 0, "processes of a job were left behind"

@@ -55,7 +55,7 @@ class Arm:
     def send(self, request: urllib.request.Request) -> Answer:
         """One HTTP exchange; refusals come back as answers too."""
         try:
-            with self._opener.open(request, timeout=30) as reply:
+            with self._opener.open(request, timeout=300) as reply:
                 return _answer(reply)
         except urllib.error.HTTPError as error:
             with error:

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
+from running import ended_with_us
 from sandbox_client import Arm, job, workspace_bodies
 from typer.testing import CliRunner
 
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
     """A home whose sandbox is ended after the test."""
-    yield tmp_path / "home"
-    daemon.down(tmp_path / "home")
+    with ended_with_us(tmp_path / "home"):
+        yield tmp_path / "home"
+        daemon.down(tmp_path / "home")
 
 
 def kill(endpoint: daemon.Endpoint) -> None:
@@ -114,7 +116,7 @@ def test_down_ends_what_jobs_left_behind_and_nothing_else(home: Path) -> None:
     try:
         assert processes.marked(home) == (stray.pid,)
         assert daemon.down(home) == 2
-        assert stray.wait(10) == -signal.SIGTERM
+        assert stray.wait() == -signal.SIGTERM
         assert other.poll() is None
         assert daemon.down(home) == 0
     finally:
@@ -150,7 +152,7 @@ def test_a_second_server_of_a_home_gives_way(home: Path) -> None:
 
     command = [sys.executable, "-m", "amlstack.sandbox.serve"]
     environ = {**os.environ, "AMLSTACK_HOME": str(home)}
-    second = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    second = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
 
     assert second.returncode == 3
     assert "another server already serves" in second.stderr

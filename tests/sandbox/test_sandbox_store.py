@@ -103,7 +103,7 @@ for number in range(40):
 def test_processes_that_write_at_once_wait_for_each_other(store: Store, tmp_path: Path) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), name]) for name in "ab"]
 
-    assert [writer.wait(60) for writer in writers] == [0, 0]
+    assert [writer.wait() for writer in writers] == [0, 0]
     assert len(store.nodes.of("/C")) == 40
     assert store.nodes.release("a") + store.nodes.release("b") == 40
     assert {node.state for node in store.nodes.all()} == {"idle"}

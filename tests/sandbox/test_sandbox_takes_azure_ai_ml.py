@@ -25,7 +25,7 @@ def test_azure_ai_ml_makes_computes_environments_and_jobs(own_sandbox: Sandbox, 
     compute = arm.make_cluster(workspace)
     (tmp_path / "train.py").write_text("print(1)")
     # Another job holds the whole cluster, so that nothing is ever run for this one.
-    holder = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    holder = subprocess.Popen(["sleep", "infinity"])
     with contextlib.closing(Store(own_sandbox.home)) as store, store.transaction():
         store.jobs.add(workspace, "holder", job(compute))
         store.jobs.move("holder", "Running")
@@ -40,10 +40,10 @@ def test_azure_ai_ml_makes_computes_environments_and_jobs(own_sandbox: Sandbox, 
         env={**os.environ, **own_sandbox.environ, **quick},
         capture_output=True,
         text=True,
-        timeout=300,
         check=False,
     )
-    holder.communicate(b"\n")
+    holder.kill()
+    holder.wait()
 
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout.rsplit("\n", 1)[-1])

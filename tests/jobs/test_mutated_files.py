@@ -63,7 +63,6 @@ services:
 tags: {team: a}
 """
 STRICTER = {
-    "yaml-duplicate-key",  # azure-ai-ml takes the last one in silence
     "value-empty",
     "value-range",
     "value-kind",
@@ -119,7 +118,6 @@ ONE_FAULT = [
     ("echo ${{inputs.name}}", "${{inputs.a}} ${{inputs.b}}", "input-undefined", "There are `name`, `flag`."),
     ("services:\n", "  services:\n", "yaml-syntax", "indentation"),
     ("    dockerfile_path: Dockerfile\n", "    limits: {timeout: 1}\n    x: 1\n", "key-unknown", "indent it less"),
-    ("tags: {team: a}", "tags: {team: a}\ntags: {team: b}", "yaml-duplicate-key", "in line 12"),
 ]
 
 
@@ -152,13 +150,16 @@ def is_command(path: Path) -> bool:
     return not component and "component" not in str(data.get("$schema", "")).lower()
 
 
-@pytest.mark.parametrize("file", corpus(), ids=lambda path: path.name)
-def test_a_damaged_file_of_the_corpus_has_an_answer(file: Path, tmp_path: Path, record_property: Any) -> None:
-    text = file.read_text(encoding="utf-8")
-    place = tmp_path / "a" / "b" / "c" / "job.yml"
-    place.parent.mkdir(parents=True)
-    for path in stubs(yaml.safe_load(text)):
-        stub(place.parent / path)
-    tried = [judge(place, each) for each in itertools.islice(mutations.mutations(text), 0, None, SHARE)]
-    record_property("verdict", f"{len(tried)} mutations answered")
-    assert tried
+# Asked for by AMLSTACK_CORPUS; without it there is nothing to run, and nothing to skip.
+if FILES := corpus():
+
+    @pytest.mark.parametrize("file", FILES, ids=lambda path: path.name)
+    def test_a_damaged_file_of_the_corpus_has_an_answer(file: Path, tmp_path: Path, record_property: Any) -> None:
+        text = file.read_text(encoding="utf-8")
+        place = tmp_path / "a" / "b" / "c" / "job.yml"
+        place.parent.mkdir(parents=True)
+        for path in stubs(yaml.safe_load(text)):
+            stub(place.parent / path)
+        tried = [judge(place, each) for each in itertools.islice(mutations.mutations(text), 0, None, SHARE)]
+        record_property("verdict", f"{len(tried)} mutations answered")
+        assert tried

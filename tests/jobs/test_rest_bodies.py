@@ -99,8 +99,11 @@ def examples() -> list[Path]:
     return sorted((Path(folder).parent / "rest").glob("Job__CommandJob__*.json")) if folder else []
 
 
-@pytest.mark.parametrize("file", examples(), ids=lambda path: path.name)
-def test_a_published_example_is_rendered_back_unchanged(file: Path) -> None:
-    told = json.loads(file.read_text(encoding="utf-8"))
-    for given in (told["parameters"]["body"], told["responses"]["200"]["body"]):
-        assert jobs.from_rest(given).body() == given
+# Asked for by AMLSTACK_CORPUS; without it there is nothing to run, and nothing to skip.
+if EXAMPLES := examples():
+
+    @pytest.mark.parametrize("file", EXAMPLES, ids=lambda path: path.name)
+    def test_a_published_example_is_rendered_back_unchanged(file: Path) -> None:
+        told = json.loads(file.read_text(encoding="utf-8"))
+        for given in (told["parameters"]["body"], told["responses"]["200"]["body"]):
+            assert jobs.from_rest(given).body() == given

@@ -101,4 +101,5 @@ def crew(mpirun: str, spec: Spec, plain: Crew, file: Path, folder: Path) -> Crew
     line = (
         replace(first, rank=LAUNCHER, argv=command(mpirun, spec, folder), env=env, log=log) if plain.node == 0 else None
     )
-    return Crew(plain.node, (line,) if line else (), started, str(door), env, first.cwd, tuple(private))
+    ranks = (line,) if line else ()
+    return Crew(plain.node, ranks, started, str(door), env, first.cwd, tuple(private), plain.shm)

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from amlstack.sandbox.runner import tree
+from amlstack.sandbox.runner import shm, tree
 from amlstack.sandbox.runner.door import Door
 
 LAUNCHER = -1
@@ -54,6 +54,7 @@ class Crew:
         door: Socket through which mpirun gets in; empty for none.
         env, cwd: What a command from outside starts with.
         private: Variables of ``env`` that no rank shall see.
+        shm: Bytes of /dev/shm that its processes share; None for the machine's own.
     """
 
     node: int
@@ -63,6 +64,7 @@ class Crew:
     env: dict[str, str] = field(default_factory=dict)
     cwd: str = ""
     private: tuple[str, ...] = ()
+    shm: int | None = None
 
     def dumps(self) -> str:
         """As JSON."""
@@ -195,6 +197,8 @@ def main(crew: Path) -> int:
     # A Ctrl-C and the runner's end reach the agent through stdin alone, so that it always gets to wipe its node.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     made = Crew.loads(crew.read_text())
+    if made.shm is not None:
+        shm.take(made.shm)
     agent = Agent(made)
     with selectors.DefaultSelector() as selector:
         selector.register(0, selectors.EVENT_READ)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox import images
-from amlstack.sandbox.runner import contract, expressions, mpi, ports
+from amlstack.sandbox.runner import contract, expressions, mpi, ports, shm, tracking
 from amlstack.sandbox.runner.node import Crew, Rank
 from amlstack.sandbox.runner.spec import RefusedError
 from amlstack.sandbox.runner.storage import Location, Storage
@@ -43,7 +43,8 @@ class Stage:
         places: Every process that the service starts.
         uploads: Outputs to collect.
         mounts: Folders mounted for writing, by output.
-        replaced: Job variables overridden on one machine: name → (declared, used); an empty ``used`` means dropped.
+        replaced: Job variables and shared memory overridden on one machine: name → (declared, used); an empty ``used``
+            means dropped.
         image: Folder of the environment.
     """
 
@@ -95,6 +96,12 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
     mpirun = mpi.find() if spec.distribution == "Mpi" else ""
     addresses = ports.several(spec.ranks if spec.distribution == "TensorFlow" else 1)
     places = contract.places(spec)
+    run = tracking.variables(store, job, spec.experiment)
+    room = spec.shm if spec.shm is not None and shm.possible() else None
+    overridden = replaced(spec)
+    if spec.shm is not None and room is None:
+        overridden["resources.shmSize"] = (str(spec.shm), "")
+        note("shared memory is this machine's own: it does not let a process mount one of the declared size")
     crews = []
     sources: dict[str, list[Path]] = {name: [] for name in locations if name not in mounts}
     for node in range(spec.nodes):
@@ -117,7 +124,7 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
                 place.rank,
                 place.local_rank,
                 ("/bin/bash", "-c", command),
-                environ(store.home, job, spec, place, addresses=addresses, built=built, root=root),
+                environ(store.home, job, spec, place, run=run, addresses=addresses, built=built, root=root),
                 str(work),
                 str(folder / LOGS / place.log),
             )
@@ -126,13 +133,14 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
         )
         crew = root / "crew.json"
         crew.touch(mode=0o600)
-        made = mpi.crew(mpirun, spec, Crew(node, ranks), crew, temporary(store.home, job.id)) if mpirun else None
-        crew.write_text((made or Crew(node, ranks)).dumps())
+        plain = Crew(node, ranks, shm=room)
+        made = mpi.crew(mpirun, spec, plain, crew, temporary(store.home, job.id)) if mpirun else None
+        crew.write_text((made or plain).dumps())
         crews.append((crew, tuple(rank.rank for rank in ranks)))
     listed = ", ".join(map(str, addresses))
     note(f"{spec.nodes} node(s), {spec.ranks} process(es); free ports {listed}; environment {built.name}")
     uploads = tuple(Upload(name, tuple(paths), locations[name]) for name, paths in sources.items())
-    return Stage(folder, tuple(crews), places, uploads, mounts, replaced(spec), built)
+    return Stage(folder, tuple(crews), places, uploads, mounts, overridden, built)
 
 
 def _working_folder(store: Store, storage: Storage, spec: Spec, root: Path) -> Path:

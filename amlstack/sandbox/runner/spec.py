@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from amlstack.sandbox.runner import shm
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -67,6 +69,7 @@ class Spec:
         outputs: By name.
         variables: The job's environment variables.
         timeout: Seconds that it may run; None for no limit.
+        shm: Bytes of shared memory that each node's container has; None where it has the machine's own.
         experiment: Name of its experiment.
     """
 
@@ -82,6 +85,7 @@ class Spec:
     outputs: dict[str, Port]
     variables: dict[str, str]
     timeout: float | None
+    shm: int | None
     experiment: str
 
     @property
@@ -124,6 +128,7 @@ def read(properties: Mapping[str, Any]) -> Spec:
         outputs={name: _port(port, "jobOutputType") for name, port in (properties.get("outputs") or {}).items()},
         variables={str(k): str(v) for k, v in (properties.get("environmentVariables") or {}).items()},
         timeout=seconds(limits["timeout"]) if limits.get("timeout") else None,
+        shm=_shm(properties.get("resources") or {}),
         experiment=str(properties.get("experimentName") or "Default"),
     )
 
@@ -140,6 +145,17 @@ def seconds(duration: str) -> float:
         raise RefusedError(message)
     parts = (float(part or 0) for part in found.groups())
     return sum(part * unit for part, unit in zip(parts, (86400, 3600, 60, 1), strict=True))
+
+
+def _shm(resources: Mapping[str, Any]) -> int | None:
+    if re.search(r"--ipc[= ]host\b", str(resources.get("dockerArgs") or "")):
+        return None
+    declared = str(resources.get("shmSize") or shm.DEFAULT)
+    found = shm.size(declared)
+    if found is None:
+        message = f"The shared memory {declared!r} (resources.shmSize) is no size such as 64g."
+        raise RefusedError(message)
+    return found
 
 
 def _port(port: Mapping[str, Any] | None, key: str) -> Port:

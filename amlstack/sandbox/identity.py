@@ -41,12 +41,12 @@ def sign(key: str, *words: str) -> str:
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
-def issue(key: str, audience: str, *, now: float | None = None) -> str:
-    """An access token (a JWT, HS256) for an audience, good for `TOKEN_SECONDS`."""
+def issue(key: str, audience: str, *, now: float | None = None, seconds: int = TOKEN_SECONDS) -> str:
+    """An access token (a JWT, HS256) for an audience, good for so many seconds."""
     at = int(time.time() if now is None else now)
     claims = {"aud": audience, "iss": TENANT, "tid": TENANT, "appid": CLIENT, "oid": PRINCIPAL, "iat": at}
     head = _word({"alg": "HS256", "typ": "JWT"})
-    body = _word({**claims, "exp": at + TOKEN_SECONDS})
+    body = _word({**claims, "exp": at + seconds})
     return f"{head}.{body}.{sign(key, head, body)}"
 
 

@@ -55,3 +55,17 @@ def child_log(lab: Lab, parent: str, place: str) -> str:
     """The first process's log of a child."""
     folder: Path = lab.folder(children(lab, parent)[place].id)
     return (folder / "user_logs" / "std_log_process_00.txt").read_text()
+
+
+def sweep(lab: Lab, command: str, space: dict[str, Any], *, name: str = "sweep", **properties: Any) -> str:
+    """Records a sweep of a command; its key."""
+    body = {
+        "jobType": "Sweep",
+        "trial": {"command": command, "environmentId": PLAIN},
+        "searchSpace": space,
+        "samplingAlgorithm": {"samplingAlgorithmType": "Random", "seed": 1},
+        "objective": {"goal": "minimize", "primaryMetric": "loss"},
+        "computeId": CLUSTER,
+        **properties,
+    }
+    return lab.store.jobs.add(WORKSPACE, name, {"properties": body}).id

@@ -124,6 +124,13 @@ class Lab:
             os.close(line)
         assert self.said, [(self.store.jobs[job].status, self.store.jobs[job].error) for job in jobs]
 
+    async def until_ended(self, job: str) -> None:
+        """Waits, while something else drives, for the end of a job that runs already."""
+        row = self.store.jobs[job]
+        with contextlib.suppress(ProcessLookupError):
+            if row.runner_pid is not None and processes.alive(row.runner_pid, row.runner_started):
+                await asyncio.to_thread(_wait_for, row.runner_pid)
+
     def ended(self, *jobs: str) -> bool:
         """Their records have ended, and so have their runners."""
         return not any(self.store.jobs[job].active or job in self.watched for job in jobs)
@@ -164,3 +171,13 @@ class Lab:
             if step.state not in found[-1:]:
                 found.append(step.state)
         return found
+
+
+def _wait_for(pid: int) -> None:
+    handle = os.pidfd_open(pid)
+    try:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        poll.poll()
+    finally:
+        os.close(handle)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.children import pipeline
+from amlstack.sandbox.children import pipeline, sweep
 from amlstack.sandbox.children.crew import Crew, is_parent
 from amlstack.sandbox.refusals import Refused
 from amlstack.sandbox.runner.spec import RefusedError, seconds
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.store import JobRow, Store
 
-KINDS = {"Pipeline": pipeline}
+KINDS = {"Pipeline": pipeline, "Sweep": sweep}
 """What plays a type of parents."""
 
 

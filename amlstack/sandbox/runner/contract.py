@@ -117,18 +117,19 @@ def _tf_config(spec: Spec, place: Place, addresses: Sequence[int]) -> str:
     return json.dumps({"cluster": cluster, "task": task, "environment": "cloud"})
 
 
-def run_variables(workspace: str, name: str, experiment: str) -> dict[str, str]:
+def run_variables(workspace: str, name: str, experiment: str, root: str | None = None) -> dict[str, str]:
     """What tells a process which run it belongs to.
 
     Args:
         workspace: ARM id of the workspace.
         name: The job's name.
         experiment: Name of the experiment.
+        root: The job at the top of its family; None for itself.
     """
     words = workspace.strip("/").split("/")
     return {
         "AZUREML_RUN_ID": name,
-        "AZUREML_ROOT_RUN_ID": name,
+        "AZUREML_ROOT_RUN_ID": root or name,
         "AZUREML_ARM_SUBSCRIPTION": words[1],
         "AZUREML_ARM_RESOURCEGROUP": words[3],
         "AZUREML_ARM_WORKSPACE_NAME": words[-1],

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox import images
-from amlstack.sandbox.runner import contract, expressions, mpi, ports, shm
+from amlstack.sandbox.runner import contract, expressions, mpi, ports, shm, tracking
 from amlstack.sandbox.runner.node import Crew, Rank
 from amlstack.sandbox.runner.spec import RefusedError
 from amlstack.sandbox.runner.storage import Location, Storage
@@ -96,6 +96,7 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
     mpirun = mpi.find() if spec.distribution == "Mpi" else ""
     addresses = ports.several(spec.ranks if spec.distribution == "TensorFlow" else 1)
     places = contract.places(spec)
+    run = tracking.variables(store, job, spec.experiment)
     room = spec.shm if spec.shm is not None and shm.possible() else None
     overridden = replaced(spec)
     if spec.shm is not None and room is None:
@@ -123,7 +124,7 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
                 place.rank,
                 place.local_rank,
                 ("/bin/bash", "-c", command),
-                environ(store.home, job, spec, place, addresses=addresses, built=built, root=root),
+                environ(store.home, job, spec, place, run=run, addresses=addresses, built=built, root=root),
                 str(work),
                 str(folder / LOGS / place.log),
             )

@@ -13,7 +13,7 @@ from amlstack.sandbox.runner import contract, torchrun
 from amlstack.sandbox.store import job_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from amlstack.sandbox.runner.spec import Spec
     from amlstack.sandbox.store import JobRow
@@ -22,7 +22,15 @@ LOGS = "user_logs"
 
 
 def environ(
-    home: Path, job: JobRow, spec: Spec, place: contract.Place, *, addresses: Sequence[int], built: Path, root: Path
+    home: Path,
+    job: JobRow,
+    spec: Spec,
+    place: contract.Place,
+    *,
+    run: Mapping[str, str],
+    addresses: Sequence[int],
+    built: Path,
+    root: Path,
 ) -> dict[str, str]:
     """The whole environment of one process; makes the folders that it names.
 
@@ -31,6 +39,7 @@ def environ(
         job: The job's row.
         spec: What it asked for.
         place: Where the process stands.
+        run: What tells it which run it belongs to (`tracking.variables`).
         addresses: Free ports, as `contract.rank_variables` wants them.
         built: Folder of the environment.
         root: Folder of the node.
@@ -46,7 +55,7 @@ def environ(
         "OMP_NUM_THREADS": str(contract.threads(spec, cores)),
         "CUDA_VISIBLE_DEVICES": contract.gpus(spec, place, _gpus()),
         **torchrun.variables(torchrun_logs(folder, place.rank), folder / LOGS / f"process_{place.rank:02d}_error.json"),
-        **contract.run_variables(job.workspace, job.name, spec.experiment),
+        **run,
         **spec.variables,
         **contract.STAND_INS,
         **contract.rank_variables(spec, place, addresses),

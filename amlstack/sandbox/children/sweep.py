@@ -1,0 +1,97 @@
+"""Plays a sweep: trials up to its limits, the hopeless ended early, the best one named."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.children import best, trials
+from amlstack.sandbox.store import JobError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from amlstack.sandbox.children.crew import Crew
+    from amlstack.sandbox.children.trials import Sweep
+    from amlstack.sandbox.store import Store
+
+
+def drafts(store: Store, name: str, properties: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The body of the first trial, to be checked before the sweep is taken.
+
+    Raises:
+        Refused: The sweep cannot be played.
+    """
+    del store
+    sweep = trials.read(name, properties)
+    values = sweep.sampling.values(sweep.space, 0)
+    yield "properties.trial", trials.body(properties, name, 0, values or {})
+
+
+def advance(crew: Crew) -> None:
+    """Ends hopeless trials, starts new ones, ends the sweep when none is left."""
+    job = crew.parent
+    sweep = trials.read(job.name, job.properties)
+    if sweep.sampling.kind == "bayesian" and not crew.children:
+        crew.note("bayesian sampling is played as random sampling: no trial learns from another")
+    _end_early(crew, sweep)
+    _name_best(crew, sweep)
+    while len(crew.active) < sweep.concurrent and len(crew.children) < sweep.total:
+        number = len(crew.children)
+        values = sweep.sampling.values(sweep.space, number)
+        if values is None:  # a grid has no more
+            break
+        crew.make(str(number), f"{job.name}_{number}", trials.body(job.properties, job.name, number, values))
+        crew.note(f"trial {number}: {told(values)}")
+    if not crew.active:
+        _end(crew, sweep)
+
+
+def told(values: Mapping[str, Any]) -> str:
+    """Hyperparameters in a line."""
+    return ", ".join(f"{name} = {trials.text(value)}" for name, value in values.items())
+
+
+def _end_early(crew: Crew, sweep: Sweep) -> None:
+    if sweep.policy is None:
+        return
+    curves = {place: crew.store.metrics.values(row.id, sweep.metric) for place, row in crew.children.items()}
+    open_ones = {place for place, row in crew.active.items() if not row.cancel_requested}
+    for place in sweep.policy.doomed(sweep.goal, {key: values for key, values in curves.items() if values}, open_ones):
+        crew.cancel(place)
+        crew.note(f"trial {place}: ended early by {sweep.policy.kind} at interval {len(curves[place])}")
+
+
+def _name_best(crew: Crew, sweep: Sweep) -> None:
+    """The best trial so far goes into the sweep's record, under the service's names."""
+    top = best.trial(crew.store, crew.parent)
+    config = {"primary_metric_config": json.dumps({"name": sweep.metric, "goal": sweep.goal})}
+    if top is None:
+        crew.label(**config)
+        return
+    score = best.scores(crew.store, crew.parent)[top.id]
+    crew.label(**config, best_child_run_id=top.name, score=str(score), best_metric_status="Succeeded")
+
+
+def _end(crew: Crew, sweep: Sweep) -> None:
+    completed = [row for row in crew.children.values() if row.status == "Completed"]
+    failed = {place: row for place, row in crew.children.items() if row.status == "Failed"}
+    if failed and not completed:
+        place, row = next(iter(failed.items()))
+        said = row.error.message if row.error is not None else "no reason was recorded"
+        message = f"None of {len(crew.children)} trial(s) completed. Trial {place} (job {row.name}) failed: {said}"
+        crew.note(f"no trial completed; trial {place} failed")
+        crew.end("Failed", JobError("UserError", message))
+        return
+    if failed:
+        crew.note(f"trial(s) {', '.join(failed)} failed")
+    top = best.trial(crew.store, crew.parent)
+    if top is None:
+        crew.note(
+            f"no trial logged the primary metric '{sweep.metric}', so that none is the best; "
+            "log it with mlflow.log_metric"
+        )
+    else:
+        score = best.scores(crew.store, crew.parent)[top.id]
+        crew.note(f"best trial: {top.name} with {sweep.metric} = {score:g}")
+    crew.end("Completed")

@@ -15,20 +15,26 @@ from amlstack.sandbox.runner import ports
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.training, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.training
 
-# A node that is slow on purpose: the delay is the fault that is to be found.
+# Nodes that are slow on purpose. The ranks really reduce; the clock is their own and says what that has cost with such
+# a node among them, so that the noise of this machine is in no number.
 SLOW = """
-import json, sys, time
+import json, sys
+from types import SimpleNamespace
+from amlnode.bandwidth import sweep
 from amlnode.bandwidth.main import measure
 from amlnode.bandwidth.sweep import join
 from amlnode.bandwidth.verdict import Expectation
 
-slow = set(json.loads(sys.argv[1]))
+slow, passed = set(json.loads(sys.argv[1])), [0.0]
+sweep.time = SimpleNamespace(perf_counter=lambda: sum(passed))
 def reduce(message, group):
-    if ring.node in slow:
-        time.sleep(0.2)
-    return ring.torch.distributed.all_reduce(message, group=group)
+    dist = ring.torch.distributed
+    dist.all_reduce(message, group=group)
+    held_up = ring.torch.tensor([float(ring.node in slow)])
+    dist.all_reduce(held_up, op=dist.ReduceOp.MAX, group=group)
+    passed.append(0.2 if held_up.item() else 0.001)
 ring = join(reduce)
 result = measure(ring, [65536], Expectation(least=1e3, explicit=True), "auto")
 if ring.info.rank == 0:
@@ -72,7 +78,7 @@ def ranks(python: Path, folder: Path, nodes: int, each: int, words: list[str], *
             )
         )
     try:
-        said = [process.communicate(timeout=300)[0] for process in started]
+        said = [process.communicate()[0] for process in started]
     finally:
         for process in started:
             if process.poll() is None:

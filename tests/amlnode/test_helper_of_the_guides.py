@@ -40,7 +40,6 @@ def run(folder: Path, *words: str, **environ: str) -> subprocess.CompletedProces
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
     )
 
 

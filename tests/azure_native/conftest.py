@@ -69,7 +69,7 @@ def said() -> list[str]:
 
 @pytest.fixture
 def patience(said: list[str]) -> Patience:
-    return Patience(threading.Event(), 30, said.append)
+    return Patience(threading.Event(), 300, said.append)
 
 
 @pytest.fixture

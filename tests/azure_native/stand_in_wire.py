@@ -84,7 +84,7 @@ class StandIn:
         self._reap()
 
     def _reap(self) -> None:
-        self.process.wait(20)
+        self.process.wait(300)
         assert self.process.stdout is not None
         self.process.stdout.close()
 

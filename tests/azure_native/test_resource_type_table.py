@@ -36,12 +36,20 @@ NESTED = {
     "machinelearningservices:CodeContainer": {
         "properties": ("CodeContainerPropertiesArgs", "CodeContainerPropertiesResponse")
     },
+    "machinelearningservices:ComponentVersion": {
+        "properties": ("ComponentVersionPropertiesArgs", "ComponentVersionPropertiesResponse")
+    },
+    "machinelearningservices:ComponentContainer": {
+        "properties": ("ComponentContainerPropertiesArgs", "ComponentContainerPropertiesResponse")
+    },
+    "machinelearningservices:Schedule": {"properties": ("SchedulePropertiesArgs", "SchedulePropertiesResponse")},
     "keyvault:Vault": {"properties": ("VaultPropertiesArgs", "VaultPropertiesResponse")},
     "storage:StorageAccount": {"sku": ("SkuArgs", "SkuResponse"), "identity": ("IdentityArgs", "IdentityResponse")},
     "containerregistry:Registry": {
         "sku": ("SkuArgs", "SkuResponse"),
         "identity": ("IdentityPropertiesArgs", "IdentityPropertiesResponse"),
     },
+    "authorization:PolicyAssignment": {"identity": ("IdentityArgs", "IdentityResponse")},
     "operationalinsights:Workspace": {
         "sku": ("WorkspaceSkuArgs", "WorkspaceSkuResponse"),
         "workspaceCapping": ("WorkspaceCappingArgs", "WorkspaceCappingResponse"),

@@ -172,7 +172,7 @@ class FakeArm:
                 status, answer = failure.status, {"error": {"code": failure.code, "message": failure.message}}
         if self.hold and http.command == "PUT" and re.search(self.hold, path):
             self.held.set()
-            self.release.wait(60)
+            self.release.wait(300)
         try:
             self._reply(http, status, answer)
         except OSError:

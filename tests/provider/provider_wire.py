@@ -12,7 +12,10 @@ from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, prov
 
 from amlstack.provider.server import Provider
 from amlstack.rpc import Host, decode, encode, start
+from amlstack.rpc.host import CHANNEL_OPTIONS
 
+LIMIT = 300.0
+"""Seconds that a call may take before the test fails."""
 URN = "urn:pulumi:dev::train::{type}::{name}"
 
 
@@ -178,13 +181,13 @@ class Wire:
     def start(self) -> None:
         self.plugin = Provider(Host(self.engine))
         self.server, port = start(self.plugin, workers=8)
-        self.channel = grpc.insecure_channel(f"127.0.0.1:{port}")
+        self.channel = grpc.insecure_channel(f"127.0.0.1:{port}", options=CHANNEL_OPTIONS)
         self.stub = provider_pb2_grpc.ResourceProviderStub(self.channel)
         self.configure()
 
     def configure(self) -> None:
         """The engine does so once in each deployment."""
-        self.stub.Configure(provider_pb2.ConfigureRequest(), timeout=30)
+        self.stub.Configure(provider_pb2.ConfigureRequest(), timeout=LIMIT)
 
     def stop(self) -> None:
         self.channel.close()
@@ -197,7 +200,7 @@ class Wire:
 
     def call(self, method: str, request: Any) -> Any:
         try:
-            return getattr(self.stub, method)(request, timeout=60)
+            return getattr(self.stub, method)(request, timeout=LIMIT)
         except grpc.RpcError as error:
             raise Refused(error) from None
 

@@ -78,7 +78,7 @@ def test_an_up_that_is_killed_right_after_the_run_was_accepted_is_healed_by_the_
     jobs.set("jobs", {"mnist": job()})
     arm.hold = "/jobs/mnist"
     running = jobs.start_up()
-    assert arm.held.wait(120)
+    assert arm.held.wait(300)
     running.kill()
     arm.release.set()
     assert jobs.resources("Job") == {}
@@ -171,7 +171,7 @@ def test_a_kept_run_survives_an_up_that_is_killed_before_the_old_resource_is_gon
     jobs.set("jobs", {"mnist": job(on_edit="keep", **EDITED)})
     arm.hold = "/jobs/mnist"
     running = jobs.start_up()
-    assert arm.held.wait(120)
+    assert arm.held.wait(300)
     running.kill()
     arm.release.set()
     arm.hold = None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import grpc
 import pytest
+from provider_wire import LIMIT
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from amlstack.paths import PROJECT
@@ -20,6 +21,7 @@ from amlstack.provider.components import SHAPE as COMPONENT
 from amlstack.provider.environments import SHAPE as ENVIRONMENT
 from amlstack.provider.jobs import SHAPE as JOB
 from amlstack.provider.server import TYPES
+from amlstack.rpc.host import CHANNEL_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,11 +51,11 @@ def port_of(process: subprocess.Popen[str]) -> str:
 def test_it_prints_its_port_and_serves_its_schema_until_it_is_told_to_end(
     process: subprocess.Popen[str], how: signal.Signals
 ) -> None:
-    with grpc.insecure_channel(f"127.0.0.1:{port_of(process)}") as channel:
+    with grpc.insecure_channel(f"127.0.0.1:{port_of(process)}", options=CHANNEL_OPTIONS) as channel:
         stub = provider_pb2_grpc.ResourceProviderStub(channel)
-        assert json.loads(stub.GetSchema(provider_pb2.GetSchemaRequest(), timeout=30).schema) == SCHEMA
+        assert json.loads(stub.GetSchema(provider_pb2.GetSchemaRequest(), timeout=LIMIT).schema) == SCHEMA
     process.send_signal(how)
-    assert process.wait(30) == 0
+    assert process.wait(LIMIT) == 0
 
 
 def test_it_ends_when_the_engine_that_started_it_is_killed() -> None:
@@ -74,7 +76,7 @@ def test_it_ends_when_the_engine_that_started_it_is_killed() -> None:
     import select
 
     try:
-        assert select.select([watch], [], [], 30)[0], "the provider outlived its engine"
+        assert select.select([watch], [], [], LIMIT)[0], "the provider outlived its engine"
     finally:
         os.close(watch)
 

@@ -207,6 +207,7 @@ def _delete(context: Context, kind: Kind, path: ArmPath, query: Mapping[str, str
         if path.type.lower() == GROUPS.lower():
             _found(context, path)
         return Reply(204)
+    kind.check_removal(resource)
     with context.store.transaction():
         if not kind.ticks_delete and provisioning.remove(context, resource):
             return Reply(200)

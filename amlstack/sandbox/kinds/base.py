@@ -152,6 +152,9 @@ class Kind:
     def check_delete(self, query: Mapping[str, str]) -> None:
         """Refuses a DELETE whose query is not what the service asks for."""
 
+    def check_removal(self, resource: Resource) -> None:
+        """Refuses a DELETE of the resource itself; of what is above it, it is not asked."""
+
     def select(self, context: Context, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
         """The rows that a GET of the collection lists."""
         del query

@@ -19,6 +19,7 @@ VERBS = {
     "launch": ("start the ranks of this node", "amlnode.launch"),
     "preflight": ("judge the nodes before the expensive part", "amlnode.preflight.main"),
     "bandwidth": ("measure all-reduce and name a slow node", "amlnode.bandwidth.main"),
+    "deepspeed": ("DeepSpeed's own launcher over the job's nodes, autotuning too, without ssh", "amlnode.remote.main"),
     "write": ("write aml_mpienv.py and launch.py as single files", "amlnode.bundle"),
 }
 

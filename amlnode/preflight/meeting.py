@@ -80,7 +80,7 @@ def _host(
     table = Table(job, info.world_size)
     table.enter(0, None if report is None else (report, (0.0, 0.0)))
     table.left(0)
-    with _listening(info.master_addr, port) as server:
+    with listening(info.master_addr, port) as server:
         ended = threading.Event()
 
         def accept() -> None:
@@ -103,7 +103,12 @@ def _host(
 
 
 @contextlib.contextmanager
-def _listening(address: str, port: int) -> Iterator[socket.socket]:
+def listening(address: str, port: int) -> Iterator[socket.socket]:
+    """A server at a port of the first node's address.
+
+    Raises:
+        NodeError: The port is taken.
+    """
     server = None
     # At the master's own address alone where that is one of this machine's; behind a translation, at all of them.
     for place in (address, ""):
@@ -123,7 +128,7 @@ def _listening(address: str, port: int) -> Iterator[socket.socket]:
     if server is None:
         raise NodeError(
             f"Port {port} of {address} cannot be listened on",
-            "The first rank hears the others' reports there",
+            "The first rank hears the others there",
             "Name a free port with --port, the same on all nodes.",
         )
     with server:

@@ -1,4 +1,4 @@
-"""DeepSpeed: ranks started by mpirun or by Azure ML's PyTorch launch; never by DeepSpeed's own ssh launcher."""
+"""DeepSpeed: ranks started by mpirun or by Azure ML's PyTorch launch; by DeepSpeed's own launcher only to tune."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class DeepSpeed(TypedLauncher):
 
     On MPI the image must hold Open MPI and mpi4py. No hostfile is written: Azure ML knows the nodes.
 
-    Autotuning runs on one node. The tuner starts each trial by a `deepspeed` of its own with a hostfile and pdsh over
-    ssh, whatever started the tuner; on several nodes that takes an ssh server on each node, a private key in the job's
-    code and a hostfile, none of which a job should carry. The image must hold pdsh, with which the tuner ends a trial
-    on one node too.
+    With autotuning Azure ML starts one process on each node, `python -m amlnode deepspeed`, and the first runs
+    DeepSpeed's tuner. The tuner starts each trial with a hostfile, ssh and pdsh: amlnode writes the hostfile out of the
+    job's environment and stands in for the other two, so that no key, no ssh server and no pdsh is needed. What was
+    found lies in `outputs/autotuning_results`. The image must hold `deepspeed[autotuning]`.
     """
 
     RESERVED: ClassVar[frozenset[str]] = MPI_RESERVED | PerProcess.RESERVED
@@ -43,7 +43,7 @@ class DeepSpeed(TypedLauncher):
     ] = None
     autotuning: Annotated[
         Literal["tune", "run"] | None,
-        Field(description="Search the best configuration (tune), and train with it (run); on one node."),
+        Field(description="Search the best configuration (tune), and train with it (run)."),
     ] = None
 
     def code_files(self) -> tuple[tuple[str, str], ...]:
@@ -51,7 +51,7 @@ class DeepSpeed(TypedLauncher):
         return (("launcher.config", self.config),) if self.config else ()
 
     def lower(self, command: str, shape: Shape) -> Lowered:
-        """Hand on the configuration and name the ranks per node; autotuning goes through DeepSpeed's runner."""
+        """Hand on the configuration and name the ranks per node; autotuning goes through DeepSpeed's own launcher."""
         ranks = self.processes_per_node or shape.gpus or 1
         with_config = self._configured(command)
         if self.autotuning is not None:
@@ -80,18 +80,9 @@ class DeepSpeed(TypedLauncher):
                     "Write config='ds_config.json', a file in the code folder.",
                 ),
             )
-        if shape.nodes > 1:
-            findings += (
-                Finding(
-                    "autotuning-on-nodes",
-                    "launcher.autotuning",
-                    f"Autotuning on {shape.nodes} nodes",
-                    "The tuner starts its trials itself, on several nodes by a hostfile and over ssh, which "
-                    "would need a private key in the job's code",
-                    "Tune on one node (nodes=1), then train on many with the configuration that it found.",
-                ),
-            )
         lowered = command
         if parts:
-            lowered = f"{parts.before}deepspeed --autotuning {self.autotuning} --num_gpus {ranks} {parts.program}"
-        return Lowered(lowered, None, ranks, {}, findings)
+            tuner = f"python -m amlnode deepspeed --nproc {ranks} --autotuning {self.autotuning}"
+            lowered = f"{parts.before}{tuner} {parts.program}"
+        per_node = distribution.PyTorch(process_count_per_instance=1) if shape.nodes > 1 else None
+        return Lowered(lowered, per_node, ranks, {}, findings)

@@ -152,14 +152,17 @@ def test_single_node_starts_its_ranks_alone() -> None:
     assert plan(jobs.SingleNode(processes=1), nodes=1).enriched.command == "python train.py --lr 1"
 
 
-def test_autotuning_goes_through_deepspeeds_runner_on_one_node() -> None:
-    planned = plan(jobs.DeepSpeed(autotuning="tune", config="ds.json"), nodes=1)
-    assert planned.enriched.command == (
-        "deepspeed --autotuning tune --num_gpus 8 train.py --lr 1 --deepspeed --deepspeed_config ds.json"
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_autotuning_goes_through_deepspeeds_launcher_once_per_node(nodes: int) -> None:
+    planned = plan(jobs.DeepSpeed(autotuning="tune", config="ds.json"), nodes=nodes)
+    assert planned.findings == ()
+    properties = jobs.body(planned.enriched)["properties"]
+    assert properties["command"] == (
+        "python -m amlnode deepspeed --nproc 8 --autotuning tune train.py --lr 1 --deepspeed --deepspeed_config ds.json"
     )
-    (finding,) = plan(jobs.DeepSpeed(autotuning="run", config="ds.json")).findings
-    assert finding.code == "autotuning-on-nodes"
-    assert "ssh" in finding.rule
+    per_node = {"distributionType": "PyTorch", "processCountPerInstance": 1}
+    assert properties.get("distribution") == (per_node if nodes > 1 else None)
+    assert planned.processes_per_node == 8
 
 
 def test_autotuning_needs_a_configuration_to_vary() -> None:

@@ -1,0 +1,265 @@
+"""A node that runs what the first node asks of it, until all is over.
+
+One thread: children are to die with it, and the kernel counts the thread that started them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amlnode.descent import adopt_orphans, descendants, die_with_parent, reap_one
+from amlnode.errors import NodeError
+from amlnode.remote.wire import HungUpError, Line
+from amlnode.remote.words import killed
+
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
+
+PAUSE = 0.2
+"""Seconds between two attempts to reach the first node, which may start later."""
+GRACE = 10.0
+"""Seconds between SIGTERM and SIGKILL for a command that nobody waits for any more."""
+_OWN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
+_FAMILIES = ("OMPI_", "PMIX_", "PMI_", "MPI_LOCAL")
+
+
+def environ() -> dict[str, str]:
+    """This process's environment without its own place: the ranks that a launcher starts have others."""
+    return {name: value for name, value in os.environ.items() if name not in _OWN and not name.startswith(_FAMILIES)}
+
+
+class Agent:
+    """One node.
+
+    Args:
+        host, port: Where the first node's switchboard is.
+        job: Name of the run.
+        node: This node's number.
+        address: At which the others reach this node; empty for the one that it dials from.
+    """
+
+    def __init__(self, host: str, port: int, job: str, node: int, address: str = "") -> None:
+        self.host, self.port, self.job, self.node, self.address = host, port, job, node, address
+        self.selector = selectors.DefaultSelector()
+        self.running: list[Running] = []
+
+    def serve(self, wait: float) -> int:
+        """Run commands until the first node says that all is over: 0. When it is gone without a word: 1.
+
+        Args:
+            wait: Seconds that the first node may come later.
+
+        Raises:
+            NodeError: It cannot be reached.
+        """
+        adopt_orphans()
+        reader, writer = os.pipe()
+        for end in (reader, writer):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, _leave)
+        self.selector.register(reader, selectors.EVENT_READ, "wake")
+        try:
+            idle = self._dial(wait)
+            while True:
+                # A command may have come together with the greeting: no selector would ever speak of it again.
+                events = () if idle.more() else self.selector.select(self._due())
+                heard = idle.more()
+                for key, _ in events:
+                    if key.data == "wake":
+                        os.read(reader, 4096)
+                    elif key.data is None:
+                        heard = True
+                    else:
+                        key.data.heard(key)
+                if heard:
+                    wish = self._wish(idle)
+                    if wish is None or "over" in wish:
+                        return 0 if wish else 1
+                    line, idle = idle, self._dial(GRACE)
+                    self._run(wish, line)
+                for one in tuple(self.running):
+                    if one.ended():
+                        self.running.remove(one)
+        finally:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            wipe()
+
+    def _due(self) -> float | None:
+        deadlines = [one.kill_at for one in self.running if one.kill_at is not None]
+        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+
+    def _dial(self, wait: float) -> Line:
+        """A new connection, on which the next command will come."""
+        until = time.monotonic() + wait
+        reason: object = "no answer"
+        while True:
+            try:
+                line = Line(socket.create_connection((self.host, self.port), timeout=max(1.0, wait)))
+                line.tell(job=self.job, node=self.node, address=self.address)
+                if line.hear().get("job") == self.job:
+                    line.link.settimeout(None)
+                    self.selector.register(line.link, selectors.EVENT_READ, None)
+                    return line
+                reason = "another job listens there"
+                line.close()
+            except (OSError, HungUpError) as error:
+                reason = error
+            if time.monotonic() >= until:
+                break
+            time.sleep(PAUSE)
+        raise NodeError(
+            f"Node {self.node} could not reach node 0 at {self.host}:{self.port} within {wait:g} s ({reason})",
+            "The first node starts the ranks of all, and says so to each",
+            "See node 0's log: it may have failed, or started later than --wait; else a network rule closes the port.",
+        )
+
+    def _wish(self, line: Line) -> dict[str, Any] | None:
+        """What the first node wants; None when it is gone."""
+        self.selector.unregister(line.link)
+        with contextlib.suppress(HungUpError):
+            return line.hear()
+        return None
+
+    def _run(self, wish: dict[str, Any], line: Line) -> None:
+        command = str(wish["run"])
+        pattern = killed(command)
+        if pattern is not None:
+            self._kill(pattern, line)
+            return
+        # Folders of the first node in a command mean this node's own: a job's code may lie elsewhere on each.
+        command = command.replace(str(wish["folder"]), str(Path.cwd())) if wish["folder"] else command
+        self.running.append(Running(command, line, self.selector))
+
+    def _kill(self, pattern: str, line: Line) -> None:
+        """What ``pkill -f`` does, among the processes that this node's commands have started."""
+        found = 0
+        for pid in descendants(os.getpid(), spare=-1):
+            with contextlib.suppress(OSError, re.error):
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                if re.search(pattern, words):
+                    os.kill(pid, signal.SIGTERM)
+                    found += 1
+        with contextlib.suppress(HungUpError):
+            line.tell(code=0 if found else 1)
+        line.close()
+
+
+def wipe() -> None:
+    """Kill everything below this process, which adopts orphans, and wait until it is gone."""
+    while True:
+        for pid in descendants(os.getpid(), spare=-1):
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        if not reap_one(-1):
+            return
+
+
+class Running:
+    """One command under way."""
+
+    def __init__(self, command: str, line: Line, selector: selectors.BaseSelector) -> None:
+        self.line = line
+        self.selector = selector
+        self.kill_at: float | None = None
+        shell = "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
+        self.process = subprocess.Popen(
+            [shell, "-c", command],
+            env=environ(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=die_with_parent,  # noqa: PLW1509 - this process has one thread
+        )
+        for pipe in (self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                os.set_blocking(pipe.fileno(), False)
+                selector.register(pipe, selectors.EVENT_READ, self)
+        selector.register(line.link, selectors.EVENT_READ, self)
+
+    def heard(self, key: selectors.SelectorKey) -> None:
+        """Output goes to whoever asked; a word from there can only be that nobody listens any more."""
+        if key.fileobj is self.line.link:
+            self.selector.unregister(self.line.link)
+            self.abandon()
+        else:
+            self.carry(key)
+
+    def carry(self, key: selectors.SelectorKey) -> bool:
+        """Pass on what the command said; whether there may be more at once."""
+        try:
+            said = os.read(key.fd, 1 << 16)
+        except BlockingIOError:
+            return False
+        if not said:
+            self.selector.unregister(key.fileobj)
+            key.fileobj.close()  # type: ignore[union-attr]
+            return False
+        try:
+            self.line.tell(out=said.decode("latin-1"), to=1 if key.fileobj is self.process.stdout else 2)
+        except HungUpError:
+            self.abandon()
+        return True
+
+    def abandon(self) -> None:
+        """Nobody waits for this command: it is told to end."""
+        if self.kill_at is None:
+            self.kill_at = time.monotonic() + GRACE
+            self.signal(signal.SIGTERM)
+
+    def signal(self, number: int) -> None:
+        """To the whole process group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+    def ended(self) -> bool:
+        """Whether the command has ended; then all that it said and its exit code are passed on."""
+        if self.kill_at is not None and time.monotonic() >= self.kill_at:
+            self.signal(signal.SIGKILL)
+            self.kill_at = time.monotonic() + GRACE
+        code = self.process.poll()
+        if code is None:
+            return False
+        # What it left behind in its group holds its pipes open and would never end by itself.
+        self.signal(signal.SIGKILL)
+        for key in tuple(self.selector.get_map().values()):
+            if key.data is self and key.fileobj is not self.line.link:
+                while self.carry(key):
+                    pass
+                with contextlib.suppress(KeyError, ValueError):
+                    self.selector.unregister(key.fileobj)
+                    key.fileobj.close()  # type: ignore[union-attr]
+        with contextlib.suppress(KeyError, ValueError):
+            self.selector.unregister(self.line.link)
+        with contextlib.suppress(HungUpError):
+            self.line.tell(code=128 - code if code < 0 else code)
+        self.line.close()
+        return True
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    del frame
+    raise SystemExit(128 + number)
+
+
+def main(words: list[str]) -> int:
+    """``python -m amlnode.remote.agent HOST PORT JOB ADDRESS``: the first node runs commands as the others do."""
+    die_with_parent()
+    return Agent(words[0], int(words[1]), words[2], 0, words[3]).serve(GRACE)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

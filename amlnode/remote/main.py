@@ -1,0 +1,293 @@
+"""DeepSpeed's own launcher over a job's nodes: `python -m amlnode deepspeed --nproc 8 --autotuning tune train.py …`.
+
+Runs on every node, once. The first one writes the hostfile out of the job's environment and runs ``deepspeed``; where
+that wants ssh and pdsh it finds stand-ins on PATH, which reach the other nodes through connections that those have
+opened. No ssh server, no key, no pdsh is needed. What is not said here (--autotuning, the script) is DeepSpeed's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import contextlib
+import importlib.util
+import json
+import os
+import random
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amlnode.descent import adopt_orphans
+from amlnode.errors import NodeError
+from amlnode.gpus import count_gpus
+from amlnode.launch import places
+from amlnode.preflight.meeting import listening
+from amlnode.rank import resolve
+from amlnode.remote.agent import GRACE, Agent, environ, wipe
+from amlnode.remote.hub import Hub
+from amlnode.remote.wire import DOOR
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+    from typing import Any
+
+    from amlnode.place import RankInfo
+
+PORT = 2
+"""The switchboard's port above MASTER_PORT; preflight has the one between."""
+TRIALS = 64
+"""Ports that are free in a row: the tuner takes one more for each trial."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line, as far as it is not DeepSpeed's."""
+    words = argparse.ArgumentParser(
+        prog="python -m amlnode deepspeed",
+        usage="%(prog)s [--nproc N] [--wait S] [--port P] DEEPSPEED'S OWN OPTIONS script …",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    words.add_argument("--nproc", type=int, help="ranks per node; unset: one per GPU, or 1")
+    words.add_argument("--wait", type=float, default=300.0, help="seconds that nodes may come apart (300)")
+    words.add_argument("--port", type=int, help="where the first node listens; unset: MASTER_PORT + 2")
+    return words
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run this node's part; DeepSpeed's exit code on the first, 0 on the others.
+
+    Raises:
+        NodeError: This is no launch per node, DeepSpeed or what it needs is missing, or nodes do not come.
+    """
+    told = list(sys.argv[1:] if arguments is None else arguments)
+    own, rest = _apart(told)
+    words = parser().parse_args(own)
+    nproc = words.nproc if words.nproc is not None else count_gpus() or 1
+    if nproc < 1:
+        raise NodeError(f"--nproc is {nproc}", "A node runs one rank or more", "Leave it out for one per GPU.")
+    node = resolve()
+    places(node, nproc)  # refuses several processes on a node
+    port = words.port or node.master_port + PORT
+    job = os.environ.get("AZUREML_RUN_ID") or "job"
+    if node.rank > 0:
+        return Agent(node.master_addr, port, job, node.rank).serve(words.wait)
+    return First(node, nproc, rest).run(port, job, words.wait)
+
+
+def _apart(told: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Our own options, which stand in front, and what is for DeepSpeed."""
+    end = 0
+    while end < len(told) and told[end].split("=")[0] in ("--nproc", "--wait", "--port", "-h", "--help"):
+        end += 1 if "=" in told[end] or told[end].startswith("-h") or told[end] == "--help" else 2
+    return list(told[:end]), list(told[end:])
+
+
+class First:
+    """The first node.
+
+    Args:
+        node: Its place.
+        nproc: Ranks per node.
+        words: DeepSpeed's command line.
+    """
+
+    def __init__(self, node: RankInfo, nproc: int, words: list[str]) -> None:
+        self.node, self.nproc, self.words = node, nproc, words
+        self.names = [f"node-{number}" for number in range(node.world_size)]
+        self.child: subprocess.Popen[bytes] | None = None
+        self.leaving = 0
+
+    def run(self, port: int, job: str, wait: float) -> int:
+        """Everything from the hostfile to the last node's farewell."""
+        self._check()
+        adopt_orphans()
+        before = {number: signal.signal(number, self._told) for number in (signal.SIGTERM, signal.SIGINT)}
+        folder = Path(tempfile.mkdtemp(prefix="amlnode-"))
+        try:
+            with listening(self.node.master_addr, port) as server:
+                hub = Hub(server, folder / "door", job, self.names)
+                words = [sys.executable, "-m", "amlnode.remote.agent", self.node.master_addr, str(port), job]
+                agent = subprocess.Popen([*words, self.node.master_addr], env={**os.environ, "PYTHONPATH": _here()})
+                try:
+                    code = self._together(hub, folder, wait)
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                    wipe()
+                    agent.wait()
+            return code
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _together(self, hub: Hub, folder: Path, wait: float) -> int:
+        missing = hub.missing(wait)
+        if missing:
+            raise NodeError(
+                f"Not here after {wait:g} s: {', '.join(missing)}",
+                "All nodes come together before DeepSpeed starts its ranks on them",
+                "See their logs; --wait gives them more time.",
+            )
+        code = self._launch(folder)
+        hub.end()
+        return code
+
+    def _check(self) -> None:
+        if shutil.which("deepspeed") is None:
+            raise NodeError(
+                "There is no `deepspeed` on PATH",
+                "It is DeepSpeed's own launcher that runs here",
+                "Use an image with DeepSpeed, or install it: pip install deepspeed.",
+            )
+        if self._tunes and importlib.util.find_spec("tabulate") is None:
+            raise NodeError(
+                "There is no package `tabulate`",
+                "DeepSpeed's tuner needs it beside DeepSpeed",
+                "Put it into the image, or in front of the command: pip install deepspeed[autotuning] && …",
+            )
+
+    def _launch(self, folder: Path) -> int:
+        hosts, programs = folder / "hosts", folder / "bin"
+        hosts.write_text("".join(f"{name} slots={self.nproc}\n" for name in self.names))
+        programs.mkdir()
+        for program in ("ssh", "pdsh"):
+            line = f'exec {shlex.quote(sys.executable)} -m amlnode.remote.client {program} "$@"\n'
+            (programs / program).write_text(f"#!/bin/sh\nPYTHONPATH={shlex.quote(_here())}\nexport PYTHONPATH\n{line}")
+            (programs / program).chmod(0o700)
+        variables = {
+            **environ(),
+            "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+            DOOR: str(folder / "door"),
+            "AMLNODE_FOLDER": str(Path.cwd()),
+        }
+        ours = ["deepspeed", "--hostfile", str(hosts)]
+        if "--master_port" not in self.words:
+            ours += ["--master_port", str(ports(TRIALS))]
+        if not self._tunes:
+            return self._start([*ours, *self.words], variables)
+        tuning, script = tuned(self.words)
+        code = self._start([*ours, "--autotuning", "tune", *script], variables)
+        if code or self.leaving:
+            return code
+        best = self._judge()
+        if best is None:
+            return 1
+        # DeepSpeed's own way (--autotuning run) starts the last trial's command again, which ends with its profile.
+        return self._start([*ours, *configured(script, best)], variables) if tuning == "run" else 0
+
+    def _start(self, command: list[str], variables: dict[str, str]) -> int:
+        print(
+            f"amlnode deepspeed: {len(self.names)} nodes, {self.nproc} ranks on each: {shlex.join(command)}", flush=True
+        )
+        self.child = subprocess.Popen(command, env=variables, stdin=subprocess.DEVNULL, start_new_session=True)
+        code = self.child.wait()
+        return 128 - code if code < 0 else code
+
+    @property
+    def _tunes(self) -> bool:
+        return any(word.split("=")[0] == "--autotuning" for word in self.words)
+
+    def _judge(self) -> dict[str, Any] | None:
+        """The tuner ends well when it found nothing too; what it found must be where Azure ML keeps it."""
+        results = results_folder(self.words)
+        best = results / "ds_config_optimal.json"
+        if not best.is_file():
+            said = sorted(results.glob("*/stderr.log"), key=lambda path: path.stat().st_mtime)
+            last = said[0].read_text(errors="replace").splitlines()[-5:] if said else []
+            print("\n".join([f"amlnode deepspeed: no trial gave a result; {results} says why. The first:", *last]))
+            return None
+        kept = Path("outputs")
+        if kept.resolve() not in results.resolve().parents:
+            shutil.copytree(results, kept / results.name, dirs_exist_ok=True)
+        found: dict[str, Any] = json.loads(best.read_text())
+        print(f"amlnode deepspeed: the best configuration: {json.dumps(found)}", flush=True)
+        return found
+
+    def _told(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        self.leaving = number
+        self._end()
+
+    def _end(self) -> None:
+        if self.child is None:
+            raise SystemExit(128 + self.leaving)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.child.pid, signal.SIGTERM)
+        signal.signal(signal.SIGALRM, lambda *_: self._kill())
+        signal.setitimer(signal.ITIMER_REAL, GRACE)
+
+    def _kill(self) -> None:
+        if self.child is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.child.pid, signal.SIGKILL)
+
+
+def _here() -> str:
+    """PYTHONPATH by which another process finds this package."""
+    return os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
+
+
+def ports(count: int) -> int:
+    """The first of so many ports in a row that nobody listens on now."""
+    while True:
+        first = random.SystemRandom().randrange(20_000, 32_000 - count)
+        if all(_free(port) for port in range(first, first + count)):
+            return first
+
+
+def _free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+    return True
+
+
+def tuned(words: Sequence[str]) -> tuple[str, list[str]]:
+    """DeepSpeed's command line without ``--autotuning``, and what that was: tune or run."""
+    left, mode = list(words), "tune"
+    for place, word in enumerate(left):
+        if word.split("=")[0] == "--autotuning":
+            mode = word.partition("=")[2] or left[place + 1]
+            del left[place : place + (1 if "=" in word else 2)]
+            break
+    return mode, left
+
+
+def configured(words: Sequence[str], config: dict[str, Any]) -> list[str]:
+    """A command line with another configuration, which goes along in it: other nodes have no such file."""
+    place, _ = _config(words)
+    if place is None:
+        return list(words)
+    text = base64.urlsafe_b64encode(json.dumps(config).encode()).decode()
+    option, equals, _ = words[place].partition("=")
+    return [*words[:place], f"{option}={text}" if equals else text, *words[place + 1 :]]
+
+
+def results_folder(words: Sequence[str]) -> Path:
+    """The tuner's folder: the configuration names it, else it is DeepSpeed's own."""
+    told = None
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        told = json.loads(Path(_config(words)[1]).read_text()).get("autotuning", {}).get("results_dir")
+    return Path(told or "autotuning_results")
+
+
+def _config(words: Sequence[str]) -> tuple[int | None, str]:
+    """Where in a command line the configuration's file stands, and its path."""
+    for option in ("--deepspeed_config", "--deepspeed"):
+        for place, word in enumerate(words):
+            if word.startswith(f"{option}=") and word.endswith(".json"):
+                return place, word.partition("=")[2]
+            if word == option and place + 1 < len(words) and words[place + 1].endswith(".json"):
+                return place + 1, words[place + 1]
+    return None, ""

@@ -1,0 +1,71 @@
+"""JSON lines on a socket, and the two names that everybody here must know."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import socket
+
+DOOR = "AMLNODE_DOOR"
+"""Variable: path of the socket at which `ssh` and `pdsh` of the first node ask."""
+LONGEST = 1 << 20
+
+
+class HungUpError(Exception):
+    """The other side is gone, or speaks another language."""
+
+
+class Line:
+    """One connection, read and written a JSON object at a time."""
+
+    def __init__(self, link: socket.socket) -> None:
+        self.link = link
+        self._pending = b""
+
+    def fileno(self) -> int:
+        """For selectors."""
+        return self.link.fileno()
+
+    def tell(self, **what: Any) -> None:
+        """Send one object.
+
+        Raises:
+            HungUpError: Nobody listens any more.
+        """
+        try:
+            self.link.sendall(json.dumps(what).encode() + b"\n")
+        except OSError as error:
+            raise HungUpError(str(error)) from None
+
+    def hear(self) -> dict[str, Any]:
+        """The next object.
+
+        Raises:
+            HungUpError: The connection ended, or what came is none.
+        """
+        while b"\n" not in self._pending:
+            try:
+                more = self.link.recv(1 << 16)
+            except OSError as error:
+                raise HungUpError(str(error)) from None
+            if not more or len(self._pending) > LONGEST:
+                raise HungUpError("hung up")
+            self._pending += more
+        text, _, self._pending = self._pending.partition(b"\n")
+        try:
+            said = json.loads(text)
+        except ValueError as error:
+            raise HungUpError(str(error)) from None
+        if not isinstance(said, dict):
+            raise HungUpError(text.decode(errors="replace"))
+        return said
+
+    def more(self) -> bool:
+        """Whether a whole object has come already: a selector knows nothing of it."""
+        return b"\n" in self._pending
+
+    def close(self) -> None:
+        """Hang up; a peer that waits hears it at once."""
+        self.link.close()

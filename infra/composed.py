@@ -36,7 +36,7 @@ class Composed:
         return hashlib.sha256(repr(told).encode()).hexdigest() if told else ""
 
 
-def scanned(plan: jobs.SweepPlan | jobs.PipelinePlan) -> dict[str, snapshot.Snapshot]:
+def scanned(plan: jobs.Planned) -> dict[str, snapshot.Snapshot]:
     """The content of each part's folder; a folder that is missing is told by the plan."""
     return {
         place: snapshot.scan(part.code, part.beside)

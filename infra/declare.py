@@ -12,14 +12,15 @@ from amlstack import snapshot
 from amlstack.catalog import environments
 from amlstack.findings import Finding, errors
 from amlstack.paths import PROJECT
-from infra import ruling
+from infra import ruling, scheduled
 from infra.composed import Composed, scanned, with_environments
+from infra.scheduled import Timed
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
 from jobs.near import did_you_mean
 from policies import gate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterator
     from datetime import date
 
     from infra.settings import JobFile, Reading, Settings
@@ -45,11 +46,11 @@ class Declaration:
     """What the stack says.
 
     Attributes:
-        runs: Its training runs: jobs, sweeps and pipelines.
+        runs: Its training runs, jobs, sweeps and pipelines, and its schedules of such.
         findings: All that is wrong with settings, clusters and jobs; warnings among them refuse nothing.
     """
 
-    runs: tuple[Run | Composed, ...]
+    runs: tuple[Run | Composed | Timed, ...]
     findings: tuple[Finding, ...]
 
     @property
@@ -72,7 +73,7 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
     rules, faults = gate_of(reading, reading.partial, on=on, root=root, place=place)
     stack = _Stack(reading, reading.partial, on, root, rules)
     found = [*reading.findings, *faults, *stack.clusters(), *stack.environments()]
-    runs: list[Run | Composed] = []
+    runs: list[Run | Composed | Timed] = []
     for index, job_file in enumerate(reading.partial.jobs):
         if not reading.doubts("jobs", index, "file"):
             more, wrong = stack.file(index, job_file)
@@ -189,22 +190,24 @@ class _Stack:
                 if not path.is_file():
                     yield self.missing((*loc, "conda"), environment.conda, "A conda file is a path in the project")
 
-    def file(self, index: int, job_file: JobFile) -> tuple[list[Run | Composed], list[Finding]]:
+    def file(self, index: int, job_file: JobFile) -> tuple[list[Run | Composed | Timed], list[Finding]]:
         """The runs of one job file."""
         path = self.root / job_file.file
         if not path.is_file():
             return [], [self.missing(("jobs", index), job_file.file, "A job file is a path in the project")]
         loaded = jobs.load(path)
         found = list(loaded.findings)
-        runs: list[Run | Composed] = []
+        runs: list[Run | Composed | Timed] = []
         for job in loaded.jobs:
-            if isinstance(job, jobs.Schedule):
-                found.append(loaded.source.locate(_SCHEDULE))
-                continue
+            found += (self.reading.locate(("jobs", index), each) for each in scheduled.misplaced(job, job_file))
             if not isinstance(job, jobs.Job):
-                composed, wrong = self.composed(job, job_file, loaded.source, path.stem)
-                runs.append(composed)
-                found += wrong
+                several: tuple[Composed | Timed, list[Finding]] = (
+                    self.timed(job, job_file, loaded.source)
+                    if isinstance(job, jobs.Schedule)
+                    else self.composed(job, job_file, loaded.source, path.stem)
+                )
+                runs.append(several[0])
+                found += several[1]
                 continue
             declared = job.model_copy(update={**job_file.overrides, **environment_of(job, self.settings, self.root)})
             target, wrong = self.target(declared)
@@ -223,27 +226,45 @@ class _Stack:
         self, run: jobs.Sweep | jobs.Pipeline, job_file: JobFile, source: jobs.Source, name: str
     ) -> tuple[Composed, list[Finding]]:
         """A sweep or pipeline, and what is wrong with it."""
-        declared = with_environments(
-            run.model_copy(update=job_file.overrides), lambda part: environment_of(part, self.settings, self.root)
-        )
+        declared = with_environments(run.model_copy(update=job_file.overrides), self.means)
         plan = jobs.resolve(declared, self.target, on=self.on, source=source, environments=self.own_environments)
         assert isinstance(plan, (jobs.SweepPlan, jobs.PipelinePlan))  # noqa: S101 - of a sweep or a pipeline
+        codes, found = self.parted(plan, declared.name or name, source, source.locate)
+        return Composed(declared.name or name, plan, codes), found
+
+    def timed(self, schedule: jobs.Schedule, job_file: JobFile, source: jobs.Source) -> tuple[Timed, list[Finding]]:
+        """A schedule, and what is wrong with it and with what it starts."""
+        declared = scheduled.declared(schedule, job_file, self.means)
+        plan = jobs.resolve(declared, self.target, on=self.on, source=source, environments=self.own_environments)
+        assert isinstance(plan, jobs.SchedulePlan)  # noqa: S101 - of a schedule
+        codes, found = self.parted(plan, schedule.name, source, scheduled.placing(schedule, source))
+        return Timed(schedule.name, plan, codes), found
+
+    def means(self, part: jobs.Job | jobs.Component) -> dict[str, Any]:
+        """What the stack says of a part's environment."""
+        return environment_of(part, self.settings, self.root)
+
+    def parted(
+        self, plan: jobs.Planned, name: str, source: jobs.Source, place_in_file: Callable[[Finding], Finding]
+    ) -> tuple[dict[str, snapshot.Snapshot], list[Finding]]:
+        """The code of each part of a plan, and what is wrong with it, each thing once."""
         parts = jobs.parts(plan)
         repeated = {
-            (f"{place}.compute", other.code)
+            (f"{place}.compute".lstrip("."), other.code)
             for place, part in parts.items()
             for index, cluster in enumerate(self.settings.clusters)
             if cluster.name == part.target.cluster
             for other in self.cluster(index)
         }
-        ruled = ruling.of_plan(self.rules, declared.name or name, plan, source)
-        found = [finding for finding in ruled if (_of_compute(finding), finding.code) not in repeated]
+        ruled = ruling.of_plan(self.rules, name, plan, source)
+        found = [finding for finding in ruled if (_of_compute(finding, parts), finding.code) not in repeated]
         for place, part in parts.items():
-            found += (source.locate(finding.under(place)) for finding in _not_deployable(part.job))
+            wrong = _not_deployable(part.job)
+            found += (place_in_file(finding.under(place) if place else finding) for finding in wrong)
         codes = scanned(plan)
         for code in codes.values():
             found += [_in_folder(code.root, finding) for finding in code.findings]
-        return Composed(declared.name or name, plan, codes), list(dict.fromkeys(found))
+        return codes, list(dict.fromkeys(found))
 
     def target(self, job: jobs.Job) -> tuple[jobs.Target, list[Finding]]:
         """Where a job runs, and what is wrong with that."""
@@ -289,23 +310,15 @@ class _Stack:
         return replace(finding, file=os.path.relpath(finding.file, self.root))
 
 
-_SCHEDULE = Finding(
-    "schedule-in-a-stack",
-    "",
-    "The file is a schedule",
-    "A stack deploys jobs, sweeps and pipelines, no schedules",
-    "Create it with `az ml schedule create -f`.",
-)
-
-
 def _in_folder(folder: Path, finding: Finding) -> Finding:
     """A finding on a snapshot's file, which is named from the folder on."""
     return replace(finding, file=str(folder / finding.file)) if finding.file else finding
 
 
-def _of_compute(finding: Finding) -> str:
-    """Where a part's finding on its compute stands; of a sweep's trial that is the sweep's own key."""
-    return "trial.compute" if finding.where == "compute" else finding.where
+def _of_compute(finding: Finding, parts: Collection[str]) -> str:
+    """Where a part's finding on its compute stands among the parts; of a sweep's trial that is the sweep's own key."""
+    where = finding.where.removeprefix("create_job.")
+    return "trial.compute" if where == "compute" and "trial" in parts else where
 
 
 def _not_deployable(job: jobs.Job) -> Iterator[Finding]:
@@ -327,15 +340,18 @@ def _not_deployable(job: jobs.Job) -> Iterator[Finding]:
         )
 
 
-def _names_twice(runs: list[Run | Composed]) -> Iterator[Finding]:
-    seen: set[str] = set()
+def _names_twice(runs: list[Run | Composed | Timed]) -> Iterator[Finding]:
+    seen: set[tuple[bool, str]] = set()
     for run in runs:
-        if run.name in seen:
+        timed = isinstance(run, Timed)
+        if (timed, run.name) in seen:
             yield Finding(
                 "job-twice",
                 "amlstack:jobs",
-                f"Two jobs are named `{run.name}`",
-                "The name is the first part of a run's id, so each job of a stack has its own",
+                f"Two {'schedules' if timed else 'jobs'} are named `{run.name}`",
+                "A workspace has one schedule of a name"
+                if timed
+                else "The name is the first part of a run's id, so each job of a stack has its own",
                 "Give one of them another `name`",
             )
-        seen.add(run.name)
+        seen.add((timed, run.name))

@@ -17,6 +17,7 @@ from infra import account, aliases
 from infra.composed import Composed
 from infra.declare import declare
 from infra.names import Names
+from infra.scheduled import Timed
 from infra.settings import from_engine, stackfile
 
 if TYPE_CHECKING:
@@ -53,11 +54,12 @@ def main() -> None:
         build(reading.settings, declaration.runs, who)
 
 
-def build(settings: Settings, runs: Iterable[Run | Composed], who: Account) -> None:
+def build(settings: Settings, runs: Iterable[Run | Composed | Timed], who: Account) -> None:
     """Declare the resources of a stack that nothing is wrong with, and its outputs."""
     # Loading azure-native takes most of a second, which a stack with faults should not wait for.
     from infra.cluster import RdmaCluster  # noqa: PLC0415
     from infra.composite import Composite  # noqa: PLC0415
+    from infra.timetable import Timetable  # noqa: PLC0415
     from infra.training import Assets, Training  # noqa: PLC0415
     from infra.workspace import Workspace  # noqa: PLC0415
 
@@ -84,14 +86,19 @@ def build(settings: Settings, runs: Iterable[Run | Composed], who: Account) -> N
     }
     assets = Assets(names, depends_on=[workspace])
     trainings: dict[str, tuple[Run | Composed, Training | Composite]] = {}
+    schedules: dict[str, dict[str, Any]] = {}
     for run in runs:
-        if isinstance(run, Composed):
+        if isinstance(run, Timed):
+            schedules[run.name] = _schedule(run, Timetable(run, assets, clusters=clusters).schedule)
+        elif isinstance(run, Composed):
             trainings[run.name] = run, Composite(run, assets, clusters=clusters)
         else:
             trainings[run.name] = run, Training(run, assets, cluster=clusters.get(run.plan.target.cluster or ""))
     pulumi.export("workspace", {"id": names.workspace_id, "name": names.workspace, "resource_group": names.group})
     pulumi.export("clusters", {cluster.name: _cluster(cluster, names) for cluster in settings.clusters})
     pulumi.export("jobs", {name: _job(run, training.job) for name, (run, training) in trainings.items()})
+    if schedules:
+        pulumi.export("schedules", schedules)
 
 
 def _cluster(cluster: Any, names: Names) -> dict[str, Any]:
@@ -109,6 +116,11 @@ def _job(run: Run | Composed, job: Any) -> dict[str, Any]:
     if isinstance(run, Composed):
         return {**told, "parts": {place: _planned(part) for place, part in jobs.parts(run.plan).items()}}
     return {**told, **_planned(run.plan)}
+
+
+def _schedule(run: Timed, schedule: Any) -> dict[str, Any]:
+    parts = {place: _planned(part) for place, part in jobs.parts(run.plan).items()}
+    return {"scheduleId": schedule.schedule_id, "enabled": schedule.enabled, "parts": parts}
 
 
 def _planned(plan: jobs.Plan) -> dict[str, Any]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from policies.gate import Gate
 
 COMPUTE, JOB = "azure-native:machinelearningservices:Compute", "amlstack:jobs:Job"
+SCHEDULE = "amlstack:schedules:Schedule"
 ENVIRONMENT, COMPONENT = "amlstack:environments:Version", "amlstack:components:Version"
 WORKSPACE = "/subscriptions/-/resourceGroups/-/providers/Microsoft.MachineLearningServices/workspaces/-"
 """Stands for the workspace, which a rule never looks at, in ids."""
@@ -141,8 +142,10 @@ def of_plan(gate: Gate, name: str, planned: jobs.Planned, source: jobs.Source) -
     if isinstance(planned, jobs.SchedulePlan):
         if planned.started is None:
             return planned.findings
-        of_start = _ruled(gate, name, planned.started, planned.findings, "" if planned.job.file else "create_job.")
-        return tuple(source.locate(finding) if finding.line is None else finding for finding in of_start)
+        file = planned.job.file
+        of_start = _ruled(gate, name, planned.started, planned.findings, "" if file else "create_job.", timed=True)
+        locate = jobs.load(file).source.locate if file else source.locate
+        return tuple(finding if finding.file else locate(finding) for finding in of_start)
     return tuple(
         source.locate(finding) if finding.file is None else finding
         for finding in _ruled(gate, name, planned, planned.findings, "")
@@ -155,9 +158,11 @@ def _ruled(
     planned: jobs.Plan | jobs.SweepPlan | jobs.PipelinePlan,
     told: tuple[Finding, ...],
     prefix: str,
+    *,
+    timed: bool = False,
 ) -> Iterator[Finding]:
     ruled: dict[tuple[str, str], list[Finding]] = {}
-    for finding in judged(gate, name, planned):
+    for finding in judged(gate, name, planned, timed=timed):
         place = _place(planned, finding.where)
         under = finding if not prefix else replace(finding, where=f"{prefix}{finding.where}")
         ruled.setdefault((place, finding.code), []).append(under)
@@ -181,8 +186,17 @@ def _ruled(
             yield from findings
 
 
-def judged(gate: Gate, name: str, planned: jobs.Plan | jobs.SweepPlan | jobs.PipelinePlan) -> Iterator[Finding]:
-    """What the rules say of what a plan registers, each finding at its field in the declaration."""
+def judged(
+    gate: Gate, name: str, planned: jobs.Plan | jobs.SweepPlan | jobs.PipelinePlan, *, timed: bool = False
+) -> Iterator[Finding]:
+    """What the rules say of what a plan registers, each finding at its field in the declaration.
+
+    Args:
+        gate: Knows the clusters.
+        name: Name of the run, or of the schedule that starts it.
+        planned: The run.
+        timed: A schedule registers it.
+    """
     refs: dict[str, jobs.Refs] = {}
     for place, part in jobs.parts(planned).items():
         if part.target.cluster and part.target.size:
@@ -203,13 +217,17 @@ def judged(gate: Gate, name: str, planned: jobs.Plan | jobs.SweepPlan | jobs.Pip
             *_, component, _, version = jobs.component_id(body, whole).split("/")
             gate.judge(COMPONENT, component, {"name": component, "version": version, "body": body["properties"]})
     body = jobs.render(planned.enriched, whole, refs)
-    for finding in gate.judge(JOB, name, {"name": name, "body": body}, parent="amlstack:infra:Training"):
+    token, parent = JOB, "amlstack:infra:Training"
+    if timed:
+        token, parent = SCHEDULE, "amlstack:infra:Timetable"
+        body = {"properties": {"action": {"jobDefinition": body["properties"]}}}
+    for finding in gate.judge(token, name, {"name": name, "body": body}, parent=parent):
         yield replace(finding, where=_field(planned, finding.where))
 
 
 def _field(planned: jobs.Planned, where: str) -> str:
     """The field of the declaration that became a path of the body."""
-    path = where.removeprefix("body.properties.")
+    path = where.removeprefix("body.properties.").removeprefix("action.jobDefinition.")
     place = _place(planned, path)
     inner = path.removeprefix(place).removeprefix(".")
     for piece in ("trial.", "component."):

@@ -98,14 +98,13 @@ that Azure Policy can express, and lists the others with the reason. A test hold
   provider, as azure-native's generic `Resource`, and in the ARM template of a `Deployment`, nested ones included.
   The number of nodes is the maximum of the scale settings. The tag
   `{SINGLE_NODE_JOBS_TAG}` with the value `"true"` says that no job on the cluster spans nodes.
-- Jobs: `amlstack:jobs:Job`, azure-native's `Job` and `Schedule` and its generic `Resource`; command jobs, in a sweep
-  the trial, in a pipeline each step. A job on a cluster that the same stack declares is judged by that cluster's size,
-  a step by the component that it names where the stack registers it (`amlstack:components:Version`, azure-native's
-  `ComponentVersion`); of a component registered elsewhere nobody here sees the command, and only what the step says
-  itself is judged.
-- Serverless jobs: `resources.instanceType` of `amlstack:jobs:Job`, of azure-native's `Job` and `Schedule` and of its
-  generic `Resource`; in a sweep the trial's, in a pipeline each step's. A job that names a compute is judged by that
-  compute.
+- Jobs: `amlstack:jobs:Job`, `amlstack:schedules:Schedule`, azure-native's `Job` and `Schedule` and its generic
+  `Resource`; command jobs, in a sweep the trial, in a pipeline each step, in a schedule what it starts. A job on a
+  cluster that the same stack declares is judged by that cluster's size, a step by the component that it names where the
+  stack registers it (`amlstack:components:Version`, azure-native's `ComponentVersion`); of a component registered
+  elsewhere nobody here sees the command, and only what the step says itself is judged.
+- Serverless jobs: `resources.instanceType` of the same; in a sweep the trial's, in a pipeline each step's. A job that
+  names a compute is judged by that compute.
 
 The day of the judgement is today in UTC, or the day in `AMLSTACK_TODAY` (an ISO date).
 

@@ -24,9 +24,15 @@ SINGLE_NODE_JOBS_TAG = "amlstack:single_node_jobs"
 
 _AZURE_NATIVE = re.compile(r"azure-native(?:_[a-z]+_v\w+)?:(?P<module>\w+)(?:/v\w+)?:(?P<type>\w+)")
 _CLASSIC_CLUSTER = "azure:machinelearning/computeCluster:ComputeCluster"
-_OWN_JOB = "amlstack:jobs:Job"
-_OWN_ENVIRONMENT = "amlstack:environments:Version"
 _OWN_COMPONENT = "amlstack:components:Version"
+_OWN_ENVIRONMENT = "amlstack:environments:Version"
+_OWN_JOBS: Mapping[str, Path] = {
+    "amlstack:jobs:Job": ("body", "properties"),
+    "amlstack:schedules:Schedule": ("body", "properties", "action", "jobDefinition"),
+}
+"""Resources of our own that hold a job, and where."""
+
+_OURS = frozenset({*_OWN_JOBS, _OWN_ENVIRONMENT, _OWN_COMPONENT, _CLASSIC_CLUSTER})
 _JUDGED = {
     ("machinelearningservices", "Compute"),
     ("machinelearningservices", "MachineLearningCompute"),
@@ -39,7 +45,7 @@ _JUDGED = {
     ("network", "VirtualNetwork"),
 }
 _JOBS_AT: tuple[Path, ...] = (
-    ("body", "properties"),
+    *_OWN_JOBS.values(),
     ("properties",),
     ("jobBaseProperties",),
     ("properties", "action", "jobDefinition"),
@@ -110,7 +116,7 @@ def judged(resource_type: str, *, everything: bool = False) -> bool:
         resource_type: Pulumi's type token.
         everything: Whether a rule on all Azure resources (tags, regions) is configured.
     """
-    if resource_type in {_OWN_JOB, _OWN_ENVIRONMENT, _OWN_COMPONENT, _CLASSIC_CLUSTER}:
+    if resource_type in _OURS:
         return True
     token = _AZURE_NATIVE.fullmatch(resource_type)
     return token is not None and (everything or (token["module"], token["type"]) in _JUDGED)
@@ -150,8 +156,8 @@ def subjects(resource_type: str, props: Any) -> tuple[Subject, ...]:
 
 
 def _subjects(resource_type: str, props: Any) -> Iterator[Subject]:
-    if resource_type == _OWN_JOB:
-        yield from _jobs(props, ("body", "properties"))
+    if resource_type in _OWN_JOBS:
+        yield from _jobs(props, _OWN_JOBS[resource_type])
         return
     if resource_type == _OWN_ENVIRONMENT:
         yield from _environment(props, ("body",))

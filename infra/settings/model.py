@@ -153,11 +153,16 @@ class JobFile(_Model):
         None, description="What `up` waits for before whatever depends on the jobs goes on."
     )
     delete_history: bool | None = Field(None, description="Delete the run's record when the job is removed.")
+    enabled: bool | None = Field(
+        None,
+        description="Whether the file's schedules start anything; as they say themselves when absent, and one that a "
+        "person paused in the workspace then stays paused.",
+    )
 
     @property
     def overrides(self) -> dict[str, str | bool]:
-        """What the stack says over the job file."""
-        said = self.model_dump(exclude={"file"}, exclude_none=True)
+        """What the stack says of runs over the job file."""
+        said = self.model_dump(exclude={"file", "enabled"}, exclude_none=True)
         return dict(said)
 
 

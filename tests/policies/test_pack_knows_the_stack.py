@@ -98,7 +98,7 @@ def test_a_cluster_and_a_job_that_keep_every_rule_are_passed_without_a_word() ->
         ({"environmentVariables": UNKNOWN_OBJECT_VALUE}, ["advisory checked-at-up"]),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("form", ["command", "trial", "step", "scheduled"])
+@pytest.mark.parametrize("form", ["command", "trial", "step", "scheduled", "own schedule"])
 def test_a_job_on_a_cluster_of_the_stack_is_judged_by_its_size_in_every_form(
     change: dict[str, Any], expected: list[str], form: str
 ) -> None:
@@ -116,6 +116,7 @@ def test_a_job_on_a_cluster_of_the_stack_is_judged_by_its_size_in_every_form(
             "azure-native:machinelearningservices:Schedule",
             {"properties": {"action": {"jobDefinition": job}}},
         ),
+        "own schedule": ("amlstack:schedules:Schedule", own({"action": {"jobDefinition": job}})),
     }[form]
 
     assert seen(judge, token, props) == expected

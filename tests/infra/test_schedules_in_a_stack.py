@@ -1,0 +1,211 @@
+"""Schedules of a stack: judged with what they start, and registered with all that it needs."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import jobs
+from amlstack.paths import PROJECT
+from infra.declare import Declaration, declare
+from infra.scheduled import Timed
+from infra.settings import read_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from running import MakeStack, Sandbox
+
+TODAY = date(2026, 7, 1)
+CLUSTERS = [
+    {"name": "a100", "size": "Standard_ND96asr_v4", "nodes": {"max": 2}},
+    {"name": "cpu", "size": "Standard_D2s_v3", "nodes": {"max": 4}},
+]
+STACK = """\
+config:
+  amlstack:location: westeurope
+  amlstack:workspace: aml-team
+  amlstack:clusters:
+    - {name: a100, size: Standard_ND96asr_v4, nodes: {max: 2}}
+    - {name: cpu, size: Standard_D2s_v3, nodes: {max: 4}}
+  amlstack:environments: [{name: mine, image: "ubuntu:24.04"}]
+  amlstack:jobs: [{file: nightly.yml}, weekly.py]
+"""
+NIGHTLY = """\
+name: nightly
+trigger: {type: cron, expression: "0 2 * * *", start_time: "2026-07-02T00:00:00"}
+create_job: ./pipeline.yml
+"""
+PIPELINE = """\
+type: pipeline
+settings: {default_compute: "azureml:cpu"}
+jobs:
+  prepare:
+    command: python prepare.py ${{outputs.data}}
+    code: prepare
+    environment: azureml:mine
+    outputs: {data: {type: uri_folder}}
+  train:
+    component: ./train.yml
+    inputs: {data: "${{parent.jobs.prepare.outputs.data}}"}
+    compute: azureml:a100
+    distribution: {type: pytorch, process_count_per_instance: 8}
+    resources: {instance_count: 2}
+    limits: {timeout: 3600}
+"""
+COMPONENT = """\
+$schema: https://azuremlschemas.azureedge.net/latest/commandComponent.schema.json
+command: python train.py ${{inputs.data}}
+code: ./train
+environment: azureml:mine
+inputs: {data: {type: uri_folder}}
+"""
+WEEKLY = """\
+from jobs import Job, Pattern, Pipeline, Recurrence, Schedule, TorchRun
+
+job = Schedule(
+    name="weekly",
+    trigger=Recurrence(frequency="week", interval=1, schedule=Pattern(hours=(4,), minutes=(0,), week_days=("monday",))),
+    create_job=Pipeline(
+        jobs={
+            "train": Job(
+                command="train.py",
+                code="train",
+                environment="acpt-pytorch-2.8-cuda12.6",
+                compute="a100",
+                nodes=2,
+                launcher=TorchRun(),
+            )
+        }
+    ),
+)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name in ("prepare", "train"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.py").write_text(f"print('{name}')\n")
+    for name, text in {
+        "Pulumi.team.yaml": STACK,
+        "nightly.yml": NIGHTLY,
+        "pipeline.yml": PIPELINE,
+        "train.yml": COMPONENT,
+        "weekly.py": WEEKLY,
+    }.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def judged(project: Path) -> Declaration:
+    return declare(read_file(project / "Pulumi.team.yaml"), on=TODAY, root=project)
+
+
+def timed(project: Path) -> dict[str, Timed]:
+    return {run.name: run for run in judged(project).runs if isinstance(run, Timed)}
+
+
+def errors(project: Path) -> list[str]:
+    return [str(finding) for finding in judged(project).findings if finding.level == "error"]
+
+
+def test_each_part_of_what_a_schedule_starts_has_its_code_and_its_cluster(project: Path) -> None:
+    assert errors(project) == []
+    schedules = timed(project)
+    assert set(schedules) == {"nightly", "weekly"}
+    assert set(schedules["nightly"].codes) == {"jobs.prepare", "jobs.train"}
+    parts = jobs.parts(schedules["nightly"].plan)
+    assert {place: part.target.cluster for place, part in parts.items()} == {
+        "jobs.prepare": "cpu",
+        "jobs.train": "a100",
+    }
+    assert isinstance(parts["jobs.prepare"].enriched.environment, jobs.Environment)
+    (train,) = jobs.parts(schedules["weekly"].plan).values()
+    assert "torchrun --nnodes 2 --nproc_per_node 8" in train.enriched.command
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "place"),
+    [
+        ("pipeline.yml", "instance_count: 2", "instance_count: 3", "pipeline.yml:14:17: jobs.train.resources"),
+        ("pipeline.yml", "azureml:a100", "azureml:cpu2", "pipeline.yml:12:5: jobs.train.compute"),
+        ("pipeline.yml", "code: prepare", "code: prepaer", "pipeline.yml:6:5: jobs.prepare.code"),
+        ("train.yml", "code: ./train", "code: ./trian", "train.yml:3:1: jobs.train.component.code"),
+        ("weekly.py", "nodes=2", "nodes=3", "weekly.py: create_job.jobs.train.nodes"),
+        ("weekly.py", "a100", "local", "weekly.py: create_job.jobs.train.compute"),
+        ("nightly.yml", "./pipeline.yml", "./pipelnie.yml", "nightly.yml:3:1: create_job"),
+    ],
+)
+def test_a_fault_of_what_is_started_is_told_once_and_in_its_own_file(
+    file: str, old: str, new: str, place: str, project: Path
+) -> None:
+    path = project / file
+    path.write_text(path.read_text().replace(old, new))
+    (error,) = errors(project)
+    assert error.startswith(place), error
+
+
+def test_the_rules_judge_what_is_started(project: Path) -> None:
+    (project / "pipeline.yml").write_text(PIPELINE.replace("azureml:a100", "azureml:k80"))
+    (project / "Pulumi.team.yaml").write_text(
+        STACK.replace("clusters:\n", "clusters:\n    - {name: k80, size: Standard_NC24r, nodes: {max: 2}}\n")
+    )
+    assert any("clusters[0].size" in error for error in errors(project))
+    assert sum("NC24r" in error and "SR-IOV" in error for error in errors(project)) == 1
+
+
+def test_the_stack_says_whether_a_schedule_is_enabled(project: Path) -> None:
+    assert timed(project)["nightly"].plan.enriched.is_enabled is None
+    (project / "Pulumi.team.yaml").write_text(STACK.replace("nightly.yml}", "nightly.yml, enabled: false}"))
+    plan = timed(project)["nightly"].plan
+    assert jobs.render(plan.enriched)["properties"]["isEnabled"] is False
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("nightly.yml, wait: started, rerun: again", "The stack says `rerun`, `wait` of a schedule"),
+        ("pipeline.yml, enabled: true", "The stack says `enabled` of a job"),
+    ],
+)
+def test_what_means_nothing_for_a_file_is_said(said: str, told: str, project: Path) -> None:
+    (project / "Pulumi.team.yaml").write_text(STACK.replace("nightly.yml", said))
+    found = [finding for finding in judged(project).findings if finding.code == "setting-misplaced"]
+    assert [(finding.seen, finding.level.value) for finding in found] == [(told, "warning")]
+    assert str(found[0]).startswith("Pulumi.team.yaml:8:")
+
+
+def test_two_schedules_of_one_name_are_refused_and_a_job_may_have_that_name(project: Path) -> None:
+    (project / "Pulumi.team.yaml").write_text(STACK.replace("weekly.py", "weekly.py, named.yml"))
+    (project / "named.yml").write_text("name: weekly\ncommand: echo\nenvironment: azureml:mine\ncompute: azureml:cpu\n")
+    assert errors(project) == []
+    (project / "named.yml").write_text(NIGHTLY)
+    (error,) = errors(project)
+    assert "Two schedules are named `nightly`" in error
+
+
+@pytest.mark.engine
+def test_a_schedule_is_planned_with_all_its_ids(stack: MakeStack, sandbox: Sandbox, project: Path) -> None:
+    one = stack(PROJECT, sandbox=sandbox)
+    one.set("amlstack:location", "westeurope").set("amlstack:workspace", "ws-timed").set("amlstack:clusters", CLUSTERS)
+    one.set("amlstack:environments", [{"name": "mine", "image": "ubuntu:24.04"}])
+    one.set("amlstack:jobs", [str(project / "nightly.yml"), str(project / "pipeline.yml"), str(project / "weekly.py")])
+    planned = one.preview().ok()
+    (nightly,) = planned.steps("nightly", "schedules:Schedule")
+    definition: dict[str, Any] = nightly.new["inputs"]["body"]["properties"]["action"]["jobDefinition"]
+    components = {step.name: step for step in planned.planned if step.type == "amlstack:components:Version"}
+    # What a schedule and a job share is registered for each; the provider adopts the second of them.
+    assert set(components) == {"nightly.prepare", "nightly.train", "pipeline.prepare", "pipeline.train", "weekly.train"}
+    for name, node in definition["jobs"].items():
+        made = components[f"nightly.{name}"].new["inputs"]
+        assert node["componentId"].endswith(f"/components/azureml_anonymous/versions/{made['version']}")
+        assert made["body"]["componentSpec"]["code"].startswith("azureml:/subscriptions/")
+    assert definition["jobs"]["train"]["computeId"].endswith("/computes/a100")
+    (job,) = planned.steps("pipeline", "jobs:Job")
+    assert definition["jobs"] == job.new["inputs"]["body"]["properties"]["jobs"]
+    assert len([step for step in planned.planned if step.type == "amlstack:code:Snapshot"]) == 2
+    order = [step.urn for step in planned.planned]
+    assert order.index(nightly.urn) > max(order.index(components[f"nightly.{name}"].urn) for name in definition["jobs"])

@@ -1,0 +1,232 @@
+"""One stack with schedules from its first `up` to its end: what each edit does, inside the stack and outside of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from harness import ANALYZER, STAND_IN, Stack
+from running import running_sandbox
+from small_jobs import runs, settings, store_of
+
+from amlstack.identity import OWNER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from engine_result import Result
+    from running import Engine
+
+pytestmark = pytest.mark.engine
+
+KIND = "Microsoft.MachineLearningServices/workspaces/schedules"
+PIPELINE = """\
+type: pipeline
+settings: {{default_compute: "azureml:busy"}}
+jobs:
+  prepare:
+    command: python prepare.py --rows {rows}
+    code: src
+    environment: azureml:small
+  train:
+    command: python train.py
+    code: src
+    environment: azureml:small
+    distribution: {{type: pytorch, process_count_per_instance: 8}}
+    resources: {{instance_count: 2, shm_size: 80g}}
+    limits: {{timeout: 3600}}
+"""
+SCHEDULE = """\
+name: {name}
+tags: {{team: vision}}
+trigger: {{type: cron, expression: "{expression}", start_time: "2026-07-01T00:00:00"}}
+create_job: ./pipeline.yml
+"""
+
+
+@dataclass
+class Story:
+    """What the engine did at each step, and the schedules and components that the sandbox knew after it."""
+
+    home: Path
+    results: dict[str, Result] = field(default_factory=dict)
+    schedules: dict[str, dict[str, Any]] = field(default_factory=dict)
+    components: dict[str, set[str]] = field(default_factory=dict)
+    outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def tell(self, step: str, result: Result, outputs: dict[str, Any] | None = None) -> None:
+        self.results[step] = result
+        self.outputs[step] = outputs or {}
+        with store_of(self.home) as store:
+            self.schedules[step] = {row.name: row.body["properties"] for row in store.resources.of_type(KIND)}
+            self.components[step] = {row.name for row in store.resources.all() if "/components/" in row.key}
+
+    def said(self, step: str) -> str:
+        return "\n".join(one.message for one in self.results[step].diagnostics)
+
+    def op(self, step: str, name: str = "nightly") -> str:
+        return self.results[step].op(name, "schedules:Schedule")
+
+
+def outside(home: Path, name: str, **changes: Any) -> None:
+    """Somebody edits a schedule in the studio; without changes it is deleted there."""
+    with store_of(home) as store:
+        (row,) = (row for row in store.resources.of_type(KIND) if row.name == name)
+        if not changes:
+            store.resources.delete(row.key)
+            return
+        body = {"properties": {**row.body["properties"], **changes}}
+        store.resources.put(row.id, row.type, row.parent, body)
+
+
+@pytest.fixture(scope="module")
+def story(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    with running_sandbox(tmp_path_factory.mktemp("sandbox")) as sandbox:
+        stack = Stack.of_project(
+            tmp_path_factory.mktemp("stack"), engine.folders, env=sandbox.environ, path=(STAND_IN,)
+        )
+        try:
+            yield told(stack, tmp_path_factory.mktemp("jobs"), sandbox.home)
+        finally:
+            stack.close()
+
+
+def told(stack: Stack, folder: Path, home: Path) -> Story:
+    story = Story(home)
+    file = folder / "nightly.yml"
+
+    def write(*, name: str = "nightly", expression: str = "0 2 * * *", rows: int = 10) -> None:
+        file.write_text(SCHEDULE.format(name=name, expression=expression))
+        (folder / "pipeline.yml").write_text(PIPELINE.format(rows=rows))
+
+    (folder / "src").mkdir()
+    for name in ("prepare", "train"):
+        (folder / "src" / f"{name}.py").write_text(f"print('{name}')\n")
+    for key, value in settings("ws-schedules").items():
+        stack.set(key, value, path=False)
+    stack.set("amlstack:jobs", [str(file)])
+    write()
+    story.tell("first", stack.up(policy_packs=[ANALYZER]).ok(), stack.outputs())
+    story.tell("unedited", stack.up(preview=True).ok())
+    write(expression="0 3 * * *")
+    story.tell("trigger", stack.up().ok())
+    write(expression="0 3 * * *", rows=20)
+    story.tell("job", stack.up().ok())
+
+    outside(home, "nightly", isEnabled=False)
+    (folder / "src" / "train.py").write_text("print('better')\n")
+    story.tell("paused", stack.up().ok(), stack.outputs())
+
+    outside(home, "nightly", trigger={"triggerType": "Cron", "expression": "* * * * *", "timeZone": "UTC"})
+    story.tell("refresh", stack.refresh().ok())
+    stack.set("amlstack:jobs", [{"file": str(file), "enabled": True}])
+    story.tell("resumed", stack.up().ok(), stack.outputs())
+
+    outside(home, "nightly")
+    story.tell("vanished", stack.refresh().ok())
+    story.tell("anew", stack.up().ok())
+
+    outside(home, "nightly", properties={OWNER: "speech/prod"})
+    stack.set("amlstack:jobs", [{"file": str(file), "enabled": False}])
+    story.tell("taken over", stack.up().failed())
+    outside(home, "nightly", properties={OWNER: "amlstack/test"})
+
+    write(name="weekly", expression="0 3 * * *", rows=20)
+    story.tell("renamed", stack.up().ok())
+
+    other = folder / "other.yml"
+    other.write_text(SCHEDULE.format(name="other", expression="0 4 * * *"))
+    stack.set("amlstack:jobs", [str(file), str(other)])
+    with store_of(home) as store:
+        (row,) = store.resources.of_type(KIND)
+        theirs = {"properties": {**row.body["properties"], "properties": {OWNER: "speech/prod"}}}
+        store.resources.put(row.id.replace("weekly", "other"), row.type, row.parent, theirs)
+    story.tell("foreign", stack.preview().failed())
+    stack.set("amlstack:jobs", [str(file)])
+    story.tell("destroyed", stack.destroy().ok())
+    return story
+
+
+def test_a_schedule_stands_in_the_workspace_and_nothing_runs(story: Story) -> None:
+    assert story.op("first") == "create"
+    schedule = story.schedules["first"]["nightly"]
+    assert schedule["properties"] == {OWNER: "amlstack/test"}
+    assert (schedule["isEnabled"], schedule["tags"]) == (True, {"team": "vision"})
+    assert schedule["trigger"]["expression"] == "0 2 * * *"
+    assert set(schedule["action"]["jobDefinition"]["jobs"]) == {"prepare", "train"}
+    output = story.outputs["first"]["schedules"]["nightly"]
+    assert output["scheduleId"].endswith("/workspaces/ws-schedules/schedules/nightly")
+    assert output["enabled"] is True
+    assert output["parts"]["jobs.train"] == {
+        "cluster": "busy",
+        "size": "Standard_ND96asr_v4",
+        "nodes": 2,
+        "processesPerNode": 8,
+        "worldSize": 16,
+        "added": [],
+    }
+    assert runs(story.home) == {}
+
+
+def test_an_up_without_an_edit_changes_nothing(story: Story) -> None:
+    assert story.results["unedited"].changes == {}
+    assert story.schedules["unedited"] == story.schedules["first"]
+
+
+def test_an_edited_trigger_is_an_update_and_touches_nothing_else(story: Story) -> None:
+    assert story.results["trigger"].changes == {"update": 1}
+    assert story.op("trigger") == "update"
+    assert story.schedules["trigger"]["nightly"]["trigger"]["expression"] == "0 3 * * *"
+    assert story.components["trigger"] == story.components["first"]
+
+
+def test_an_edited_job_is_an_update_with_a_component_more(story: Story) -> None:
+    assert story.op("job") == "update"
+    assert story.components["job"] > story.components["trigger"]
+    before, after = (story.schedules[step]["nightly"]["action"]["jobDefinition"]["jobs"] for step in ("trigger", "job"))
+    assert before["prepare"]["componentId"] != after["prepare"]["componentId"]
+    assert before["train"] == after["train"]
+
+
+def test_one_that_a_person_paused_stays_paused_when_its_code_is_edited(story: Story) -> None:
+    assert story.op("paused") == "update"
+    assert story.schedules["paused"]["nightly"]["isEnabled"] is False
+    assert story.outputs["paused"]["schedules"]["nightly"]["enabled"] is False
+    assert "nightly is disabled in the workspace and stays so" in story.said("paused")
+
+
+def test_what_was_changed_outside_is_said_by_refresh_and_set_back_by_up(story: Story) -> None:
+    assert "nightly was changed outside: body.properties.trigger" in story.said("refresh")
+    assert story.op("resumed") == "update"
+    assert story.schedules["resumed"]["nightly"]["trigger"] == story.schedules["trigger"]["nightly"]["trigger"]
+    assert story.schedules["resumed"]["nightly"]["isEnabled"] is True
+    assert story.outputs["resumed"]["schedules"]["nightly"]["enabled"] is True
+
+
+def test_a_vanished_schedule_is_made_anew(story: Story) -> None:
+    assert story.schedules["vanished"] == {}
+    assert story.op("anew") == "create"
+    assert story.schedules["anew"] == story.schedules["resumed"]
+
+
+def test_one_that_another_stack_took_over_is_left_alone(story: Story) -> None:
+    assert "belongs to speech/prod, not to amlstack/test" in "\n".join(story.results["taken over"].errors)
+    assert story.schedules["taken over"]["nightly"]["isEnabled"] is True
+
+
+def test_another_name_is_another_schedule_and_the_old_one_goes(story: Story) -> None:
+    assert (story.op("renamed", "weekly"), story.op("renamed")) == ("create", "delete")
+    assert set(story.schedules["renamed"]) == {"weekly"}
+
+
+def test_the_name_of_another_stacks_schedule_is_refused_at_preview(story: Story) -> None:
+    assert "schedule other belongs to speech/prod, not to amlstack/test" in "\n".join(story.results["foreign"].errors)
+    assert story.schedules["foreign"]["other"]["properties"] == {OWNER: "speech/prod"}
+
+
+def test_the_end_of_the_stack_is_the_end_of_its_schedules(story: Story) -> None:
+    assert story.op("destroyed", "weekly") == "delete"
+    assert story.schedules["destroyed"] == {}
+    assert runs(story.home) == {}

@@ -67,6 +67,10 @@ class Component(Model):
     resource_properties: Annotated[dict[str, Any] | None, Field(description="Properties, handed on as they are.")] = (
         None
     )
+    additional_includes: Annotated[
+        tuple[str, ...], Field(description="Files and folders beside the code; told to Azure ML, not uploaded.")
+    ] = ()
+    extra: dict[str, Any] = Field(default_factory=dict, description="Further keys, kept with the component.")
     schema_uri: Annotated[str | None, Field(description="`$schema` of the file it was written in.")] = None
     file: Annotated[str | None, Field(description="File it was written in, for messages.")] = None
     inline: Annotated[StrictBool, Field(description="Whether it stands in the pipeline's own file.")] = False

@@ -45,8 +45,10 @@ def component_body(component: Component, refs: Refs | None = None) -> dict[str, 
         resources=resources_file(component),
         tags=dict(component.tags) or None,
         properties=plain(component.properties) or None,
-        _source="YAML.JOB" if component.inline else "YAML.COMPONENT",
+        additional_includes=list(component.additional_includes) or None,
     )
+    told |= {key: value for key, value in plain(component.extra).items() if value is not None and value != {}}
+    told["_source"] = "YAML.JOB" if component.inline else "YAML.COMPONENT"
     if component.schema_uri is not None:
         told["$schema"] = component.schema_uri
     properties = some(
@@ -124,12 +126,18 @@ def _text(port: Port, value: Any) -> str | None:
     """A value of a port, which is text in a component; numbers as their type writes them."""
     if value is None:
         return None
+    if isinstance(value, bool) and port.type != "string":
+        return str(value)
     try:
         match port.type:
             case "number":
                 return str(float(value))
             case "integer":
                 return str(int(value))
+            case "boolean" if isinstance(value, str):
+                return value.capitalize()
+            case "string" if isinstance(value, int):
+                return str(float(value))
             case _:
                 return str(value)
     except ValueError:

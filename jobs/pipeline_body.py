@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from jobs.body import INPUT_MODES, body, identity_body, input_body, output_body, service_body, some
+from jobs.body import INPUT_MODES, body, identity_body, input_body, output_body, plain, service_body, some
 from jobs.component import RUNTIME, Component
 from jobs.component_body import component_body, component_id, resources_file
 from jobs.pipeline import SweepStep, Unsaid
@@ -48,9 +48,9 @@ def pipeline_body(pipeline: Pipeline, refs: Refs | None = None, steps: StepRefs 
     local = pipeline.compute in NOT_CLUSTERS
     properties = some(
         jobType="Pipeline",
-        displayName=pipeline.display_name,
+        displayName=pipeline.display_name or None,
         description=pipeline.description,
-        experimentName=pipeline.experiment_name,
+        experimentName=pipeline.experiment_name or None,
         isArchived=False,
         tags=dict(pipeline.tags),
         properties=dict(pipeline.properties),
@@ -62,7 +62,7 @@ def pipeline_body(pipeline: Pipeline, refs: Refs | None = None, steps: StepRefs 
         computeId=pipeline.compute if local or pipeline.compute is None else refs.compute_id(pipeline.compute),
         identity=identity_body(pipeline.identity),
         services=None
-        if pipeline.services is None
+        if not pipeline.services
         else {name: service_body(value) for name, value in pipeline.services.items()},
     )
     return {"properties": properties}
@@ -255,14 +255,13 @@ def _settings(pipeline: Pipeline, refs: Refs) -> dict[str, Any]:
         compute = "serverless"
     elif compute is not None:
         compute = refs.compute_id(compute)
-    return some(
-        default_compute=compute,
-        default_datastore=None if store is None else _datastore(store, refs),
-        continue_on_step_failure=settings.continue_on_step_failure,
-        force_rerun=settings.force_rerun,
-        **settings.extra,
-        _source=source,
-    )
+    told = {
+        "default_compute": compute,
+        "default_datastore": None if store is None else _datastore(store, refs),
+        "continue_on_step_failure": settings.continue_on_step_failure,
+        "force_rerun": settings.force_rerun,
+    }
+    return some(**{**told, "_source": source, **plain(settings.extra)})
 
 
 def _datastore(store: str, refs: Refs) -> str:

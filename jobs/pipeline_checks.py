@@ -171,6 +171,16 @@ def _ports(where: str, step: Step | SweepStep) -> Iterator[Finding]:
                 "An input that is not optional and has no default is given by the step",
                 f"Add `{name}` under `inputs`.",
             )
+    for name, value in step.inputs.items():
+        declared_ = component.inputs.get(name)
+        if declared_ is not None and not declared_.literal and isinstance(value, (bool, int, float)):
+            yield Finding(
+                "input-kind",
+                f"{where}.inputs.{name}",
+                f"`{value}` is given for data of type `{declared_.type}`",
+                "Data is given by a path or by a binding",
+                "Write `path:`, or declare the input as a number in the component.",
+            )
     for side, given, declared in (
         ("inputs", {**step.inputs, **varied}, component.inputs),
         ("outputs", step.outputs, component.outputs),

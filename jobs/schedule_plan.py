@@ -66,7 +66,6 @@ def check(schedule: Schedule) -> Iterator[Finding]:
             f"The schedule starts a {'command job' if kind == 'job' else kind}",
             "azure-ai-ml schedules pipelines, and refuses this",
             "Make it a pipeline of one step.",
-            Level.WARNING,
         )
     yield from _trigger(schedule.trigger)
 

@@ -43,9 +43,9 @@ def sweep_body(sweep: Sweep, refs: Refs | None = None) -> dict[str, Any]:
         "limits": _limits(sweep.limits),
         "earlyTermination": early_termination(sweep.early_termination),
         "resources": own or told.get("resources"),
-        "displayName": sweep.display_name,
+        "displayName": sweep.display_name or None,
         "description": sweep.description,
-        "experimentName": sweep.experiment_name,
+        "experimentName": sweep.experiment_name or None,
         "isArchived": False,
         "tags": dict(sweep.tags),
         "properties": dict(sweep.properties),
@@ -82,10 +82,20 @@ def _sampling(value: str | Sampling | None) -> dict[str, Any] | None:
 
 
 def early_termination(value: EarlyTermination | None) -> dict[str, Any] | None:
-    """A policy, with zeros for what it leaves out, as azure-ai-ml fills them in."""
+    """A policy, with zeros for what it leaves out, as azure-ai-ml fills them in; what is null by word is not sent."""
+    if value is None:
+        return None
+    told = _policy(value)
+    nulls = {name for name in value.model_fields_set if getattr(value, name) is None}
+    return {key: each for key, each in told.items() if _snake(key) not in nulls}
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+def _policy(value: EarlyTermination) -> dict[str, Any]:
     match value:
-        case None:
-            return None
         case Bandit():
             return {
                 "policyType": "Bandit",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from jobs.azureml.cursor import Bad, Cursor
@@ -11,6 +12,7 @@ from jobs.values import Input, Output
 
 DATA_TYPES = ("uri_file", "uri_folder")
 MODEL_TYPES = ("mlflow_model", "custom_model", "triton_model")
+_ASSET_NAME = re.compile(r"[A-Za-z0-9_-]{0,255}")
 MODES = ("ro_mount", "download", "direct")
 EVAL_MODES = ("eval_mount", "eval_download")
 
@@ -85,7 +87,23 @@ def output(cursor: Cursor) -> Any:
     """One output; nothing at all is a folder on the default datastore."""
     if cursor.value is None:
         return Output()
-    return Output(**dict(keys(cursor, OUTPUT, ignored=("$schema",), what="an output")))
+    told = dict(keys(cursor, OUTPUT, ignored=("$schema",), what="an output"))
+    if "name" in told and not _ASSET_NAME.fullmatch(told["name"]):
+        cursor.bad(
+            "output-name",
+            f"The output is to be registered as `{told['name']}`",
+            "The name of an output is up to 255 letters, digits, dashes and underscores",
+            key="name",
+        )
+    if told.get("version") and "name" not in cursor.value:
+        cursor.bad(
+            "output-name",
+            "The output has a `version` and no `name`",
+            "A version belongs to the name that the output is registered under",
+            "Add `name`, or remove `version`.",
+            key="version",
+        )
+    return Output(**told)
 
 
 def variables(cursor: Cursor) -> Any:

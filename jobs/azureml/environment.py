@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs import yamltext
 from jobs.azureml.cursor import Bad, Cursor
-from jobs.azureml.fields import keys, mapping, same, text, version, word
+from jobs.azureml.fields import keys, mapping, same, text, unsent, word
 from jobs.values import Build, Environment
 
 if TYPE_CHECKING:
@@ -49,19 +49,19 @@ def _image(cursor: Cursor) -> Any:
     return text(cursor)
 
 
-_ENVIRONMENT = {
+KEYS = {
     "image": _image,
     "conda_file": conda,
     "build": build,
     "os_type": word(same("linux", "windows")),
-    "name": text,
-    "version": version,
+    "name": unsent,
+    "version": unsent,
     "description": text,
     "tags": mapping,
-    "properties": mapping,
     "inference_config": mapping,
     "datastore": text,
 }
+"""Keys of an inline environment."""
 
 
 def environment(cursor: Cursor) -> Any:
@@ -76,7 +76,7 @@ def environment(cursor: Cursor) -> Any:
                 "Put it under `conda_file:`, beside `image:`.",
                 key=found[0],
             )
-        told = dict(keys(cursor, _ENVIRONMENT, ignored=("id", "$schema", "creation_context"), what="an environment"))
+        told = dict(keys(cursor, KEYS, ignored=("id", "$schema", "creation_context"), what="an environment"))
         return Environment(**told)
     if not isinstance(value, str):
         return cursor.wrong("a reference such as `azureml:NAME:VERSION`, or a mapping with `image`")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from amlstack.findings import Level
@@ -79,6 +80,18 @@ def at_least(least: int) -> Callable[[Cursor], Any]:
 
 TRUE = frozenset({"t", "true", "1", "on", "y", "yes"})
 FALSE = frozenset({"f", "false", "0", "off", "n", "no"})
+
+
+LONGEST = 86_399_999_999_999
+"""Seconds of the longest duration that the real loader can hold."""
+
+
+def seconds(cursor: Cursor) -> Any:
+    """A duration in seconds."""
+    value = at_least(0)(cursor)
+    if value is not Bad and value > LONGEST:
+        return cursor.bad("value-range", f"{value} stands here", f"`{cursor.path[-1]}` is at most {LONGEST:,} seconds")
+    return value
 
 
 def truth(cursor: Cursor) -> Any:
@@ -173,9 +186,24 @@ def listed(read: Callable[[Cursor], Any]) -> Callable[[Cursor], Any]:
     return read_all
 
 
-def nullable(read: Callable[[Cursor], Any]) -> Callable[[Cursor], Any]:
-    """The same, or nothing."""
-    return lambda cursor: None if cursor.value is None else read(cursor)
+@dataclass(frozen=True, slots=True)
+class Nullable:
+    """Reads the same, or nothing; a key may stand there without a value."""
+
+    read: Callable[[Cursor], Any]
+
+    def __call__(self, cursor: Cursor) -> Any:
+        """The value, or None."""
+        return None if cursor.value is None else self.read(cursor)
+
+
+nullable = Nullable
+
+
+def unsent(cursor: Cursor) -> Any:
+    """What the real loader takes whatever it is, as it does not send it: text of a plain value, else None."""
+    value = cursor.value
+    return str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else None
 
 
 def keys(
@@ -196,7 +224,7 @@ def keys(
         return
     for key in cursor.value:
         if (read := table.get(key)) is not None or key in ignored:
-            if cursor.value[key] is None and read is not anything:
+            if cursor.value[key] is None and read not in (anything, unsent) and not isinstance(read, Nullable):
                 cursor.bad(
                     "value-missing",
                     f"`{key}` has no value",

@@ -6,13 +6,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.findings import Level
-from jobs.azureml import command, component, data, runtime, sweep
+from jobs.azureml import command, component_file, data, runtime, sweep
 from jobs.azureml.cursor import Bad, Cursor
-from jobs.azureml.fields import keys, named, nullable, text, truth, word
+from jobs.azureml.fields import keys, named, nullable, text, truth, unsent, word
 from jobs.launchers import Custom
 from jobs.near import did_you_mean
 from jobs.pipeline import Pipeline, PipelineSettings, Step, SweepStep, Unsaid
-from jobs.values import Output
+from jobs.values import EXPRESSION, Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,17 +22,29 @@ _OTHERS = ("parallel", "pipeline", "spark", "automl", "import", "data_transfer",
 
 
 def _output(cursor: Cursor) -> Any:
-    """An output: bound to one of the pipeline's with a text, or described; a described one has a type of its own."""
-    if isinstance(cursor.value, str):
-        return Output(path=cursor.value)
+    """An output: bound to one of the pipeline's with a text, or described."""
+    return Output(path=cursor.value) if isinstance(cursor.value, str) else _described(cursor)
+
+
+def _described(cursor: Cursor) -> Any:
+    """An output that is described, which has a type of its own."""
+    if not isinstance(cursor.value, dict):
+        return cursor.wrong("a mapping, such as `type: uri_folder`")
     told = data.output(cursor)
     return Output(**{"type": told.type, **{name: getattr(told, name) for name in told.model_fields_set}})
+
+
+def _bound(cursor: Cursor) -> Any:
+    """An output of a step of a component: a text can only bind it."""
+    if isinstance(cursor.value, str) and not EXPRESSION.fullmatch(cursor.value):
+        return cursor.wrong("a mapping, or bound with `${{parent.outputs.NAME}}`")
+    return _output(cursor)
 
 
 _NODE = {
     "type": word({"command": "command", "sweep": "sweep"}),
     "inputs": data.inputs,
-    "outputs": named(nullable(_output)),
+    "outputs": named(nullable(_bound)),
     "identity": runtime.identity,
     "queue_settings": runtime.queue,
     "tags": data.tags,
@@ -40,18 +52,23 @@ _NODE = {
     "comment": text,
     **{key: command.KEYS[key] for key in ("compute", "display_name")},
 }
-_STEP = {
+_STEP: dict[str, Callable[[Cursor], Any]] = {
     **_NODE,
-    "component": component.reference,
+    "component": component_file.reference,
     **{
         key: command.KEYS[key]
-        for key in ("environment_variables", "distribution", "resources", "limits", "services", "environment", "code")
+        for key in ("environment_variables", "distribution", "resources", "limits", "services", "environment")
     },
-    **dict.fromkeys(("name", "description", "command", "experiment_name"), text),
+    "display_name": nullable(text),
+    "tags": nullable(data.tags),
+    "code": nullable(text),
+    "command": text,
+    "name": nullable(text),
+    **dict.fromkeys(("description", "experiment_name", "is_deterministic"), unsent),
 }
-_UNSENT = ("environment", "code", "command", "name", "description", "experiment_name")
+_UNSENT = ("environment", "code", "command", "name", "description", "experiment_name", "is_deterministic")
 """Keys of a step of a component that azure-ai-ml takes and does not send."""
-_SWEEP = {**_NODE, **sweep.PARTS, "trial": component.reference, "description": text}
+_SWEEP = {**_NODE, **sweep.PARTS, "trial": component_file.reference, "description": text}
 _INLINE = {
     **command.KEYS,
     "outputs": named(lambda cursor: Unsaid() if cursor.value is None else _output(cursor)),
@@ -103,8 +120,9 @@ def _split(
 def _component_step(cursor: Cursor) -> Any:
     told, extra = _split(cursor, _STEP, "a step of a component")
     told.pop("type", None)
+    told = {key: value for key, value in told.items() if value is not None or key not in ("display_name", "tags")}
     for key in _UNSENT:
-        if told.pop(key, None) is not None:
+        if key in told and told.pop(key) is not None:
             cursor.bad(
                 "lost-in-rendering",
                 f"`{key}` stands beside `component`",
@@ -163,9 +181,23 @@ def _steps(cursor: Cursor) -> Any:
     return told
 
 
+def _default_compute(cursor: Cursor) -> Any:
+    value = text(cursor)
+    if value is Bad or value.lower() == "serverless" or value.startswith("azureml:"):
+        return value
+    return cursor.wrong("`azureml:NAME` of a cluster, or `serverless`", f"Write `azureml:{value}`." if value else "")
+
+
+def _default_datastore(cursor: Cursor) -> Any:
+    value = text(cursor)
+    if value is Bad or value.startswith("azureml:"):
+        return value
+    return cursor.wrong("`azureml:NAME` of a datastore", f"Write `azureml:{value}`." if value else "")
+
+
 _SETTINGS = {
-    "default_compute": text,
-    "default_datastore": text,
+    "default_compute": _default_compute,
+    "default_datastore": _default_datastore,
     "continue_on_step_failure": truth,
     "force_rerun": truth,
 }
@@ -181,10 +213,10 @@ def _settings(cursor: Cursor) -> Any:
 KEYS = {
     "type": word({"pipeline": "pipeline"}, str),
     "jobs": _steps,
-    "component": component.reference,
+    "component": component_file.reference,
     "settings": _settings,
     "inputs": data.inputs,
-    "outputs": named(nullable(_output)),
+    "outputs": named(nullable(_described)),
     **{
         key: command.KEYS[key]
         for key in (

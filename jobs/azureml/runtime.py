@@ -7,7 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.findings import Level
 from jobs.azureml.cursor import Bad, Cursor
-from jobs.azureml.fields import anything, at_least, count, keys, listed, mapping, named, same, text, truth, whole, word
+from jobs.azureml.fields import (
+    anything,
+    at_least,
+    count,
+    keys,
+    listed,
+    mapping,
+    named,
+    same,
+    seconds,
+    text,
+    truth,
+    whole,
+    word,
+)
 from jobs.distribution import Mpi, PyTorch, Ray, TensorFlow
 from jobs.values import Identity, Limits, Model, QueueSettings, Service
 
@@ -57,7 +71,7 @@ def distribution(cursor: Cursor) -> Any:
     return model(**{**told, "type": kind})
 
 
-_RESOURCES = {
+RESOURCES = {
     "instance_count": count,
     "instance_type": text,
     "locations": listed(text),
@@ -66,20 +80,21 @@ _RESOURCES = {
     "docker_args": lambda cursor: listed(text)(cursor) if isinstance(cursor.value, list) else text(cursor),
     "properties": mapping,
 }
+"""Keys of resources."""
 FROM_RESOURCES = {"instance_count": "nodes", "properties": "resource_properties"}
 """Keys of resources that have another name in the job; the others keep theirs."""
 
 
 def resources(cursor: Cursor) -> Any:
     """Resources, as fields of the job."""
-    told = dict(keys(cursor, _RESOURCES, what="the resources"))
+    told = dict(keys(cursor, RESOURCES, what="the resources"))
     told.setdefault("properties", {})
     return {FROM_RESOURCES.get(key, key): value for key, value in told.items()}
 
 
 def limits(cursor: Cursor) -> Any:
     """Limits of a command job."""
-    return Limits(**dict(keys(cursor, {"timeout": at_least(0)}, what="the limits")))
+    return Limits(**dict(keys(cursor, {"timeout": seconds}, what="the limits")))
 
 
 _QUEUE = {

@@ -99,6 +99,14 @@ def _job(cursor: Cursor) -> Any:
         return cursor.wrong("a file, `azureml:NAME`, or a mapping with `job`")
     changes = {key: inner for key, inner in value.items() if key != "job"}
     job = value.get("job")
+    if "jobs" in changes:
+        return cursor.bad(
+            "key-unknown",
+            "`jobs` stands beside `job`",
+            "A schedule changes inputs, outputs and settings of a job, not its steps",
+            "Change the steps in the job's own file.",
+            key="jobs",
+        )
     if not isinstance(job, str):
         return cursor.bad("key-missing", "There is no `job`", "It names a file, or `azureml:NAME`")
     if not job.startswith("azureml:"):

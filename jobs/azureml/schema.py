@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from jobs import distribution
-from jobs.azureml import command, data, sweep
+from jobs.azureml import command, data, environment, sweep
 from jobs.spec import Job
 from jobs.sweep import Sweep
 
@@ -98,6 +98,7 @@ def sweep_keys() -> Schema:
     made = {key: own[key] if key in sweep.PARTS and key in own else job.get(key, _VALUES) for key in sweep.KEYS}
     made["type"] = {"const": "sweep", "description": "Kind of job."}
     made["resources"] = job["resources"]
+    made["early_termination"] = _policies(own["early_termination"])
     made["search_space"] = {
         **_VALUES,
         "description": _about(own["search_space"]),
@@ -110,6 +111,20 @@ def sweep_keys() -> Schema:
         required=("command", "environment"),
     )
     return {"$schema": _TEXT, **made, **{key: _WRITTEN for key in command.READ_ONLY if key != "$schema"}}
+
+
+def _policies(schema: Schema) -> Schema:
+    """Early termination, whose numbers may stand there without a value."""
+    told = []
+    for branch in schema["anyOf"]:
+        keys = {
+            key: {"anyOf": [each, {"type": "null"}]}
+            if key not in branch.get("required", ()) and key != "type"
+            else each
+            for key, each in branch["properties"].items()
+        }
+        told.append({**branch, "properties": keys})
+    return {**schema, "anyOf": told}
 
 
 def fields(model: type[BaseModel]) -> Schema:
@@ -198,13 +213,16 @@ def _only(schema: Schema, table: Collection[str], *ignored: str) -> Schema:
 
 def _environment(job: Schema) -> Schema:
     inline = _object(job)
+    unsent = {key: {"description": "Not sent."} for key in ("name", "version")}
+    written = _only(inline, environment.KEYS, "id", "$schema", "creation_context")
+    written["properties"] |= unsent
     return {
         "description": "`azureml:NAME:VERSION`, `azureml:NAME@LABEL`, `azureml://registries/…`, `file:PATH`, or one "
         "written inline.",
         "anyOf": [
             {"type": "string", "pattern": "^(azureml:|file:)"},
             {
-                **_only(inline, inline["properties"], "id", "$schema", "creation_context"),
+                **written,
                 "oneOf": [{"required": ["image"]}, {"required": ["build"]}],
             },
         ],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.findings import Level
 from jobs.azureml import command, runtime
 from jobs.azureml.cursor import Bad, Cursor
-from jobs.azureml.fields import at_least, keys, mapping, named, nullable, same, text, whole, word
+from jobs.azureml.fields import at_least, keys, named, nullable, same, seconds, text, whole, word
 from jobs.launchers import Custom
 from jobs.search_space import DISTRIBUTIONS, Choice, Randint
 from jobs.spec import Job
@@ -47,6 +47,12 @@ def number(cursor: Cursor) -> Any:
         if math.isfinite(told):
             return told
     return cursor.wrong("a number")
+
+
+def decimal(cursor: Cursor) -> Any:
+    """A number, as a float."""
+    told = number(cursor)
+    return told if told is Bad else float(told)
 
 
 def complete(cursor: Cursor, model: type[Model], table: Readers, *, what: str, constant: Mapping[str, Any]) -> Any:
@@ -140,7 +146,7 @@ def _logbase(cursor: Cursor) -> Any:
             return float(value)
         except ValueError:
             return value
-    return number(cursor)
+    return decimal(cursor)
 
 
 _SAMPLING = _one_of(
@@ -166,7 +172,7 @@ def sampling(cursor: Cursor) -> Any:
 _INTERVALS = {"evaluation_interval": nullable(at_least(0)), "delay_evaluation": nullable(at_least(0))}
 early_termination = _one_of(
     {
-        "bandit": (Bandit, {**_INTERVALS, "slack_factor": nullable(number), "slack_amount": nullable(number)}),
+        "bandit": (Bandit, {**_INTERVALS, "slack_factor": nullable(decimal), "slack_amount": nullable(decimal)}),
         "median_stopping": (MedianStopping, _INTERVALS),
         "truncation_selection": (TruncationSelection, {**_INTERVALS, "truncation_percentage": whole}),
     },
@@ -186,7 +192,10 @@ def limits(cursor: Cursor) -> Any:
     return complete(
         cursor,
         SweepLimits,
-        dict.fromkeys(("max_total_trials", "max_concurrent_trials", "timeout", "trial_timeout"), at_least(0)),
+        {
+            **dict.fromkeys(("max_total_trials", "max_concurrent_trials"), at_least(0)),
+            **dict.fromkeys(("timeout", "trial_timeout"), seconds),
+        },
         what="the limits of a sweep",
         constant={},
     )
@@ -252,7 +261,7 @@ KEYS = {
     **_OF_THE_TRIAL,
     **PARTS,
     "trial": _trial,
-    "services": mapping,
+    "services": command.KEYS["services"],
 }
 """Keys of a sweep job."""
 

@@ -97,6 +97,9 @@ def _named(run: Sweep | Pipeline) -> dict[str, Any]:
 
 def _sweep(sweep: Sweep | SweepStep) -> dict[str, Any]:
     told = {name: _plain(getattr(sweep, name)) for name in _SWEEP}
+    policy = sweep.early_termination
+    if policy is not None:
+        told["early_termination"] |= {name: None for name in policy.model_fields_set if getattr(policy, name) is None}
     told["resources"] = None if sweep.resources is None else resources_file(sweep.resources) or {}
     return {key: value for key, value in told.items() if value is not None}
 
@@ -187,9 +190,11 @@ def _component(component: Component) -> dict[str, Any]:
         else None,
         "resources": resources_file(component),
         "is_deterministic": None if component.is_deterministic else False,
+        "additional_includes": list(component.additional_includes),
+        **component.extra,
         "$schema": component.schema_uri,
     }
-    return {key: value for key, value in told.items() if value is not None and value != {}}
+    return {key: value for key, value in told.items() if value is not None and value not in ({}, [])}
 
 
 def _port(port: Any) -> dict[str, Any]:

@@ -200,16 +200,15 @@ class Builder:
         if isinstance(name, (dict, list)):
             raise refusal_at(key.mark, "yaml-key", "A key is itself a mapping or a list", "Keys are plain words", "")
         if name in box.value:
-            same = box.value[name] == part.value
             first = box.inner[name][0]
             self.findings.append(
                 Finding(
                     "yaml-duplicate-key",
                     str(name),
                     f"`{name}` stands here and in line {first.line + 1}",
-                    "A key stands once; readers differ in which one they take",
+                    "A key stands once; azure-ai-ml takes the last one, and so is it done here",
                     "Remove one of the two.",
-                    Level.WARNING if same else Level.ERROR,
+                    Level.WARNING,
                 ).at(self.file, key.mark.line + 1, key.mark.column + 1)
             )
         box.value[name] = part.value

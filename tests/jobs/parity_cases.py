@@ -14,6 +14,8 @@ ACCEPTED = {
     "nothing-else": "",
     "schema-and-type": "$schema: https://azuremlschemas.azureedge.net/latest/commandJob.schema.json\ntype: command\n",
     "keys-of-the-service": "status: Running\nid: x\ncreation_context: {a: 1}\nlog_files: {a: b}\nparameters: {a: b}\n",
+    "key-twice": "description: first\ndescription: last\n",
+    "environment-named": "environment: {image: x, name: , version: [1]}\n",
     "names": "name: run-1\ndisplay_name: A run\nexperiment_name: a b\ndescription: ''\nparent_job_name: p\n",
     "command-empty": "command: ''\n",
     "command-folded": "command: >-\n  python a.py\n  --lr 1 &&\n  echo $RANK ${RANK} $[[opt]]\n",
@@ -151,6 +153,10 @@ ACCEPTED = {
 }
 
 REFUSED = {
+    "output-version-alone": "outputs:\n  o: {version: 1}\n",
+    "output-name": "outputs:\n  o: {name: a.b}\n",
+    "environment-properties": "environment: {image: x, properties: {a: b}}\n",
+    "timeout-endless": "limits: {timeout: 99999999999999999}\n",
     "resources-null": "resources:\n",
     "unknown-key": "foo: bar\n",
     "unknown-input-key": "inputs:\n  a: {path: data, tpye: uri_file}\n",

@@ -42,7 +42,38 @@ def folder(base: Path) -> None:
         (base / name).mkdir(parents=True)
     (base / "sub" / "component.yml").write_text(COMPONENT)
     (base / "sub" / "bare.yml").write_text(BARE)
+    (base / "sub" / "more.yml").write_text(MORE)
 
+
+BOUNDS = {
+    "default-of-data": "{type: uri_folder, default: a}",
+    "default-no-number": "{type: number, default: abc}",
+    "default-no-truth": "{type: boolean, default: abc}",
+    "bounds-of-text": "{type: string, min: 1}",
+    "bounds-of-truth": "{type: boolean, max: 1}",
+    "bounds-no-number": "{type: integer, min: abc}",
+    "bounds-truth": "{type: integer, min: true}",
+    "enum-of-numbers": "{type: integer, enum: [1]}",
+}
+"""Inputs of a component that azure-ai-ml refuses."""
+MORE = """\
+command: echo ${{inputs.n}} ${{inputs.s}} ${{inputs.t}}
+environment: azureml:e:1
+name: 7
+version:
+resources: {instance_count: 1, target: t}
+limits: {timeout: 60}
+stage: {a: 2024-01-02, b: [1]}
+nothing:
+empty: {}
+additional_includes: [../code]
+environment_variables: {A: b}
+inputs:
+  n: {type: integer, default: true}
+  s: {type: string, default: 3}
+  t: {type: boolean, default: 'false'}
+"""
+"""A component with keys that no component has, and defaults of other types."""
 
 STEP = "{type: command, command: 'echo ${{inputs.a}}', environment: 'azureml:e:1', inputs: {a: 1}%s}"
 
@@ -92,6 +123,12 @@ ACCEPTED = {
         " force_rerun: yes}\njobs: {}"
     ),
     "settings-serverless": "settings: {default_compute: Serverless}\njobs: {}",
+    "settings-source": "settings: {_source: mine}\njobs: {}",
+    "component-more": "jobs: {c: {component: ./sub/more.yml}}",
+    "step-nulls": (
+        "jobs: {c: {component: ./sub/more.yml, name: , display_name: , description: , experiment_name: , tags: ,"
+        " code: , is_deterministic: false}}"
+    ),
     "settings-more": "settings: {foo: bar}\njobs: {}",
     "settings-empty": "settings: {}\njobs: {}",
     "pipeline-metadata": (
@@ -188,6 +225,17 @@ ACCEPTED = {
 }
 
 REFUSED = {
+    **{
+        key: f"jobs: {{c: {{component: {{command: x, environment: 'azureml:e:1', inputs: {{n: {value}}}}},"
+        " inputs: {n: 'azureml:x:1'}}}"
+        for key, value in BOUNDS.items()
+    },
+    "default-compute-bare": f"settings: {{default_compute: gpu}}\njobs: {{t: {STEP % ''}}}",
+    "default-datastore-bare": f"settings: {{default_datastore: ds}}\njobs: {{t: {STEP % ''}}}",
+    "pipeline-output-as-text": f"outputs: {{z: abc}}\njobs: {{t: {STEP % ''}}}",
+    "step-output-unbound": "jobs: {c: {component: azureml:x:1, outputs: {o: abc}}}",
+    "number-as-data": "jobs: {c: {component: ./sub/bare.yml, inputs: {a: 7, b: 1}}}",
+    "output-version-alone": f"outputs: {{z: {{type: uri_folder, version: 1}}}}\njobs: {{t: {STEP % ''}}}",
     "type-of-file-in-capitals": "type: Pipeline\njobs: {}",
     "step-name-in-capitals": f"jobs: {{Train: {STEP % ''}}}",
     "step-name-with-dash": f"jobs: {{tr-ain: {STEP % ''}}}",

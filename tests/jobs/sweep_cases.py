@@ -69,6 +69,9 @@ ACCEPTED = {
         "properties: {c: d}\ndescription: x\nname: n\ndisplay_name: D\nexperiment_name: E\n"
         "outputs: {m: {type: uri_folder, mode: upload}, n: }"
     ),
+    "policy-nulls": "early_termination: {type: bandit, slack_factor: , slack_amount: 1, evaluation_interval: }",
+    "median-nulls": "early_termination: {type: median_stopping, delay_evaluation: , evaluation_interval: }",
+    "logbase-whole": "sampling_algorithm: {type: random, logbase: 2}",
     "services-are-not-sent": "services: {a: {type: ssh}}",
     "data": "inputs: {d: {type: uri_folder, path: 'azureml:x:1', mode: ro_mount}, e: true, f: 0.5}",
 }
@@ -94,5 +97,6 @@ REFUSED = {
     "trial-without-command": "trial: {environment: 'azureml:e:1'}",
     "trial-in-a-file": "trial: ./component.yml",
     "input-unbound": "trial: {command: 'c ${{inputs.lr}}', environment: 'azureml:e:1'}",
+    "services-unknown-key": "services: {a: b}",
     "unknown-key": "bogus: 1",
 }

@@ -74,6 +74,7 @@ REFUSED = {
     "unknown-key": EVERY + "create_job: ./pipeline.yml\nbogus: 1\n",
     "file-prefix": EVERY + "create_job: file:./pipeline.yml\n",
     "file-missing": EVERY + "create_job: ./pipelnie.yml\n",
+    "steps-changed": EVERY + "create_job: {job: ./pipeline.yml, jobs: {}}\n",
     "ran-before-without-type": EVERY + "create_job: {job: azureml:x, compute: azureml:gpu}\n",
 }
 
@@ -126,6 +127,6 @@ def test_a_command_job_in_a_schedule_is_said_to_be_refused(place: Path) -> None:
     place.write_text("name: s\n" + EVERY + "create_job: ./job.yml\n")
     with pytest.raises(oracle.RefusedError, match="Unsupported job type"):
         oracle.schedule(place)
-    plan, errors = planned(place)
-    assert errors == []
+    plan, (error,) = planned(place)
+    assert error.startswith(f"{place}:3:1: create_job: The schedule starts a command job.")
     assert [finding.code for finding in plan.findings if finding.where == "create_job"] == ["schedule-kind"]

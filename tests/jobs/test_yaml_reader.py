@@ -10,6 +10,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from amlstack.findings import Level
 from jobs import yamltext
 
 if TYPE_CHECKING:
@@ -62,6 +63,13 @@ def test_any_text_is_a_value_or_findings(text: str) -> None:
 def test_any_bytes_are_a_value_or_findings(content: bytes) -> None:
     read = yamltext.parse(content, "job.yml")
     assert read.data is None or not [finding for finding in read.findings if finding.code != "yaml-duplicate-key"]
+
+
+def test_of_a_key_that_stands_twice_the_last_counts_and_both_places_are_told() -> None:
+    read = yamltext.parse("a: 1\nb: 2\na: 3\n", "job.yml")
+    (finding,) = read.findings
+    assert read.data == {"a": 3, "b": 2}
+    assert (finding.level, finding.line, finding.seen) == (Level.WARNING, 3, "`a` stands here and in line 1")
 
 
 @pytest.mark.parametrize(

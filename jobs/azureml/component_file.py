@@ -1,0 +1,94 @@
+"""The component of a step: registered, in a file of its own, or inline."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from typing import TYPE_CHECKING, Any
+
+from jobs.azureml.component import read
+from jobs.azureml.cursor import Bad, Cursor
+from jobs.near import did_you_mean
+from jobs.values import Code, Environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from amlstack.findings import Finding
+    from jobs.component import Component
+
+
+def moved(component: Component, folder: Path, base: Path) -> Component:
+    """The component with its paths as seen from another folder.
+
+    Args:
+        component: As its file has it.
+        folder: That file's folder.
+        base: Where its paths shall start.
+    """
+    there = os.path.relpath(folder, base)
+    update: dict[str, Any] = {}
+
+    def seen(path: str) -> str:
+        return path if posixpath.isabs(path) else posixpath.normpath(posixpath.join(there, path))
+
+    if component.code is not None and component.code.local:
+        update["code"] = Code(path=seen(component.code.path))
+    environment = component.environment
+    if isinstance(environment, Environment):
+        inner: dict[str, Any] = {}
+        if isinstance(environment.conda_file, str):
+            inner["conda_file"] = seen(environment.conda_file)
+        if environment.build is not None and "://" not in environment.build.path:
+            inner["build"] = environment.build.model_copy(update={"path": seen(environment.build.path)})
+        update["environment"] = environment.model_copy(update=inner)
+    return component.model_copy(update=update)
+
+
+def reference(cursor: Cursor) -> Any:
+    """A component of a step: registered, in a file of its own, or inline."""
+    value = cursor.value
+    if isinstance(value, dict):
+        return _read_or_bad(cursor, None)
+    if not isinstance(value, str):
+        return cursor.wrong("a component: `azureml:NAME:VERSION`, a file, or a mapping")
+    if value.startswith("azureml:"):
+        return value
+    path = cursor.base / value.removeprefix("file:")
+    if not path.is_file():
+        folder = path.parent
+        names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+        return cursor.bad(
+            "component-missing",
+            f"`{value}` is not there",
+            "A step names a component's file, or a registered component with `azureml:`",
+            did_you_mean(path.name, names, otherwise=f"Create {path}."),
+        )
+    return from_file(cursor, path, value)
+
+
+def _read_or_bad(cursor: Cursor, file: str | None) -> Any:
+    component = read(cursor, file=file)
+    return Bad if component is None else component
+
+
+def from_file(cursor: Cursor, path: Path, written: str) -> Any:
+    """The component of a file; its faults are placed in that file."""
+    from jobs import yamltext  # noqa: PLC0415 - only where a pipeline names files
+    from jobs.azureml import dialect  # noqa: PLC0415
+
+    content = yamltext.read(path)
+    found: list[tuple[Any, Finding]] = [((), finding) for finding in content.findings]
+    component: Any = None
+    if content.data is not None or not content.findings:
+        inner = Cursor(content.data, (), found, path.parent)
+        reader = dialect.read if dialect.is_one(content.data) else read
+        component = reader(inner, file=str(path))
+    for place, finding in found:
+        line, column = content.spot(place) or (None, None)
+        cursor.findings.append((cursor.path, finding.at(str(path), line, column)))
+    if component is None:
+        return Bad
+    component = moved(component, path.parent, cursor.base)
+    # `file:` makes it a part of the pipeline's file in azure-ai-ml's eyes.
+    return component.model_copy(update={"inline": written.startswith("file:")})

@@ -38,7 +38,7 @@ LOOSE_MAPS = frozenset({"properties"})
 """Maps of strings in which whole numbers are taken as their digits: azure-ai-ml 1.35 sends ``hash_version`` as one."""
 
 ANY_CASE = frozenset({"goal", "rule", "frequency", "weekDays"})
-"""Properties whose words are taken in any letter case: azure-ai-ml 1.35 sends ``minimize``, ``sobol`` and ``monday``."""
+"""Properties whose words are taken in any letter case: azure-ai-ml 1.35 sends ``minimize``, ``sobol``, ``monday``."""
 
 _OUTPUTS = ("UriFolder", "UriFile", "MLTable", "MLFlowModel", "CustomModel", "TritonModel")
 

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from amlstack.sandbox import blobs, identity, runhistory, service
+from amlstack.sandbox import blobs, identity, mlflow, runhistory, service
 from amlstack.sandbox.refusals import Refused, not_emulated
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ async def _answer(context: Context, federated: str, request: Request, path: str)
         return JSONResponse(dict.fromkeys(DATA_PLANES, context.base))
     identity.check_bearer(context.key, request.headers.get("authorization"))
     body = _json(await request.body())
+    if path.startswith("/mlflow/"):
+        return _reply(request, mlflow.answer(context, request.method, path, request.query_params, body))
     if path.startswith("/history/"):
         return _reply(request, runhistory.answer(context, request.method, path, body))
     if path.lower().startswith("/subscriptions/"):

@@ -91,6 +91,7 @@ def details(context: Context, job: JobRow) -> Body:
         "rootRunId": above[-1] if above else job.name,
         "experimentName": properties.get("experimentName") or "Default",
         "target": str(properties.get("computeId") or "").rsplit("/", 1)[-1],
+        "runType": properties.get("jobType") or "Command",
         "status": job.status,
         "createdUtc": iso(job.created),
         "startTimeUtc": None if job.started is None else iso(job.started),

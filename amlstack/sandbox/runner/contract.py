@@ -135,8 +135,13 @@ def run_variables(workspace: str, name: str, experiment: str, root: str | None =
         "AZUREML_ARM_WORKSPACE_NAME": words[-1],
         "AZUREML_ARM_PROJECT_NAME": experiment,
         # By its presence DeepSpeed knows that it is on Azure ML.
-        "AZUREML_EXPERIMENT_ID": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{workspace}/experiments/{experiment}")),
+        "AZUREML_EXPERIMENT_ID": experiment_id(workspace, experiment),
     }
+
+
+def experiment_id(workspace: str, experiment: str) -> str:
+    """The id of an experiment in a workspace (ARM id)."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{workspace}/experiments/{experiment}"))
 
 
 def base_variables(image: Path, home: Path, temporary: Path) -> dict[str, str]:

@@ -1,0 +1,91 @@
+"""What MLflow's client asks of the tracking service while a job runs, and what becomes of it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from amlstack.sandbox import mlflow
+from amlstack.sandbox.runner import tracking
+
+if TYPE_CHECKING:
+    from conftest import Manager
+    from sandbox_client import Arm
+
+
+def call(manager: Manager, method: str, name: str, **told: Any) -> tuple[int, Any]:
+    path = f"/mlflow/v1.0{manager.workspace}/api/2.0/mlflow/{name}"
+    reply = mlflow.answer(manager.context, method, path, told if method == "GET" else {}, told)
+    return reply.status, reply.body
+
+
+@pytest.fixture
+def run(manager: Manager) -> str:
+    properties = {"jobType": "Command", "experimentName": "exp", "tags": {"team": "a"}}
+    return manager.store.jobs.add(manager.workspace, "run", {"properties": properties}).id
+
+
+def test_metrics_are_kept_in_order_and_wake_the_scheduler(manager: Manager, run: str) -> None:
+    assert call(manager, "POST", "runs/log-metric", run_id=run, key="loss", value=0.5, step=1, timestamp=5000)[0] == 200
+    assert manager.context.wake.is_set()
+    batch = [{"key": "loss", "value": 0.25, "step": 2}, {"key": "odd", "value": "NaN"}]
+    assert call(manager, "POST", "runs/log-batch", run_id=run, metrics=batch)[0] == 200
+
+    assert manager.store.metrics.values(run, "loss") == (0.5, 0.25)
+    first = manager.store.metrics.of(run, "loss")[0]
+    assert (first.step, first.at) == (1, 5.0)
+    assert math.isnan(manager.store.metrics.of(run, "odd")[0].value)
+    assert manager.store.metrics.values(run, "odd") == ()
+    history = call(manager, "GET", "metrics/get-history", run_id=run, metric_key="loss")[1]["metrics"]
+    assert [each["value"] for each in history] == [0.5, 0.25]
+
+
+def test_a_run_shows_what_was_logged_and_keeps_its_own_status(manager: Manager, run: str) -> None:
+    call(manager, "POST", "runs/log-batch", run_id=run, params=[{"key": "lr", "value": "0.1"}])
+    call(manager, "POST", "runs/log-parameter", run_id=run, key="layers", value=2)
+    call(manager, "POST", "runs/set-tag", run_id=run, key="note", value="b")
+    call(manager, "POST", "runs/set-tag", run_id=run, key="mlflow.user", value="me")
+    call(manager, "POST", "runs/update", run_id=run, status="FINISHED")
+
+    told = call(manager, "GET", "runs/get", run_id=run)[1]["run"]
+
+    assert (told["info"]["status"], told["info"]["run_id"]) == ("RUNNING", "run")
+    assert {each["key"]: each["value"] for each in told["data"]["params"]} == {"lr": "0.1", "layers": "2"}
+    assert {each["key"]: each["value"] for each in told["data"]["tags"]} == {"team": "a", "note": "b"}
+    manager.store.jobs.move(run, "Completed")
+    assert call(manager, "GET", "runs/get", run_id=run)[1]["run"]["info"]["status"] == "FINISHED"
+
+
+def test_the_runs_experiment_is_the_one_that_its_processes_are_told(manager: Manager, run: str) -> None:
+    variables = tracking.variables(manager.store, manager.store.jobs[run], "exp")
+    told = call(manager, "GET", "runs/get", run_id=run)[1]["run"]
+    assert told["info"]["experiment_id"] == variables["AZUREML_EXPERIMENT_ID"]
+
+
+REFUSED: list[tuple[str, str, dict[str, Any], int, str]] = [
+    ("GET", "runs/get", {"run_id": "none"}, 404, "RESOURCE_DOES_NOT_EXIST"),
+    ("POST", "runs/log-metric", {"run_id": "run", "key": "loss", "value": "much"}, 400, "INVALID_PARAMETER_VALUE"),
+    ("POST", "runs/log-metric", {"run_id": "run"}, 400, "INVALID_PARAMETER_VALUE"),
+    ("POST", "runs/create", {}, 501, "NOT_IMPLEMENTED"),
+]
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=lambda row: f"{row[1]}-{row[4]}")
+def test_a_refusal_has_mlflows_shape(
+    manager: Manager, run: str, row: tuple[str, str, dict[str, Any], int, str]
+) -> None:
+    method, name, told, status, code = row
+    seen, body = call(manager, method, name, **told)
+    assert (seen, body["error_code"]) == (status, code)
+    assert manager.store.metrics.of(run) == ()
+
+
+def test_the_door_leads_there_with_a_jobs_own_token(arm: Arm) -> None:
+    workspace = arm.make_workspace("tracked")
+    path = f"/mlflow/v1.0{workspace}/api/2.0/mlflow/runs/get"
+
+    assert arm.get(path, run_id="none").body["error_code"] == "RESOURCE_DOES_NOT_EXIST"
+    arm.token = "none"
+    assert arm.get(path, run_id="none").status == 401

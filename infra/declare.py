@@ -12,7 +12,7 @@ from amlstack import snapshot
 from amlstack.catalog import environments
 from amlstack.findings import Finding, errors
 from amlstack.paths import PROJECT
-from infra import ruling, scheduled
+from infra import assigned, ruling, scheduled
 from infra.composed import Composed, scanned, with_environments
 from infra.scheduled import Timed
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from infra.settings import JobFile, Reading, Settings
+    from policies.config import Config
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +49,12 @@ class Declaration:
     Attributes:
         runs: Its training runs, jobs, sweeps and pipelines, and its schedules of such.
         findings: All that is wrong with settings, clusters and jobs; warnings among them refuse nothing.
+        config: The rules' configuration; None when there was nothing to read.
     """
 
     runs: tuple[Run | Composed | Timed, ...]
     findings: tuple[Finding, ...]
+    config: Config | None = None
 
     @property
     def ok(self) -> bool:
@@ -80,9 +83,11 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
             runs += more
             found += wrong
     found += _names_twice(runs)
+    if reading.partial.azure_policy is not None:
+        found += assigned.check(reading, reading.partial.azure_policy)
     found += ruling.of_the_rest(rules, reading, reading.partial)
     found += rules.whole()
-    return Declaration(tuple(runs), tuple(found))
+    return Declaration(tuple(runs), tuple(found), rules.config)
 
 
 def gate_of(

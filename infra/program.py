@@ -14,6 +14,7 @@ from amlstack.catalog import clock
 from amlstack.findings import Finding, Level, errors
 from amlstack.paths import PROJECT
 from infra import account, aliases
+from infra.assigned import assigned
 from infra.composed import Composed
 from infra.declare import declare
 from infra.names import Names
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from infra.declare import Run
     from infra.settings import Settings
     from infra.training import Training
+    from policies.config import Config
 
 SANDBOX = "sandbox"
 """The stack whose resources hold nothing that anybody would miss."""
@@ -51,10 +53,12 @@ def main() -> None:
         things = "thing is" if len(wrong) == 1 else "things are"
         raise pulumi.RunError(f"{len(wrong)} {things} wrong with this stack; nothing was changed.")
     if reading.settings is not None:
-        build(reading.settings, declaration.runs, who)
+        build(reading.settings, declaration.runs, who, rules=declaration.config)
 
 
-def build(settings: Settings, runs: Iterable[Run | Composed | Timed], who: Account) -> None:
+def build(
+    settings: Settings, runs: Iterable[Run | Composed | Timed], who: Account, *, rules: Config | None = None
+) -> None:
     """Declare the resources of a stack that nothing is wrong with, and its outputs."""
     # Loading azure-native takes most of a second, which a stack with faults should not wait for.
     from infra.cluster import RdmaCluster  # noqa: PLC0415
@@ -94,6 +98,12 @@ def build(settings: Settings, runs: Iterable[Run | Composed | Timed], who: Accou
             trainings[run.name] = run, Composite(run, assets, clusters=clusters)
         else:
             trainings[run.name] = run, Training(run, assets, cluster=clusters.get(run.plan.target.cluster or ""))
+    if settings.azure_policy is not None and rules is not None:
+        from infra.azure_policy import AzurePolicy  # noqa: PLC0415
+
+        spec = assigned(settings.azure_policy, rules, names, on=clock.today())
+        gate = AzurePolicy(spec, depends_on=[workspace.group])
+        pulumi.export("azurePolicy", {"assignmentId": gate.assignment_id, "effects": dict(spec.effects)})
     pulumi.export("workspace", {"id": names.workspace_id, "name": names.workspace, "resource_group": names.group})
     pulumi.export("clusters", {cluster.name: _cluster(cluster, names) for cluster in settings.clusters})
     pulumi.export("jobs", {name: _job(run, training.job) for name, (run, training) in trainings.items()})

@@ -6,8 +6,10 @@ cannot be judged at Azure's gate and is listed with its reason.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
+from amlstack.azurepolicy import COMPUTES as TYPE
 from amlstack.catalog import sizes
 from policies.checks import (
     environment_pin,
@@ -33,8 +35,10 @@ if TYPE_CHECKING:
     from policies.config import Config
 
 PREFIX = "amlstack-"
-TYPE = "Microsoft.MachineLearningServices/workspaces/computes"
 EFFECTS = {"mandatory": "Deny", "remediate": "Deny", "advisory": "Audit", "disabled": "Disabled"}
+
+NAME_LENGTH = 64
+"""Most characters of a definition's name."""
 
 _NO_SCALE = "no alias gives the scale settings of a cluster"
 _NO_JOB = "no alias gives what a job says, and a job may name its size without any cluster"
@@ -94,6 +98,11 @@ def definitions(config: Config, *, on: date, version: str) -> list[dict[str, Any
         found.append(_region(regions))
     found += (_tag(name) for name in config.settings(required_tags.RULE.code)["required"] or ())
     return [_whole(rule, suffix, parts, config, version) for rule, suffix, parts in found]
+
+
+def code_of(name: str) -> str:
+    """The rule that a definition is made of, by the definition's name."""
+    return max((code for code in EXPRESSIBLE if f"{name}-".startswith(f"{PREFIX}{code}-")), key=len)
 
 
 def initiative(made: list[dict[str, Any]], *, scope: str, version: str) -> dict[str, Any]:
@@ -186,7 +195,9 @@ def _region(regions: list[str]) -> _Parts:
 
 
 def _tag(name: str) -> _Parts:
-    return required_tags.RULE, f"-{name}", {"mode": "Indexed", "if": _unless_there(f"tags['{name}']")}
+    # A tag may be named as no definition may.
+    suffix = re.sub(r"[^A-Za-z0-9_.-]", "-", name)[:24].rstrip(".")
+    return required_tags.RULE, f"-{suffix}", {"mode": "Indexed", "if": _unless_there(f"tags['{name}']")}
 
 
 def reason(code: str) -> str | None:

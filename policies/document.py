@@ -92,6 +92,21 @@ Every verdict names the version, and a pack that is older than the retirements i
 `amlstack policy export --out FOLDER --scope SCOPE` writes Azure Policy definitions and an initiative for the rules
 that Azure Policy can express, and lists the others with the reason. A test holds both to the same verdicts.
 
+A stack deploys and assigns the same definitions with the setting `amlstack:azurePolicy`
+([settings.md](settings.md#azurepolicy)):
+
+```yaml
+amlstack:azurePolicy:
+  effect: deny            # mandatory rules refuse, advisory ones report; audit, the default, only reports
+  scope: resourceGroup    # the stack's own group; or the whole subscription
+  exclude: [ssh-closed]   # rules that are left out
+```
+
+Definitions and initiative lie in the subscription under names of the stack's own, the assignment at the scope. A change
+of the effect, or of what is excluded, updates the assignment. What Azure refuses then reads
+`RequestDisallowedByPolicy`, with the rule's title and code as its reason. On the sandbox the assignment refuses at
+once; Azure takes up to half an hour to see a new one.
+
 ## What is judged
 
 - Clusters: AmlCompute of azure-native (current, versioned and local-package type tokens), of the classic Azure

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 GROUPS = "Microsoft.Resources/resourceGroups"
 ML = "Microsoft.MachineLearningServices"
+ABOVE_GROUPS = frozenset({"microsoft.authorization"})
+"""Namespaces whose resources may lie directly in the subscription."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +46,21 @@ class ArmPath:
         if self.type.lower() == GROUPS.lower():
             return f"/subscriptions/{self.subscription}"
         if self.type.count("/") == 1:
-            return self.group_id
+            return self.group_id if self.group is not None else f"/subscriptions/{self.subscription}"
         return self.text.rsplit("/", 1 if self.collection else 2)[0]
 
 
 def parse(path: str) -> ArmPath | None:
-    """Reads ``/subscriptions/S[/resourceGroups/G[/providers/NS/kind/name…]]``; None when it is no such path."""
+    """Reads ``/subscriptions/S[/resourceGroups/G][/providers/NS/kind/name…]``; None when it is no such path.
+
+    Without a group only `ABOVE_GROUPS` is read.
+    """
     words = path.strip("/").split("/")
     if len(words) < 3 or words[0].lower() != "subscriptions" or not all(words):
         return None
     text = "/" + "/".join(words)
+    if words[2].lower() == "providers" and len(words) > 4 and words[3].lower() in ABOVE_GROUPS:
+        return _of(text, words[1], None, words[3:])
     if words[2].lower() != "resourcegroups":
         return None
     if len(words) <= 4:
@@ -61,6 +68,11 @@ def parse(path: str) -> ArmPath | None:
         return ArmPath(text, words[1], group, GROUPS, tuple(words[3:4]), collection=group is None)
     if words[4].lower() != "providers" or len(words) < 7:
         return None
-    pairs = words[6:]
-    kind = "/".join([words[5], *pairs[0::2]])
-    return ArmPath(text, words[1], words[3], kind, tuple(pairs[1::2]), collection=len(pairs) % 2 == 1)
+    return _of(text, words[1], words[3], words[5:])
+
+
+def _of(text: str, subscription: str, group: str | None, words: list[str]) -> ArmPath:
+    """The path of a namespace and pairs of kind and name."""
+    pairs = words[1:]
+    kind = "/".join([words[0], *pairs[0::2]])
+    return ArmPath(text, subscription, group, kind, tuple(pairs[1::2]), collection=len(pairs) % 2 == 1)

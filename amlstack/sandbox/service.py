@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox import kinds, provisioning, typecheck
+from amlstack.sandbox import enforcement, kinds, provisioning, typecheck
 from amlstack.sandbox.identity import SUBSCRIPTION
 from amlstack.sandbox.ids import GROUPS, ArmPath, parse
 from amlstack.sandbox.kinds import computes, jobs
@@ -86,7 +86,7 @@ def _kind(path: ArmPath) -> Kind:
 
 def _check_above(context: Context, path: ArmPath, method: str) -> None:
     """The group, then the parent: each has its own 404, so that nobody takes a lost workspace for a lost job."""
-    if path.type.lower() == GROUPS.lower():
+    if path.type.lower() == GROUPS.lower() or path.group is None:
         return
     if context.store.resources.get(path.group_id) is None:
         message = f"Resource group '{path.group}' could not be found."
@@ -143,6 +143,7 @@ def _put(context: Context, kind: Kind, path: ArmPath, body: Body, *, patch: bool
         if before is not None and before.state == "Deleting":
             message = f"The resource '{path.name}' is being deleted. Try again when that is done."
             raise Refused(409, "ResourceIsBeingDeleted", message)
+        enforcement.check(context, kind, path, body)
         kind.check(context, path, body, before)
         if before is not None:
             kept = kind.fill(context, path, kind.keep(body, before))

@@ -2,6 +2,7 @@
 
 from infra.settings.model import (
     SINGLE_NODE_TAG,
+    AzurePolicy,
     Cluster,
     CuratedEnvironment,
     CustomEnvironment,
@@ -17,6 +18,7 @@ from infra.settings.stackfile import NAMESPACE, StackFile
 __all__ = [
     "NAMESPACE",
     "SINGLE_NODE_TAG",
+    "AzurePolicy",
     "Cluster",
     "CuratedEnvironment",
     "CustomEnvironment",

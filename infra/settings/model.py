@@ -166,6 +166,20 @@ class JobFile(_Model):
         return dict(said)
 
 
+class AzurePolicy(_Model):
+    """The rules at Azure's own gate."""
+
+    effect: Literal["audit", "deny"] = Field(
+        "audit",
+        description="audit: what breaks a rule is reported; deny: what breaks a mandatory one is refused, by whatever "
+        "tool it comes.",
+    )
+    scope: Literal["resourceGroup", "subscription"] = Field(
+        "resourceGroup", description="What the rules reach: the stack's resource group, or the whole subscription."
+    )
+    exclude: tuple[str, ...] = Field((), description="Codes of rules that are left out.")
+
+
 class Settings(_Model):
     """The whole namespace ``amlstack:``."""
 
@@ -181,6 +195,11 @@ class Settings(_Model):
         min_length=1,
         description="JSON file that configures the rules, a path in the project; the policy pack takes the same file. "
         "The pack's own configuration when absent.",
+    )
+    azure_policy: AzurePolicy | None = Field(
+        None,
+        alias="azurePolicy",
+        description="Assigns the rules in Azure itself, as Azure Policy definitions; nothing is assigned when absent.",
     )
     protect: Literal["auto", "true", "false"] = Field(
         "auto",

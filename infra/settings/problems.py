@@ -156,8 +156,9 @@ def _model_at(loc: Loc) -> type[BaseModel]:
     for part in loc[:-1]:
         if part in _TAGGED:
             model = _TAGGED[part]
-        elif isinstance(part, str) and part in model.model_fields:
-            model = next(iter(_models(model.model_fields[part].annotation)), model)
+        elif isinstance(part, str):
+            known = {field.alias or name: field for name, field in model.model_fields.items()}
+            model = next(iter(_models(known[part].annotation)), model) if part in known else model
     return model
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
 from infra.settings.model import (
+    AzurePolicy,
     Cluster,
     CuratedEnvironment,
     CustomEnvironment,
@@ -36,6 +37,7 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("`clusters[].nodes`", "", Nodes),
     ("`environments[]`, curated", "A bare string is the name.", CuratedEnvironment),
     ("`environments[]`, your own", "Registered under a version that is the hash of its content.", CustomEnvironment),
+    ("`azurePolicy`", "docs/policies.md says what is assigned.", AzurePolicy),
     ("`jobs[]`", "A bare string is the file. All else is said over what the job file says.", JobFile),
 )
 

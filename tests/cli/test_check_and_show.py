@@ -69,9 +69,7 @@ def test_a_good_file_is_zero(here: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out == "1 file: nothing wrong\n"
 
 
-def test_the_rules_of_the_pack_judge_a_job_file_at_their_levels(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_rules_of_the_pack_judge_a_job_file_at_their_levels(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "job.py", "--size", "Standard_ND96isr_H100_v5"]) == 0
     out = capsys.readouterr().out
     assert "job.py: warning: environment [environment-pinned]" in out

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.rpc import UNKNOWN, Failures
 from amlstack.sandbox.azure_native.diff import RANDOMLY_NAMED
-from amlstack.sandbox.azure_native.table import API_VERSION
+from amlstack.sandbox.azure_native.table import API_VERSION, SCOPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -79,6 +79,8 @@ def failures(kind: ResourceType, inputs: Mapping[str, Any]) -> Failures:
             found.add(given, f"'{given}' is no property of azure-native:{kind.token}.{hint}")
     for parameter in kind.parameters:
         value = inputs.get(parameter)
-        if value is not None and value is not UNKNOWN and (not isinstance(value, str) or not value or "/" in value):
+        if value is None or value is UNKNOWN:
+            continue
+        if not isinstance(value, str) or not value or ("/" in value and parameter != SCOPE):
             found.add(parameter, f"'{parameter}' must be a name (a string without '/'), not {value!r}")
     return found

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 API_VERSION = "azureApiVersion"
 """The input and output by which azure-native records the REST version that it speaks."""
 
+SCOPE = "scope"
+"""The one parameter of paths that is itself a path, with or without a slash before it."""
+
 _TOKEN = re.compile(r"azure-native:(?P<module>\w+)(/v(?P<date>\d{8})(?P<label>[a-z]*))?:(?P<name>\w+)")
 _PARAMETER = re.compile(r"\{(\w+)\}")
 
@@ -85,6 +88,8 @@ class ResourceType:
     def id_of(self, subscription: str, inputs: Mapping[str, Any]) -> str:
         """The ARM id that the inputs name."""
         values = {**inputs, "subscriptionId": subscription}
+        if SCOPE in values:
+            values[SCOPE] = str(values[SCOPE]).lstrip("/")
         return _PARAMETER.sub(lambda found: str(values[found[1]]), self.path)
 
     def parse(self, resource_id: str) -> dict[str, str]:
@@ -94,7 +99,9 @@ class ResourceType:
             ProviderError: The id is not one of this type.
         """
         pattern = re.escape(self.path).replace(r"\{", "{").replace(r"\}", "}")
-        found = re.fullmatch(_PARAMETER.sub(r"(?P<\1>[^/]+)", pattern), resource_id, re.IGNORECASE)
+        # Alone of all names a scope is itself a path.
+        parts = _PARAMETER.sub(r"(?P<\1>[^/]+)", pattern).replace("(?P<scope>[^/]+)", "(?P<scope>.+)")
+        found = re.fullmatch(parts, resource_id, re.IGNORECASE)
         if found is None:
             raise ProviderError(f"'{resource_id}' is no id of {self.token}, which look like {self.path}")
         return {name: value for name, value in found.groupdict().items() if name != "subscriptionId"}

@@ -12,6 +12,7 @@ from amlstack.sandbox.kinds import (
     groups,
     jobs,
     monitoring,
+    policy,
     schedules,
     storage,
     vaults,
@@ -40,6 +41,9 @@ ALL: tuple[Kind, ...] = (
     components.VERSIONS,
     jobs.KIND,
     schedules.KIND,
+    policy.DEFINITIONS,
+    policy.SETS,
+    policy.ASSIGNMENTS,
 )
 """Every kind, in the order of docs/sandbox.md."""
 

@@ -1,0 +1,166 @@
+"""Azure Policy on the sandbox: definitions, initiatives, assignments, and what is refused because of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sandbox_client import ROOT, cluster
+
+if TYPE_CHECKING:
+    from conftest import Manager
+
+AUTH = "providers/Microsoft.Authorization"
+DEFINITION, SET = f"{ROOT}/{AUTH}/policyDefinitions/no-nd", f"{ROOT}/{AUTH}/policySetDefinitions/all"
+COMPUTES = "Microsoft.MachineLearningServices/workspaces/computes"
+EFFECT = {"type": "String", "allowedValues": ["Audit", "Deny", "Disabled"], "defaultValue": "Audit"}
+
+
+def definition(condition: Any = None, mode: str = "All") -> dict[str, Any]:
+    condition = condition or {
+        "allOf": [
+            {"field": "type", "equals": COMPUTES},
+            {"field": f"{COMPUTES}/vmSize", "equals": "Standard_ND96isr_H100_v5"},
+        ]
+    }
+    rule = {"if": condition, "then": {"effect": "[parameters('effect')]"}}
+    return {"properties": {"displayName": "No ND", "mode": mode, "policyRule": rule, "parameters": {"effect": EFFECT}}}
+
+
+def initiative(**more: Any) -> dict[str, Any]:
+    reference = {
+        "policyDefinitionId": DEFINITION,
+        "policyDefinitionReferenceId": "nd",
+        "parameters": {"effect": {"value": "[parameters('nd')]"}},
+        **more,
+    }
+    return {"properties": {"policyDefinitions": [reference], "parameters": {"nd": EFFECT}}}
+
+
+def assignment(effect: str = "Deny", **more: Any) -> dict[str, Any]:
+    given = {"policyDefinitionId": SET, "parameters": {"nd": {"value": effect}}, **more}
+    return {"properties": {"displayName": "Ours", **given}}
+
+
+@pytest.fixture
+def group(manager: Manager) -> str:
+    """The group of the manager's workspace; definition and initiative exist."""
+    assert manager.call("PUT", DEFINITION, definition())[0] == 201
+    assert manager.call("PUT", SET, initiative())[0] == 201
+    return manager.workspace.partition("/providers/")[0]
+
+
+def compute(manager: Manager, name: str = "gpu", size: str = "Standard_ND96isr_H100_v5") -> tuple[int, Any]:
+    return manager.call("PUT", f"{manager.workspace}/computes/{name}", cluster(size))
+
+
+def test_what_an_assignment_denies_is_refused_in_azures_words(manager: Manager, group: str) -> None:
+    reasons = [{"message": "No ND here. [x]", "policyDefinitionReferenceId": "nd"}]
+    path = f"{group}/{AUTH}/policyAssignments/ours"
+    status, answer = manager.call("PUT", path, assignment(nonComplianceMessages=reasons))
+    assert (status, answer["properties"]["scope"]) == (201, group)
+
+    status, error = compute(manager)
+
+    assert (status, error["code"], error["target"]) == (403, "RequestDisallowedByPolicy", "gpu")
+    why = "Resource 'gpu' was disallowed by policy. Reason: 'No ND here. [x]'. Policy identifiers: '[{"
+    assert error["message"].startswith(f'{why}"policyAssignment"')
+    (more,) = error["additionalInfo"]
+    assert more["type"] == "PolicyViolation"
+    assert more["info"]["policyDefinitionId"] == DEFINITION
+    assert more["info"]["policySetDefinitionId"] == SET
+    assert more["info"]["policyAssignmentId"] == path
+    assert manager.call("GET", f"{manager.workspace}/computes/gpu")[0] == 404
+    assert compute(manager, size="Standard_ND40rs_v2")[0] == 201
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"effect": "Audit"},
+        {"effect": "Disabled"},
+        {"enforcementMode": "DoNotEnforce"},
+        {"notScopes": ["{workspace}"]},
+        {"policyDefinitionId": DEFINITION, "parameters": {}},
+    ],
+    ids=["audit", "disabled", "not-enforced", "left-out", "default-effect"],
+)
+def test_what_is_not_denied_is_let_through(manager: Manager, group: str, changed: dict[str, Any]) -> None:
+    said = {**changed}
+    if "notScopes" in said:
+        said["notScopes"] = [manager.workspace.upper()]
+    status, answer = manager.call("PUT", f"{group}/{AUTH}/policyAssignments/ours", assignment(**said))
+    assert status == 201, answer
+
+    assert compute(manager)[0] == 201
+
+
+def test_a_subscription_reaches_every_group_and_a_group_only_itself(manager: Manager, group: str) -> None:
+    other = f"{ROOT}/resourceGroups/other"
+    manager.call("PUT", other, {"location": "eastus"})
+    manager.call("PUT", f"{other}/{AUTH}/policyAssignments/ours", assignment())
+    assert compute(manager, "one")[0] == 201
+
+    assert manager.call("PUT", f"{ROOT}/{AUTH}/policyAssignments/ours", assignment())[0] == 201
+    assert compute(manager, "two")[0] == 403
+    assert group
+
+
+def test_a_removed_assignment_denies_nothing_and_a_group_takes_its_own_along(manager: Manager, group: str) -> None:
+    path = f"{group}/{AUTH}/policyAssignments/ours"
+    manager.call("PUT", path, assignment())
+    assert manager.call("DELETE", path)[0] == 200
+    assert compute(manager)[0] == 201
+
+    manager.call("PUT", path, assignment())
+    manager.call("DELETE", group)
+    manager.settle()
+    manager.call("PUT", group, {"location": "eastus"})
+    assert manager.call("GET", path)[0] == 404
+    assert manager.call("GET", DEFINITION)[0] == 200
+
+
+def test_indexed_definitions_judge_what_has_a_place(manager: Manager, group: str) -> None:
+    untagged = {"field": "tags['team']", "exists": "false"}
+    manager.call("PUT", DEFINITION, definition(untagged, mode="Indexed"))
+    manager.call("PUT", f"{group}/{AUTH}/policyAssignments/ours", assignment())
+    storage = f"{group}/providers/Microsoft.Storage/storageAccounts/tagless"
+    body = {"location": "eastus", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
+
+    assert manager.call("PUT", storage, body)[1]["code"] == "RequestDisallowedByPolicy"
+    assert manager.call("PUT", storage, {**body, "tags": {"Team": "a"}})[0] == 201
+    assert manager.call("PUT", f"{manager.workspace}/codes/c/versions/1", {"properties": {}})[0] != 403
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "code"),
+    [
+        (DEFINITION, definition({"field": "name", "like": "x*"}), 501, "SandboxNotEmulated"),
+        (DEFINITION, {"properties": {"policyRule": {"if": {}}}}, 400, "InvalidPolicyRule"),
+        (f"{ROOT}/resourceGroups/rg/{AUTH}/policyDefinitions/x", definition(), 400,
+         "InvalidCreatePolicyDefinitionRequest"),
+        (SET, initiative(policyDefinitionId=f"{DEFINITION}x"), 404, "PolicyDefinitionNotFound"),
+        (SET, initiative(parameters={"efect": {"value": "Deny"}}), 400, "UndefinedPolicyParameter"),
+        (SET, initiative(parameters={"effect": {"value": "[parameters('x')]"}}), 400, "InvalidPolicySetDefinition"),
+        (f"{ROOT}/{AUTH}/policyAssignments/a", {"properties": {}}, 400, "InvalidPolicyAssignment"),
+        (f"{ROOT}/{AUTH}/policyAssignments/a", assignment(policyDefinitionId=f"{SET}x"), 404,
+         "PolicySetDefinitionNotFound"),
+        (f"{ROOT}/{AUTH}/policyAssignments/a", assignment("Refuse"), 400, "PolicyParameterValueNotAllowed"),
+        (f"{ROOT}/{AUTH}/policyAssignments/a.", assignment(), 400, "InvalidResourceName"),
+        (f"{ROOT}/{AUTH}/roleAssignments/a", {"properties": {}}, 501, "SandboxNotEmulated"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_assigned_is_refused_by_name(  # noqa: PLR0917
+    manager: Manager, group: str, path: str, body: dict[str, Any], status: int, code: str
+) -> None:
+    seen, error = manager.call("PUT", path, body)
+
+    assert group
+    assert (seen, error["code"]) == (status, code), error
+
+
+def test_definitions_of_a_subscription_are_listed(manager: Manager, group: str) -> None:
+    status, answer = manager.call("GET", f"{ROOT}/{AUTH}/policyDefinitions")
+
+    assert group
+    assert (status, [one["name"] for one in answer["value"]]) == (200, ["no-nd"])

@@ -32,7 +32,7 @@ ANALYZER = PROJECT / "policies" / "analyzer"
 PROVIDER = PROJECT / "amlstack" / "provider"
 STAND_IN = PROJECT / "amlstack" / "sandbox" / "bin"
 PASSPHRASE = "only-for-tests"
-LIMIT = 300.0
+LIMIT = 900.0
 """Seconds that one engine command may take before the test fails with its output."""
 
 

@@ -18,7 +18,7 @@ from amlstack.paths import PROJECT
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-LIMIT = 300.0
+LIMIT = 900.0
 """Seconds that one command may take before the test fails with its output."""
 
 

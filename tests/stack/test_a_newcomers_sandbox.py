@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.store import JobRow
 
-pytestmark = [pytest.mark.engine, pytest.mark.training]
+pytestmark = [pytest.mark.engine, pytest.mark.training, pytest.mark.timeout(3600)]
 
 EXAMPLE = {"file": "examples/ddp_torchrun/job.py", "wait": "started"}
 SMALL = {"name": "small", "image": IMAGE}

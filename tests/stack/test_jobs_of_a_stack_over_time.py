@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.store import JobRow
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
 
 DERIVES = """\
 from jobs import Job, PerProcess

@@ -1,5 +1,8 @@
 """A workspace with what it stands on and one cluster, all azure-native; the settings say what to change."""
 
+import asyncio
+from pathlib import Path
+
 import pulumi
 from pulumi_azure_native import (
     applicationinsights,
@@ -14,6 +17,17 @@ from pulumi_azure_native import machinelearningservices as ml
 config = pulumi.Config()
 tag = config.get("tag") or "one"
 replacing = config.get_bool("replacing") or False
+
+
+def line_of(pipe: str) -> str:
+    """Waits until somebody has written a line."""
+    with Path(pipe).open() as stream:
+        return stream.readline().strip()
+
+
+gate = config.get("gate")
+name = pulumi.Output.from_input(asyncio.to_thread(line_of, gate)) if gate else f"cl-{tag}"
+"""Of the cluster; behind a gate nothing of it is known until somebody tells it."""
 
 group = resources.ResourceGroup("group", resource_group_name=f"rg-{tag}", location="West Europe", tags={"team": tag})
 account = storage.StorageAccount(
@@ -56,7 +70,7 @@ cluster = ml.Compute(
     "cluster",
     resource_group_name=group.name,
     workspace_name=workspace.name,
-    compute_name=f"cl-{tag}",
+    compute_name=name,
     properties=ml.AmlComputeArgs(
         compute_type="AmlCompute",
         properties=ml.AmlComputePropertiesArgs(

@@ -165,6 +165,23 @@ def test_autotuning_goes_through_deepspeeds_launcher_once_per_node(nodes: int) -
     assert planned.processes_per_node == 8
 
 
+@pytest.mark.parametrize(
+    ("launcher", "nodes", "said"),
+    [
+        (jobs.TorchRun(max_restarts=2), 2, "1"),
+        (jobs.TorchRun(max_restarts=2), 1, None),
+        (jobs.TorchRun(rdzv="c10d"), 2, None),
+        (jobs.TorchRun(), 2, None),
+    ],
+)
+def test_restarts_over_several_nodes_get_a_store_for_each_attempt(
+    launcher: jobs.TorchRun, nodes: int, said: str | None
+) -> None:
+    planned = plan(launcher, nodes=nodes)
+    assert planned.findings == ()
+    assert planned.enriched.environment_variables.get("TORCH_DISABLE_SHARE_RDZV_TCP_STORE") == said
+
+
 def test_autotuning_needs_a_configuration_to_vary() -> None:
     tune = jobs.DeepSpeed(autotuning="tune")
     assert [finding.code for finding in plan(tune, nodes=1).findings] == ["autotuning-config"]

@@ -168,7 +168,12 @@ def test_a_lost_node_takes_its_ranks_along_and_mpirun_ends(lab: Lab) -> None:
 
 @pytest.mark.parametrize(
     ("said", "says"),
-    [(None, f"apt-get install {mpi.PACKAGES}"), ("mpirun (Open MPI) 5.0.7", "5.0.7"), ("HYDRA build", "HYDRA")],
+    [
+        (None, f"apt-get install {mpi.PACKAGES}"),
+        ("mpirun (Open MPI) 5.0.7", "5.0.7"),
+        ("mpirun (Open MPI) 5.0.7", "Put an Open MPI 4 first on PATH"),
+        ("HYDRA build", "HYDRA"),
+    ],
 )
 def test_a_missing_or_another_mpirun_is_named(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str | None, says: str

@@ -56,7 +56,8 @@ def find() -> str:
         first = said.strip().splitlines()[:1] or ["nothing"]
         message = (
             f"The job's distribution is Mpi, and {found} says {first[0]!r}. The sandbox plays several nodes with "
-            "Open MPI 4 alone: others name their options otherwise."
+            f"Open MPI 4 alone: others name their options otherwise. Put an Open MPI 4 first on PATH (`{PACKAGES}` of "
+            "Debian 12 and Ubuntu 22.04 and 24.04 are 4.1), and run `amlstack sandbox down` so that it is seen."
         )
         raise RefusedError(message, "OpenMpiMissing")
     return found

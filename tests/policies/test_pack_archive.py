@@ -64,8 +64,8 @@ def test_the_archive_runs_without_the_project_and_judges_as_its_team_chose(unpac
     command = [sys.executable, "-P", "-S", "-c", start, ENGINE, str(unpacked)]
     with started(command, tmp_path, {"PATH": "/usr/bin:/bin"}) as address, grpc.insecure_channel(address) as channel:
         stub = analyzer_pb2_grpc.AnalyzerStub(channel)
-        info = stub.GetAnalyzerInfo(empty_pb2.Empty(), timeout=30)
-        verdict = stub.Analyze(request(COMPUTE, CLUSTER), timeout=30)
+        info = stub.GetAnalyzerInfo(empty_pb2.Empty(), timeout=300)
+        verdict = stub.Analyze(request(COMPUTE, CLUSTER), timeout=300)
 
     levels = {policy.name: policy.enforcementLevel for policy in info.policies}
     assert info.version == version()

@@ -59,7 +59,7 @@ def test_the_pack_tells_the_engine_its_policies(command: list[str], tmp_path: Pa
         started(command, tmp_path, {**BARE_PATH, "HOME": str(tmp_path)}) as address,
         grpc.insecure_channel(address) as channel,
     ):
-        info = analyzer_pb2_grpc.AnalyzerStub(channel).GetAnalyzerInfo(empty_pb2.Empty(), timeout=30)
+        info = analyzer_pb2_grpc.AnalyzerStub(channel).GetAnalyzerInfo(empty_pb2.Empty(), timeout=300)
 
     assert info.name == "amlstack"
     assert {(policy.name, policy.enforcementLevel) for policy in info.policies} == {
@@ -72,7 +72,7 @@ def test_the_executable_is_not_misled_by_the_folder_it_starts_in(folder_that_sha
         started(AS_EXECUTABLE, folder_that_shadows, BARE_PATH) as address,
         grpc.insecure_channel(address) as channel,
     ):
-        info = analyzer_pb2_grpc.AnalyzerStub(channel).GetAnalyzerInfo(empty_pb2.Empty(), timeout=30)
+        info = analyzer_pb2_grpc.AnalyzerStub(channel).GetAnalyzerInfo(empty_pb2.Empty(), timeout=300)
 
     assert info.name == "amlstack"
 
@@ -82,7 +82,7 @@ def test_the_executable_works_through_a_link(tmp_path: Path) -> None:
     link.symlink_to(PACK / "analyzer")
 
     with started([str(link), ENGINE], tmp_path, BARE_PATH) as address, grpc.insecure_channel(address) as channel:
-        assert analyzer_pb2_grpc.AnalyzerStub(channel).GetPluginInfo(empty_pb2.Empty(), timeout=30).version
+        assert analyzer_pb2_grpc.AnalyzerStub(channel).GetPluginInfo(empty_pb2.Empty(), timeout=300).version
 
 
 def test_the_executable_says_what_is_missing_where_there_is_no_python(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ class Config:
     levels: Mapping[str, Level] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     exceptions: tuple[Waiver, ...] = ()
+    _settings: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def level(self, code: str) -> Level:
         """How a rule is enforced."""
@@ -51,9 +52,11 @@ class Config:
         return self.level(code) != "disabled"
 
     def settings(self, code: str) -> dict[str, Any]:
-        """The values of a rule's settings, defaults filled in."""
-        given = self.values.get(code, {})
-        return {name: given.get(name, default) for name, default in _DEFAULTS[code].items()}
+        """The values of a rule's settings, defaults filled in; made once, as every resource asks for them."""
+        if code not in self._settings:
+            given = self.values.get(code, {})
+            self._settings[code] = {name: given.get(name, default) for name, default in _DEFAULTS[code].items()}
+        return self._settings[code]
 
     @property
     def everything(self) -> bool:

@@ -44,15 +44,30 @@ def dig(props: Any, *path: str) -> Any:
         path: Property names, outermost first; a list is entered by an index in digits.
     """
     value = props
-    for depth, name in enumerate(path, start=1):
-        if isinstance(value, list):
+    for name in path:
+        # Off the wire all mappings are dicts; this is asked some forty times for each resource.
+        if type(value) is dict:
+            value = value.get(name)
+        elif isinstance(value, list):
             value = value[int(name)] if name.isdigit() and int(name) < len(value) else None
         elif isinstance(value, Mapping):
             value = value.get(name)
         else:
-            return None
-        if value is UNKNOWN:
-            return Unknown(".".join(path[:depth]))
+            return Unknown(_until_unknown(props, path)) if value is UNKNOWN else None
+    return Unknown(_until_unknown(props, path)) if value is UNKNOWN else value
+
+
+def _until_unknown(props: Any, path: Path) -> str:
+    """The part of a path that leads to an unknown value."""
+    return next(
+        (".".join(path[:end]) for end in range(1, len(path)) if _at(props, path[:end]) is UNKNOWN), ".".join(path)
+    )
+
+
+def _at(props: Any, path: Path) -> Any:
+    value = props
+    for name in path:
+        value = value[int(name)] if isinstance(value, list) else value[name]
     return value
 
 
@@ -117,6 +132,8 @@ class Facts:
     def path(self, fact: str) -> Path:
         """The same as names."""
         places = self._paths[fact]
+        if len(places) == 1:
+            return places[0]
         return next((place for place in places if dig(self._props, *place) is not None), places[0])
 
     def value(self, fact: str) -> Any:

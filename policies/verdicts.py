@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from policies.views import Subject
 
 
+_OF_KIND = {
+    kind: tuple(binding for binding in BINDINGS if kind in binding.kinds)
+    for kind in ("cluster", "job", "environment", "resource")
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What the rules say of one subject.
@@ -124,9 +130,9 @@ def judge(subject: Subject, config: Config, context: Context) -> Verdict:
             waits[unknown] = undecided
     if not subject.facts.known:  # unknown as a whole: there is nothing else to read
         return Verdict(tuple(found), tuple(_note(subject, waits)))
-    for binding in BINDINGS:
+    for binding in _OF_KIND[subject.kind]:
         code = binding.rule.code
-        if subject.kind not in binding.kinds or not config.enabled(code):
+        if not config.enabled(code):
             continue
         try:
             found += (one for one in binding.judge(subject, config.settings(code), context) if one is not None)

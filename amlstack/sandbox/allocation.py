@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from amlstack.sandbox import quota
 from amlstack.sandbox.runner.spec import RefusedError, seconds
 from amlstack.sandbox.store import JobError, JobRow, Resource, Store, cluster_of
 
@@ -58,7 +59,12 @@ def allocate(store: Store, job: JobRow) -> Grant | JobError | None:
     count = wanted(job)
     compute = cluster_of(job)
     if compute is None:
-        return _take(store, job, serverless(job), tuple(range(count)), count)
+        size = quota.size_of_job(job)
+        if refused := quota.refusal(size, count):
+            return refused
+        return (
+            _take(store, job, serverless(job), tuple(range(count)), count) if quota.holds(store, size, count) else None
+        )
     cluster = store.resources.get(compute)
     if cluster is None:
         return JobError("ComputeNotFound", f"The compute {compute.rsplit('/', 1)[-1]} was deleted before the job ran.")
@@ -69,6 +75,9 @@ def allocate(store: Store, job: JobRow) -> Grant | JobError | None:
             f"{limits.largest}. Ask for fewer nodes or raise the cluster's maximum."
         )
         return JobError("JobNodeCountExceedsCoreQuota", message)
+    size = quota.size_of_cluster(cluster.body)
+    if refused := quota.refusal(size, count):
+        return refused
     if cluster.state == "Deleting":
         return None
     there = store.nodes.of(compute)
@@ -76,9 +85,10 @@ def allocate(store: Store, job: JobRow) -> Grant | JobError | None:
     taken = {node.number for node in there}
     fresh = [number for number in range(limits.largest) if number not in taken][: max(0, limits.largest - len(there))]
     chosen = (free + fresh)[:count]
-    if len(chosen) < count:
+    new = len(set(chosen) - set(free))
+    if len(chosen) < count or not quota.holds(store, size, new):
         return None
-    return _take(store, job, compute, tuple(sorted(chosen)), len(set(chosen) - set(free)))
+    return _take(store, job, compute, tuple(sorted(chosen)), new)
 
 
 def scale(store: Store, now: float) -> float | None:
@@ -116,6 +126,8 @@ def _scale_one(store: Store, cluster: Resource, now: float) -> list[float]:
         if leaves <= now:
             store.nodes.drop(cluster.key, node.number)
             there.remove(node)
+            if quota.set_at_all():  # a job of another cluster may have waited for these cores: look again at once
+                due.append(now)
         else:
             due.append(leaves)
     return due

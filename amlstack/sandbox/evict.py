@@ -72,7 +72,9 @@ def evicted(folder: Path, nodes: int) -> int | None:
 
 def note_agent(place: Path, pid: int) -> None:
     """Keeps who a node's agent is, for `evict`."""
-    (place / AGENT).write_text(json.dumps({"pid": pid, "started": processes.started(pid)}))
+    fresh = place / f"{AGENT}.new"
+    fresh.write_text(json.dumps({"pid": pid, "started": processes.started(pid)}))
+    fresh.replace(place / AGENT)  # whoever reads it meanwhile sees none or all of it
 
 
 def _running(store: Store, wanted: str) -> JobRow:

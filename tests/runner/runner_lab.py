@@ -152,13 +152,15 @@ class Lab:
         return path
 
     def survivors(self) -> tuple[int, ...]:
+        """What jobs have left running; a runner that comes to its end by itself is none."""
+        self.rest()
         return processes.marked(self.home)
 
     def rest(self) -> None:
         """Waits for runners that nobody watches: one that came second, with nothing to run, may still be ending."""
         if self.store.jobs.list(active=True):
             return
-        for pid in self.survivors():
+        for pid in processes.marked(self.home):
             with contextlib.suppress(OSError):  # gone meanwhile
                 if b"amlstack.sandbox.runner" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
                     with os.fdopen(os.pidfd_open(pid)) as handle:

@@ -10,7 +10,7 @@ import sys
 import pytest
 from runner_lab import CLUSTER, Lab
 
-from amlstack.sandbox import scheduler
+from amlstack.sandbox import processes, scheduler
 from amlstack.sandbox.allocation import scale_of
 
 
@@ -134,7 +134,7 @@ def test_the_scheduler_of_the_server_runs_until_it_is_cancelled(lab: Lab) -> Non
 
         def clear(self) -> None:
             super().clear()
-            if not lab.store.jobs[job].active and not lab.survivors():
+            if not lab.store.jobs[job].active and not processes.marked(lab.home):
                 over.set()
 
     async def go() -> None:

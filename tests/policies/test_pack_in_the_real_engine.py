@@ -13,6 +13,7 @@ from showing import SIZE_RULES_ALONE
 
 from policies import checks
 from policies.checks import idle_time, shared_memory
+from policies.release import version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -173,6 +174,15 @@ def test_every_rule_refuses_its_documented_example_in_one_preview(
     # Without a price nothing is refused, and nothing is passed in silence.
     assert found["node-ceiling"]["cost-per-hour"] == "advisory"
     assert "Excepted until 2026-08-31 by hpc: Draining." in result.output
+
+
+def test_a_pack_older_than_the_newest_retirement_says_so_in_the_engine(stack: MakeStack, azure: Attached) -> None:
+    program = stack("anything_from_settings", env={**azure.environ, "AMLSTACK_TODAY": "2099-01-01"}).set("ask", [])
+
+    (one,) = program.preview(policy_packs=[ANALYZER]).ok().violations
+
+    assert (one.policy, one.level) == ("catalogue-old", "advisory")
+    assert f"Version {version()} knows no retirement after" in one.message
 
 
 def test_a_wrong_configuration_is_told_by_the_engine(stack: MakeStack, azure: Attached, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jobs
 from amlstack import snapshot
 from amlstack.provider.code import Snapshots
+from amlstack.provider.components import Components
 from amlstack.provider.environments import Environments
 from amlstack.provider.resource import Call, Services
 from amlstack.provider.runs import Runs
@@ -19,6 +20,8 @@ from infra.names import Names
 from infra.registered import Registered
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from amlstack.findings import Finding
     from amlstack.provider.arm import ArmClient
     from amlstack.sandbox.daemon import Endpoint
@@ -46,8 +49,16 @@ class Rehearsal:
         """The rehearsal workspace of a running sandbox."""
         return cls(arm, Names(endpoint.subscription, GROUP, GROUP), endpoint.tenant)
 
-    def prepare(self, plan: jobs.Plan, location: str = "westeurope") -> None:
+    def prepare(self, plan: jobs.Plan) -> None:
         """Make the workspace and the job's cluster, unless they are there.
+
+        Raises:
+            ArmError: The sandbox refused something.
+        """
+        self.prepare_all((plan,))
+
+    def prepare_all(self, plans: Iterable[jobs.Plan], location: str = "westeurope") -> None:
+        """Make the workspace and the clusters of several jobs, each as large as the largest of its jobs wants it.
 
         Raises:
             ArmError: The sandbox refused something.
@@ -84,8 +95,9 @@ class Rehearsal:
                 "properties": {"storageAccount": storage, "keyVault": vault},
             },
         )
-        if plan.target.cluster:
-            self._make(names.cluster_id(plan.target.cluster), self._cluster(plan, location))
+        for plan in sorted(plans, key=_nodes):
+            if plan.target.cluster:
+                self._make(names.cluster_id(plan.target.cluster), self._cluster(plan, location))
 
     def submit(self, name: str, plan: jobs.Plan, code: snapshot.Snapshot | None) -> str:
         """Upload the code, register the environment, submit the job under an id of its own.
@@ -96,7 +108,18 @@ class Rehearsal:
         Raises:
             ArmError, ProviderError: The sandbox refused something.
         """
-        services = Services(self.arm, Runs(self.arm), Host(), threading.Event())
+        body = jobs.body(plan.enriched, self.registered(plan, code))
+        job_id = f"{self.names.workspace_id}/jobs/{name}-{secrets.token_hex(3)}"
+        self.arm.put(job_id, body)
+        return job_id
+
+    def registered(self, plan: jobs.Plan, code: snapshot.Snapshot | None) -> jobs.Refs:
+        """Upload the code and register the environment of a job; where they are.
+
+        Raises:
+            ArmError, ProviderError: The sandbox refused something.
+        """
+        services = self._services()
         workspace, code_id, environment_id = self.names.workspace_id, None, None
         inputs: dict[str, Any]
         if code is not None:
@@ -107,10 +130,20 @@ class Rehearsal:
             registered = Registered.of(plan.enriched.environment, plan.base)
             inputs = {"workspace": workspace, "name": registered.name, "body": registered.body}
             environment_id, _ = Environments(services).create(_HERE, inputs)
-        body = jobs.body(plan.enriched, jobs.Refs(workspace, code_id, environment_id))
-        job_id = f"{workspace}/jobs/{name}-{secrets.token_hex(3)}"
-        self.arm.put(job_id, body)
-        return job_id
+        return jobs.Refs(workspace, code_id, environment_id)
+
+    def component(self, component_id: str, body: dict[str, Any]) -> None:
+        """Register a component version, unless it is there.
+
+        Raises:
+            ArmError, ProviderError: The sandbox refused something.
+        """
+        *_, name, _, version = component_id.split("/")
+        inputs = {"workspace": self.names.workspace_id, "name": name, "version": version, "body": body["properties"]}
+        Components(self._services()).create(_HERE, inputs)
+
+    def _services(self) -> Services:
+        return Services(self.arm, Runs(self.arm), Host(), threading.Event())
 
     def _cluster(self, plan: jobs.Plan, location: str) -> dict[str, Any]:
         return {
@@ -123,7 +156,7 @@ class Rehearsal:
                     "osType": "Linux",
                     "scaleSettings": {
                         "minNodeCount": 0,
-                        "maxNodeCount": plan.target.max_nodes or plan.nodes,
+                        "maxNodeCount": _nodes(plan),
                         "nodeIdleTimeBeforeScaleDown": "PT2M",
                     },
                 },
@@ -133,6 +166,11 @@ class Rehearsal:
     def _make(self, resource: str, body: dict[str, Any]) -> None:
         # Always a PUT: an equal one changes nothing, and a cluster of that name may have to grow.
         self.arm.finish(self.arm.put(resource, body))
+
+
+def _nodes(plan: jobs.Plan) -> int:
+    """The largest node count of the cluster that a plan is for."""
+    return plan.target.max_nodes or plan.nodes
 
 
 def scanned(plan: jobs.Plan) -> tuple[snapshot.Snapshot | None, tuple[Finding, ...]]:

@@ -34,7 +34,8 @@ def rehearse(file: File, size: Size = None, stack: Stack = None, only: Only = No
     """Run a job file on the sandbox, stream its rank logs, exit like the job.
 
     The file is checked first; then the same body that Azure would get goes to the sandbox, which starts every rank of
-    every node as a real process on this machine. Ctrl-C cancels the job.
+    every node as a real process on this machine. Of a sweep every trial runs, of a pipeline every step. Ctrl-C cancels
+    the job.
 
     Examples:
         amlstack rehearse examples/ddp_torchrun/job.py
@@ -52,9 +53,8 @@ def rehearse(file: File, size: Size = None, stack: Stack = None, only: Only = No
     checked = check_file(file, where, clock.today())
     import jobs
 
-    wanted = [plan for plan in checked.plans if only in (None, _name(plan, file))]
-    plans = [_in_stack(plan, where) for plan in wanted if isinstance(plan, jobs.Plan)]
-    others = [_no_job(plan, file) for plan in wanted if not isinstance(plan, jobs.Plan)]
+    plans = [plan for plan in checked.plans if only in (None, _name(plan, file))]
+    others = [_no_job(plan, file) for plan in plans if isinstance(plan, jobs.SchedulePlan)]
     found = (*where.findings, *checked.findings, *others)
     print_findings(found)
     if errors(found):
@@ -67,7 +67,9 @@ def rehearse(file: File, size: Size = None, stack: Stack = None, only: Only = No
     try:
         progress.step("sandbox: Azure on this machine")
         endpoint = daemon.up()
-        good = [_run(progress, endpoint, _name(plan, file), plan, quiet=quiet) for plan in plans]
+        # This process becomes a client of the sandbox; everything of the user's own cloud is out of its sight.
+        os.environ.update(endpoint.environ())
+        good = [_rehearse(progress, endpoint, _name(plan, file), plan, where, quiet=quiet) for plan in plans]
     except (daemon.SandboxError, ArmError, ProviderError) as error:
         progress.fail(str(error))
         raise typer.Exit(1) from None
@@ -79,8 +81,8 @@ def _no_job(plan: jobs.Planned, file: Path) -> Finding:
         "rehearsal-kind",
         "",
         f"`{_name(plan, file)}` is a {type(plan.job).__name__.lower()}",
-        "A rehearsal runs command jobs",
-        "Rehearse a trial or a step as a job of its own.",
+        "A rehearsal runs jobs, sweeps and pipelines",
+        "Rehearse what it starts.",
         file=str(file),
     )
 
@@ -96,6 +98,58 @@ def _in_stack(plan: jobs.Plan, where: Targets) -> jobs.Plan:
     return replace(plan, enriched=plan.enriched.model_copy(update=where.environment_of(plan.job)))
 
 
+def _rehearse(
+    progress: Progress, endpoint: Endpoint, name: str, plan: jobs.Planned, where: Targets, *, quiet: bool
+) -> bool:
+    import jobs
+
+    if isinstance(plan, jobs.Plan):
+        return _run(progress, endpoint, name, _in_stack(plan, where), quiet=quiet)
+    if isinstance(plan, jobs.SchedulePlan):  # pragma: no cover - it has a finding
+        return False
+    return _run_parts(progress, endpoint, name, plan, where, quiet=quiet)
+
+
+def _run_parts(
+    progress: Progress,
+    endpoint: Endpoint,
+    name: str,
+    plan: jobs.SweepPlan | jobs.PipelinePlan,
+    where: Targets,
+    *,
+    quiet: bool,
+) -> bool:
+    """One sweep or pipeline from upload to end; whether it completed."""
+    from amlstack.cli.rehearsal import Rehearsal
+    from amlstack.cli.rehearse_children import Family
+    from amlstack.cli.rehearse_parts import Composite
+    from amlstack.provider.arm import ArmClient
+    from amlstack.sandbox.store import job_folder
+
+    composite = Composite.of(plan, where, DEFAULT_SIZE)
+    print_findings(composite.findings)
+    if errors(composite.findings):
+        return False
+    arm = ArmClient(endpoint.url)
+    rehearsal = Rehearsal.on(endpoint, arm)
+    family = Family(arm, composite.submit(rehearsal, name), endpoint.home, progress, quiet=quiet)
+    progress.step(f"job {family.name}: a {type(plan.job).__name__.lower()}")
+    try:
+        record = family.follow()
+    except KeyboardInterrupt:
+        _cancel(progress, rehearsal, family.job_id, family.folder)
+        raise
+    for line in family.summary(record):
+        progress.note(line)
+    if record["status"] == "Completed":
+        progress.done(f"job {family.name} completed; what was decided and collected is in {family.folder}")
+        return True
+    progress.fail(f"job {family.name} {record['status'].lower()}: {record['error'] or 'no reason was recorded'}")
+    if (culprit := family.failed()) is not None:
+        _diagnose(progress, job_folder(endpoint.home, str(culprit.run["runId"])))
+    return False
+
+
 def _run(progress: Progress, endpoint: Endpoint, name: str, plan: jobs.Plan, *, quiet: bool) -> bool:
     """One job from upload to end; whether it completed."""
     from dataclasses import replace
@@ -105,8 +159,6 @@ def _run(progress: Progress, endpoint: Endpoint, name: str, plan: jobs.Plan, *, 
     from amlstack.provider.arm import ArmClient
     from amlstack.sandbox.store import job_folder
 
-    # This process becomes a client of the sandbox; everything of the user's own cloud is out of its sight.
-    os.environ.update(endpoint.environ())
     if plan.target.cluster and plan.target.facts is None:
         plan = replace(plan, target=replace(plan.target, size=DEFAULT_SIZE))
     code, found = scanned(plan)

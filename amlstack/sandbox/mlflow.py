@@ -23,6 +23,8 @@ ROUTE = re.compile(
 )
 STATUSES = {"Completed": "FINISHED", "Failed": "FAILED", "Canceled": "KILLED"}
 """MLflow's words for ends; all else is RUNNING."""
+SAID = "mlflow.status"
+"""The record's property that keeps what the run said of itself: ``FINISHED`` a moment before its processes end."""
 PARAMETER = "mlflow.param."
 """Prefix of the record's properties that keep what was logged as a parameter."""
 
@@ -54,8 +56,9 @@ def _get_run(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
 
 
 def _update(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
-    """A run that says that it goes on or has ended: the job's own end decides, so nothing is changed."""
+    """A run that says that it goes on or has ended: noted, but the job's own end decides its status."""
     job = _job(context, workspace, told)
+    _keep(context, job, {SAID: told["status"]} if told.get("status") else {})
     return {"run_info": _run(context, job)["info"]}
 
 

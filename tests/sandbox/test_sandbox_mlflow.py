@@ -52,6 +52,7 @@ def test_a_run_shows_what_was_logged_and_keeps_its_own_status(manager: Manager, 
     told = call(manager, "GET", "runs/get", run_id=run)[1]["run"]
 
     assert (told["info"]["status"], told["info"]["run_id"]) == ("RUNNING", "run")
+    assert manager.store.jobs[run].properties["properties"]["mlflow.status"] == "FINISHED"
     assert {each["key"]: each["value"] for each in told["data"]["params"]} == {"lr": "0.1", "layers": "2"}
     assert {each["key"]: each["value"] for each in told["data"]["tags"]} == {"team": "a", "note": "b"}
     manager.store.jobs.move(run, "Completed")

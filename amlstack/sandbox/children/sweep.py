@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.children.crew import Crew
     from amlstack.sandbox.children.trials import Sweep
-    from amlstack.sandbox.store import Store
+    from amlstack.sandbox.store import JobRow, Store
 
 
 def drafts(store: Store, name: str, properties: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -56,10 +56,15 @@ def _end_early(crew: Crew, sweep: Sweep) -> None:
     if sweep.policy is None:
         return
     curves = {place: crew.store.metrics.values(row.id, sweep.metric) for place, row in crew.children.items()}
-    open_ones = {place for place, row in crew.active.items() if not row.cancel_requested}
+    open_ones = {place for place, row in crew.active.items() if not row.cancel_requested and not _is_through(row)}
     for place in sweep.policy.doomed(sweep.goal, {key: values for key, values in curves.items() if values}, open_ones):
         crew.cancel(place)
         crew.note(f"trial {place}: ended early by {sweep.policy.kind} at interval {len(curves[place])}")
+
+
+def _is_through(trial: JobRow) -> bool:
+    """It said to MLflow that it has finished: there is nothing left to spare."""
+    return (trial.properties.get("properties") or {}).get("mlflow.status") == "FINISHED"
 
 
 def _name_best(crew: Crew, sweep: Sweep) -> None:

@@ -1,0 +1,130 @@
+"""`amlstack rehearse` of sweeps and pipelines, as a person runs it: the verb in its own process, a real sandbox."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+from running import running_sandbox
+
+from amlstack.paths import PROJECT
+from amlstack.sandbox import processes
+from amlstack.sandbox.store import Store, job_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from amlstack.sandbox.store import JobRow
+
+# The first one may have to build an environment.
+pytestmark = pytest.mark.timeout(3600)
+
+PLAIN = "{image: 'mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04'}"
+BREAKS = f"""\
+type: pipeline
+name: breaks
+settings: {{default_compute: azureml:a100}}
+jobs:
+  first:
+    type: command
+    command: echo made > ${{{{outputs.data}}}}/made.txt
+    environment: {PLAIN}
+    outputs:
+      data: {{type: uri_folder}}
+  bad:
+    type: command
+    command: python -c "raise ValueError(open('${{{{inputs.data}}}}/made.txt').read())"
+    environment: {PLAIN}
+    inputs:
+      data: ${{{{parent.jobs.first.outputs.data}}}}
+    outputs:
+      model: {{type: uri_folder}}
+  after:
+    type: command
+    command: "true"
+    environment: {PLAIN}
+    inputs:
+      model: ${{{{parent.jobs.bad.outputs.model}}}}
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A sandbox of this module's own; nothing of its jobs is left when they have ended."""
+    with running_sandbox(tmp_path_factory.mktemp("rehearsals")) as sandbox:
+        yield sandbox.home
+
+
+def rehearse(home: Path, file: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "amlstack.cli.main", "rehearse", str(file)]
+    environ = {**os.environ, "AMLSTACK_HOME": str(home)}
+    return subprocess.run(command, cwd=PROJECT, env=environ, capture_output=True, text=True, check=False)
+
+
+def family(home: Path, stem: str) -> tuple[JobRow, dict[str, JobRow]]:
+    """The one parent whose name begins so, and its children by place."""
+    with closing(Store(home)) as store:
+        parents = [
+            job for job in store.jobs.list() if job.name.startswith(f"{stem}-") and not store.family.above(job.id)
+        ]
+        (parent,) = parents
+        return parent, {place: store.jobs[key] for place, key in store.family.children(parent.id).items()}
+
+
+@pytest.mark.training
+def test_the_pipeline_example_hands_its_data_from_step_to_step(home: Path) -> None:
+    ended = rehearse(home, PROJECT / "examples/pipeline/pipeline.yml")
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    parent, steps = family(home, "pipeline")
+    assert {name: row.status for name, row in steps.items()} == dict.fromkeys(
+        ("prepare", "train", "judge"), "Completed"
+    )
+    report = json.loads((job_folder(home, parent.id) / "outputs/report/report.json").read_text())
+    assert report["explained"] > 0.9
+    assert "[train · 00] epoch 0: loss" in ended.stdout
+    assert "(2 ranks)" in ended.stdout
+    assert f"judge: Completed; logs in {job_folder(home, steps['judge'].id)}" in ended.stdout
+    assert processes.marked(home) == ()
+
+
+@pytest.mark.training
+def test_the_sweep_example_names_the_trial_with_the_smallest_loss(home: Path) -> None:
+    ended = rehearse(home, PROJECT / "examples/sweep/sweep.py")
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    parent, trials = family(home, "sweep")
+    assert len(trials) == 4
+    assert {row.status for row in trials.values()} <= {"Completed", "Canceled"}
+    with closing(Store(home)) as store:
+        lowest = {
+            row.name: min(store.metrics.values(row.id, "loss")) for row in trials.values() if row.status == "Completed"
+        }
+    told = parent.properties["properties"]
+    assert (told["best_child_run_id"], float(told["score"])) == min(lowest.items(), key=lambda item: item[1])
+    assert f"best trial: {told['best_child_run_id']} with loss = {told['score']}" in ended.stdout
+    assert "trial 3 is " in ended.stdout
+    assert processes.marked(home) == ()
+
+
+def test_a_broken_step_is_named_with_its_cause(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "breaks.yml"
+    file.write_text(BREAKS)
+
+    ended = rehearse(home, file)
+
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    parent, steps = family(home, "breaks")
+    assert {name: row.status for name, row in steps.items()} == {"first": "Completed", "bad": "Failed"}
+    assert parent.error is not None
+    assert f"Step 'bad' (job {steps['bad'].name}) failed: " in parent.error.message
+    assert parent.error.message.endswith("Not run: after.")
+    assert parent.error.message in ended.stdout
+    assert "ValueError: made" in ended.stdout
+    assert "diagnosis (" in ended.stdout

@@ -68,6 +68,15 @@ def check(schedule: Schedule) -> Iterator[Finding]:
             "Make it a pipeline of one step.",
         )
     yield from _trigger(schedule.trigger)
+    if schedule.trigger.start_time is None and schedule.is_enabled is not False:
+        yield Finding(
+            "schedule-starts-at-once",
+            "trigger",
+            "The trigger has no `start_time`",
+            "Azure ML then starts the first job as soon as the schedule is made",
+            "Write one to be sure of the first start.",
+            Level.INFO,
+        )
 
 
 def _trigger(trigger: Cron | Recurrence) -> Iterator[Finding]:

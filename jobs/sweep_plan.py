@@ -126,6 +126,15 @@ def _sampling(sweep: Sweep) -> Iterator[Finding]:
     algorithm = sweep.sampling_algorithm
     kind = algorithm if isinstance(algorithm, str | None) else algorithm.type
     supported = SUPPORTED.get(kind or "")
+    if algorithm is None:
+        yield Finding(
+            "sampling-missing",
+            "sampling_algorithm",
+            "There is no sampling algorithm",
+            "azure-ai-ml sends none then, and Azure ML's interface requires one",
+            "Write `sampling_algorithm: random`.",
+            Level.WARNING,
+        )
     for name, value in sweep.search_space.items():
         if supported is not None and value.type not in supported:
             yield Finding(

@@ -29,6 +29,20 @@ def panel(plan: jobs.Plan, name: str, price: Cost | None = None) -> Group:
     return Group(_facts(plan, name, price), *_added(plan), Text())
 
 
+def when(plan: jobs.SchedulePlan) -> Table:
+    """When a schedule starts what is shown below it."""
+    from jobs.schedule import trigger_text
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    table.add_row("schedule", Text(plan.job.name))
+    table.add_row("starts", Text(trigger_text(plan.job.trigger)))
+    if plan.started is None:
+        table.add_row("job", Text(f"{plan.job.create_job}, which ran before"))
+    return table
+
+
 def _facts(plan: jobs.Plan, name: str, price: Cost | None) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")

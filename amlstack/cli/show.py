@@ -13,6 +13,8 @@ from amlstack.cli.console import print_findings, print_json
 from amlstack.findings import errors
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import jobs
     from amlstack.cli.check import Checked
     from jobs.cost import Cost
@@ -92,9 +94,8 @@ def _print_bodies(checked: Checked) -> None:
 def _print_yaml(checked: Checked, *, as_json: bool) -> None:
     import yaml
 
-    from jobs.azureml.write_more import file_of
 
-    files = [file_of(plan.enriched) for plan in checked.plans]
+    files = [file for plan in checked.plans for file in _files(plan)]
     if as_json:
         print_json(files[0] if len(files) == 1 else files)
         return
@@ -104,6 +105,16 @@ def _print_yaml(checked: Checked, *, as_json: bool) -> None:
     typer.echo(
         "---\n".join(yaml.safe_dump(each, sort_keys=False, width=110, allow_unicode=True) for each in files), nl=False
     )
+
+
+def _files(plan: jobs.Planned) -> Iterator[dict[str, Any]]:
+    """The files that a plan becomes: one, and of a schedule that says what it starts itself, the one that it names."""
+    import jobs
+    from jobs.azureml.write_more import file_of
+
+    yield file_of(plan.enriched)
+    if isinstance(plan, jobs.SchedulePlan) and plan.job.file is None and not isinstance(plan.enriched.create_job, str):
+        yield file_of(plan.enriched.create_job)
 
 
 def _in_place(checked: Checked) -> str | None:
@@ -131,7 +142,10 @@ def _in_place(checked: Checked) -> str | None:
 def _print_components(checked: Checked) -> None:
     import jobs
 
-    pipelines = [plan.enriched for plan in checked.plans if isinstance(plan.enriched, jobs.Pipeline)]
+    started = [
+        plan.enriched.create_job if isinstance(plan, jobs.SchedulePlan) else plan.enriched for plan in checked.plans
+    ]
+    pipelines = [each for each in started if isinstance(each, jobs.Pipeline)]
     print_json([jobs.components(each) for each in pipelines])
 
 
@@ -158,12 +172,14 @@ def _show_plans(checked: Checked, *, as_json: bool) -> None:
     from rich.console import Console
 
     import jobs
-    from amlstack.cli.plan_view import panel
+    from amlstack.cli.plan_view import panel, when
     from jobs.costs import costs
 
     console = Console()
     for plan in checked.plans:
         name = plan.job.name or checked.file.stem
+        if isinstance(plan, jobs.SchedulePlan):
+            console.print(when(plan))
         for place, part in jobs.parts(plan).items():
             console.print(panel(part, f"{name}: {place}" if place else name, costs(plan).get(place)))
     print_findings(checked.findings)

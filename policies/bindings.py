@@ -320,8 +320,8 @@ def _bound(subject: Subject) -> tuple[int, int | None]:
         return 1, timeout
     at_once = min(facts.number("at_once") or trials, trials)
     one = _seconds(facts.value("trial_timeout"), facts.at("trial_timeout"))
-    # Rounds of trials, one after the other, may end the sweep before its own timeout does.
-    rounds = math.ceil(trials / at_once) * one if one else None
+    # All trials together may end before the sweep's own timeout does.
+    rounds = math.ceil(trials * one / at_once) if one else None
     whole = None if timeout is None or facts.path("timeout") == facts.path("trial_timeout") else timeout
     return at_once, min((bound for bound in (rounds, whole) if bound), default=None)
 

@@ -61,7 +61,7 @@ EXCEPTED: dict[str, Any] = {**STRICT, "exception-expired": {"exceptions": [
     for rule, name in (("sriov-fabric", "train"), ("job-timeout", "run*"), ("fabric-switched-off", "run"),
                        ("node-public-ip", "*::train"))
 ]}}  # fmt: skip
-CONFIGS = ({}, STRICT, LENIENT, EXCEPTED)
+CONFIGS: tuple[dict[str, Any], ...] = ({}, STRICT, LENIENT, EXCEPTED)
 PLACE = "team::amlstack"
 
 

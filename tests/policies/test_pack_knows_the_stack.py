@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -120,6 +121,119 @@ def test_a_job_on_a_cluster_of_the_stack_is_judged_by_its_size_in_every_form(
     }[form]
 
     assert seen(judge, token, props) == expected
+
+
+COMPONENT_ID = f"{WORKSPACE}/components/trainer/versions/3"
+OWN_COMPONENT = ("amlstack:components:Version", {"workspace": WORKSPACE, "name": "trainer", "version": "3"}, "body")
+AZURES_COMPONENT = (
+    "azure-native:machinelearningservices:ComponentVersion",
+    {"workspaceName": "w", "name": "trainer", "version": "3"},
+    "properties",
+)
+
+
+def component(**more: Any) -> dict[str, Any]:
+    return {
+        "componentSpec": {
+            "type": "command",
+            "command": "python t.py",
+            "environment": f"azureml:{ENVIRONMENT}",
+            "resources": {"instance_count": 2, "shm_size": "950g"},
+            **more,
+        }
+    }
+
+
+def pipeline(**step: Any) -> dict[str, Any]:
+    step = {"type": "command", "componentId": COMPONENT_ID, "limits": {"timeout": "PT1H"}, **step}
+    return own({"jobType": "Pipeline", "settings": {"default_compute": f"{WORKSPACE}/computes/train"},
+                "jobs": {"a": step}})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("spec", "step", "expected"),
+    [
+        ({}, {}, []),
+        ({"command": "NCCL_IB_DISABLE=1 python t.py"}, {}, ["mandatory fabric-switched-off"]),
+        ({}, {"environment_variables": {"NCCL_NET": "Socket"}}, ["mandatory fabric-switched-off"]),
+        ({"distribution": {"type": "pytorch", "process_count_per_instance": 16}}, {},
+         ["mandatory processes-beyond-gpus"]),
+        ({"distribution": {"process_count_per_instance": 16}}, {"distribution": {"process_count_per_instance": 8}}, []),
+        ({"environment": "azureml:mine@latest"}, {}, ["advisory environment-pinned"]),
+        ({"resources": {"instance_count": 2}}, {}, ["advisory shared-memory"]),
+        ({"resources": {"instance_count": 1}}, {"environment_variables": {"NCCL_NET": "Socket"}},
+         ["advisory shared-memory"]),
+        ({}, {"limits": {}}, ["advisory job-timeout"]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("form", [OWN_COMPONENT, AZURES_COMPONENT], ids=["own", "azure-native"])
+def test_a_step_is_judged_with_the_component_that_it_runs(
+    spec: dict[str, Any], step: dict[str, Any], expected: list[str], form: tuple[str, dict[str, Any], str]
+) -> None:
+    token, props, key = form
+    judge = pack()
+    assert seen(judge, COMPUTE, cluster()) == []
+    assert seen(judge, token, {**props, key: component(**spec)}) == []
+
+    assert seen(judge, "amlstack:jobs:Job", pipeline(**step)) == expected
+
+
+def test_the_trial_of_a_sweep_step_is_judged_with_its_component() -> None:
+    judge = pack()
+    seen(judge, COMPUTE, cluster())
+    token, props, key = OWN_COMPONENT
+    seen(judge, token, {**props, key: component(command="NCCL_IB_DISABLE=1 python t.py")})
+    sweep = {"type": "sweep", "componentId": None, "trial": {"componentId": COMPONENT_ID}}
+
+    assert seen(judge, "amlstack:jobs:Job", pipeline(**sweep)) == ["mandatory fabric-switched-off"]
+
+
+def test_a_step_of_a_component_that_nobody_showed_is_judged_by_what_it_says_itself() -> None:
+    judge = pack()
+    seen(judge, COMPUTE, cluster())
+    variables = {"environment_variables": {"NCCL_IB_DISABLE": "1"}, "resources": {"instance_count": 2}}
+
+    assert seen(judge, "amlstack:jobs:Job", pipeline(**variables, limits={})) == [
+        "advisory shared-memory",
+        "mandatory fabric-switched-off",
+        "advisory job-timeout",
+    ]
+
+
+def test_what_a_schedule_of_ours_starts_is_judged() -> None:
+    judge = pack()
+    seen(judge, COMPUTE, cluster())
+    scheduled = own({"action": {"jobDefinition": command(environmentVariables={"NCCL_IB_DISABLE": "1"})}})
+
+    assert seen(judge, "amlstack:schedules:Schedule", scheduled) == ["mandatory fabric-switched-off"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "cost"),
+    [
+        ({"timeout": "PT10H"}, 8000),
+        ({"timeout": "PT10H", "maxConcurrentTrials": 2}, 4000),
+        ({"timeout": "PT10H", "maxConcurrentTrials": 2, "trialTimeout": "PT1H"}, 800),
+        ({"maxConcurrentTrials": 3, "trialTimeout": "PT1H"}, 800),
+        ({"maxConcurrentTrials": 100, "trialTimeout": "PT1H"}, 800),
+    ],
+)
+def test_a_sweep_costs_what_its_trials_cost_at_once(
+    limits: dict[str, Any], cost: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = sizes.get("Standard_ND96isr_H100_v5")
+    assert size is not None
+    known = {size.name.lower(): replace(size, price_per_hour=sizes.Price(100.0, "westeurope", TODAY, "made up"))}
+    monkeypatch.setattr(sizes, "_by_lower_name", lambda: known)
+    trial = {"command": "x", "resources": {"instanceType": size.name, "instanceCount": 2, "shmSize": "950g"}}
+    sweep = {"jobType": "Sweep", "limits": {"maxTotalTrials": 4, **limits}, "trial": trial}
+
+    assert "mandatory cost-per-job" not in seen(pack({"cost-per-job": {"usd": cost}}), *_job(sweep))
+    assert "mandatory cost-per-job" in seen(pack({"cost-per-job": {"usd": cost - 1}}), *_job(sweep))
+
+
+def _job(properties: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    return "amlstack:jobs:Job", own(properties)
 
 
 def test_a_job_on_a_cluster_that_nobody_showed_is_judged_by_what_needs_no_size() -> None:

@@ -26,6 +26,10 @@ test-deps: ## Open MPI and a compiler for the tests of MPI jobs, where root and 
 test: venv test-deps ## everything the tests need, then the tests
 	@$(PY) -m pytest
 
+.PHONY: failures
+failures: venv test-deps ## every failure of docs/diagnose.md rehearsed with 20 seeds, its culprit named (minutes)
+	@FAILURE_SEEDS=20 $(PY) -m pytest tests/runner/test_diagnose_names_the_broken_rank.py
+
 .PHONY: bench
 bench: venv ## benchmarks, each beside what it is compared with (docs/benchmarks.md)
 	@$(PY) tools/bench

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from amlstack.diagnose.diagnosis import Victim
 from amlstack.diagnose.events import Event, Log, Origin, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 CONSEQUENCE = 30
 """Lines between a victim's words and a weak sign of its own that still belong together."""
@@ -29,12 +29,20 @@ class Case:
         ranks: Every rank that the logs speak of.
         world: Number of ranks, when known.
         owners: Ranks whose own log was read.
+        reached: The last counter that each rank printed.
+        places: Nodes of ranks.
+        lengths: Lines of each log.
+        launchers: Nodes whose log a launcher wrote.
     """
 
     events: tuple[Event, ...]
     ranks: frozenset[int]
     world: int | None
     owners: frozenset[int]
+    reached: Mapping[int, tuple[str, float]] = field(default_factory=dict)
+    places: Mapping[int, str] = field(default_factory=dict)
+    lengths: Mapping[str, int] = field(default_factory=dict)
+    launchers: frozenset[str] = frozenset()
 
 
 def gather(logs: Sequence[Log]) -> Case:
@@ -46,9 +54,25 @@ def gather(logs: Sequence[Log]) -> Case:
     ranks = {event.rank for event in events if event.rank is not None}
     ranks |= {log.rank for log in ordered if log.rank is not None}
     ranks |= {rank for log in ordered for rank in log.ranks}
-    world = max(worlds, default=None)
-    owners = frozenset(log.rank for log in ordered if log.rank is not None)
-    return Case(tuple(_demoted(_with_nodes(events))), frozenset(ranks), world, owners)
+    reached: dict[int, tuple[str, float]] = {}
+    for log in ordered:
+        for each, counter in log.reached.items():
+            rank = log.rank if each is None and not log.launcher else each
+            if rank is not None:
+                reached[rank] = max(counter, reached.get(rank, counter), key=lambda told: told[1])
+    places = {event.rank: event.node for event in events if event.rank is not None and event.node is not None}
+    for log in ordered:
+        places |= log.places
+    return Case(
+        events=tuple(_demoted(_with_nodes(events))),
+        ranks=frozenset(ranks),
+        world=max(worlds, default=None),
+        owners=frozenset(log.rank for log in ordered if log.rank is not None),
+        reached=reached,
+        places=places,
+        lengths={log.name: log.lines for log in ordered},
+        launchers=frozenset(log.node for log in ordered if log.launcher and log.node is not None),
+    )
 
 
 def _failed_ranks(logs: Iterable[Log]) -> dict[str, list[Event]]:

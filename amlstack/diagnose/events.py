@@ -103,6 +103,8 @@ class Log:
         world: Number of ranks that it mentions.
         per_node: Processes per node that it mentions.
         events: What was seen.
+        reached: The last counter (``("step", 12.0)``) of each rank that its end names; of None for lines without one.
+        places: Nodes of ranks, where a record tells them.
     """
 
     name: str
@@ -114,3 +116,5 @@ class Log:
     world: int | None = None
     per_node: int | None = None
     events: tuple[Event, ...] = ()
+    reached: Mapping[int | None, tuple[str, float]] = field(default_factory=dict)
+    places: Mapping[int, str] = field(default_factory=dict)

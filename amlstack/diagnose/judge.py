@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amlstack.diagnose import nobody, times
+from amlstack.diagnose import absent, nobody, times
 from amlstack.diagnose.case import CONSEQUENCE, gather, victims
 from amlstack.diagnose.diagnosis import Diagnosis, Pointer
 from amlstack.diagnose.events import Event, Origin, Role
@@ -31,6 +31,9 @@ def judge(logs: Sequence[Log]) -> Diagnosis:
     if not candidates:
         return nobody.judge(case)
     first, others = _first(candidates)
+    if all(event.code in absent.ENDS for event in candidates) and (late := absent.stalled(case)):
+        reason = f"{first.text[:80]}; {nobody.listed(late)} came less far than the others, and lines may lag"
+        return nobody.did_not_join(case, late, first, reason, sure="low")
     return _verdict(case, first, others)
 
 
@@ -52,6 +55,8 @@ def _candidates(events: Iterable[Event]) -> list[Event]:
 def _tier(event: Event) -> int:
     if event.soft:
         return 4
+    if event.code in absent.ENDS:
+        return 2  # after an exception it is only what ended the rest
     if event.weight <= 1:
         return 3
     if event.weight == 2 and event.origin is Origin.LINE and not event.signature.kind and "signal" not in event.facts:
@@ -101,12 +106,19 @@ def _verdict(case: Case, first: Event, others: Sequence[Event]) -> Diagnosis:
     same = {event.rank for event in (first, *others) if event.code == first.code and event.rank is not None}
     blameless = first.signature.nobody or (first.signature.shared and len(same) > 1)
     rank = None if blameless else first.rank
+    node = None if blameless else first.node
     sure, reason = _sure(case, first, others, same, blameless=blameless)
+    if first.code == absent.MEETING:
+        silent, node = absent.strangers(case)
+        rank = silent[0] if len(silent) == 1 else None
+        if silent or node is not None:
+            who = nobody.listed(silent) if silent else f"node {node}"
+            reason = f"the others waited for {who}, whose log says nothing of it"
     return Diagnosis(
         found=True,
         cause=first.code,
         rank=rank,
-        node=None if blameless else first.node,
+        node=node,
         file=first.file,
         line=first.line,
         text=first.text,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
+from amlstack.diagnose import absent
 from amlstack.diagnose.case import victims
 from amlstack.diagnose.diagnosis import Diagnosis, Pointer
-from amlstack.diagnose.events import Event, Origin, Role
+from amlstack.diagnose.events import Event, Role
 from amlstack.diagnose.signatures import by_code
 
 if TYPE_CHECKING:
@@ -19,13 +19,14 @@ GET_LOGS = (
     "Get every rank's log (`az ml job download --name JOB --all`; user_logs/std_log_process_NN.txt, "
     "v1: azureml-logs/70_driver_log_N.txt) and give the whole folder."
 )
-WAITED = frozenset({"nccl-watchdog-timeout", "gloo-timeout", "barrier-not-joined", "horovod-stalled"})
 
 
 def judge(case: Case) -> Diagnosis:
     """The verdict without a culprit among the lines."""
-    if suspects := _absent(case):
-        return _did_not_join(case, suspects)
+    if suspects := absent.suspects(case):
+        ranks, shown = suspects
+        reason = f"the others waited for {listed(ranks)}; why is not said"
+        return did_not_join(case, ranks, shown, reason, sure="medium" if len(ranks) == 1 else "low")
     told = [event for event in case.events if event.role is Role.VICTIM]
     summaries = [event for event in case.events if event.role is Role.SUMMARY]
     if not told and not summaries:
@@ -44,61 +45,28 @@ def notes(case: Case) -> tuple[Pointer, ...]:
     return tuple(found.values())
 
 
-def _absent(case: Case) -> tuple[tuple[int, ...], Event] | None:
-    """Ranks that the others waited for: named by a message, or the only ones that do not complain, or behind."""
-    waiting = [event for event in case.events if event.role is Role.VICTIM and event.code in WAITED]
-    if not waiting:
-        return None
-    named = Counter(rank for event in waiting for rank in event.facts.get("missing", ()))
-    if named:
-        most = max(named.values())
-        ranks = tuple(sorted(rank for rank, times in named.items() if times == most))
-        return ranks, next(event for event in waiting if event.facts.get("missing"))
-    complaining = {
-        event.rank
-        for event in case.events
-        if event.role is Role.VICTIM and event.rank is not None and event.signature.kind != "stop"
-    }
-    known = _known(case)
-    silent = tuple(sorted(known - complaining))
-    # An excerpt shows some ranks; only a whole job's logs let a silent rank be told from one that was cut away.
-    whole = case.world is not None or len(case.owners) > 1 or any(e.origin is Origin.TABLE for e in case.events)
-    if whole and len(complaining) > len(silent) > 0:
-        return silent, waiting[0]
-    behind = _behind(waiting)
-    return (behind, waiting[0]) if behind else None
+def did_not_join(case: Case, ranks: tuple[int, ...], shown: Event, reason: str, *, sure: str) -> Diagnosis:
+    """The verdict on ranks that the others waited for.
 
-
-def _behind(waiting: Sequence[Event]) -> tuple[int, ...]:
-    """The few ranks whose last collective came before the others'."""
-    at: dict[int, int] = {}
-    for event in waiting:
-        number = event.facts.get("enqueued", event.facts.get("seq"))
-        if event.rank is not None and isinstance(number, int):
-            at[event.rank] = max(number, at.get(event.rank, number)) if "enqueued" in event.facts else at.get(
-                event.rank, number
-            )  # fmt: skip
-    if len(set(at.values())) < 2:
-        return ()
-    least = min(at.values())
-    few = tuple(sorted(rank for rank, number in at.items() if number == least))
-    return few if len(few) * 2 <= len(at) else ()
-
-
-def _did_not_join(case: Case, suspects: tuple[tuple[int, ...], Event]) -> Diagnosis:
-    ranks, shown = suspects
+    Args:
+        case: All that is known.
+        ranks: Who did not come.
+        shown: The line that shows it.
+        reason: Why they are named.
+        sure: The confidence.
+    """
     signature = by_code("rank-did-not-join")
     rank = ranks[0] if len(ranks) == 1 else None
-    reason = f"the others waited for {_listed(ranks)}; why is not said"
+    node = case.places.get(ranks[0]) if rank is not None else None
     return Diagnosis(
         found=True,
         cause=signature.code,
         rank=rank,
-        node=next((event.node for event in case.events if event.rank == rank and event.node), None),
+        node=node,
         file=shown.file,
         line=shown.line,
         text=shown.text,
-        confidence="medium" if rank is not None else "low",
+        confidence=sure,
         reason=reason,
         means=signature.means,
         advice=signature.advice,
@@ -178,19 +146,19 @@ def _elsewhere(case: Case, told: Sequence[Event], summaries: Sequence[Event]) ->
     failed = [event for event in failed if event.rank not in complaining]
     shown = (failed or list(told) or list(summaries))[0]
     rank = failed[0].rank if len({event.rank for event in failed}) == 1 else None
-    silent = sorted(_known(case) - complaining - {event.rank for event in failed})
+    silent = sorted(absent.known(case) - complaining - {event.rank for event in failed})
     quiet = silent[0] if len(silent) == 1 and len(complaining) > 1 and not failed else None
     if rank is not None:
         where = f"Rank {rank} failed; why is not here: get its log, user_logs/std_log_process_{rank:02d}.txt."
     elif failed:
-        ranks = _listed([each.rank for each in failed if each.rank is not None])
+        ranks = listed([each.rank for each in failed if each.rank is not None])
         where = f"{ranks.capitalize()} failed, none with a reason, and the first is not known: get their logs."
     elif quiet is not None:
         where = f"All others are victims: rank {quiet} left early, hung or ended without a word. Get its log."
     elif silent and complaining:
-        where = f"Victims here: {_listed(sorted(complaining))}; get the logs of {_listed(silent)}."
+        where = f"Victims here: {listed(sorted(complaining))}; get the logs of {listed(silent)}."
     elif complaining:
-        where = f"Victims here: {_listed(sorted(complaining))}; get the logs of the ranks that are not here."
+        where = f"Victims here: {listed(sorted(complaining))}; get the logs of the ranks that are not here."
     else:
         where = "The lines name a peer or a summary only."
     codes = {event.code: event.signature.advice for event in (*told, *summaries)}
@@ -213,12 +181,6 @@ def _elsewhere(case: Case, told: Sequence[Event], summaries: Sequence[Event]) ->
     )
 
 
-def _known(case: Case) -> frozenset[int]:
-    """Ranks that there are: those told of, those below the highest, and as many as the world is said to have."""
-    highest = max(case.ranks, default=-1) + 1
-    return case.ranks | frozenset(range(min(max(highest, case.world or 0), 1 << 16)))
-
-
 def _unique(events: Iterable[Event]) -> list[Event]:
     found: dict[int | None, Event] = {}
     for event in events:
@@ -230,6 +192,7 @@ def _pointer(event: Event) -> Pointer:
     return Pointer(event.rank, event.node, event.file, event.line, event.text, event.code)
 
 
-def _listed(ranks: Sequence[int]) -> str:
+def listed(ranks: Sequence[int]) -> str:
+    """``rank 3``, ``ranks 1, 2 and 4 more``."""
     shown = f"rank{'' if len(ranks) == 1 else 's'} " + ", ".join(str(rank) for rank in ranks[:12])
     return shown if len(ranks) <= 12 else f"{shown} and {len(ranks) - 12} more"

@@ -73,10 +73,14 @@ def _report(name: str, data: Mapping[str, Any]) -> Log:
         rank = int(named[1]) if named else None
         role = signature.role
         events.append(Event(signature, name, 1, scrub(said[:500]), role, Origin.RECORD, rank=rank))
+    elif data["status"] == "Canceled":
+        signature = by_code("job-cancelled")
+        events.append(Event(signature, name, 1, "the job was cancelled", signature.role, Origin.RECORD))
     return Log(
         name=name,
         lines=1,
         ranks=frozenset(entry["rank"] for entry in entries),
+        places={entry["rank"]: str(entry["node"]) for entry in entries if entry.get("node") is not None},
         world=data.get("world_size") if isinstance(data.get("world_size"), int) else len(entries) or None,
         events=tuple(events),
     )

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from amlstack.diagnose import blocks, prefixes, signals, tables, times, tracebacks
+from amlstack.diagnose import blocks, prefixes, progress, signals, tables, times, tracebacks
 from amlstack.diagnose.events import Event, Log, Origin, Role
 from amlstack.diagnose.signatures import by_code, match
 from amlstack.scrub import scrub
@@ -287,10 +287,11 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
     """
     scanner = Scanner(name, rank, node)
     number = 0
-    for number, text, before in blocks.lines(blocks.whole_lines(chunks), scanner.attentive):
+    tail = progress.Tail()
+    for number, text, before in blocks.lines(blocks.whole_lines(tail.keep(chunks)), scanner.attentive):
         if text:
             scanner.feed(number, text, before)
-    return scanner.finish(number)
+    return replace(scanner.finish(number), reached=progress.last(tail.kept))
 
 
 def _cut(text: str) -> str:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from amlstack.diagnose.prefixes import strip
+from amlstack.diagnose.progress import counter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -29,13 +30,6 @@ _METRIC = re.compile(
     rf"\s{{0,4}}[:=]?\s{{0,8}}(?:tensor\()?['\"]?(?P<value>{_NUMBER})(?![\w.]*[A-Za-z(/])",
     re.IGNORECASE,
 )
-_STEP = re.compile(
-    r"(?<![\w.])['\"]?(?P<what>global[_ ]?step|step|iteration|iter|batch|epoch)s?\b['\"]?\s{0,3}"
-    r"[:=#]?\s{0,3}\[?['\"]?\s{0,4}(?P<at>\d+(?:\.\d+)?)",
-    re.IGNORECASE,
-)
-# Which of several counters on a line is the axis: the finest that rises over the whole run.
-_FINENESS = ("globalstep", "step", "iteration", "iter", "epoch", "batch")
 _WORTH = re.compile(rb"loss|acc|ppl|perplexity|lr\b|learning_rate|grad_norm|per_second", re.IGNORECASE)
 
 
@@ -111,7 +105,7 @@ def from_lines(lines: Iterable[bytes], source: str, rank: int | None = None) -> 
         line = strip(raw[:LONGEST].decode(errors="replace"))
         if rank is not None and line.rank is not None and line.rank != rank:
             continue
-        axis, at = _step(line.text)
+        axis, at = counter(line.text) or ("print", None)
         for metric, value, begin in metrics(line.text):
             forms = kept.setdefault(metric, {}) if metric in kept or len(kept) < MOST_SERIES else {}
             key = (axis, _form(line.text[:begin]))
@@ -179,14 +173,6 @@ def _form(text: str) -> str:
 def _longest(forms: Iterable[_Kept]) -> _Kept:
     """The form with the most points; of two the one whose lines name a step, then the first."""
     return max(forms, key=lambda each: (each.seen, each.axis != "print"))
-
-
-def _step(text: str) -> tuple[str, float | None]:
-    found = {each["what"].lower().replace("_", "").replace(" ", ""): float(each["at"]) for each in _STEP.finditer(text)}
-    for axis in _FINENESS:
-        if axis in found:
-            return ("step" if axis == "globalstep" else axis), found[axis]
-    return "print", None
 
 
 def _parts(file: BinaryIO) -> Iterator[bytes]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scenarios import CLOSED, child_failed, row, traceback, watchdog
+from logtexts import CLOSED, child_failed, row, traceback, watchdog
 from signature_lines import LINES
 
 from amlstack.diagnose import records

@@ -2,91 +2,56 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from runner_lab import LIMIT
+from failures import ALONE, LOADER, NEVER_JOINS, STEPS, WAYS
+from runner_lab import CURATED, LIMIT
 
 from amlstack.diagnose import diagnose
+from amlstack.sandbox.runner import shm
 
 if TYPE_CHECKING:
     from runner_lab import Lab
 
+    from amlstack.diagnose import Diagnosis
+
 NODES, PROCESSES = 2, 2
 RANKS = NODES * PROCESSES
+ALL = int(os.environ.get("FAILURE_SEEDS", "0"))
+"""``make failures`` runs as many seeds of every failure; the suite runs all 20 of the first and a few of the others."""
 
-# Every rank connects to rank 0 and waits for a word that never comes: who breaks takes the others' connections along.
-TRAIN = """
-import os, select, signal, socket, sys
-rank, world, broken = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), int(sys.argv[1])
-address = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
-
-def hear(sockets):
-    # All have met, however late one was started: only a rank that hangs is silent now.
-    ready, _, _ = select.select(sockets, [], [], {silence})
-    if not ready:
-        raise RuntimeError("Timed out waiting 2000ms for recv operation to complete")
-    if not ready[0].recv(1):
-        raise ConnectionError("Connection closed by peer [127.0.0.1]:1")
-
-def fail():
-    {how}
-
-def main():
-    print("rank", rank, "of", world, flush=True)
-    if rank == 0:
-        with socket.create_server(address) as server:
-            peers = [server.accept()[0] for _ in range(world - 1)]
-            for each in peers:
-                each.sendall(b"a")
-            if rank == broken:
-                fail()
-            hear(peers)
-    else:
-        while True:
-            try:
-                peer = socket.create_connection(address)
-                break
-            except ConnectionRefusedError:
-                continue
-        assert peer.recv(1) == b"a"
-        if rank == broken:
-            fail()
-        hear([peer])
-
-main()
-"""
-WAYS = {
-    "hang": ("[signal.pause() for _ in iter(int, 1)]", "rank-did-not-join"),
-    "raise": ('raise ValueError(f"shard {rank} is broken")', "python-exception"),
-    "exit": ("os._exit(3)", "exit-without-reason"),
-    "SIGKILL": ("os.kill(os.getpid(), signal.SIGKILL)", "signal-9-likely-out-of-memory"),
-    "SIGSEGV": ("os.kill(os.getpid(), signal.SIGSEGV)", "segmentation-fault"),
-    "SIGBUS": ("os.kill(os.getpid(), signal.SIGBUS)", "shared-memory-exhausted"),
-    "port": (
-        "taken = socket.create_server((address[0], 0)); socket.create_server(taken.getsockname())",
-        "port-in-use",
-    ),
-    "shm": (
-        'raise RuntimeError("unable to open shared memory object </torch_1_2> in read-write mode")',
-        "shared-memory-exhausted",
-    ),
-}
+NO_MOUNT = "this machine does not permit a private mount of /dev/shm (unshare, mount)"
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("way", WAYS)
+def drawn(way: str, seed: int) -> int:
+    return random.Random(f"{way}{seed}").randrange(RANKS)
+
+
+def seeds(few: int) -> range:
+    return range(ALL or few)
+
+
+CASES = [(way, seed) for way in WAYS for seed in seeds(20 if way == "raise" else 2)]
+
+
+@pytest.mark.parametrize(("way", "seed"), CASES)
 def test_the_rank_that_was_broken_is_named(lab: Lab, way: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = WAYS[way]
+    if made.shm and not shm.possible():
+        pytest.skip(NO_MOUNT)
     # Who is left ends by itself, but for a rank that hangs: for that one the others must not be cut short.
-    monkeypatch.setenv("AMLSTACK_SANDBOX_SETTLE", "10" if way == "hang" else str(LIMIT))
-    broken = random.Random(f"{way}{seed}").randrange(RANKS)
-    how, cause = WAYS[way]
-    code = lab.code({"train.py": TRAIN.format(how=how, silence=2 if way == "hang" else None)})
-    job = lab.run(lab.job(f"python train.py {broken}", nodes=NODES, processes=PROCESSES, codeId=code))
+    monkeypatch.setenv("AMLSTACK_SANDBOX_SETTLE", "10" if made.silence else str(LIMIT))
+    broken = drawn(way, seed)
+    code = lab.code({"train.py": ALONE.format(how=made.how, silence=made.silence)})
+    resources = {"instanceCount": NODES, **({"shmSize": made.shm} if made.shm else {})}
+    job = lab.run(lab.job(f"python train.py {broken}", processes=PROCESSES, codeId=code, resources=resources))
     assert job.status == "Failed"
     verdict = diagnose([lab.folder("job")])
-    assert (verdict.found, verdict.rank, verdict.cause) == (True, broken, cause)
+    assert (verdict.found, verdict.rank, verdict.cause) == (True, broken, made.cause)
     assert verdict.node == str(broken // PROCESSES)
     assert broken not in [victim.rank for victim in verdict.victims]
     if way == "raise":
@@ -97,3 +62,58 @@ def test_the_rank_that_was_broken_is_named(lab: Lab, way: str, seed: int, monkey
     # The logs alone, as they are downloaded, name it too where a log says anything.
     alone = diagnose([lab.folder("job") / "user_logs"])
     assert alone.rank == broken
+
+
+@pytest.mark.parametrize("seed", seeds(3))
+def test_a_rank_that_hangs_while_nobody_times_out_is_told_with_little_confidence(lab: Lab, seed: int) -> None:
+    broken, pipe = drawn("silent", seed), lab.pipe()
+    code = lab.code({"train.py": STEPS})
+    job = lab.job(f"python train.py {broken} {pipe}", nodes=NODES, processes=PROCESSES, codeId=code)
+    asyncio.run(lab.during(job, act=lambda: cancel_once_all_wait(lab, job, broken), pipe=pipe))
+    assert lab.store.jobs[job].status == "Canceled"
+    verdict = diagnose([lab.folder(job)])
+    assert (verdict.found, verdict.rank, verdict.cause) == (True, broken, "rank-did-not-join")
+    assert verdict.node == str(broken // PROCESSES)
+    assert verdict.confidence == "low"
+
+
+def cancel_once_all_wait(lab: Lab, job: str, broken: int) -> None:
+    """The hanging rank has spoken; the others write their last line at once, and then wait for it for ever."""
+    others = [
+        lab.folder(job) / "user_logs" / f"std_log_process_{rank:02d}.txt" for rank in range(RANKS) if rank != broken
+    ]
+    while not all("step 4 begins" in log.read_text() for log in others):
+        os.sched_yield()
+    lab.store.jobs.request_cancel(job)
+
+
+def of_torch(lab: Lab, script: str, broken: int, nodes: int, **resources: Any) -> Diagnosis:
+    lab.cluster(high=nodes)
+    code = lab.code({"train.py": script})
+    asked = {"instanceCount": nodes, **resources}
+    command = f"python train.py {broken}"
+    job = lab.job(command, processes=RANKS // nodes, codeId=code, environmentId=CURATED, resources=asked)
+    assert lab.run(job).status == "Failed"
+    return diagnose([lab.folder(job)])
+
+
+@pytest.mark.training
+@pytest.mark.parametrize("seed", seeds(2))
+def test_a_node_that_never_joins_is_named(lab: Lab, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AMLSTACK_SANDBOX_SETTLE", "20")
+    broken = drawn("never joins", seed)
+    verdict = of_torch(lab, NEVER_JOINS, broken, nodes=4)
+    assert (verdict.found, verdict.cause) == (True, "rendezvous-timeout")
+    assert (verdict.rank, verdict.node) == (broken, str(broken))
+
+
+@pytest.mark.training
+@pytest.mark.parametrize("seed", seeds(2))
+def test_a_data_loader_without_shared_memory_is_named(lab: Lab, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not shm.possible():
+        pytest.skip(NO_MOUNT)
+    monkeypatch.setenv("AMLSTACK_SANDBOX_SETTLE", str(LIMIT))
+    broken = drawn("loader", seed)
+    verdict = of_torch(lab, LOADER, broken, nodes=2, shmSize="8m")
+    assert (verdict.found, verdict.rank, verdict.cause) == (True, broken, "shared-memory-exhausted")
+    assert verdict.node == str(broken // PROCESSES)

@@ -1,0 +1,81 @@
+"""How far each rank came: the counters that training loops print."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from amlstack.diagnose.prefixes import strip
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+TAIL = 64 * 1024
+"""Bytes before a log's end in which the last counter of each rank is looked for."""
+MOST_LINES = 300
+LONGEST = 500
+
+_STEP = re.compile(
+    r"(?<![\w.])['\"]?(?P<what>global[_ ]?step|step|iteration|iter|batch|epoch)s?\b['\"]?\s{0,3}"
+    r"[:=#]?\s{0,3}\[?['\"]?\s{0,4}(?P<at>\d{1,12}(?:\.\d{1,12})?)",
+    re.IGNORECASE,
+)
+_WORTH = re.compile(rb"(?:step|iter|iteration|epoch|batch)\D{0,10}\d", re.IGNORECASE)
+# Which of several counters on a line: the finest that rises over the whole run.
+_FINENESS = ("globalstep", "step", "iteration", "iter", "epoch", "batch")
+
+
+class Tail:
+    """Passes chunks on and keeps the end of what passed."""
+
+    def __init__(self) -> None:
+        self.kept = b""
+
+    def keep(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """The same chunks."""
+        for chunk in chunks:
+            self.kept = chunk[-TAIL:] if len(chunk) >= TAIL else (self.kept + chunk)[-TAIL:]
+            yield chunk
+
+
+def counter(text: str) -> tuple[str, float] | None:
+    """The finest counter on a line, ``("step", 12.0)``; None when there is none."""
+    found = {each["what"].lower().replace("_", "").replace(" ", ""): float(each["at"]) for each in _STEP.finditer(text)}
+    for axis in _FINENESS:
+        if axis in found:
+            return ("step" if axis == "globalstep" else axis), found[axis]
+    return None
+
+
+def last(tail: bytes) -> dict[int | None, tuple[str, float]]:
+    """The last counter of each rank that the end of a log names; None stands for lines that name none."""
+    found: dict[int | None, tuple[str, float]] = {}
+    worth = [raw for raw in tail.splitlines() if _WORTH.search(raw)]
+    for raw in worth[-MOST_LINES:]:
+        line = strip(raw[:LONGEST].decode(errors="replace"))
+        if (told := counter(line.text)) is not None:
+            found[line.rank] = told
+    return found
+
+
+def behind(reached: Mapping[int, tuple[str, float]], known: frozenset[int]) -> tuple[int, ...]:
+    """The few ranks that came less far than the others.
+
+    Args:
+        reached: The last counter of each rank.
+        known: Ranks whose logs were read; one without any counter came least far.
+
+    Returns:
+        Nothing when all came as far, when most are behind, or when the counters cannot be compared.
+    """
+    if len(reached) < 2:
+        return ()
+    axis = Counter(axis for axis, _ in reached.values()).most_common(1)[0][0]
+    at = {rank: number for rank, (kind, number) in reached.items() if kind == axis}
+    silent = known - set(reached)
+    if silent:  # not so when one rank of each node counts for all
+        return tuple(sorted(silent)) if len(silent) * 2 < len(known | set(reached)) else ()
+    least = min(at.values())
+    few = tuple(sorted(rank for rank, number in at.items() if number == least))
+    return few if len(few) * 2 <= len(at) and len(few) < len(at) else ()

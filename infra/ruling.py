@@ -75,7 +75,8 @@ def cluster_properties(spec: Cluster, *, location: str | None, tags: Mapping[str
         "vmPriority": PRIORITIES[spec.priority],
         "osType": "Linux",
         "remoteLoginPortPublicAccess": "Disabled",
-        "enableNodePublicIp": spec.node_public_ip,
+        # What azure-native registers where nobody says anything.
+        "enableNodePublicIp": spec.node_public_ip is not False,
         "subnet": {"id": spec.subnet} if spec.subnet else None,
         "scaleSettings": {
             "minNodeCount": spec.nodes.min,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,9 +13,7 @@ from policies.checks import RULES
 from policies.meta import EXCEPTION_EXPIRED, META
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from policies.checks import Rule
+    from policies.checks import Rule, Setting
     from policies.waivers import Waiver
 
 Level = Literal["mandatory", "advisory", "disabled", "remediate"]
@@ -25,6 +24,7 @@ BUILT_IN = Path(__file__).resolve().parent / "pack-config.json"
 ALL: tuple[Rule, ...] = (*RULES, *META)
 CODES = frozenset(rule.code for rule in ALL)
 _DEFAULTS = {rule.code: rule.defaults() for rule in ALL}
+_SETTINGS = {rule.code: rule.settings for rule in ALL}
 _LEVELS: dict[str, Level] = {rule.code: rule.level for rule in ALL}
 
 
@@ -81,6 +81,8 @@ def read(said: Mapping[str, Any]) -> Config:
     for code, entry in said.items():
         if code not in CODES:
             raise ValueError(f"There is no rule {code!r}. `amlstack policy list` lists them.")
+        if not isinstance(entry, str | Mapping):
+            raise ValueError(f"{code}: write a level, or an object of settings.")  # noqa: TRY004 - a user's mistake
         options: dict[str, Any] = {"enforcementLevel": entry} if isinstance(entry, str) else dict(entry)
         level: Any = options.pop("enforcementLevel", None)
         if level is not None:
@@ -92,8 +94,33 @@ def read(said: Mapping[str, Any]) -> Config:
             there = f"It has {', '.join(sorted(known))}" if known else "It has none"
             raise ValueError(f"{code} has no setting {', '.join(sorted(wrong))}. {there}.")
         values[code] = {name: _whole(value) for name, value in options.items()}
+        for setting in _SETTINGS[code]:
+            _fits(code, setting, values[code].get(setting.name))
     granted = values.get(EXCEPTION_EXPIRED.code, {}).get("exceptions")
     return Config(levels, values, waivers.read(granted, CODES))
+
+
+_WORDS = {
+    "integer": "a whole number, 0 or more",
+    "number": "a number, 0 or more",
+    "array": "a list of texts",
+    "object": "an object of texts",
+}
+
+
+def _fits(code: str, setting: Setting, value: Any) -> None:
+    """Hold a value to its setting's kind, as the engine does by the schema."""
+    match setting.kind:
+        case "integer":
+            fits = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        case "number":
+            fits = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+        case "array":
+            fits = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        case _:
+            fits = isinstance(value, Mapping) and all(isinstance(one, str) for one in value.values())
+    if value is not None and not fits:
+        raise ValueError(f"{code}: {setting.name} is {_WORDS[setting.kind]}, not {json.dumps(value, default=str)}.")
 
 
 def _whole(value: Any) -> Any:

@@ -72,6 +72,8 @@ def read(entries: Any, codes: frozenset[str]) -> tuple[Waiver, ...]:
     Raises:
         ValueError: An entry lacks a field, names no rule, or has no ISO date; the message is for its writer.
     """
+    if entries is not None and not isinstance(entries, list | tuple):
+        raise ValueError(f"exceptions is a list, not {entries!r}.")
     return tuple(_waiver(index, entry, codes) for index, entry in enumerate(entries or ()))
 
 

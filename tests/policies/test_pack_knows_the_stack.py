@@ -369,6 +369,15 @@ def test_an_exception_without_owner_reason_or_day_is_none(entry: Any, message: s
         ({"node-ceiling": "strict"}, "'strict' is no level"),
         ({"node-ceiling": {"node": 4}}, "no setting node. It has nodes"),
         ({"ssh-closed": {"node": 4}}, "no setting node. It has none"),
+        ({"ssh-closed": 4}, "write a level, or an object of settings"),
+        ({"node-ceiling": {"nodes": "many"}}, 'nodes is a whole number, 0 or more, not "many"'),
+        ({"node-ceiling": {"nodes": 1.5}}, "nodes is a whole number, 0 or more, not 1.5"),
+        ({"node-ceiling": {"nodes": True}}, "nodes is a whole number"),
+        ({"cost-per-job": {"usd": -1}}, "usd is a number, 0 or more, not -1"),
+        ({"region-approved": {"regions": "westeurope"}}, "regions is a list of texts"),
+        ({"tags-required": {"required": [1]}}, "required is a list of texts"),
+        ({"tags-required": {"required": ["a"], "values": ["a"]}}, "values is an object of texts"),
+        ({"exception-expired": {"exceptions": {"rule": "x"}}}, "exceptions is a list"),
     ],
 )
 def test_a_wrong_configuration_says_what_is_wrong(said: dict[str, Any], message: str) -> None:

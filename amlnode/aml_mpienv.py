@@ -29,6 +29,9 @@ def set_environment_variables_for_nccl_backend(master_port: int = 6105, verbose:
     """
     info = resolve()
     variables = torch_environ(info)
+    if info.local_size == 1:
+        # This may be a per-node launcher, such as the guides' own: its ranks inherit what it does not set itself.
+        variables.pop("LOCAL_WORLD_SIZE", None)
     # What is set already agrees with this, checked by `resolve`: nothing is replaced.
     if not os.environ.get("MASTER_PORT") and (info.nodes is None or info.nodes > 1):
         variables["MASTER_PORT"] = str(master_port)

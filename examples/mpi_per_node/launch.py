@@ -349,6 +349,9 @@ def resolve(environ: Mapping[str, str] = os.environ) -> RankInfo:
             check_nested(torch, mpi)
             if torch.local_size is None and torch.world_size == mpi.world_size:
                 return replace(torch, local_size=mpi.local_size, node_rank=mpi.node_rank, nodes=mpi.nodes)
+            if torch.local_size is None:
+                each = torch.world_size // mpi.world_size
+                return replace(torch, local_size=each, node_rank=mpi.rank, nodes=mpi.world_size)
         return torch
     if mpi is not None:
         return mpi

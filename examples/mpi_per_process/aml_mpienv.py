@@ -340,6 +340,9 @@ def resolve(environ: Mapping[str, str] = os.environ) -> RankInfo:
             check_nested(torch, mpi)
             if torch.local_size is None and torch.world_size == mpi.world_size:
                 return replace(torch, local_size=mpi.local_size, node_rank=mpi.node_rank, nodes=mpi.nodes)
+            if torch.local_size is None:
+                each = torch.world_size // mpi.world_size
+                return replace(torch, local_size=each, node_rank=mpi.rank, nodes=mpi.world_size)
         return torch
     if mpi is not None:
         return mpi
@@ -424,6 +427,9 @@ def set_environment_variables_for_nccl_backend(master_port: int = 6105, verbose:
     """
     info = resolve()
     variables = torch_environ(info)
+    if info.local_size == 1:
+        # This may be a per-node launcher, such as the guides' own: its ranks inherit what it does not set itself.
+        variables.pop("LOCAL_WORLD_SIZE", None)
     # What is set already agrees with this, checked by `resolve`: nothing is replaced.
     if not os.environ.get("MASTER_PORT") and (info.nodes is None or info.nodes > 1):
         variables["MASTER_PORT"] = str(master_port)

@@ -87,6 +87,26 @@ def test_launch_per_node_starts_the_ranks_of_its_node(beside: Path) -> None:
     assert "[rank 3]: MASTER_ADDR = 10.0.0.4" in lines
 
 
+LAUNCHER = """
+import os, subprocess, sys
+from aml_mpienv import set_environment_variables_for_nccl_backend
+set_environment_variables_for_nccl_backend(verbose=False)
+nodes, node, each = int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"]), 4
+for local in range(each):
+    told = {**os.environ, "WORLD_SIZE": str(nodes * each), "RANK": str(node * each + local), "LOCAL_RANK": str(local)}
+    print(subprocess.run([sys.executable, "-S", "train.py"], env=told, capture_output=True, text=True), flush=True)
+"""
+
+
+@pytest.mark.parametrize("node", [0, 1])
+def test_a_per_node_launcher_of_the_users_own_may_call_the_helper_and_so_may_its_ranks(beside: Path, node: int) -> None:
+    (beside / "own.py").write_text(LAUNCHER)
+    done = run(beside, "own.py", **ompi(node, 2, 0, 1, **BATCH))
+    assert done.returncode == 0, done.stderr
+    for local in range(4):
+        assert f"{node * 4 + local} {local} 8 8 4 {local}" in done.stdout, done.stdout
+
+
 def test_without_use_env_the_script_is_told_its_local_rank(beside: Path) -> None:
     (beside / "example.py").write_text("import sys; print(sys.argv[1:])\n")
     done = run(beside, "launch.py", "--nproc_per_node", "2", "example.py", "--epochs", "3", **ompi(1, 2, 0, 1, **BATCH))

@@ -104,14 +104,26 @@ def _advice(outcome: Outcome) -> Iterator[str]:
 
 def _job(name: str, job: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     status = record.get("status", job["status"])
-    ranks = f"{job['nodes']} nodes × {job['processesPerNode']} processes per node = world size {job['worldSize']}"
-    yield "job", f"{name}: {status}; {ranks}"
+    parts = job.get("parts")
+    if parts is None:
+        yield "job", f"{name}: {status}; {_ranks(job)}"
+    else:
+        yield "job", f"{name}: {status}"
+        for place, part in parts.items():
+            yield "", f"{place.removeprefix('jobs.')}: {_ranks(part)}"
+    if best := (record.get("properties") or {}).get("best_child_run_id"):
+        metric = record["objective"]["primaryMetric"]
+        yield "best trial", f"{best}: {metric} = {record['properties']['score']}"
     folder = job_folder(paths.home(), job["jobId"].rsplit("/", 1)[-1])
     if loss := _losses(folder):
         yield "loss", loss
     if message := record.get("error"):
         yield "error", message
-    yield "logs", str(folder / "user_logs")
+    yield "logs", str(folder / ("user_logs" if parts is None else "children"))
+
+
+def _ranks(plan: Mapping[str, Any]) -> str:
+    return f"{plan['nodes']} nodes × {plan['processesPerNode']} processes per node = world size {plan['worldSize']}"
 
 
 def _losses(folder: Path) -> str:

@@ -176,6 +176,7 @@ def _explain(progress: Progress, outcome: Outcome) -> None:
 def _follow_jobs(
     progress: Progress, outcome: Outcome, outputs: Mapping[str, Any], endpoint: Endpoint
 ) -> dict[str, Mapping[str, Any]]:
+    from amlstack.cli.rehearse_children import Family
     from amlstack.provider.arm import ArmClient
 
     # This process becomes a client of the sandbox; everything of the user's own cloud is out of its sight.
@@ -193,6 +194,10 @@ def _follow_jobs(
         if record["status"] in TERMINAL and not _touched(outcome, name):
             progress.done(f"job {run} has run before: {record['status']}")
             records[name] = with_reason(arm, job_id, record)
+            continue
+        if "parts" in job:
+            progress.step(f"job {run}: {', '.join(part.removeprefix('jobs.') for part in job['parts'])}")
+            records[name] = Family(arm, job_id, endpoint.home, progress, quiet=True).follow()
             continue
         progress.step(f"job {run}: {job['worldSize']} ranks on {job['nodes']} nodes")
         records[name] = follow(

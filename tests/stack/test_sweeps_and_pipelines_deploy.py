@@ -1,0 +1,112 @@
+"""A sweep and a pipeline of a stack: `pulumi up` runs them once, a second does nothing, the end leaves nothing."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from harness import ANALYZER, STAND_IN, Stack
+from running import left_of_jobs, running_sandbox
+from small_jobs import runs, settings
+
+from amlstack.cli import summary
+from amlstack.engine import Outcome
+from amlstack.sandbox.store import Store, job_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from running import Engine
+
+    from amlstack.sandbox.store import JobRow
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
+
+PIPELINE: dict[str, Any] = {
+    "type": "pipeline",
+    "name": "steps",
+    "settings": {"default_compute": "azureml:busy"},
+    "outputs": {"result": {"type": "uri_folder"}},
+    "jobs": {
+        "write": {
+            "type": "command",
+            "command": "cp word.txt ${{outputs.data}}/word.txt",
+            "code": "src",
+            "environment": "azureml:small",
+            "outputs": {"data": {"type": "uri_folder"}},
+        },
+        "read": {
+            "type": "command",
+            "command": "cat ${{inputs.data}}/word.txt > ${{outputs.result}}/read.txt",
+            "environment": "azureml:small",
+            "inputs": {"data": "${{parent.jobs.write.outputs.data}}"},
+            "outputs": {"result": "${{parent.outputs.result}}"},
+        },
+    },
+}
+SWEEP: dict[str, Any] = {
+    "type": "sweep",
+    "name": "tries",
+    "compute": "azureml:busy",
+    "trial": {
+        "command": "echo ${{search_space.lr}} > outputs/lr.txt; cat word.txt",
+        "code": "src",
+        "environment": "azureml:small",
+    },
+    "search_space": {"lr": {"type": "choice", "values": [0.1, 0.2]}},
+    "sampling_algorithm": "grid",
+    "objective": {"goal": "minimize", "primary_metric": "loss"},
+    "limits": {"max_total_trials": 2, "max_concurrent_trials": 2},
+}
+
+
+def test_they_run_once_and_their_parts_are_jobs_of_their_own(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "word.txt").write_text("hello\n")
+    files = []
+    for told in (PIPELINE, SWEEP):
+        files.append(tmp_path / f"{told['name']}.yml")
+        files[-1].write_text(yaml.safe_dump(told, sort_keys=False))
+    with running_sandbox(tmp_path / "home") as sandbox:
+        stack = Stack.of_project(tmp_path / "stack", engine.folders, env=sandbox.environ, path=(STAND_IN,))
+        try:
+            for key, value in settings("ws-parts").items():
+                stack.set(key, value, path=False)
+            stack.set("amlstack:jobs", [{"file": str(file), "wait": "completed"} for file in files])
+            stack.up(policy_packs=[ANALYZER]).ok()
+            before = runs(sandbox.home)
+            outputs = stack.outputs()
+            stack.up(policy_packs=[ANALYZER]).ok()
+            assert runs(sandbox.home).keys() == before.keys()
+
+            children = _children(sandbox.home, before)
+            assert children["steps"].keys() == {"write", "read"}
+            assert children["tries"].keys() == {"0", "1"}
+            assert {row.status for row in before.values()} == {"Completed"}
+            folder = job_folder(sandbox.home, _parent(before, "steps").id)
+            assert (folder / "outputs" / "result" / "read.txt").read_text() == "hello\n"
+            trial = job_folder(sandbox.home, children["tries"]["1"].id)
+            assert (trial / "outputs" / "lr.txt").read_text() == "0.2\n"
+            said = [text for _, text in summary.rows(Outcome(), outputs, {})]
+            assert "write: 1 nodes × 1 processes per node = world size 1" in said
+            stack.destroy().ok()
+            assert left_of_jobs(sandbox.home) == ()
+        finally:
+            stack.close()
+
+
+def _parent(known: dict[str, JobRow], name: str) -> JobRow:
+    (found,) = (
+        row for row in known.values() if row.name.rpartition("-")[0] == name and "parentJobName" not in row.properties
+    )
+    return found
+
+
+def _children(home: Path, known: dict[str, JobRow]) -> dict[str, dict[str, JobRow]]:
+    with closing(Store(home)) as store:
+        return {
+            name: {place: known[key] for place, key in store.family.children(_parent(known, name).id).items()}
+            for name in ("steps", "tries")
+        }

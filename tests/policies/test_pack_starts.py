@@ -15,6 +15,7 @@ from pulumi.runtime import proto
 from pulumi.runtime.proto import analyzer_pb2_grpc
 
 from amlstack.paths import PROJECT
+from amlstack.rpc.host import CHANNEL_OPTIONS
 from policies.config import ALL
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def folder_that_shadows(tmp_path: Path) -> Path:
 def test_the_pack_tells_the_engine_its_policies(command: list[str], tmp_path: Path) -> None:
     with (
         started(command, tmp_path, {**BARE_PATH, "HOME": str(tmp_path)}) as address,
-        grpc.insecure_channel(address) as channel,
+        grpc.insecure_channel(address, options=CHANNEL_OPTIONS) as channel,
     ):
         info = analyzer_pb2_grpc.AnalyzerStub(channel).GetAnalyzerInfo(empty_pb2.Empty(), timeout=300)
 
@@ -70,7 +71,7 @@ def test_the_pack_tells_the_engine_its_policies(command: list[str], tmp_path: Pa
 def test_the_executable_is_not_misled_by_the_folder_it_starts_in(folder_that_shadows: Path) -> None:
     with (
         started(AS_EXECUTABLE, folder_that_shadows, BARE_PATH) as address,
-        grpc.insecure_channel(address) as channel,
+        grpc.insecure_channel(address, options=CHANNEL_OPTIONS) as channel,
     ):
         info = analyzer_pb2_grpc.AnalyzerStub(channel).GetAnalyzerInfo(empty_pb2.Empty(), timeout=300)
 
@@ -81,7 +82,10 @@ def test_the_executable_works_through_a_link(tmp_path: Path) -> None:
     link = tmp_path / "pack"
     link.symlink_to(PACK / "analyzer")
 
-    with started([str(link), ENGINE], tmp_path, BARE_PATH) as address, grpc.insecure_channel(address) as channel:
+    with (
+        started([str(link), ENGINE], tmp_path, BARE_PATH) as address,
+        grpc.insecure_channel(address, options=CHANNEL_OPTIONS) as channel,
+    ):
         assert analyzer_pb2_grpc.AnalyzerStub(channel).GetPluginInfo(empty_pb2.Empty(), timeout=300).version
 
 

@@ -89,7 +89,14 @@ def _versions(
     for name, (component_id, properties) in components.items():
         *_, component, _, version = component_id.split("/")
         if component_id not in told:
+            # A pipeline component names those of its steps, which come before it.
+            inner = list(told.values()) if properties["componentSpec"].get("type") == "pipeline" else []
             told[component_id] = resources.ComponentVersion(
-                name, workspace=workspace, name=component, version=version, body=properties, opts=opts
+                name,
+                workspace=workspace,
+                name=component,
+                version=version,
+                body=properties,
+                opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=inner)),
             )
     return list(told.values())

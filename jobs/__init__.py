@@ -21,6 +21,7 @@ from jobs.launchers import (
     TorchRun,
 )
 from jobs.load import Declared, Loaded, load
+from jobs.other import OtherComponent, OtherStep
 from jobs.pipeline import Pipeline, PipelineSettings, Step, SweepStep
 from jobs.pipeline_body import components
 from jobs.pipeline_plan import PipelinePlan
@@ -90,6 +91,8 @@ __all__ = [
     "Mpi",
     "Normal",
     "Objective",
+    "OtherComponent",
+    "OtherStep",
     "Output",
     "Pattern",
     "PerProcess",

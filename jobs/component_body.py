@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jobs.component import Component, Port
+    from jobs.values import Environment
 
 ANONYMOUS = "azureml_anonymous"
 """Name under which azure-ai-ml registers the components of a pipeline's own file."""
@@ -34,14 +35,14 @@ def component_body(component: Component, refs: Refs | None = None) -> dict[str, 
         version="1",
         type="command",
         command=component.command,
-        code=None if component.code is None else _reference(refs.code_id(component.code.path)),
-        environment=_environment(component, refs),
+        code=None if component.code is None else code_reference(refs.code_id(component.code.path)),
+        environment=environment_reference(component.environment, refs),
         distribution=_distribution(component),
         display_name=component.display_name,
         description=component.description,
         is_deterministic=component.is_deterministic,
-        inputs={name: _port(port) for name, port in component.inputs.items()} or None,
-        outputs={name: _port(port) for name, port in component.outputs.items()} or None,
+        inputs=ports(component.inputs) or None,
+        outputs=ports(component.outputs) or None,
         resources=resources_file(component),
         tags=dict(component.tags) or None,
         properties=plain(component.properties) or None,
@@ -86,15 +87,18 @@ def resources_file(given: Any) -> dict[str, Any] | None:
     return some(**{key: list(value) if isinstance(value, tuple) else value for key, value in told.items()}) or None
 
 
-def _reference(asset: str) -> str:
+def code_reference(asset: str) -> str:
     """An id as a file refers to it: ``azureml:`` before it; what is no reference stays."""
     if asset.startswith(("azureml:", "git+", "http://", "https://")) or "/" not in asset:
         return asset
     return f"{PREFIX}{asset}" if asset.startswith("/subscriptions/") else asset
 
 
-def _environment(component: Component, refs: Refs) -> str | None:
-    written = component.environment if isinstance(component.environment, str) else None
+def environment_reference(environment: str | Environment | None, refs: Refs) -> str | None:
+    """An environment as a component refers to it; one that is written inline is registered, and the refs know it."""
+    if environment is None:
+        return None
+    written = environment if isinstance(environment, str) else None
     found = refs.environment_id(written)
     if found is None or found.startswith("azureml:"):
         return found
@@ -107,6 +111,11 @@ def _distribution(component: Component) -> dict[str, Any] | None:
         raise TypeError(message)
     distribution = component.launcher.distribution
     return None if distribution is None else distribution.model_dump(exclude_none=True)
+
+
+def ports(declared: Mapping[str, Port]) -> dict[str, Any]:
+    """Inputs or outputs as a component declares them."""
+    return {name: _port(port) for name, port in declared.items()}
 
 
 def _port(port: Port) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pydantic import Field, StrictBool
 
 from jobs.component import Component
 from jobs.launchers import Launcher
+from jobs.other import OtherStep
 from jobs.run import Run
 from jobs.search_space import SearchSpace
 from jobs.spec import Job
@@ -74,6 +75,10 @@ class SweepStep(_Node):
     resources: Annotated[SweepResources | None, Field(description="Resources; unset: the component's.")] = None
 
 
+AnyStep = Job | Step | SweepStep | OtherStep
+"""What stands in a pipeline."""
+
+
 class PipelineSettings(Model):
     """What holds for all steps that say nothing else."""
 
@@ -87,7 +92,7 @@ class PipelineSettings(Model):
 
 
 class Pipeline(Run):
-    """Steps by name. A step is a `Job`, a `Step` of a component, or a `SweepStep`.
+    """Steps by name. A step is a `Job`, a `Step` of a component, a `SweepStep`, or an `OtherStep`.
 
     Inputs bind ``${{parent.inputs.x}}`` and ``${{parent.jobs.STEP.outputs.y}}``.
 
@@ -105,7 +110,7 @@ class Pipeline(Run):
         )
     """
 
-    jobs: dict[str, Job | Step | SweepStep] = Field(default_factory=dict, description="The steps, by name.")
+    jobs: dict[str, AnyStep] = Field(default_factory=dict, description="The steps, by name.")
     component: Annotated[str | None, Field(description="A registered pipeline component, instead of steps.")] = None
     inputs: dict[str, Input | Scalar] = Field(default_factory=dict, description="What the pipeline reads.")
     outputs: dict[str, Output | None] = Field(default_factory=dict, description="What it writes.")

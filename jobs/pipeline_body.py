@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from jobs.body import INPUT_MODES, body, identity_body, input_body, output_body, plain, service_body, some
 from jobs.component import RUNTIME, Component
 from jobs.component_body import component_body, component_id, resources_file
+from jobs.other import OtherComponent, OtherStep
+from jobs.other_body import other_component_body, own_keys
 from jobs.pipeline import SweepStep, Unsaid
-from jobs.ports import BOUND, input_ports, output_ports
+from jobs.ports import BOUND, input_ports, inside, output_ports, under
 from jobs.refs import PREFIX, Refs
 from jobs.spec import Job
 from jobs.sweep_body import early_termination, floored
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jobs.component import Port
-    from jobs.pipeline import Pipeline, Step
+    from jobs.pipeline import AnyStep, Pipeline, Step
     from jobs.values import Scalar
 
     StepRefs = Mapping[str, Refs]
@@ -43,8 +45,6 @@ def pipeline_body(pipeline: Pipeline, refs: Refs | None = None, steps: StepRefs 
         steps: For each step where its code and environment are; those without one use ``refs``.
     """
     refs, steps = refs or Refs(), steps or {}
-    registered = components(pipeline, refs, steps)
-    ids = {name: component_id(told, refs) for name, told in registered.items()}
     local = pipeline.compute in NOT_CLUSTERS
     properties = some(
         jobType="Pipeline",
@@ -55,7 +55,7 @@ def pipeline_body(pipeline: Pipeline, refs: Refs | None = None, steps: StepRefs 
         tags=dict(pipeline.tags),
         properties=dict(pipeline.properties),
         componentId=_component(pipeline.component, refs) if pipeline.component else None,
-        jobs={name: _node(pipeline, name, ids.get(name), steps.get(name, refs)) for name in pipeline.jobs},
+        jobs=_nodes(pipeline, refs, steps),
         settings=_settings(pipeline, refs),
         inputs={name: input_body(value, refs) for name, value in pipeline.inputs.items() if value != ""},
         outputs={name: output_body(value or Output()) for name, value in pipeline.outputs.items()},
@@ -71,17 +71,36 @@ def pipeline_body(pipeline: Pipeline, refs: Refs | None = None, steps: StepRefs 
 def components(pipeline: Pipeline, refs: Refs | None = None, steps: StepRefs | None = None) -> dict[str, Any]:
     """By step, the bodies of the component versions that have to be registered before the pipeline runs."""
     refs, steps = refs or Refs(), steps or {}
-    found = {name: component_of(pipeline, name) for name in pipeline.jobs}
-    return {
-        name: component_body(component, steps.get(name, refs))
-        for name, component in found.items()
-        if isinstance(component, Component)
-    }
+    told: dict[str, Any] = {}
+    for name in pipeline.jobs:
+        component = component_of(pipeline, name)
+        if isinstance(component, Component):
+            told[name] = component_body(component, steps.get(name, refs))
+        elif isinstance(component, OtherComponent):
+            nodes = None
+            if component.kind == "pipeline":
+                inner, below = inside(component), under(steps, name)
+                told |= {f"{name}.jobs.{key}": each for key, each in components(inner, refs, below).items()}
+                nodes = _nodes(inner, refs, below)
+            told[name] = other_component_body(component, steps.get(name, refs), nodes)
+    return told
 
 
-def component_of(pipeline: Pipeline, name: str) -> Component | str:
+def _nodes(pipeline: Pipeline, refs: Refs, steps: StepRefs) -> dict[str, Any]:
+    """The steps of a pipeline as nodes, each with the id of its component."""
+    registered = components(pipeline, refs, steps)
+    ids = {name: component_id(told, refs) for name, told in registered.items() if name in pipeline.jobs}
+    return {name: _node(pipeline, name, ids.get(name), steps.get(name, refs)) for name in pipeline.jobs}
+
+
+def component_of(pipeline: Pipeline, name: str) -> Component | OtherComponent | str:
     """The component of a step; an inline step's is made from what it is given."""
     step = pipeline.jobs[name]
+    if isinstance(step, OtherStep) and isinstance(step.component, OtherComponent) and step.component.inline:
+        if step.component.inputs or step.component.outputs:
+            return step.component
+        ports = {"inputs": input_ports(pipeline, step), "outputs": output_ports(pipeline, step)}
+        return step.component.model_copy(update=ports)
     if not isinstance(step, Job):
         return step.trial if isinstance(step, SweepStep) else step.component
     return Component(
@@ -122,13 +141,14 @@ def _node(pipeline: Pipeline, name: str, component: str | None, refs: Refs) -> d
     if isinstance(step, Job):
         return _filled({**_command(step, step.inputs, step.outputs, {}, refs), **_named(name, "command", step, source),
                         "componentId": component})  # fmt: skip
+    if isinstance(step, OtherStep):
+        return _other(step, name, component, refs)
     named = step.trial if isinstance(step, SweepStep) else step.component
     if isinstance(named, Component):
         source = "YAML.JOB" if named.inline else "YAML.COMPONENT"
         job, ports = effective(step, named), named.inputs
     else:
-        remote = named.startswith("azureml://registries/")
-        source = "REMOTE.REGISTRY" if remote else "REMOTE.WORKSPACE.COMPONENT"
+        source = _remote(named)
         job, ports = effective(step, Component(command="", environment="azureml:none:1")), {}
         component = _component(named, refs)
     told = _command(job, step.inputs, step.outputs, ports, refs)
@@ -139,7 +159,29 @@ def _node(pipeline: Pipeline, name: str, component: str | None, refs: Refs) -> d
     return _filled({**told, **_named(name, "command", step, source), "componentId": component, **step.extra})
 
 
-def _named(name: str, kind: str, step: Job | Step | SweepStep, source: str) -> dict[str, Any]:
+def _remote(named: str) -> str:
+    return "REMOTE.REGISTRY" if named.startswith("azureml://registries/") else "REMOTE.WORKSPACE.COMPONENT"
+
+
+def _other(step: OtherStep, name: str, component: str | None, refs: Refs) -> dict[str, Any]:
+    """The node of a parallel or spark step, or of a pipeline in the pipeline."""
+    named, ports = step.component, {}
+    if isinstance(named, str):
+        source, component = _remote(named), _component(named, refs)
+    else:
+        source, ports = "YAML.JOB" if named.inline else "YAML.COMPONENT", named.inputs
+    compute = step.compute
+    return _filled({
+        **own_keys(step, refs),
+        **_named(name, step.kind, step, source),
+        "computeId": compute if compute is None or compute in NOT_CLUSTERS else refs.compute_id(compute),
+        "inputs": {key: _input(value, ports.get(key), refs) for key, value in step.inputs.items()},
+        "outputs": {key: _output(value) for key, value in step.outputs.items() if _said(value)},
+        "componentId": component,
+    })  # fmt: skip
+
+
+def _named(name: str, kind: str, step: AnyStep, source: str) -> dict[str, Any]:
     return {
         "name": name,
         "type": kind,

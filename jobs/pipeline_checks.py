@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.findings import Finding, Level
-from jobs.component import Component
 from jobs.near import did_you_mean
-from jobs.pipeline import Step, SweepStep
+from jobs.other import OtherComponent, OtherStep
+from jobs.pipeline import SweepStep
 from jobs.ports import BOUND
 from jobs.spec import Job
 from jobs.values import Input
@@ -15,7 +15,7 @@ from jobs.values import Input
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from jobs.pipeline import Pipeline
+    from jobs.pipeline import AnyStep, Pipeline, Step
     from jobs.values import Output
 
 
@@ -40,6 +40,8 @@ def check(pipeline: Pipeline) -> Iterator[Finding]:
             yield from _output(pipeline, f"{where}.outputs.{key}", output)
         if not isinstance(step, Job):
             yield from _ports(where, step)
+        if isinstance(step, OtherStep) and step.kind != "parallel":
+            continue
         if isinstance(step, SweepStep):
             yield from _unsent(where, step)
         named = step.compute or pipeline.compute or _default(pipeline) or getattr(step, "instance_type", None)
@@ -129,7 +131,7 @@ def _port(pipeline: Pipeline, where: str, binding: str, step: str, port: str) ->
         )
 
 
-def _declared(step: Job | Step | SweepStep, side: str) -> tuple[str, ...] | None:
+def _declared(step: AnyStep, side: str) -> tuple[str, ...] | None:
     """Names of a step's outputs (or inputs); None where only the registered component knows them."""
     if side not in ("inputs", "outputs"):
         return ()
@@ -137,8 +139,8 @@ def _declared(step: Job | Step | SweepStep, side: str) -> tuple[str, ...] | None
     if isinstance(step, Job):
         return tuple(given)
     component = step.trial if isinstance(step, SweepStep) else step.component
-    if not isinstance(component, Component):
-        return None
+    if isinstance(component, str) or (isinstance(component, OtherComponent) and component.inline):
+        return None if isinstance(component, str) else tuple(given)
     return tuple(component.outputs if side == "outputs" else component.inputs)
 
 
@@ -156,10 +158,10 @@ def _output(pipeline: Pipeline, where: str, output: Output | None) -> Iterator[F
             yield from _known(where, output.path, name, pipeline.outputs, "outputs")
 
 
-def _ports(where: str, step: Step | SweepStep) -> Iterator[Finding]:
+def _ports(where: str, step: Step | SweepStep | OtherStep) -> Iterator[Finding]:
     """What a component wants and is not given, and what it is given and does not know."""
     component = step.trial if isinstance(step, SweepStep) else step.component
-    if not isinstance(component, Component):
+    if isinstance(component, str) or (isinstance(component, OtherComponent) and component.inline):
         return
     varied = step.search_space if isinstance(step, SweepStep) else {}
     for name, port in component.inputs.items():

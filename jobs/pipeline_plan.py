@@ -12,19 +12,22 @@ from jobs import pipeline_checks
 from jobs.component import RUNTIME, Component
 from jobs.declaration import declaration, written
 from jobs.launchers import Custom
+from jobs.other import OtherComponent, OtherStep
 from jobs.pipeline import Step, SweepStep
 from jobs.pipeline_body import effective
 from jobs.plan import Plan, plan
+from jobs.ports import inside
 from jobs.source import Source
 from jobs.spec import Job
 from jobs.target import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import date
 
     from amlstack.findings import Finding
-    from jobs.pipeline import Pipeline
+    from jobs.pipeline import AnyStep, Pipeline
+    from jobs.source import Place
 
     Find = Callable[[Job], tuple[Target, Sequence[Finding]]]
 
@@ -55,8 +58,7 @@ class PipelinePlan:
     @cached_property
     def enriched(self) -> Pipeline:
         """The pipeline with its steps in Azure ML's words."""
-        steps = {name: _enriched(step, self.steps.get(name)) for name, step in self.job.jobs.items()}
-        return self.job.model_copy(update={"jobs": steps})
+        return self.job.model_copy(update={"jobs": _all_enriched(self.job.jobs, self.steps)})
 
     @cached_property
     def declaration(self) -> dict[str, Any]:
@@ -66,9 +68,17 @@ class PipelinePlan:
             "jobs": {name: self._step(step) for name, step in self.job.jobs.items()},
         }
 
-    def _step(self, step: Job | Step | SweepStep) -> dict[str, Any]:
+    def _step(self, step: AnyStep) -> dict[str, Any]:
         if isinstance(step, Job):
             return declaration(step, self.base)
+        if isinstance(step, OtherStep):
+            inner: Any = step.component
+            if isinstance(inner, OtherComponent):
+                inner = {
+                    **written(inner, leave=("file", "inline", "schema_uri", "jobs")),
+                    "jobs": {name: self._step(each) for name, each in inner.jobs.items()},
+                }
+            return {**written(step, leave=("component", "comment")), "component": inner}
         field = "trial" if isinstance(step, SweepStep) else "component"
         component = getattr(step, field)
         told: Any = component
@@ -105,6 +115,13 @@ def plan_pipeline(
     steps: dict[str, Plan] = {}
     found = list(pipeline_checks.check(pipeline))
     for name, step in pipeline.jobs.items():
+        if isinstance(step, OtherStep) and isinstance(step.component, OtherComponent) and step.component.jobs:
+            inner = inside(step.component, step.compute or pipeline.default_compute or _serverless(pipeline))
+            whole = plan_pipeline(
+                inner, find, on=on, source=_source(step.component, source.base), environments=environments
+            )
+            steps |= {f"{name}.jobs.{key}": each for key, each in whole.steps.items()}
+            found += (each if each.file else each.under(f"jobs.{name}.component") for each in whole.findings)
         job = job_of(step)
         if job is None:
             continue
@@ -119,10 +136,33 @@ def plan_pipeline(
     return PipelinePlan(pipeline, steps, tuple(source.locate(finding) for finding in found), source.base)
 
 
-def job_of(step: Job | Step | SweepStep) -> Job | None:
+def _serverless(pipeline: Pipeline) -> str | None:
+    """The word for serverless steps, where the pipeline says it."""
+    return pipeline.compute or (pipeline.settings.default_compute if pipeline.settings else None)
+
+
+def _source(component: OtherComponent, base: Path) -> Source:
+    """The file of a pipeline component, for the places of what is wrong in it; its paths start at the pipeline's."""
+    if component.file is None:
+        return Source(base=base)
+    from jobs import yamltext  # noqa: PLC0415 - only for a pipeline that names another
+    from jobs.azureml import pipeline as of_files  # noqa: PLC0415
+
+    content = yamltext.read(Path(component.file))
+
+    def place(where: str) -> Place:
+        keys = of_files.path_of(where)
+        return ".".join(keys), *(content.spot(keys) or (None, None))
+
+    return Source(component.file, base, place)
+
+
+def job_of(step: AnyStep) -> Job | None:
     """The command job that a step is; None where only the registered component knows its command."""
     if isinstance(step, Job):
         return step
+    if isinstance(step, OtherStep):
+        return step.job()
     component = step.trial if isinstance(step, SweepStep) else step.component
     if not isinstance(component, Component):
         return None
@@ -137,16 +177,18 @@ def _compute(pipeline: Pipeline, job: Job) -> str | None:
     return None if named is None or named.lower() == "serverless" else named
 
 
-def _elsewhere(finding: Finding, step: Job | Step | SweepStep) -> bool:
+def _elsewhere(finding: Finding, step: AnyStep) -> bool:
     """What a plan says of a job and the pipeline says better: its target, and the component's own inputs."""
+    if isinstance(step, OtherStep) and finding.where.split(".")[0] not in ("code", "environment", "compute"):
+        return True
     if finding.code == "target-unknown":
         return True
     return finding.code == "compute-local" and not isinstance(step, Job)
 
 
-def _placed(finding: Finding, name: str, step: Job | Step | SweepStep) -> Finding:
+def _placed(finding: Finding, name: str, step: AnyStep) -> Finding:
     """A step's finding under its step; what a component's file says is placed in that file."""
-    if isinstance(step, Job):
+    if isinstance(step, (Job, OtherStep)):
         return finding.under(f"jobs.{name}")
     component = step.trial if isinstance(step, SweepStep) else step.component
     first = finding.where.split(".")[0].split("[")[0]
@@ -174,6 +216,22 @@ def _spot(file: Path, where: str) -> tuple[int | None, int | None]:
     from jobs.azureml import command  # noqa: PLC0415
 
     return yamltext.read(file).spot(command.path_of(where)) or (None, None)
+
+
+def _all_enriched(steps: Mapping[str, AnyStep], plans: Mapping[str, Plan]) -> dict[str, AnyStep]:
+    """Steps with what their plans added, those of a pipeline in the pipeline too."""
+    told: dict[str, AnyStep] = {}
+    for name, step in steps.items():
+        if isinstance(step, OtherStep):
+            if isinstance(step.component, OtherComponent) and step.component.jobs:
+                prefix = f"{name}.jobs."
+                below = {key.removeprefix(prefix): each for key, each in plans.items() if key.startswith(prefix)}
+                inner = {"jobs": _all_enriched(step.component.jobs, below)}
+                step = step.model_copy(update={"component": step.component.model_copy(update=inner)})  # noqa: PLW2901
+            told[name] = step
+        else:
+            told[name] = _enriched(step, plans.get(name))
+    return told
 
 
 def _enriched(step: Job | Step | SweepStep, told: Plan | None) -> Job | Step | SweepStep:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from jobs.component import Component, Port
-from jobs.pipeline import Step
+from jobs.component import Component, Port, asset
+from jobs.other import OtherComponent, literals
+from jobs.pipeline import Pipeline, SweepStep
 from jobs.spec import Job
 from jobs.values import Input, Output
 
 if TYPE_CHECKING:
-    from jobs.pipeline import Pipeline
+    from collections.abc import Mapping
+
+    from jobs.other import OtherStep
+    from jobs.refs import Refs
     from jobs.values import Scalar
 
 BOUND = re.compile(r"\$\{\{\s*parent\.(?P<path>[^}]+?)\s*\}\}")
@@ -20,6 +24,27 @@ BOUND = re.compile(r"\$\{\{\s*parent\.(?P<path>[^}]+?)\s*\}\}")
 Kind = tuple[str, str | None]
 """Type and mode of what a binding refers to."""
 FOLDER: Kind = ("uri_folder", None)
+
+
+def inside(component: OtherComponent, compute: str | None = None) -> Pipeline:
+    """A pipeline component as the pipeline that its steps see.
+
+    Args:
+        component: Of kind pipeline.
+        compute: The cluster of steps that name none.
+    """
+    outputs: dict[str, Output | None] = {
+        name: Output.model_validate({"type": asset(port)}) for name, port in component.outputs.items()
+    }
+    return Pipeline.model_construct(
+        jobs=component.jobs, inputs=literals(component.inputs), outputs=outputs, compute=compute
+    )
+
+
+def under(steps: Mapping[str, Refs], name: str) -> dict[str, Refs]:
+    """What is known of the steps of a pipeline that is a step itself."""
+    prefix = f"{name}.jobs."
+    return {key.removeprefix(prefix): each for key, each in steps.items() if key.startswith(prefix)}
 
 
 def literal_type(value: Scalar) -> str:
@@ -35,12 +60,12 @@ def literal_type(value: Scalar) -> str:
             return "string"
 
 
-def input_ports(pipeline: Pipeline, step: Job) -> dict[str, Port]:
+def input_ports(pipeline: Pipeline, step: Job | OtherStep) -> dict[str, Port]:
     """What an inline step reads, as its component declares it."""
     return {name: _input_port(pipeline, value) for name, value in step.inputs.items()}
 
 
-def output_ports(pipeline: Pipeline, step: Job) -> dict[str, Port]:
+def output_ports(pipeline: Pipeline, step: Job | OtherStep) -> dict[str, Port]:
     """What an inline step writes, as its component declares it."""
     return {name: _port(*_output(pipeline, value)) for name, value in step.outputs.items()}
 
@@ -84,8 +109,8 @@ def _of_step(pipeline: Pipeline, name: str, output: str, depth: int) -> str:
         return _output(pipeline, step.outputs.get(output), depth)[0]
     if step is None:
         return FOLDER[0]
-    component = step.component if isinstance(step, Step) else step.trial
-    if isinstance(component, Component) and output in component.outputs:
+    component = step.trial if isinstance(step, SweepStep) else step.component
+    if isinstance(component, (Component, OtherComponent)) and output in component.outputs:
         return component.outputs[output].type
     return _output(pipeline, step.outputs.get(output), depth)[0]
 
@@ -94,8 +119,8 @@ def _input_of_step(pipeline: Pipeline, name: str, of: str, depth: int) -> str:
     step = pipeline.jobs.get(name)
     if step is None:
         return FOLDER[0]
-    component = None if isinstance(step, Job) else step.component if isinstance(step, Step) else step.trial
-    if isinstance(component, Component) and of in component.inputs:
+    component = None if isinstance(step, Job) else step.trial if isinstance(step, SweepStep) else step.component
+    if isinstance(component, (Component, OtherComponent)) and of in component.inputs:
         return component.inputs[of].type
     value = step.inputs.get(of)
     if isinstance(value, Input):

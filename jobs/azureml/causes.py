@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from amlstack.findings import Finding, Level
+from jobs.azureml import former
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -20,7 +21,7 @@ _NAMES = re.compile(r"`([^`]+)`")
 def told_once(found: Iterable[Placed], outer: Collection[str]) -> list[Placed]:
     """The findings of a file without those that another one explains.
 
-    A key of the job itself inside another block is there by its indentation, and so is what stands below it; a key
+    What two readers of the same block have seen is one finding. A key of the job itself inside another block is there by its indentation, and so is what stands below it; a key
     without a value has lost it to the unknown keys that follow; a key that is misspelt or misplaced is not missing.
 
     Args:
@@ -29,9 +30,11 @@ def told_once(found: Iterable[Placed], outer: Collection[str]) -> list[Placed]:
     """
     kept: list[Placed] = []
     astray: set[tuple[Any, ...]] = set()  # blocks that have swallowed keys of the job itself
-    for path, finding in found:
+    for path, finding in former.remedied(found):
         block, key = path[:-1], path[-1] if path else None
         before = kept[-1] if kept else None
+        if (path, finding) in kept:
+            continue
         if finding.code != "key-unknown" or finding.remedy:
             kept.append((path, finding))
         elif block in astray:

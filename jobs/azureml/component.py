@@ -77,6 +77,9 @@ def read(cursor: Cursor, *, file: str | None = None) -> Component | None:
     if not isinstance(cursor.value, dict):
         cursor.bad("not-a-mapping", "This is no mapping", "A component is a mapping of keys")
         return None
+    if (of := str(cursor.value.get("type", "command")).lower()) in ("parallel", "spark", "pipeline"):
+        cursor.bad("component-kind", f"The component is of type `{of}`", "A command step runs a command component")
+        return None
     known = {key: value for key, value in cursor.value.items() if key in KEYS or key in _SKIPPED}
     extra = {str(key): value for key, value in cursor.value.items() if key not in known}
     rule = "It is kept with the component, as azure-ai-ml does, and Azure ML may do nothing with it"

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import os
 import posixpath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jobs.azureml.component import read
 from jobs.azureml.cursor import Bad, Cursor
 from jobs.near import did_you_mean
+from jobs.other import OtherComponent
+from jobs.pipeline import SweepStep
+from jobs.spec import Job
 from jobs.values import Code, Environment
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from amlstack.findings import Finding
     from jobs.component import Component
 
+    Movable = TypeVar("Movable", Component, OtherComponent, Job)
 
-def moved(component: Component, folder: Path, base: Path) -> Component:
-    """The component with its paths as seen from another folder.
+
+def moved(component: Movable, folder: Path, base: Path) -> Movable:
+    """A component, or a step of a pipeline that is one, with its paths as seen from another folder.
 
     Args:
         component: As its file has it.
@@ -42,14 +48,31 @@ def moved(component: Component, folder: Path, base: Path) -> Component:
         if environment.build is not None and "://" not in environment.build.path:
             inner["build"] = environment.build.model_copy(update={"path": seen(environment.build.path)})
         update["environment"] = environment.model_copy(update=inner)
+    if isinstance(component, OtherComponent) and component.jobs:
+        update["jobs"] = {name: _step(step, folder, base) for name, step in component.jobs.items()}
     return component.model_copy(update=update)
 
 
-def reference(cursor: Cursor) -> Any:
-    """A component of a step: registered, in a file of its own, or inline."""
+def _step(step: Any, folder: Path, base: Path) -> Any:
+    """A step of a pipeline component, moved with it."""
+    if isinstance(step, Job):
+        return moved(step, folder, base)
+    field = "trial" if isinstance(step, SweepStep) else "component"
+    inner = getattr(step, field)
+    return step if isinstance(inner, str) else step.model_copy(update={field: moved(inner, folder, base)})
+
+
+def reference(cursor: Cursor, reader: Callable[..., Any] = read) -> Any:
+    """A component of a step: registered, in a file of its own, or inline.
+
+    Args:
+        cursor: What names it.
+        reader: Reads a component of the step's kind.
+    """
     value = cursor.value
     if isinstance(value, dict):
-        return _read_or_bad(cursor, None)
+        component = reader(cursor, file=None)
+        return Bad if component is None else component
     if not isinstance(value, str):
         return cursor.wrong("a component: `azureml:NAME:VERSION`, a file, or a mapping")
     if value.startswith("azureml:"):
@@ -64,15 +87,10 @@ def reference(cursor: Cursor) -> Any:
             "A step names a component's file, or a registered component with `azureml:`",
             did_you_mean(path.name, names, otherwise=f"Create {path}."),
         )
-    return from_file(cursor, path, value)
+    return from_file(cursor, path, value, reader)
 
 
-def _read_or_bad(cursor: Cursor, file: str | None) -> Any:
-    component = read(cursor, file=file)
-    return Bad if component is None else component
-
-
-def from_file(cursor: Cursor, path: Path, written: str) -> Any:
+def from_file(cursor: Cursor, path: Path, written: str, reader: Callable[..., Any] = read) -> Any:
     """The component of a file; its faults are placed in that file."""
     from jobs import yamltext  # noqa: PLC0415 - only where a pipeline names files
     from jobs.azureml import dialect  # noqa: PLC0415
@@ -82,8 +100,8 @@ def from_file(cursor: Cursor, path: Path, written: str) -> Any:
     component: Any = None
     if content.data is not None or not content.findings:
         inner = Cursor(content.data, (), found, path.parent)
-        reader = dialect.read if dialect.is_one(content.data) else read
-        component = reader(inner, file=str(path))
+        of_file = dialect.read if reader is read and dialect.is_one(content.data) else reader
+        component = of_file(inner, file=str(path))
     for place, finding in found:
         line, column = content.spot(place) or (None, None)
         cursor.findings.append((cursor.path, finding.at(str(path), line, column)))

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.findings import Level
-from jobs.azureml import command, component_file, data, runtime, sweep
+from jobs.azureml import command, component_file, data, others, runtime, sweep
 from jobs.azureml.cursor import Bad, Cursor
 from jobs.azureml.fields import keys, named, nullable, text, truth, unsent, word
 from jobs.launchers import Custom
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _STEP_NAME = re.compile(r"[a-z_][a-z0-9_]*")
-_OTHERS = ("parallel", "pipeline", "spark", "automl", "import", "data_transfer", "if_else", "do_while", "parallel_for")
+_OTHERS = ("automl", "import", "data_transfer", "if_else", "do_while", "parallel_for")
 
 
 def _output(cursor: Cursor) -> Any:
@@ -84,10 +84,12 @@ def _step(cursor: Cursor) -> Any:
         return cursor.bad(
             "step-type",
             f"The step is of type `{kind}`",
-            "Steps of type `command` and `sweep` are read; the others train nothing on several nodes",
+            "Steps of type `command`, `sweep`, `parallel`, `spark` and `pipeline` are read",
             "Submit this pipeline with az ml.",
             key="type",
         )
+    if isinstance(kind, str) and kind.lower() in others.KINDS:
+        return others.read_step(cursor, kind.lower(), _NODE, _INLINE["outputs"])
     if _NODE["type"](cursor.at("type") if "type" in cursor.value else _said(cursor, "command")) == "sweep":
         return _sweep_step(cursor)
     return _component_step(cursor) if "component" in cursor.value else _inline(cursor)
@@ -167,7 +169,8 @@ def _inline(cursor: Cursor) -> Any:
     return job
 
 
-def _steps(cursor: Cursor) -> Any:
+def steps(cursor: Cursor) -> Any:
+    """The steps of a pipeline, by name."""
     told = named(_step)(cursor)
     for name in told if isinstance(told, dict) else ():
         if not _STEP_NAME.fullmatch(name):
@@ -212,7 +215,7 @@ def _settings(cursor: Cursor) -> Any:
 
 KEYS = {
     "type": word({"pipeline": "pipeline"}, str),
-    "jobs": _steps,
+    "jobs": steps,
     "component": component_file.reference,
     "settings": _settings,
     "inputs": data.inputs,

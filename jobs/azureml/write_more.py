@@ -8,6 +8,7 @@ from jobs.azureml.write import command_file
 from jobs.component import Component
 from jobs.component_body import resources_file
 from jobs.launchers import Custom
+from jobs.other import NO_ENVIRONMENT, OtherComponent, OtherStep
 from jobs.pipeline import Pipeline, Step, SweepStep, Unsaid
 from jobs.pipeline_body import effective
 from jobs.ports import BOUND
@@ -20,6 +21,7 @@ from jobs.values import Environment, Input
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from jobs.pipeline import AnyStep
     from jobs.values import Output
 
 SCHEMAS = "https://azuremlschemas.azureedge.net/latest"
@@ -118,7 +120,54 @@ def _plain(value: Any) -> Any:
             return value.model_dump(exclude_none=True)
 
 
-def _step(step: Job | Step | SweepStep) -> dict[str, Any]:
+def _other(step: OtherStep) -> dict[str, Any]:
+    """A parallel or spark step, or a pipeline in the pipeline, which names its file."""
+    named = step.component
+    told = {"type": step.kind, **_names(step)}
+    bare = Job.model_validate({"command": "", "environment": NO_ENVIRONMENT, "inputs": step.inputs})
+    told |= {key: each for key, each in _given(command_file(bare), step).items() if key == "inputs"}
+    told |= _outputs(step.outputs) | {"compute": step.compute}
+    told["identity"] = None if step.identity is None else step.identity.model_dump(exclude_none=True)
+    if isinstance(named, str):
+        told |= {"component": named, **step.spec}
+    elif named.kind == "pipeline":
+        told |= {"component": named.file, **step.spec}
+    elif named.inline and not named.inputs and not named.outputs:
+        told |= {**_other_component(named), **step.spec}
+    else:
+        told |= {"component": {"type": step.kind, **_other_component(named)}, **step.spec}
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def _other_component(component: OtherComponent) -> dict[str, Any]:
+    environment = component.environment
+    source = {
+        "code": component.code.path if component.code else None,
+        "environment": environment.model_dump(exclude_none=True)
+        if isinstance(environment, Environment)
+        else environment,
+    }
+    given = {key: value for key, value in source.items() if value is not None}
+    told = {
+        **{name: getattr(component, name) for name in ("display_name", "description", "tags", "properties")},
+        "is_deterministic": component.is_deterministic,
+        "inputs": {name: _port(port) for name, port in component.inputs.items()},
+        "outputs": {name: _port(port) for name, port in component.outputs.items()},
+        **component.spec,
+        "$schema": component.schema_uri,
+    }
+    told |= {"task": {**component.spec.get("task", {}), **given}} if component.kind == "parallel" else given
+    return {key: value for key, value in told.items() if value is not None and value not in ({}, [])}
+
+
+def _names(step: Step | SweepStep | OtherStep) -> dict[str, Any]:
+    return {name: getattr(step, name) for name in ("display_name", "tags", "properties", "comment") if
+            getattr(step, name)}  # fmt: skip
+
+
+def _step(step: AnyStep) -> dict[str, Any]:
+    if isinstance(step, OtherStep):
+        return _other(step)
     if isinstance(step, Job):
         told = _given(command_file(step), step)
         del told["$schema"]
@@ -136,14 +185,13 @@ def _step(step: Job | Step | SweepStep) -> dict[str, Any]:
         kept += ["distribution"] if step.launcher is not None else []
         kept += ["resources"] if resources_file(step) is not None else []
     file: dict[str, Any] = {"type": "sweep" if sweeping else "command"}
-    file |= {name: getattr(step, name) for name in ("display_name", "tags", "properties", "comment") if
-             getattr(step, name)}  # fmt: skip
+    file |= _names(step)
     file["trial" if sweeping else "component"] = _component(named) if isinstance(named, Component) else named
     file |= {key: told[key] for key in kept if key in told}
     return {**file, **_outputs(step.outputs), **(_sweep(step) if isinstance(step, SweepStep) else {}), **step.extra}
 
 
-def _given(told: dict[str, Any], step: Job | Step | SweepStep) -> dict[str, Any]:
+def _given(told: dict[str, Any], step: AnyStep) -> dict[str, Any]:
     """The same with the modes of bound inputs, which a job on its own does not send."""
     for name, value in step.inputs.items():
         if isinstance(value, Input) and value.mode is not None:

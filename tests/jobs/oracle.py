@@ -64,25 +64,34 @@ def pipeline(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from azure.ai.ml.entities import Component, Environment
         from azure.ai.ml.entities._job.to_rest_functions import to_rest_job_object
 
         job = load(path)
         given = {"displayName": job.display_name, "experimentName": job.experiment_name}
         components: dict[str, Any] = {}
         try:
-            for name, node in job.jobs.items():
-                component = node._component
-                if not isinstance(component, Component):
-                    continue
-                if isinstance(component.environment, Environment):
-                    component.environment = "inline"
-                told = _json(component._to_rest_object())
-                components[name] = told
-                node._component = f"registered:{name}"
+            _register(job.jobs, components)
             return _without(_json(to_rest_job_object(job)), given), components
         except Exception as error:
             raise RefusedError(str(error)) from error
+
+
+def _register(nodes: dict[str, Any], components: dict[str, Any], prefix: str = "") -> None:
+    """Put ids in the place of local components; those in a pipeline component come before it."""
+    from azure.ai.ml.entities import Component, Environment
+
+    for name, node in nodes.items():
+        component = getattr(node, "_component", None)
+        if not isinstance(component, Component):
+            continue
+        if component.type == "pipeline":
+            _register(component.jobs, components, f"{prefix}{name}.jobs.")
+        elif isinstance(component.environment, Environment):
+            component.environment = "inline"
+            if component.type == "parallel":
+                node.task.environment = "inline"
+        components[f"{prefix}{name}"] = _json(component._to_rest_object())
+        node._component = f"registered:{prefix}{name}"
 
 
 def component_versions(path: Path) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+import other_step_cases
 import pipeline_cases
 import pytest
 import sweep_cases
@@ -52,11 +53,15 @@ def test_a_sweep_survives_the_round_trip(case: str, tmp_path: Path) -> None:
     assert body(enriched(second)) == body(before)
 
 
-@pytest.mark.parametrize("case", pipeline_cases.ACCEPTED)
+PIPELINES = {**pipeline_cases.ACCEPTED, **other_step_cases.ACCEPTED}
+
+
+@pytest.mark.parametrize("case", PIPELINES)
 def test_a_pipeline_survives_the_round_trip(case: str, tmp_path: Path) -> None:
     pipeline_cases.folder(tmp_path)
+    other_step_cases.folder(tmp_path)
     first, second = tmp_path / "first.yml", tmp_path / "second.yml"
-    first.write_text(f"type: pipeline\n{pipeline_cases.ACCEPTED[case]}")
+    first.write_text(f"type: pipeline\n{PIPELINES[case]}")
     before = enriched(first)
     second.write_text(yaml.safe_dump(file_of(before), sort_keys=False))
     after = enriched(second)

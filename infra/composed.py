@@ -57,11 +57,12 @@ def with_environments(declared: jobs.Sweep | jobs.Pipeline, means: Environment) 
     return declared.model_copy(update={"jobs": {name: _step(step, means) for name, step in declared.jobs.items()}})
 
 
-def _step(step: jobs.Job | jobs.Step | jobs.SweepStep, means: Environment) -> jobs.Job | jobs.Step | jobs.SweepStep:
+def _step(step: Any, means: Environment) -> Any:
+    """A step of any kind; what runs no component of its own stays as it is."""
     if isinstance(step, jobs.Job):
         return step.model_copy(update=means(step))
     field = "trial" if isinstance(step, jobs.SweepStep) else "component"
-    component = getattr(step, field)
+    component = getattr(step, field, None)
     if not isinstance(component, jobs.Component):
         return step
     return step.model_copy(update={field: component.model_copy(update=means(component))})

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
+import jobs
 from amlstack import identity
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from infra.names import Names
-    from jobs import Environment as Inline
 
 UNNAMED = "amlstack-inline"
 """Name of what a job writes inline without a name: its version says what it is."""
@@ -32,23 +30,18 @@ class Registered:
     body: dict[str, Any]
 
     @classmethod
-    def of(cls, inline: Inline, base: Path) -> Registered:
+    def of(cls, inline: jobs.Environment, base: Path) -> Registered:
         """What an inline environment becomes.
 
         Args:
             inline: As the job or the stack says it, with an image.
             base: Folder that its conda file's path starts from.
         """
-        conda = inline.conda_file
-        text = (
-            (base / conda).read_text(encoding="utf-8-sig")
-            if isinstance(conda, str)
-            else yaml.safe_dump(conda, sort_keys=False)
-            if conda
-            else None
-        )
-        body = {"image": inline.image, "condaFile": text, "osType": (inline.os_type or "linux").capitalize()}
-        return cls(inline.name or UNNAMED, {key: value for key, value in body.items() if value is not None})
+        system = (inline.os_type or "linux").capitalize()
+        body = {**jobs.environment_properties(inline, base), "osType": system}
+        if inline.name is not None:
+            del body["isAnonymous"]  # what has a name is found by it
+        return cls(inline.name or UNNAMED, body)
 
     @property
     def version(self) -> str:

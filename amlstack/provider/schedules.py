@@ -211,10 +211,15 @@ class Schedules:
             self._host.warning(
                 f"schedule {name} belongs to {live.owner}, which will miss it once this stack has edited it", call.urn
             )
-        properties = {key: value for key, value in live.properties.items() if key not in _READ_ONLY}
-        marks = {key: value for key, value in (properties.get("properties") or {}).items() if key != OWNER}
-        if "properties" in properties:
-            properties["properties"] = marks
+        # What the service fills in when nothing was said is no part of a declaration.
+        properties = {
+            key: value
+            for key, value in live.properties.items()
+            if key not in (*_READ_ONLY, "properties") and value not in (None, {}, [])
+        }
+        given = {key: value for key, value in (live.properties.get("properties") or {}).items() if key != OWNER}
+        if given:
+            properties["properties"] = given
         inputs |= {"workspace": workspace, "name": name, "body": {"properties": properties}}
         schedule_id = f"{workspace}/schedules/{name}"
         seen = {"scheduleId": schedule_id, "owner": live.owner, "enabled": live.enabled, "drifted": []}

@@ -205,7 +205,10 @@ def test_an_own_environment_is_registered_by_its_content(project: Path) -> None:
 
     first = registered()
     assert (first.name, first.body["image"]) == ("mine", "ubuntu")
-    assert first.body["condaFile"] == "dependencies: [python=3.11]\n"
+    assert first.body == {"image": "ubuntu", "condaFile": "dependencies:\n- python=3.11\n", "osType": "Linux",
+                          "isArchived": False}  # fmt: skip
+    (project / "workloads" / "conda.yml").write_text("# the same\ndependencies:\n  - python=3.11\n")
+    assert registered().version == first.version
     (project / "workloads" / "conda.yml").write_text("dependencies: [python=3.12]\n")
     assert registered().version != first.version
 

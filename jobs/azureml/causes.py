@@ -21,8 +21,9 @@ _NAMES = re.compile(r"`([^`]+)`")
 def told_once(found: Iterable[Placed], outer: Collection[str]) -> list[Placed]:
     """The findings of a file without those that another one explains.
 
-    What two readers of the same block have seen is one finding. A key of the job itself inside another block is there by its indentation, and so is what stands below it; a key
-    without a value has lost it to the unknown keys that follow; a key that is misspelt or misplaced is not missing.
+    What two readers of the same block have seen is one finding. A key of the job itself inside another block is there
+    by its indentation, and so is what stands below it; a key without a value has lost it to the unknown keys that
+    follow; a key that is misspelt or misplaced is not missing.
 
     Args:
         found: Findings in the order of the file.

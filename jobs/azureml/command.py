@@ -84,7 +84,7 @@ def read(cursor: Cursor, table: Mapping[str, Callable[[Cursor], Any]] = KEYS) ->
         ("environment", "Write `environment: azureml:NAME@latest`, or a mapping with `image`."),
     ):
         if isinstance(cursor.value, dict) and key not in cursor.value:
-            cursor.bad("key-missing", f"The job has no `{key}`", f"A command job has a `{key}`", remedy)
+            cursor.bad("key-missing", f"The job has no `{key}`", f"A command job has its `{key}`", remedy)
     if len(cursor.findings) > before and not {"command", "environment"} <= told.keys():
         return None
     told.pop("type", None)

@@ -244,7 +244,7 @@ def _trial(cursor: Cursor) -> Any:
         )
     for key in ("command", "environment"):
         if isinstance(cursor.value, dict) and key not in cursor.value:
-            cursor.bad("key-missing", f"The trial has no `{key}`", f"A trial has a `{key}`")
+            cursor.bad("key-missing", f"The trial has no `{key}`", f"A trial has its `{key}`")
     return told if {"command", "environment"} <= told.keys() else Bad
 
 

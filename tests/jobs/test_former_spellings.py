@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import jobs
 import pytest
+
+import jobs
 
 if TYPE_CHECKING:
     from pathlib import Path

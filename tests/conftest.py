@@ -40,6 +40,9 @@ def _own_surroundings() -> None:
     for name in set(os.environ) - kept:
         if name.startswith(foreign) or name in shown:
             del os.environ[name]
+    # A proxy leads to the world, never to what a test itself has started.
+    direct = ",".join(filter(None, (os.environ.get("NO_PROXY") or os.environ.get("no_proxy"), "127.0.0.1,localhost")))
+    os.environ["NO_PROXY"] = os.environ["no_proxy"] = direct
     # A shell starts what it runs in the background with SIGINT ignored, and every child would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

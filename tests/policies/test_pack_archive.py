@@ -20,6 +20,7 @@ from pulumi.runtime.proto import analyzer_pb2_grpc
 from showing import request, shown
 from test_pack_starts import ENGINE, started
 
+from amlstack.rpc.host import CHANNEL_OPTIONS
 from policies import archive, config
 from policies.release import version
 
@@ -62,7 +63,10 @@ def test_the_archive_runs_without_the_project_and_judges_as_its_team_chose(unpac
         "import runpy; runpy.run_module('pulumi.policy', run_name='__main__', alter_sys=True)"
     )
     command = [sys.executable, "-P", "-S", "-c", start, ENGINE, str(unpacked)]
-    with started(command, tmp_path, {"PATH": "/usr/bin:/bin"}) as address, grpc.insecure_channel(address) as channel:
+    with (
+        started(command, tmp_path, {"PATH": "/usr/bin:/bin"}) as address,
+        grpc.insecure_channel(address, options=CHANNEL_OPTIONS) as channel,
+    ):
         stub = analyzer_pb2_grpc.AnalyzerStub(channel)
         info = stub.GetAnalyzerInfo(empty_pb2.Empty(), timeout=300)
         verdict = stub.Analyze(request(COMPUTE, CLUSTER), timeout=300)

@@ -79,15 +79,17 @@ def _complaining(case: Case) -> set[int | None]:
 
 def _behind(waiting: Sequence[Event]) -> tuple[int, ...]:
     """The few ranks whose last collective came before the others'."""
-    at: dict[int, int] = {}
-    for event in waiting:
-        number = event.facts.get("enqueued", event.facts.get("seq"))
-        if event.rank is not None and isinstance(number, int):
-            at[event.rank] = max(number, at.get(event.rank, number)) if "enqueued" in event.facts else at.get(
-                event.rank, number
-            )  # fmt: skip
-    if len(set(at.values())) < 2:
-        return ()
-    least = min(at.values())
-    few = tuple(sorted(rank for rank, number in at.items() if number == least))
-    return few if len(few) * 2 <= len(at) else ()
+    for name in ("enqueued", "seq"):  # like with like: not every rank tells both
+        at: dict[int, int] = {}
+        for event in waiting:
+            number = event.facts.get(name)
+            if event.rank is not None and isinstance(number, int):
+                at[event.rank] = max(number, at.get(event.rank, number)) if name == "enqueued" else min(
+                    number, at.get(event.rank, number)
+                )  # fmt: skip
+        if len(set(at.values())) < 2:
+            continue
+        least = min(at.values())
+        few = tuple(sorted(rank for rank, number in at.items() if number == least))
+        return few if len(few) * 2 <= len(at) else ()
+    return ()

@@ -127,7 +127,7 @@ def _demoted(events: list[Event]) -> list[Event]:
         if event.role is Role.VICTIM:
             victims.setdefault((event.file, event.rank), []).append(event)
 
-    waiting = {rank for _, rank in victims}
+    waiting = {event.rank for told in victims.values() for event in told if event.signature.kind != "stop"}
 
     def judged(event: Event) -> Event:
         told = event.origin in (Origin.TABLE, Origin.RECORD) or "exit" in event.facts
@@ -139,6 +139,8 @@ def _demoted(events: list[Event]) -> list[Event]:
         if event.role is not Role.CULPRIT or event.weight > 2:
             return event
         for victim in victims.get((event.file, event.rank), ()):
+            if told and victim.signature.kind == "stop":
+                continue  # the rest is told to stop because of this end
             apart = victim.line - event.line
             weak = event.weight <= 1 and abs(apart) <= CONSEQUENCE and not event.signature.nobody
             goes_on = 0 < apart <= SAME_STORY and any(word in event.text.lower() for word in _LONG_MESSAGE)

@@ -104,7 +104,10 @@ def _by_weight(event: Event) -> tuple[float, ...]:
 
 def _verdict(case: Case, first: Event, others: Sequence[Event]) -> Diagnosis:
     same = {event.rank for event in (first, *others) if event.code == first.code and event.rank is not None}
-    blameless = first.signature.nobody or (first.signature.shared and len(same) > 1)
+    several = len(same) > 1 or "other" in first.facts
+    # A weak sign that several ranks show, no one knows which first, blames none of them.
+    vague = first.weight <= 1 and not _timed((first, *others))
+    blameless = first.signature.nobody or ((first.signature.shared or vague) and several)
     rank = None if blameless else first.rank
     node = None if blameless else first.node
     sure, reason = _sure(case, first, others, same, blameless=blameless)

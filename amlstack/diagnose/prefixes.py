@@ -28,6 +28,7 @@ _PREFIXES = tuple(
         r"(?P<node>ip-\d+-\d+-\d+-\d+[\w.-]*|\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f]{20,40}): ",  # pdsh
         r"(?P<node>(?i:[\w-]*(?:node|host|vm)[\w-]*\d+)): ",
         r"(?P<node>[A-Za-z][\w.-]*\d): (?=Traceback|\s+File|\s*\w+(?:\.\w+)*(?:Error|Exception)\b|\[)",
+        r"\[\d{1,9}\] (?=\[rank)",  # a console that numbers its lines
         r"std(?:err|out): ",
         r"\[?20\d\d[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?:?(?: UTC)? ?",
         r"std(?:err|out) [FP] ",  # Kubernetes

@@ -32,7 +32,8 @@ _WORLD = re.compile(r"\b(?:nranks|world[_ ]size)\b\D{1,4}(\d{1,6})\b", re.IGNORE
 _PER_NODE = re.compile(r"\bnproc_per_node\s*[:=]\s*(\d{1,4})\b")
 _V1_RANK = re.compile(r"This is an MPI job\. Rank:(\d+)")
 _WHO = re.compile(
-    r"Process name: *\[+[^\]@]*[\]@,]+[^\d\]]*(?P<rank>\d+)\]|Remote daemon *:.* on node (?P<node>\S+)"
+    r"Process name: *\[+[^\]@]*[\]@,]+[^\d\]]*(?P<rank>\d+)\]|Process name: *(?P<rank2>\d+)\s*$"
+    r"|Process name: *(?P<where>[\w.-]+)\[(?P<local>\d+)\]|Remote daemon *:.* on node (?P<node>\S+)"
     r"|^\s*hostname: +(?P<host>\S+)|RUNNING AT (?P<at>\S+)"
 )
 _SPAWNED = re.compile(r"^-- Process (\d{1,5}) terminated with the following error")
@@ -64,6 +65,7 @@ class Scanner:
     _kept: Counter[tuple[Any, ...]] = field(default_factory=Counter)
     _last_raised: dict[tuple[int | None, int | None], int] = field(default_factory=dict)
     _details: int = 0
+    _named: tuple[int | None, str | None] = (None, None)
     _spawned: int | None = None
     _notes: int = 0
     _ignored: set[tuple[int | None, int | None]] = field(default_factory=set)
@@ -240,9 +242,11 @@ class Scanner:
         found = _WHO.search(line.text)
         if found is None:
             return
-        rank = event.rank if found["rank"] is None else int(found["rank"])
-        node = found["node"] or found["host"] or found["at"] or event.node
+        number = found["rank"] or found["rank2"]
+        rank = event.rank if number is None else int(number)
+        node = found["node"] or found["host"] or found["at"] or found["where"] or event.node
         self.events[last] = replace(event, rank=rank, node=node)
+        self._named = (rank, node)
 
     def _add(
         self, signature: Signature, number: int, line: Line, text: str, *, origin: Origin = Origin.LINE, **rest: Any
@@ -250,6 +254,9 @@ class Scanner:
         facts = rest.pop("facts", {})
         signature, facts = signals.settle(signature, facts)
         rank = facts.get("rank", line.rank)
+        node = facts.get("node") or line.node or prefixes.inline_node(text)
+        if self._details > 0 and "signal" in facts and rank is None and node is None:
+            rank, node = self._named  # the lines before said whose end this is
         if rank is None:
             rank = prefixes.inline_rank(text)
         local = facts.get("local", line.local)
@@ -267,13 +274,13 @@ class Scanner:
                 origin=origin,
                 rank=rank,
                 local=local,
-                node=facts.get("node") or line.node or prefixes.inline_node(text) or self.node,
+                node=node or self.node,
                 facts=facts,
                 **rest,
             )
         )
         if signature.code in ("mpi-process-failed", "mpi-daemon-lost", "horovod-stalled"):
-            self._details = 12
+            self._details, self._named = 12, (None, None)
 
 
 def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: str | None = None) -> Log:

@@ -62,8 +62,8 @@ def _number(signature: Signature, facts: dict[str, Any]) -> int | None:
         return int(facts["signal"])
     if name := facts.get("signame"):
         return int(signal.Signals[name].value) if name in signal.Signals.__members__ else None
-    if signature.code in ("killed", "exit-137"):
+    if signature.code == "killed":
         return int(signal.SIGKILL)
-    if signature.role.value == "summary" and isinstance(facts.get("exit"), int):
+    if (signature.role.value == "summary" or signature.code == "exit-137") and isinstance(facts.get("exit"), int):
         return signal_of(facts["exit"])
     return None

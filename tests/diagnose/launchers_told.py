@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
-from logtexts import CLOSED, Scenario, child_failed, row, steps, traceback
+from logtexts import CLOSED, Scenario, child_failed, row, steps, traceback, watchdog
+
+HYDRA = (
+    "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 9665 RUNNING AT {node}\n=   EXIT CODE: {code}\n"
+)
 
 SCENARIOS: dict[str, Scenario] = {
     "torchrun names a rank that signal 9 ended": Scenario(
@@ -87,5 +91,40 @@ SCENARIOS: dict[str, Scenario] = {
             "[2024-02-01 10:00:07,100] [ERROR] [launch.py:321:sigkill_handler] ['/usr/bin/python', '-u', 'train.py', '--local_rank=3'] exits with return code = 1\n"
         },
         truth={"rank": 2, "text": "ValueError: tokens run out"},
+    ),
+    "hydra names a node and a signal": Scenario(
+        {"out.log": HYDRA.format(node="gpu7", code=9) + "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n"},
+        truth={"cause": "signal-9-likely-out-of-memory", "node": "gpu7", "confidence": "low"},
+    ),
+    "hydra ends the rest by a signal of its own": Scenario(
+        {"out.log": HYDRA.format(node="gpu7", code=134) + "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Terminated (signal 15)\n"},
+        truth={"cause": "aborted", "node": "gpu7"},
+    ),
+    "horovodrun names a worker and its code": Scenario(
+        {
+            "out.log": "RuntimeError: Horovod detected that one or more processes exited with non-zero status, thus causing the job to be "
+            "terminated. The first process to do so was:\nProcess name: train-worker-1[0]\nExit code: 137\n"
+        },
+        truth={"cause": "signal-9-likely-out-of-memory", "node": "train-worker-1", "confidence": "low"},
+    ),
+    "a code of the shell is a signal too": Scenario(
+        {"out.log": "Process 3 exit with status code 139.\n"}, truth={"cause": "segmentation-fault", "rank": 3}
+    ),
+    "a console numbers its lines": Scenario(
+        {
+            "out.log": "".join(
+                f"[{80700 + at}] {line}\n"
+                for at, line in enumerate((watchdog(0) + watchdog(4).splitlines()[0] + "\n" + watchdog(3)).splitlines())
+            )
+        },
+        found=False,
+        truth={"victims": [0, 3, 4], "rank": None},
+    ),
+    "a line broken by the terminal": Scenario(
+        {
+            "out.log": "Exception raised from ncclCommWatchdog at ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1186 (mo\nst recent call first):\n"
+            "[2024-02-01 10:00:05,778] torch.distributed.elastic.multiprocessing.api: [ERROR] failed (exitcode: -6)\n local_rank: 0 (pid: 223) of binary\n"
+        },
+        found=False,
     ),
 }  # fmt: skip

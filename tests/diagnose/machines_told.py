@@ -64,4 +64,26 @@ SCENARIOS: dict[str, Scenario] = {
            + traceback("torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1333, remote process exited or there was a network error")),
         truth={"cause": "infiniband-link", "node": "gpu1"},
     ),
+    "a closed network between two nodes": Scenario(
+        {
+            "out.log": "gpu1:795:822 [0] include/socket.h:409 NCCL WARN Net : Connect to 10.0.0.9<54263> failed : No route to host\n"
+            "gpu1:795:822 [0] NCCL INFO transport/net_socket.cc:316 -> 2\n"
+            + traceback("RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:1269, unhandled system error, NCCL version 2.14.3")
+        },
+        truth={"cause": "network-unreachable", "rank": None},
+    ),
+    "more processes than GPUs": Scenario(
+        {
+            "out.log": "gpu1:176:194 [0] init.cc:573 NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1cb00000\n"
+            + traceback("RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:784, invalid usage, NCCL version 2.7.8")
+        },
+        truth={"cause": "duplicate-gpu", "rank": None, "node": None},
+    ),
+    "the same weak sign in several ranks blames none": Scenario(
+        {
+            "out.log": traceback("torch.distributed.DistBackendError: NCCL error in: NCCLUtils.hpp:317, internal error", prefix="[rank1]: ")
+            + traceback("torch.distributed.DistBackendError: NCCL error in: NCCLUtils.hpp:317, internal error", prefix="[rank2]: ")
+        },
+        truth={"cause": "nccl-system-error", "rank": None, "confidence": "low"},
+    ),
 }  # fmt: skip

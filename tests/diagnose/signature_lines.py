@@ -71,6 +71,12 @@ LINES: dict[str, tuple[str, ...]] = {
         "torch.distributed.DistNetworkError: failed to recv, got 0 bytes",
         "RuntimeError: NCCL communicator was aborted on rank 3.",
     ),
+    "network-unreachable": (
+        "gpu1:55:90 [0] include/socket.h:409 NCCL WARN Net : Connect to 10.0.0.9<54263> failed : No route to host",
+        "gpu1:55:90 [0] misc/socket.cc:480 NCCL WARN socketStartConnect: Connect to 10.0.0.9<38007> failed : Software caused connection abort",
+        "gpu1:55:90 [0] include/socket.h:360 WARN Call to connect failed : Connection timed out",
+        "OSError: [Errno 113] No route to host",
+    ),
     "nccl-call-failed": (
         "gpu1:55:90 [0] misc/socket.cc:538 NCCL WARN Net : Connection from 10.0.0.7<40212> failed : Software caused connection abort",
         "gpu1:55:90 [3] proxy.cc:1085 NCCL WARN Proxy Call to rank 1 failed (Connect)",

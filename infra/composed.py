@@ -58,11 +58,14 @@ def with_environments(declared: jobs.Sweep | jobs.Pipeline, means: Environment) 
 
 
 def _step(step: Any, means: Environment) -> Any:
-    """A step of any kind; what runs no component of its own stays as it is."""
+    """A step of any kind, those of a pipeline in the pipeline included; what runs no component of its own stays."""
     if isinstance(step, jobs.Job):
         return step.model_copy(update=means(step))
     field = "trial" if isinstance(step, jobs.SweepStep) else "component"
-    component = getattr(step, field, None)
+    component = getattr(step, field)
+    if isinstance(component, jobs.OtherComponent):
+        inner = {name: _step(each, means) for name, each in component.jobs.items()}
+        return step.model_copy(update={field: component.model_copy(update={**means(component), "jobs": inner})})
     if not isinstance(component, jobs.Component):
         return step
     return step.model_copy(update={field: component.model_copy(update=means(component))})

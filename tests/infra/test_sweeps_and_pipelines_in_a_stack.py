@@ -171,3 +171,61 @@ def test_both_are_planned_with_all_their_ids(stack: MakeStack, sandbox: Sandbox,
     assert properties["jobType"] == "Sweep"
     assert "torchrun --nnodes 2 --nproc_per_node 8" in properties["trial"]["command"]
     assert properties["searchSpace"] == {"lr": ["loguniform", [-6, -1]]}
+
+
+INNER = """\
+$schema: https://azuremlschemas.azureedge.net/latest/pipelineComponent.schema.json
+type: pipeline
+inputs: {data: {type: uri_folder}}
+jobs:
+  again:
+    command: python -m amlnode preflight && python train.py ${{inputs.data}}
+    code: ./train
+    environment: azureml:mine
+    inputs: {data: "${{parent.inputs.data}}"}
+"""
+OTHERS = """\
+type: pipeline
+inputs: {images: {type: mltable, path: "azureml:images:1"}, rows: {type: uri_folder, path: "azureml:rows:1"}}
+settings: {default_compute: "azureml:cpu"}
+jobs:
+  score:
+    type: parallel
+    inputs: {images: "${{parent.inputs.images}}"}
+    input_data: ${{inputs.images}}
+    mini_batch_size: "10"
+    task: {type: run_function, code: prepare, entry_script: prepare.py, environment: "azureml:mine"}
+  whole:
+    type: pipeline
+    component: ./inner.yml
+    inputs: {data: "${{parent.inputs.rows}}"}
+"""
+
+
+@pytest.mark.engine
+def test_code_and_environment_of_other_steps_and_of_pipelines_in_it_are_registered_too(
+    stack: MakeStack, sandbox: Sandbox, project: Path
+) -> None:
+    (project / "inner.yml").write_text(INNER)
+    (project / "others.yml").write_text(OTHERS)
+    one = stack(PROJECT, sandbox=sandbox)
+    one.set("amlstack:location", "westeurope").set("amlstack:workspace", "ws-others")
+    one.set("amlstack:clusters", [{"name": "cpu", "size": "Standard_D2s_v3", "nodes": {"max": 4}}])
+    one.set("amlstack:environments", [{"name": "mine", "image": "ubuntu:24.04"}])
+    one.set("amlstack:jobs", [str(project / "others.yml")])
+    planned = one.preview().ok()
+    components = {step.name: step for step in planned.planned if step.type == "amlstack:components:Version"}
+    assert set(components) == {"others.score", "others.whole", "others.whole.jobs.again"}
+    specs = {name: step.new["inputs"]["body"]["componentSpec"] for name, step in components.items()}
+    task = specs["others.score"]["task"]
+    codes = [step.name for step in planned.planned if step.type == "amlstack:code:Snapshot"]
+    assert len(codes) == 2
+    assert sum(name.endswith("train + amlnode") for name in codes) == 1
+    for told in (task, specs["others.whole.jobs.again"]):
+        assert "/codes/" in told["code"]
+        assert "/environments/mine/versions/" in told["environment"]
+    inner = specs["others.whole"]["jobs"]["again"]
+    version = components["others.whole.jobs.again"].new["inputs"]["version"]
+    assert inner["componentId"].endswith(f"/components/azureml_anonymous/versions/{version}")
+    (job,) = planned.steps("others", "jobs:Job")
+    assert job.new["inputs"]["codeHash"]

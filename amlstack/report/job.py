@@ -10,15 +10,16 @@ from amlstack.catalog import sizes
 from amlstack.report import folder as of_folder
 from amlstack.report import logs as reading
 from amlstack.report import series, words
-from amlstack.report.subject import File, Phase, Rank, Report
+from amlstack.report.subject import Child, File, Phase, Rank, Report
 from amlstack.sandbox.runner import contract, spec, torchrun
 from amlstack.sandbox.store import TERMINAL, Store, cluster_of, job_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from amlstack.diagnose import Diagnosis
     from amlstack.sandbox.store import JobRow
+    from amlstack.sandbox.tables.metrics import Logged
 
 
 class UnknownJobError(Exception):
@@ -32,7 +33,13 @@ def find(store: Store, wanted: str) -> JobRow:
         UnknownJobError: There is none, or several.
     """
     rows = store.jobs.list()
-    for rule in (lambda row: wanted in (row.id, row.name), lambda row: row.name.startswith(wanted)):
+    children = store.family.members()
+    rules: tuple[Callable[[JobRow], bool], ...] = (
+        lambda row: wanted in (row.id, row.name),
+        lambda row: row.name.startswith(wanted) and row.id not in children,
+        lambda row: row.name.startswith(wanted),
+    )
+    for rule in rules:
         found = [row for row in rows if rule(row)]
         if len(found) == 1:
             return found[0]
@@ -56,7 +63,11 @@ def gather(store: Store, job: JobRow, now: float) -> Report:
     lists, numbers = series.from_metrics(
         told.get("metrics") or series.read_json(folder / "outputs" / "metrics.json"), "outputs/metrics.json"
     )
-    there = folder.is_dir()
+    logged = _logged(store.metrics.of(job.id))
+    names = {each.name for each in logged}
+    series_found = (*logged, *(each for each in found.series if each.name not in names))
+    children = tuple(_children(store, job))
+    quiet = () if children else ("It has written no log yet.",)
     return Report(
         title=job.name,
         status=job.status,
@@ -67,11 +78,12 @@ def gather(store: Store, job: JobRow, now: float) -> Report:
         verdict=_verdict(job, found) if found.logs else None,
         phases=_phases(store, job),
         ranks=of_folder.ranks_of(told) or _ranks(job),
-        series=found.series or lists,
+        series=series_found or lists,
         numbers=numbers,
         excerpts=found.excerpts,
         outputs=(*of_folder.outputs(folder), *_named_outputs(job)),
-        notes=of_folder.notes(found, job.status) if there and found.logs else ("It has written no log yet.",),
+        children=children,
+        notes=of_folder.notes(found, job.status) if found.logs else quiet,
     )
 
 
@@ -116,6 +128,8 @@ def _facts(store: Store, job: JobRow) -> Iterable[tuple[str, str]]:
     nodes = int(resources.get("instanceCount") or 1)
     yield "job", job.name + (f" ({asked['displayName']})" if asked.get("displayName") else "")
     yield "kind", str(asked.get("jobType") or "")
+    if above := store.family.above(job.id):
+        yield "part of", " in ".join((f"{store.family.place(job.id)} of {above[0]}", *above[1:]))
     if asked.get("command"):
         yield "command", str(asked["command"])
     if asked.get("jobType") in (None, "Command"):
@@ -188,9 +202,15 @@ def _environment(store: Store, reference: str) -> str:
     return words[0] + (f" (image {image})" if image else "")
 
 
-def logged(values: Iterable[tuple[str, int, float]]) -> tuple[series.Series, ...]:
-    """Series of what a job logged to its run: name, step, value."""
+def _children(store: Store, job: JobRow) -> Iterable[Child]:
+    for place, key in store.family.children(job.id).items():
+        row = store.jobs.get(key)
+        yield Child(place, key, "deleted" if row is None else row.status)
+
+
+def _logged(values: Iterable[Logged]) -> tuple[series.Series, ...]:
+    """Series of what a job logged to its run."""
     by_name: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for name, step, value in values:
-        by_name[name].append((float(step), value))
+    for each in values:
+        by_name[each.name].append((float(each.step), each.value))
     return series.from_logged(by_name, "metrics that the job logged to its run")

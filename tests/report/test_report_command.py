@@ -118,6 +118,30 @@ def test_several_jobs_of_one_beginning_are_named(store: Store, capsys: pytest.Ca
     assert main(["report", "train-2"]) == 0
 
 
+def test_metrics_of_the_run_are_drawn_before_those_of_the_log(store: Store, tmp_path: Path) -> None:
+    key = job(store, "train-1", "Queued", "Running", log="step 1 loss 9 lr 3\nstep 2 loss 9 lr 2\n")
+    for step, value in enumerate((2.0, 1.0, float("nan"), 0.5)):
+        store.metrics.log(key, "loss", value, step)
+    assert main(["report", "train-1"]) == 0
+    tree = parse((tmp_path / "train-1.html").read_text())
+    labels = [each.attributes["aria-label"] for each in tree.all("svg")]
+    assert labels == ["loss over steps: loss: 2 → 0.5 (4 points)", "lr over steps: lr: 3 → 2 (2 points)"]
+    assert "from metrics that the job logged to its run" in tree.text
+    assert len(tree.all("polyline")) == 3  # a NaN interrupts the first
+
+
+def test_steps_are_listed_with_their_parent_and_name_it(store: Store, tmp_path: Path) -> None:
+    parent = job(store, "flow-1", "Running")
+    child = job(store, "flow-1-prepare", "Queued", "Running", "Failed", log="KeyError: 'x'\n", error="rank 0 failed")
+    store.family.add(child, parent, "prepare")
+    assert main(["report", "flow"]) == 0  # the parent, although its step's name begins alike
+    tree = parse((tmp_path / "flow-1.html").read_text())
+    table = next(each for each in tree.all("section") if each.attributes["aria-labelledby"] == "children")
+    assert [cell.text for cell in table.all("td")] == ["prepare", "flow-1-prepare", "Failed"]
+    assert main(["report", "flow-1-prepare"]) == 0
+    assert facts((tmp_path / "flow-1-prepare.html").read_text())["part of"] == "prepare of flow-1"
+
+
 def test_a_folder_is_reported_without_a_sandbox(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

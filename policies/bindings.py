@@ -130,7 +130,7 @@ def _idle(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
 
 
 def _ceiling(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
-    if config["nodes"] is not None and (subject.kind == "cluster" or subject.size is not None):
+    if config["nodes"] is not None and subject.size is not None:
         yield node_ceiling.check(_nodes(subject), nodes=int(config["nodes"]), where=_where_nodes(subject))
 
 
@@ -200,7 +200,7 @@ def _overlap(subject: Subject, config: Mapping[str, Any], context: Context) -> F
     if "virtualnetworks" not in parts[:-1]:
         return
     name = parts[parts.index("virtualnetworks") + 1]
-    given = {key.lower(): value for key, value in (config["networks"] or {}).items()}
+    given = {key.lower(): value for key, value in config["networks"].items()}
     outside = tuple(part.strip() for part in given.get(name, "").split(",") if part.strip())
     prefixes = (*context.networks.get(name, ()), *outside)
     yield subnet_overlap.check(size, prefixes=prefixes, where=subject.facts.at("subnet"))
@@ -291,7 +291,9 @@ def _configured(config: Mapping[str, Any]) -> bool:
 
 def _docker(subject: Subject) -> str:
     value = subject.facts.value("docker")
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value or "")
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return value if isinstance(value, str) else ""
 
 
 def _mode(output: Any) -> str | None:
@@ -322,7 +324,7 @@ def _bound(subject: Subject) -> tuple[int, int | None]:
     one = _seconds(facts.value("trial_timeout"), facts.at("trial_timeout"))
     # All trials together may end before the sweep's own timeout does.
     rounds = math.ceil(trials * one / at_once) if one else None
-    whole = None if timeout is None or facts.path("timeout") == facts.path("trial_timeout") else timeout
+    whole = None if facts.path("timeout") == facts.path("trial_timeout") else timeout
     return at_once, min((bound for bound in (rounds, whole) if bound), default=None)
 
 

@@ -55,7 +55,9 @@ class Config:
         """The values of a rule's settings, defaults filled in; made once, as every resource asks for them."""
         if code not in self._settings:
             given = self.values.get(code, {})
-            self._settings[code] = {name: given.get(name, default) for name, default in _DEFAULTS[code].items()}
+            self._settings[code] = {
+                name: default if given.get(name) is None else given[name] for name, default in _DEFAULTS[code].items()
+            }
         return self._settings[code]
 
     @property

@@ -1,0 +1,275 @@
+"""Which fact of a resource each rule judges: rows of resources, and no condition in between that none of them holds."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+import yaml
+from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
+from showing import TODAY, request, shown
+from test_pack_knows_the_stack import COMPUTE, cluster, command, own
+from test_rule_tables import Bend
+
+from amlstack.catalog import sizes
+from policies import bindings, checks, verdicts
+from policies.server import Pack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+JOB = "amlstack:jobs:Job"
+CLASSIC = "azure:machinelearning/computeCluster:ComputeCluster"
+WIDE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/Wide/subnets/n"
+H100, NONE = "Standard_ND96isr_H100_v5", {"instanceCount": 2, "shmSize": "950g"}
+
+
+class Row(NamedTuple):
+    """Resources shown one after the other, the configuration, and whether the rule speaks about the last one."""
+
+    code: str
+    shown: tuple[tuple[str, dict[str, Any]], ...]
+    said: dict[str, Any]
+    speaks: bool
+    waits: bool = False
+    """Whether it says that it has to wait."""
+
+
+def row(
+    code: str, *resources: tuple[str, dict[str, Any]], speaks: bool = True, waits: bool = False, **said: Any
+) -> Row:
+    return Row(code, resources, {code: {"enforcementLevel": "mandatory", **said}}, speaks, waits)
+
+
+def documented() -> Iterator[Row]:
+    """Each rule's example, and what stands instead."""
+    for rule in checks.RULES:
+        if rule in checks.SIZE_RULES or rule.code == "stack-budget":
+            continue
+        for text, speaks in ((rule.example, True), (rule.instead, False)):
+            token = re.match(r"# ([\w:-]+)", text)
+            assert token is not None
+            yield row(rule.code, (token[1], yaml.safe_load(text)), speaks=speaks, **rule.sample)
+
+
+def on_cluster(**more: Any) -> tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]:
+    return (COMPUTE, cluster()), (JOB, own(command(**more)))
+
+
+def serverless(size: str = H100, **more: Any) -> tuple[str, dict[str, Any]]:
+    resources = {"instanceType": size, **NONE, **more.pop("resources", {})}
+    return JOB, own({**command(**more), "computeId": None, "resources": resources})
+
+
+def sweep(**limits: Any) -> tuple[str, dict[str, Any]]:
+    trial = {"command": "x", "resources": {"instanceType": H100, **NONE}}
+    return JOB, own({"jobType": "Sweep", "limits": {"maxTotalTrials": 4, **limits}, "trial": trial})
+
+
+def classic(**more: Any) -> tuple[str, dict[str, Any]]:
+    scale = {"minNodeCount": 0, "maxNodeCount": 4}
+    return CLASSIC, {"vmSize": H100, "scaleSettings": scale, **more}
+
+
+CLUSTER_4 = (COMPUTE, cluster())
+UNKNOWN_NODES = {"scaleSettings": {"minNodeCount": 0, "maxNodeCount": UNKNOWN_STRING_VALUE}}
+ROWS = [
+    *documented(),
+    # What is not configured is not judged, and waits for nothing.
+    row("node-ceiling", (COMPUTE, cluster(**UNKNOWN_NODES)), speaks=False),
+    row("node-ceiling", (COMPUTE, cluster(**UNKNOWN_NODES)), speaks=False, waits=True, nodes=4),
+    row("node-ceiling", CLUSTER_4, nodes=3),
+    row("node-ceiling", serverless(), nodes=1),
+    row("node-ceiling", *on_cluster(), nodes=1, speaks=False),
+    row("cluster-budget", CLUSTER_4, gpus=31),
+    row("cluster-budget", serverless(), gpus=15),
+    row("cluster-budget", serverless("Standard_ND96isr_H100"), gpus=15, speaks=False),
+    row("cluster-budget", *on_cluster(), gpus=1, speaks=False),
+    row("cluster-budget", (COMPUTE, cluster(**UNKNOWN_NODES)), speaks=False),
+    row("cost-per-hour", serverless(), usd=199),
+    row("cost-per-hour", serverless(), usd=200, speaks=False),
+    row("cost-per-hour", *on_cluster(), usd=1, speaks=False),
+    row("cost-per-hour", serverless("Standard_ND96isr_H100"), usd=1, speaks=False),
+    row("cost-per-hour", (COMPUTE, cluster(**UNKNOWN_NODES)), speaks=False),
+    row("cost-per-job", *on_cluster(), usd=199),
+    row("cost-per-job", *on_cluster(), usd=200, speaks=False),
+    row("cost-per-job", *on_cluster(limits={"timeout": "${{parent.inputs.t}}"}), usd=1, speaks=False, waits=True),
+    row("cost-per-job", *on_cluster(limits={"timeout": "${{parent.inputs.t}}"}), speaks=False),
+    row("cost-per-job", (JOB, own(command())), usd=1, speaks=False),
+    row("size-retiring", serverless("Standard_HC44rs"), days=400),
+    row("size-retiring", (COMPUTE, cluster(vmSize="Standard_HC44rs")), (JOB, own(command())), days=400, speaks=False),
+    row("size-retiring", (COMPUTE, cluster(vmSize="Standard_ND96isr_H100")), days=400, speaks=False),
+    row("scale-to-zero", (COMPUTE, cluster(scaleSettings={"maxNodeCount": 4})), nodes=0, speaks=False),
+    row("scale-to-zero", (COMPUTE, cluster(scaleSettings={"minNodeCount": 1, "maxNodeCount": 4})), nodes=0),
+    row("region-approved", (COMPUTE, {**cluster(), "location": UNKNOWN_STRING_VALUE}), speaks=False),
+    row("region-approved", (COMPUTE, {**cluster(), "location": UNKNOWN_STRING_VALUE}), regions=["x"], speaks=False,
+        waits=True),
+    row("region-approved", CLUSTER_4, regions=["x"], speaks=False),
+    row("tags-required", (COMPUTE, {**cluster(), "tags": UNKNOWN_STRING_VALUE}), speaks=False),
+    row("tags-required", CLUSTER_4, required=["team"]),
+    row("ssh-closed", classic(sshPublicAccessEnabled=False), speaks=False),
+    row("ssh-closed", classic(sshPublicAccessEnabled=True)),
+    row("ssh-closed", classic(), speaks=False),
+    row("local-auth-off", classic()),
+    row("local-auth-off", classic(localAuthEnabled=False), speaks=False),
+    row("local-auth-off", classic(localAuthEnabled=True)),
+    row("subnet-overlap", (COMPUTE, cluster(subnet={"id": WIDE})), networks={"wide": "10.0.0.0/8, 172.16.0.0/12"}),
+    row("subnet-overlap", (COMPUTE, cluster(subnet={"id": WIDE})), networks={"wide": "10.0.0.0/8"}, speaks=False),
+    row("subnet-overlap", (COMPUTE, cluster(subnet={"id": "nodes"})), networks={"wide": "172.16.0.0/12"}, speaks=False),
+    row("subnet-overlap", (COMPUTE, cluster(subnet={"id": "/x/virtualNetworks"})), speaks=False),
+    row("subnet-overlap", (COMPUTE, cluster(vmSize="Standard_DS3_v2", subnet={"id": UNKNOWN_STRING_VALUE})),
+        speaks=False),
+    row("subnet-overlap", (COMPUTE, cluster(vmSize="Standard_ND96isr_H100", subnet={"id": WIDE})), speaks=False),
+    row("environment-approved", (JOB, own(command())), images=["x"], speaks=False),
+    row("environment-approved", (JOB, own(command())), registries=["x"]),
+    row("environment-approved", (JOB, own(command(environmentId=UNKNOWN_STRING_VALUE))), images=["x"], speaks=False),
+    row("environment-approved", (JOB, own(command(environmentId=None))), registries=["x"], speaks=False),
+    row("environment-approved", ("amlstack:environments:Version", {"body": {"image": "ghcr.io/x:1"}}), images=["x"]),
+    row("environment-approved", ("amlstack:environments:Version", {"body": {"image": "ghcr.io/x:1"}}),
+        registries=["x"], speaks=False),
+    row("environment-approved", ("amlstack:environments:Version", {"body": {"image": UNKNOWN_STRING_VALUE}}),
+        registries=["x"], speaks=False),
+    row("environment-approved", ("amlstack:environments:Version", {"body": {}}), images=["x"], speaks=False),
+    row("environment-pinned", ("amlstack:environments:Version", {"body": {"image": "ubuntu"}})),
+    row("environment-pinned", ("amlstack:environments:Version", {"body": {}}), speaks=False),
+    row("environment-pinned", (JOB, own(command(environmentId="azureml:a@latest")))),
+    row("environment-pinned", (JOB, own(command(environmentId=None))), speaks=False),
+    row("processes-beyond-gpus", *on_cluster(distribution={"processCountPerInstance": 9})),
+    row("processes-beyond-gpus", *on_cluster(distribution={"processCountPerInstance": 8}), speaks=False),
+    row("processes-beyond-gpus", *on_cluster(), speaks=False),
+    row("processes-beyond-gpus", (JOB, own(command(distribution={"processCountPerInstance": 9}))), speaks=False),
+    row("processes-beyond-gpus",
+        serverless(distribution={"processCountPerInstance": 9}, resources={"instanceCount": UNKNOWN_STRING_VALUE})),
+    row("processes-beyond-gpus",
+        *on_cluster(computeId=UNKNOWN_STRING_VALUE, distribution={"processCountPerInstance": 9}), speaks=False,
+        waits=True),
+    row("gpus-idle", *on_cluster(distribution={"processCountPerInstance": 2})),
+    row("gpus-idle", *on_cluster(), speaks=False),
+    row("gpus-idle", *on_cluster(computeId=UNKNOWN_STRING_VALUE), speaks=False),
+    row("gpus-idle", (JOB, own(command(distribution={"processCountPerInstance": 2}))), speaks=False),
+    row("shared-memory", *on_cluster(resources={"instanceCount": 2}), gib_per_gpu=8),
+    row("shared-memory", *on_cluster(resources={"instanceCount": 2, "dockerArgsList": ["--ipc", "--ipc=host"]}),
+        gib_per_gpu=8, speaks=False),
+    row("shared-memory", (JOB, own(command(resources={}))), gib_per_gpu=8, speaks=False),
+    row("shared-memory", serverless("Standard_DS3_v2", resources={"shmSize": UNKNOWN_STRING_VALUE}), gib_per_gpu=8,
+        speaks=False),
+    row("fabric-switched-off", *on_cluster(environmentVariables={"NCCL_IB_DISABLE": "1"})),
+    row("fabric-switched-off", *on_cluster(environmentVariables={"NCCL_DEBUG": UNKNOWN_STRING_VALUE}), speaks=False),
+    row("fabric-switched-off", *on_cluster(environmentVariables={"NCCL_NET": UNKNOWN_STRING_VALUE}), speaks=False,
+        waits=True),
+    row("fabric-switched-off", (JOB, own(command(environmentVariables={"NCCL_IB_DISABLE": "1"}))), speaks=False),
+    row("fabric-switched-off", serverless("Standard_DS3_v2", resources={"instanceCount": UNKNOWN_STRING_VALUE}),
+        speaks=False),
+    row("fabric-switched-off",
+        serverless("Standard_ND96is_H100_v5", resources={"instanceCount": UNKNOWN_STRING_VALUE}), speaks=False),
+    row("fabric-switched-off",
+        serverless("Standard_HB120rs_v3", resources={"instanceCount": UNKNOWN_STRING_VALUE}), speaks=False),
+    row("fabric-switched-off", *on_cluster(command={"not": "text"}), speaks=False),
+    row("spot-checkpoint", (COMPUTE, cluster(vmPriority="LowPriority")), (JOB, own(command()))),
+    row("spot-checkpoint", (COMPUTE, cluster(vmPriority="Dedicated")), (JOB, own(command())), speaks=False),
+    row("spot-checkpoint", (COMPUTE, cluster(vmPriority="LowPriority")),
+        (JOB, own(command(resources={"instanceCount": 1}))), speaks=False),
+    row("spot-checkpoint", (COMPUTE, cluster(vmPriority="LowPriority")),
+        (JOB, own(command(outputs={"a": "text", "b": {"mode": 3}}))), speaks=False),
+    row("spot-checkpoint", (COMPUTE, cluster(vmPriority="LowPriority")), serverless(), speaks=False),
+    row("spot-checkpoint", serverless(queueSettings={"jobTier": "spot"})),
+    row("spot-checkpoint", serverless(), speaks=False),
+    row("spot-checkpoint", (JOB, own(command(queueSettings={"jobTier": "Standard"}))), speaks=False),
+    row("spot-checkpoint",
+        serverless(queueSettings={"jobTier": "Standard"}, resources={"instanceCount": UNKNOWN_STRING_VALUE}),
+        speaks=False),
+    row("spot-checkpoint", (COMPUTE, cluster(vmPriority="LowPriority")),
+        (JOB, own(command(outputs={"a": {"mode": "Upload"}})))),
+    row("spot-checkpoint", (COMPUTE, cluster(vmPriority="LowPriority")),
+        (JOB, own(command(resources={"instanceCount": 1}, outputs=UNKNOWN_STRING_VALUE))), speaks=False),
+    row("fabric-switched-off", serverless(UNKNOWN_STRING_VALUE), speaks=False, waits=True),
+    row("shared-memory", *on_cluster(resources={"instanceCount": 2, "dockerArgs": "--ipc=host"}), gib_per_gpu=8,
+        speaks=False),
+    row("shared-memory", *on_cluster(resources={"instanceCount": 2, "dockerArgs": {"--ipc=host": ""}}), gib_per_gpu=8),
+    row("cost-per-job", sweep(timeout="PT10H"), usd=7999),
+    row("cost-per-job", sweep(timeout="PT10H"), usd=8000, speaks=False),
+    row("cost-per-job", sweep(timeout="PT10H", maxConcurrentTrials=2), usd=3999),
+    row("cost-per-job", sweep(timeout="PT10H", maxConcurrentTrials=2), usd=4000, speaks=False),
+    row("cost-per-job", sweep(trialTimeout="PT1H", maxConcurrentTrials=2), usd=799),
+    row("cost-per-job", sweep(trialTimeout="PT1H", maxConcurrentTrials=2), usd=800, speaks=False),
+    row("cost-per-job", sweep(timeout="PT1H", trialTimeout="PT1H", maxConcurrentTrials=2), usd=399),
+    row("cost-per-job", sweep(timeout="PT1H", trialTimeout="PT1H", maxConcurrentTrials=2), usd=400, speaks=False),
+    row("cost-per-job", sweep(), usd=10**9),
+    row("job-timeout", (JOB, own(command(limits={})))),
+    row("job-timeout", (JOB, own(command(limits={"timeout": 3600}))), speaks=False),
+    row("job-timeout", (JOB, own(command(limits={"timeout": 3601}))), hours=1),
+    row("job-timeout", (JOB, own(command(limits={"timeout": "PT1H"}))), hours=1, speaks=False),
+    row("job-timeout", (JOB, own(command(limits={"timeout": "PT61M"}))), hours=1),
+    row("job-timeout", (JOB, own(command(limits={"timeout": "${{parent.inputs.t}}"}))), hours=1, speaks=False,
+        waits=True),
+    row("job-timeout", (JOB, own(command(limits={"timeout": {"not": "a time"}})))),
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def priced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One size has a price, the one that the examples speak of."""
+    size = sizes.get(H100)
+    assert size is not None
+    with_price = replace(size, price_per_hour=sizes.Price(100.0, "westeurope", TODAY, "made up"))
+    known = {**sizes._by_lower_name(), H100.lower(): with_price}
+    monkeypatch.setattr(sizes, "_by_lower_name", lambda: known)
+
+
+def holds(one: Row) -> bool:
+    pack = Pack("amlstack", "1.0.0", TODAY, one.said)
+    answers = [shown(pack.Analyze(request(token, props), None)) for token, props in one.shown]
+    said = {code for level, code, _ in answers[-1] if level == "mandatory"}
+    waits = [message for _, code, message in answers[-1] if code == "checked-at-up" and one.code in message]
+    return (one.code in said) is one.speaks and bool(waits) is one.waits
+
+
+@pytest.mark.parametrize("one", ROWS, ids=lambda one: one.code)
+def test_a_rule_judges_what_it_is_bound_to(one: Row) -> None:
+    assert holds(one)
+
+
+def bent() -> Iterator[tuple[str, ModuleType]]:
+    """The module with one condition bent, again and again."""
+    assert bindings.__file__ is not None
+    tree = ast.parse(Path(bindings.__file__).read_text(encoding="utf-8"))
+    lines = set(ast.unparse(tree).splitlines())
+    number = 0
+    while True:
+        bend = Bend(number)
+        source = ast.fix_missing_locations(bend.visit(copy.deepcopy(tree)))
+        if bend.met <= number:
+            return
+        module = ModuleType("bent_bindings")
+        sys.modules[module.__name__] = module
+        try:
+            exec(compile(source, bindings.__file__, "exec"), module.__dict__)
+        finally:
+            del sys.modules[module.__name__]
+        yield "\n".join(line for line in ast.unparse(source).splitlines() if line not in lines), module
+        number += 1
+
+
+def test_no_bent_condition_of_a_binding_survives(monkeypatch: pytest.MonkeyPatch) -> None:
+    survivors = []
+    for changed, module in bent():
+        of_kind = {kind: tuple(one for one in module.BINDINGS if kind in one.kinds) for kind in verdicts._OF_KIND}
+        monkeypatch.setattr(verdicts, "_OF_KIND", of_kind)
+        if all(map(survives, ROWS)):
+            survivors.append(changed)
+
+    assert survivors == []
+
+
+def survives(one: Row) -> bool:
+    try:
+        return holds(one)
+    except Exception:  # noqa: BLE001 - a bent binding that breaks was noticed
+        return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,8 @@ def diagnose(paths: Paths, *, as_json: Json = False) -> None:
     error files and tables, and captured output whose lines name their ranks. Says who is to blame and who is only a
     victim, what to do, and how sure it is; or that the cause is not in these logs, and where it is.
 
+    Of the folder of a sweep or a pipeline on the sandbox the first trial or step that failed is read.
+
     Exit status: 0 a cause was found, 1 it is not in these logs, 2 wrong use.
 
     Examples:
@@ -34,7 +37,7 @@ def diagnose(paths: Paths, *, as_json: Json = False) -> None:
     from amlstack.diagnose.words import report
     from amlstack.findings import errors
 
-    found = read(paths)
+    found = read([each for path in paths for each in _culprits(path)])
     print_findings(found.findings, err=True)
     if errors(found.findings) or found.empty:
         raise typer.Exit(2)
@@ -44,3 +47,16 @@ def diagnose(paths: Paths, *, as_json: Json = False) -> None:
     else:
         typer.echo(report(verdict))
     raise typer.Exit(0 if verdict.found else 1)
+
+
+def _culprits(path: Path) -> list[Path]:
+    """The folder to read: of a sweep or pipeline that of its first child that failed; all of them when none did."""
+    try:
+        children = json.loads((path / "report.json").read_text())["children"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return [path]
+    failed = [child for child in children if child["status"] == "Failed"]
+    chosen = failed[:1] or children
+    for child in failed[:1]:
+        typer.echo(f"{child['place']} (job {child['job']}) failed first of {len(children)}", err=True)
+    return [each for child in chosen for each in _culprits(path.parent / child["key"])] or [path]

@@ -62,7 +62,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def rehearse(home: Path, file: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "amlstack.cli.main", "rehearse", str(file)]
+    return run(home, "rehearse", str(file))
+
+
+def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "amlstack.cli.main", *words]
     environ = {**os.environ, "AMLSTACK_HOME": str(home)}
     return subprocess.run(command, cwd=PROJECT, env=environ, capture_output=True, text=True, check=False)
 
@@ -128,3 +132,9 @@ def test_a_broken_step_is_named_with_its_cause(home: Path, tmp_path: Path) -> No
     assert parent.error.message in ended.stdout
     assert "ValueError: made" in ended.stdout
     assert "diagnosis (" in ended.stdout
+    assert f"logs in {job_folder(home, steps['bad'].id)}" in ended.stdout
+
+    of_the_parent = run(home, "diagnose", str(job_folder(home, parent.id)), "--json")
+    assert of_the_parent.returncode == 0, of_the_parent.stderr
+    assert json.loads(of_the_parent.stdout)["text"].startswith("ValueError: made")
+    assert f"bad (job {steps['bad'].name}) failed first of 2" in of_the_parent.stderr

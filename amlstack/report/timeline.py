@@ -69,12 +69,18 @@ def _rank(rank: Rank, axis: tuple[float, float], report: Report, culprit: int | 
     elif rank.stopped:
         told = "told to stop"
     where = f"rank {rank.rank}" + (f" · local {rank.local}" if rank.local is not None else "")
+    if rank.code is None and not report.active and rank.rank in _victims(report):
+        told = "ended by another"
     mark = " · first cause" if kind == "culprit" else ""
     if rank.began is None:
         return _row(where, told + mark, None, axis, kind)
     last = _end(rank, report)
     lasted = f" after {words.duration(last - rank.began)}"
     return _row(where, told + lasted + mark, (rank.began, last), axis, kind)
+
+
+def _victims(report: Report) -> set[int | None]:
+    return set() if report.verdict is None else {each.rank for each in report.verdict.victims}
 
 
 def _end(rank: Rank, report: Report) -> float:
@@ -95,6 +101,6 @@ def _row(label: str, told: str, stretch: tuple[float, float] | None, axis: tuple
     return element(
         "li",
         element("span", label, class_="label"),
-        element("span", bar, class_="track", aria_hidden="true"),
+        element("span", bar, class_="track" if bar is not None else "none", aria_hidden="true"),
         element("span", told, class_=f"told {kind}"),
     )

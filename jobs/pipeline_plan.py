@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -234,6 +235,12 @@ def _all_enriched(steps: Mapping[str, AnyStep], plans: Mapping[str, Plan]) -> di
     return told
 
 
+def _exporting(variables: Mapping[str, str], command: str) -> str:
+    """A command that sets variables itself, for bash, which Azure ML runs it with."""
+    told = " ".join(f"{name}={shlex.quote(str(value))}" for name, value in variables.items())
+    return f"export {told}; {command}" if told else command
+
+
 def _enriched(step: Job | Step | SweepStep, told: Plan | None) -> Job | Step | SweepStep:
     """A step with what its plan added: the command in its component, the rest at the step."""
     if told is None:
@@ -249,7 +256,8 @@ def _enriched(step: Job | Step | SweepStep, told: Plan | None) -> Job | Step | S
         inner["launcher"] = after.launcher
     update: dict[str, Any] = {}
     if isinstance(step, SweepStep):
-        inner |= changed  # a sweep step has no variables; its trial's resources are its component's
+        # The wire has no variables for a sweep step, and its trial's resources are its component's.
+        inner |= changed | {"command": _exporting(after.environment_variables, after.command)}
     else:
         if changed:
             update |= {name: getattr(after, name) for name in RUNTIME}

@@ -114,6 +114,7 @@ def _sandbox() -> Iterator[dict[str, str]]:
     with ExitStack() as stack:
         home = stack.enter_context(tempfile.TemporaryDirectory())
         environ = {**os.environ, "AMLSTACK_HOME": home}
+        environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else every start compiles what nobody else has to
         amlstack = [sys.executable, "-m", "amlstack.cli.main", "sandbox"]
         _run([*amlstack, "up"], PROJECT, environ)
         stack.callback(_run, [*amlstack, "down"], PROJECT, environ)

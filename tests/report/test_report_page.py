@@ -235,3 +235,15 @@ def test_a_job_that_completed_has_no_verdict(tmp_path: Path) -> None:
     tree = parse(render(folder.gather(root, NOW)))
     assert not tree.all("section", class_="verdict")
     assert "no-infiniband" in tree.all("header")[0].text
+
+
+def test_ranks_of_a_folder_are_told_apart_without_times(tmp_path: Path) -> None:
+    logs = tmp_path / "run" / "user_logs"
+    logs.mkdir(parents=True)
+    for rank, text in enumerate((CLOSED, RAISED, "step 1\n")):
+        (logs / f"std_log_process_{rank:02d}.txt").write_text(text)
+    tree = parse(render(folder.gather(tmp_path / "run", NOW)))
+    section = next(each for each in tree.all("section") if each.attributes["aria-labelledby"] == "ranks")
+    told = [row.all("span", class_="told")[0].text for row in section.all("li")]
+    assert told == ["ended by another", "end unknown · first cause", "end unknown"]
+    assert not section.all("span", class_="bar")

@@ -64,6 +64,10 @@ PLACES = {
 }
 
 
+_STANDING_IN: dict[str, Any] = {"command": "true", "environment": "azureml:missing:0"}
+"""For what a file lacks and its findings ask for; they are errors, so that no such job is ever rendered."""
+
+
 def path_of(where: str) -> tuple[str, ...]:
     """The keys in the file for a path in the job: ``nodes`` is ``resources.instance_count``."""
     first, *rest = where.split(".")
@@ -86,7 +90,10 @@ def read(cursor: Cursor, table: Mapping[str, Callable[[Cursor], Any]] = KEYS) ->
         if isinstance(cursor.value, dict) and key not in cursor.value:
             cursor.bad("key-missing", f"The job has no `{key}`", f"A command job has its `{key}`", remedy)
     if len(cursor.findings) > before and not {"command", "environment"} <= told.keys():
-        return None
+        if table is not KEYS or not isinstance(cursor.value, dict) or not told.keys() - {"type"}:
+            return None
+        # The rest of the file is judged all the same: all its faults are told in one run.
+        told = _STANDING_IN | told
     told.pop("type", None)
     told |= told.pop("resources", {})
     if "distribution" in told:

@@ -280,3 +280,20 @@ def test_any_python_declaration_is_planned_or_refused_with_findings(told: dict[s
     assert json.loads(json.dumps(plan.declaration)) == plan.declaration
     refs = jobs.Refs("/w", environment="e")
     assert jobs.body(plan.enriched, refs)["properties"]["jobType"] == "Command"
+
+
+def test_a_file_without_a_command_has_its_other_faults_told_as_well(tmp_path: Path) -> None:
+    file = tmp_path / "job.yml"
+    file.write_text("comand: echo ${{inputs.a}}\nenvironment: azureml:e:1\ncode: ./nowhere\n")
+    loaded = jobs.load(file)
+    plan = jobs.plan(loaded.jobs[0], source=loaded.source, on=ON)
+    told = [finding.code for finding in (*loaded.findings, *plan.findings) if finding.level.name == "ERROR"]
+    assert told == ["key-unknown", "code-missing"]
+
+
+def test_a_file_with_nothing_of_a_job_is_no_job(tmp_path: Path) -> None:
+    file = tmp_path / "job.yml"
+    file.write_text("type: command\n")
+    loaded = jobs.load(file)
+    assert loaded.jobs == ()
+    assert [finding.code for finding in loaded.findings] == ["key-missing", "key-missing"]

@@ -1,4 +1,4 @@
-"""A command job out of the body of a REST request or answer, and back to that very body."""
+"""A job, or what it needs, out of the body of a REST request or answer, and back to that very body."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from amlstack.findings import Finding, Level
 from jobs.body import IDENTITIES, INPUT_MODES, OUTPUT_MODES, PRIORITIES, SERVICES, body
 from jobs.faults import findings_of
+from jobs.rest_more import Other, body_of, read
 from jobs.spec import Job
 
 if TYPE_CHECKING:
@@ -26,10 +27,10 @@ Patch = tuple[tuple[str, ...], Any]
 
 @dataclass(frozen=True, slots=True)
 class RestJob:
-    """A command job of a REST body.
+    """A REST body.
 
     Attributes:
-        job: What the job's fields hold of it; None where it is no command job that could be read.
+        job: What the fields of a command job hold of it; None where it is none, or could not be read.
         carried: The rest, by its place in the body; it is sent as it came.
         findings: What is wrong with it, and what is carried as it came.
     """
@@ -37,17 +38,19 @@ class RestJob:
     job: Job | None
     carried: tuple[Patch, ...]
     findings: tuple[Finding, ...]
+    other: Other | None = None
+    """Of a body that is no command job: a sweep, a pipeline without its steps, an environment, code, a cluster."""
 
     def body(self, refs: Refs | None = None) -> dict[str, Any]:
         """The body; with an unchanged job the one that it came from.
 
         Raises:
-            ValueError: There is no job; the findings say why.
+            ValueError: Nothing was read; the findings say why.
         """
-        if self.job is None:
-            message = "no command job was read"
+        if self.job is None and self.other is None:
+            message = "no command job was read, nor anything else"
             raise ValueError(message)
-        told = body(self.job, refs)
+        told = body(self.job, refs) if self.job is not None else body_of(self.other, refs)  # type: ignore[arg-type]
         for path, value in self.carried:
             _put(told, path, value if value is _ABSENT else copy.deepcopy(value))
         return told
@@ -58,30 +61,34 @@ class RestJob:
 
 
 def from_rest(given: Mapping[str, Any]) -> RestJob:
-    """Read the body of a command job.
+    """Read the body of a job, of whichever type, of an environment or code version, or of a cluster.
 
     Args:
         given: ``{"properties": …}``, as sent or as answered (id, systemData and the like are carried).
     """
     properties = given.get("properties")
     kind = properties.get("jobType") if isinstance(properties, dict) else None
-    if not isinstance(properties, dict) or kind != "Command":
+    job = other = None
+    try:
+        if kind == "Command" and isinstance(properties, dict):
+            job = Job.model_validate(_job(properties))
+        elif isinstance(properties, dict):
+            other = read(given, _job)
+    except ValidationError as error:
+        return RestJob(None, (), findings_of(error))
+    except (AttributeError, TypeError, ValueError, KeyError, IndexError) as error:
+        finding = Finding("body-form", "properties", str(error), "The body has the form of its kind")
+        return RestJob(None, (), (finding,))
+    if job is None and other is None:
         finding = Finding(
             "body-kind",
             "properties.jobType",
             f"The body's jobType is `{kind}`",
-            "A body of type Command is read",
-            "Sweeps and pipelines are read from their files.",
+            "Bodies of jobs of type Command, Sweep and Pipeline are read, of environments, code and AmlCompute",
         )
         return RestJob(None, (), (finding,))
-    try:
-        job = Job.model_validate(_job(properties))
-    except ValidationError as error:
-        return RestJob(None, (), findings_of(error))
-    except (AttributeError, TypeError, ValueError) as error:
-        finding = Finding("body-form", "properties", str(error), "The body has the form of a command job")
-        return RestJob(None, (), (finding,))
-    carried = tuple(_difference(body(job), dict(given), ()))
+    ours = body(job) if job is not None else body_of(other)  # type: ignore[arg-type]
+    carried = tuple(_difference(ours, dict(given), ()))
     notes = tuple(
         Finding(
             "body-carried",
@@ -93,7 +100,7 @@ def from_rest(given: Mapping[str, Any]) -> RestJob:
         for path, value in carried
         if value is not _ABSENT
     )
-    return RestJob(job, carried, notes)
+    return RestJob(job, carried, notes, other)
 
 
 def _job(told: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import uvicorn
 from amlstack import paths
 from amlstack.sandbox import door, identity, kinds, processes, provisioning, tls, typecheck
 from amlstack.sandbox.kinds.base import Context
+from amlstack.sandbox.runner import ports
 from amlstack.sandbox.store import Store, folder
 
 if TYPE_CHECKING:
@@ -122,7 +123,8 @@ def _listen(place: Path) -> Iterator[socket.socket]:
     last = 0
     with contextlib.suppress(OSError, ValueError, KeyError):
         last = int(json.loads((place / "endpoint.json").read_text())["url"].rsplit(":", 1)[1])
-    for port in (last, 0):
+    # Not of the kernel's own choice: what it gives to a client meanwhile would keep the address from coming back.
+    for port in (last, ports.free(), 0):
         # The protocol is named because asyncio sets TCP_NODELAY only then: 40 ms per answer otherwise.
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         # A port in TIME_WAIT is free to us; one that another server listens on is still refused.

@@ -1,4 +1,4 @@
-"""MASTER_PORT: chosen afresh for each job, so that two rehearsals never meet on one."""
+"""Ports chosen afresh: a job's MASTER_PORT, so that two rehearsals never meet on one, and the server's first."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 import socket
 
 PORTS = range(20_000, 32_000)
-"""Where MASTER_PORT is taken from: below the range that the kernel gives to outgoing connections."""
+"""Where they are taken from: below the range that the kernel gives to outgoing connections."""
 
 
 def free() -> int:

@@ -78,10 +78,10 @@ def note_agent(place: Path, pid: int) -> None:
 
 
 def _running(store: Store, wanted: str) -> JobRow:
-    active = {_path(store, job): job for job in store.jobs.list(active=True) if job.status == "Running" and job.nodes}
-    found = [path for path, job in active.items() if wanted in (path, job.name, job.id)]
+    active = {path(store, job): job for job in store.jobs.list(active=True) if job.status == "Running" and job.nodes}
+    found = [named for named, job in active.items() if wanted in (named, job.name, job.id)]
     stem, slash, place = wanted.partition("/")
-    found = found or [path for path in active if path.startswith(f"{stem}-") and path.endswith(slash + place)]
+    found = found or [named for named in active if named.startswith(f"{stem}-") and named.endswith(slash + place)]
     if len(found) == 1:
         return active[found[0]]
     names = found or list(active)
@@ -94,7 +94,7 @@ def _running(store: Store, wanted: str) -> JobRow:
     raise EvictError(message)
 
 
-def _path(store: Store, job: JobRow) -> str:
+def path(store: Store, job: JobRow) -> str:
     """``<job>``, or for a child ``<parent>/<place>``: by what a person can name it."""
     above = store.family.above(job.id)
     places = [store.family.place(key) or key for key in (job.id, *above[:-1])]

@@ -6,7 +6,7 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox import daemon
+from amlstack.sandbox import daemon, evict
 from amlstack.sandbox.kinds.base import iso
 from amlstack.sandbox.store import Store, cluster_of, folder
 
@@ -29,7 +29,7 @@ def gather(home: Path) -> dict[str, Any]:
         return {
             **state,
             "clusters": [_cluster(store, cluster) for cluster in store.clusters()],
-            "jobs": [_job(job) for job in store.jobs.list()],
+            "jobs": [_job(store, job) for job in store.jobs.list()],
             "resources": len(store.resources.all()),
         }
 
@@ -50,12 +50,13 @@ def _cluster(store: Store, cluster: Resource) -> dict[str, Any]:
     }
 
 
-def _job(job: JobRow) -> dict[str, Any]:
+def _job(store: Store, job: JobRow) -> dict[str, Any]:
     error = None if job.error is None else {"code": job.error.code, "message": job.error.message}
     seconds = None if job.started is None else round((job.ended or time.time()) - job.started, 1)
     return {
         "name": job.name,
         "id": job.arm_id,
+        "path": evict.path(store, job),
         "status": job.status,
         "compute": (cluster_of(job) or "serverless").rsplit("/", 1)[-1],
         "nodes": list(job.nodes),
@@ -84,6 +85,6 @@ def tables(state: dict[str, Any]) -> list[Table]:
         for job in state["jobs"]:
             error = job["error"]["message"] if job["error"] else ""
             numbers = ", ".join(map(str, job["nodes"]))
-            jobs.add_row(job["name"], job["status"], job["compute"], numbers, str(job["seconds"] or ""), error)
+            jobs.add_row(job["path"], job["status"], job["compute"], numbers, str(job["seconds"] or ""), error)
         found.append(jobs)
     return found

@@ -168,7 +168,7 @@ def test_another_server_takes_a_pipeline_over(lab: Lab) -> None:
 def test_a_lost_node_of_a_step_fails_the_pipeline_by_name(lab: Lab) -> None:
     pipe = lab.pipe()
     waits = component(lab, "waits", f"echo up > {pipe}; sleep 1000")
-    key = pipeline(lab, {"long": step(waits)})
+    key = pipeline(lab, {"long": step(waits)}, name="pipe-1a2b3c")
 
     asyncio.run(lab.during(key, act=lambda: evict.evict(lab.store, "pipe/long", 0) and None, pipe=pipe))
 

@@ -1,0 +1,81 @@
+"""Microsoft's own client submits a pipeline and a sweep, streams them to their ends and lists their children."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sandbox_client import Arm
+
+if TYPE_CHECKING:
+    from running import Sandbox
+
+PIPELINE = """\
+$schema: https://azuremlschemas.azureedge.net/latest/pipelineJob.schema.json
+type: pipeline
+settings: {default_compute: "azureml:gpu"}
+outputs: {result: {type: uri_folder}}
+jobs:
+  write:
+    type: command
+    command: cp word.txt ${{outputs.data}}/word.txt
+    code: src
+    environment: {image: "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"}
+    outputs: {data: {type: uri_folder}}
+  read:
+    type: command
+    command: cat ${{inputs.data}}/word.txt > ${{outputs.result}}/read.txt
+    environment: {image: "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"}
+    inputs: {data: "${{parent.jobs.write.outputs.data}}"}
+    outputs: {result: "${{parent.outputs.result}}"}
+"""
+SWEEP = """\
+$schema: https://azuremlschemas.azureedge.net/latest/sweepJob.schema.json
+type: sweep
+compute: azureml:gpu
+trial:
+  command: test ${{search_space.lr}} != 0; cat word.txt
+  code: src
+  environment: {image: "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"}
+search_space: {lr: {type: uniform, min_value: 0.1, max_value: 0.5}}
+sampling_algorithm: random
+objective: {goal: minimize, primary_metric: loss}
+early_termination: {type: bandit, slack_factor: 0.1, evaluation_interval: 1}
+limits: {max_total_trials: 2, max_concurrent_trials: 2}
+"""
+
+
+def test_azure_ai_ml_runs_a_pipeline_and_a_sweep(own_sandbox: Sandbox, tmp_path: Path) -> None:
+    arm = Arm(own_sandbox.endpoint)
+    arm.make_cluster(arm.make_workspace("space1"))
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "word.txt").write_text("hello\n")
+    files = [tmp_path / "pipeline.yml", tmp_path / "sweep.yml"]
+    for file, text in zip(files, (PIPELINE, SWEEP), strict=True):
+        file.write_text(text)
+
+    script = Path(__file__).with_name("azure_ai_ml_parents.py")
+    quick = {"AZUREML_RUN_POLLING_INTERVAL_MIN": "0", "AZUREML_RUN_POLLING_INTERVAL_MAX": "1"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", str(script), "space1", *map(str, files)],
+        env={**os.environ, **own_sandbox.environ, **quick},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout.rsplit("\n", 1)[-1])
+    assert seen["pipeline"]["status"] == "Completed"
+    assert [child[1:] for child in seen["pipeline"]["children"]] == [["write", "Completed"], ["read", "Completed"]]
+    name = seen["sweep"]["name"]
+    assert seen["sweep"]["status"] == "Completed"
+    assert [(child[0], child[2]) for child in seen["sweep"]["children"]] == [
+        (f"{name}_0", "Completed"),
+        (f"{name}_1", "Completed"),
+    ]
+    assert seen["listed"] == ["pipeline", "sweep"], "children are not among the workspace's jobs"

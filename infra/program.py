@@ -20,6 +20,7 @@ from infra.declare import declare
 from infra.names import Names
 from infra.scheduled import Timed
 from infra.settings import from_engine, stackfile
+from jobs.schedule import trigger_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -130,7 +131,8 @@ def _job(run: Run | Composed, job: Any) -> dict[str, Any]:
 
 def _schedule(run: Timed, schedule: Any) -> dict[str, Any]:
     parts = {place: _planned(part) for place, part in jobs.parts(run.plan).items()}
-    return {"scheduleId": schedule.schedule_id, "enabled": schedule.enabled, "parts": parts}
+    starts = trigger_text(run.plan.job.trigger)
+    return {"scheduleId": schedule.schedule_id, "enabled": schedule.enabled, "starts": starts, "parts": parts}
 
 
 def _planned(plan: jobs.Plan) -> dict[str, Any]:

@@ -58,6 +58,11 @@ def rows(
     yield from (("advice", line) for line in _advice(outcome))
     for name, job in outputs["jobs"].items():
         yield from _job(name, job, records.get(name, {}))
+    for name, schedule in outputs.get("schedules", {}).items():
+        yield "schedule", f"{name}: {schedule['starts']}{'' if schedule['enabled'] else ' (disabled)'}"
+        for place, part in schedule["parts"].items():
+            yield "", f"{place.removeprefix('jobs.') or 'job'}: {_ranks(part)}"
+        yield "", "kept and judged; the sandbox starts none"
     yield "next", "edit examples/ddp_torchrun/train.py and `make up` again: an edited job is a new run"
     yield "", ".venv/bin/amlstack sandbox status · .venv/bin/amlstack --help · make test · make down"
 

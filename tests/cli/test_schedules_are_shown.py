@@ -11,7 +11,9 @@ import pytest
 import yaml
 
 from amlstack.catalog import sizes
+from amlstack.cli import summary
 from amlstack.cli.main import main
+from amlstack.engine import Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,3 +113,13 @@ def test_the_body_holds_what_it_starts(capsys: pytest.CaptureFixture[str]) -> No
     body: dict[str, Any] = json.loads(said(capsys, "show", "nightly.yml", "--as", "arm"))
     definition = body["properties"]["action"]["jobDefinition"]
     assert definition["jobs"]["train"]["resources"] == {"instance_count": 2, "shm_size": "900g"}
+
+
+@pytest.mark.parametrize(("enabled", "more"), [(True, ""), (False, " (disabled)")])
+def test_the_summary_of_an_up_names_the_schedules(enabled: bool, more: str) -> None:
+    part = {"nodes": 2, "processesPerNode": 8, "worldSize": 16}
+    schedule = {"starts": "every day, UTC", "enabled": enabled, "parts": {"jobs.train": part}}
+    outputs: dict[str, Any] = {"workspace": {"name": "w", "resource_group": "g"}, "clusters": {}, "jobs": {}}
+    rows = list(summary.rows(Outcome(), {**outputs, "schedules": {"nightly": schedule}}, {}))
+    assert ("schedule", f"nightly: every day, UTC{more}") in rows
+    assert ("", "train: 2 nodes × 8 processes per node = world size 16") in rows

@@ -159,6 +159,7 @@ def test_a_schedule_stands_in_the_workspace_and_nothing_runs(story: Story) -> No
     output = story.outputs["first"]["schedules"]["nightly"]
     assert output["scheduleId"].endswith("/workspaces/ws-schedules/schedules/nightly")
     assert output["enabled"] is True
+    assert output["starts"] == "cron `0 2 * * *`, UTC, from 2026-07-01T00:00:00"
     assert output["parts"]["jobs.train"] == {
         "cluster": "busy",
         "size": "Standard_ND96asr_v4",
@@ -168,6 +169,16 @@ def test_a_schedule_stands_in_the_workspace_and_nothing_runs(story: Story) -> No
         "added": [],
     }
     assert runs(story.home) == {}
+
+
+def test_the_policy_pack_judges_each_step_of_what_it_starts(story: Story) -> None:
+    said = [one for one in story.results["first"].violations if one.urn.endswith("schedules:Schedule::nightly")]
+    assert {one.level for one in said} == {"advisory"}
+    # One step has a timeout and shared memory of its own, the other has neither.
+    for policy in ("job-timeout", "shared-memory"):
+        (one,) = (one for one in said if one.policy == policy)
+        assert "jobs.prepare" in one.message
+        assert "jobs.train" not in one.message
 
 
 def test_an_up_without_an_edit_changes_nothing(story: Story) -> None:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from engine_result import Result
     from running import Engine
 
-pytestmark = pytest.mark.engine
+# The first one waits for the whole story.
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
 
 KIND = "Microsoft.MachineLearningServices/workspaces/schedules"
 PIPELINE = """\

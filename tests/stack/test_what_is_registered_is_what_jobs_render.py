@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from running import Engine
 
-pytestmark = pytest.mark.engine
+# The first one waits for the whole story.
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
 
 SIZE = "Standard_ND96asr_v4"
 OF_THE_SERVICE = {"primary_metric_config"}

@@ -131,3 +131,13 @@ def _changed(value: Any, path: tuple[Any, ...], entry: Any, *, drop: bool = Fals
 
 def _dump(value: Any) -> bytes:
     return yaml.safe_dump(value, sort_keys=False, allow_unicode=True).encode()
+
+
+def paths(value: Any) -> list[tuple[Any, ...]]:
+    """Every place in a file's content."""
+    return list(_paths(value))
+
+
+def replaced(data: Any, path: tuple[Any, ...], value: Any) -> bytes:
+    """The content with another value at a place, as YAML."""
+    return _dump(_changed(data, path, {path[-1]: value}))

@@ -94,7 +94,6 @@ def _print_bodies(checked: Checked) -> None:
 def _print_yaml(checked: Checked, *, as_json: bool) -> None:
     import yaml
 
-
     files = [file for plan in checked.plans for file in _files(plan)]
     if as_json:
         print_json(files[0] if len(files) == 1 else files)

@@ -52,7 +52,8 @@ The sandbox had to choose; do not rely on Azure doing the same.
 - DELETE of a job that has not ended: `409 JobIsActive`. Cancel it first.
 - Cancelling a job that has ended: `200`, nothing changes.
 - A pipeline goes on after a failed step with what does not need it, unless its settings say otherwise, and then fails.
-- A sweep with trials that failed is completed, as long as one trial completed; with none it fails.
+- A sweep with trials that failed is completed, as long as one trial completed; with none it fails, and makes no more
+  trials once as many as run at once (three at least) have failed.
 - A policy that ends trials early judges a trial whenever somebody logs, at its last interval that is due.
 - Steps never reuse what an earlier run wrote, as if `force_rerun` were set.
 - A step or trial can be deleted only when its parent has ended.

@@ -65,8 +65,14 @@ def _update(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
 def _log_metric(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
     job = _job(context, workspace, told)
     _take(context, job, told)
-    context.wake.set()
+    _wake(context, job)
     return {}
+
+
+def _wake(context: Context, job: JobRow) -> None:
+    """A sweep may want to do something about what its trial logged."""
+    if context.store.family.place(job.id) is not None:
+        context.wake.set()
 
 
 def _log_batch(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
@@ -76,7 +82,7 @@ def _log_batch(context: Context, workspace: str, told: Mapping[str, Any]) -> Any
             _take(context, job, metric)
         _keep(context, job, {f"{PARAMETER}{each['key']}": each["value"] for each in told.get("params") or ()})
         _tag(context, job, {each["key"]: each["value"] for each in told.get("tags") or ()})
-    context.wake.set()
+    _wake(context, job)
     return {}
 
 

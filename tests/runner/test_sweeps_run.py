@@ -129,6 +129,15 @@ def test_trials_that_all_fail_fail_the_sweep_and_the_first_is_named(lab: Lab) ->
     assert set(statuses(lab, key).values()) == {"Failed"}
 
 
+def test_a_sweep_that_only_fails_is_given_up(lab: Lab) -> None:
+    limits = {"jobLimitsType": "Sweep", "maxTotalTrials": 20, "maxConcurrentTrials": 1}
+
+    row = lab.run(key := sweep(lab, "exit 4", {"lr": ["uniform", [0, 1]]}, limits=limits))
+
+    assert row.status == "Failed"
+    assert statuses(lab, key) == dict.fromkeys(("0", "1", "2"), "Failed")
+
+
 def test_one_failed_trial_is_noted_and_the_sweep_goes_on(lab: Lab) -> None:
     row = lab.run(key := sweep(lab, "[ ${{search_space.lr}} = 0.2 ]", TWO, samplingAlgorithm=GRID))
 

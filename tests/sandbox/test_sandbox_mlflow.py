@@ -27,11 +27,13 @@ def run(manager: Manager) -> str:
     return manager.store.jobs.add(manager.workspace, "run", {"properties": properties}).id
 
 
-def test_metrics_are_kept_in_order_and_wake_the_scheduler(manager: Manager, run: str) -> None:
+def test_metrics_are_kept_in_order_and_a_trials_wake_the_scheduler(manager: Manager, run: str) -> None:
     assert call(manager, "POST", "runs/log-metric", run_id=run, key="loss", value=0.5, step=1, timestamp=5000)[0] == 200
-    assert manager.context.wake.is_set()
+    assert not manager.context.wake.is_set()
+    manager.store.family.add(run, "sweep", "0")
     batch = [{"key": "loss", "value": 0.25, "step": 2}, {"key": "odd", "value": "NaN"}]
     assert call(manager, "POST", "runs/log-batch", run_id=run, metrics=batch)[0] == 200
+    assert manager.context.wake.is_set()
 
     assert manager.store.metrics.values(run, "loss") == (0.5, 0.25)
     first = manager.store.metrics.of(run, "loss")[0]

@@ -120,6 +120,45 @@ def test_an_input_without_a_default_must_be_given(manager: Manager, train: str) 
     assert "the required input 'data' of the component is not given." in error["message"]
 
 
+TUNE: dict[str, Any] = {
+    "type": "sweep",
+    "search_space": {"lr": {"type": "uniform", "min_value": 0, "max_value": 1}},
+    "objective": {"goal": "minimize", "primary_metric": "loss"},
+    "limits": {"max_total_trials": 2, "max_concurrent_trials": 2},
+    "early_termination": {"policy_type": "MedianStopping", "evaluation_interval": 1, "delay_evaluation": 0},
+}
+
+
+def test_a_step_that_is_a_sweep_is_taken(manager: Manager, train: str) -> None:
+    told = body(manager, train)
+    told["properties"]["jobs"]["first"] = {**TUNE, "trial": {"componentId": train}}
+
+    status, answer = put(manager, told)
+
+    assert status == 201, answer
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"early_termination": {"type": "median_stoping"}}, "'MedianStoping' is not allowed. Did you mean 'MedianStopping'"),
+        ({"objective": {"goal": "least", "primary_metric": "loss"}}, "'least' is not allowed."),
+        ({"search_space": {"lr": {"type": "uniform"}}}, "uniform takes 2 argument(s)"),
+        ({"computeId": "none"}, "'none' was not found in the workspace."),
+    ],
+)  # fmt: skip
+def test_a_step_that_is_no_sweep_is_refused_by_name(
+    manager: Manager, train: str, change: dict[str, Any], part: str
+) -> None:
+    told = body(manager, train)
+    told["properties"]["jobs"]["first"] = {**TUNE, "trial": {"componentId": train}, **change}
+
+    status, error = put(manager, told)
+
+    assert (status, error["message"].startswith("properties.jobs.first: ")) == (400, True), error
+    assert part in error["message"]
+
+
 def test_a_pipeline_has_steps(manager: Manager) -> None:
     status, error = put(manager, {"properties": {"jobType": "Pipeline"}})
 

@@ -105,11 +105,12 @@ class Crew:
 
     def label(self, **properties: str) -> None:
         """Writes into the record's ``properties``, where the service keeps what it finds out."""
-        row = self.store.jobs[self.parent.id]
-        before = row.properties.get("properties") or {}
-        if any(before.get(name) != value for name, value in properties.items()):
-            body = {"properties": {**row.properties, "properties": {**before, **properties}}}
-            self.store.jobs.set_body(row.id, body)
+        with self.store.transaction():
+            row = self.store.jobs[self.parent.id]
+            before = row.properties.get("properties") or {}
+            if any(before.get(name) != value for name, value in properties.items()):
+                body = {"properties": {**row.properties, "properties": {**before, **properties}}}
+                self.store.jobs.set_body(row.id, body)
 
     def note(self, line: str) -> None:
         """One line of the parent's log."""

@@ -172,8 +172,15 @@ def _sweep(told: Mapping[str, Any]) -> Wire:
             "jobLimitsType": "Sweep",
             **{_word(key): _duration(value) if "timeout" in key else _number(value) for key, value in limits.items()},
         },
-        "earlyTermination": None if policy is None else _camel(policy),
+        "earlyTermination": None if policy is None else _policy(policy),
     }
+
+
+def _policy(told: Mapping[str, Any]) -> Wire:
+    """A policy; a file says its ``type``, azure-ai-ml the wire's ``policy_type``."""
+    rest = {key: value for key, value in told.items() if key not in ("type", "policy_type")}
+    kind = str(told.get("policy_type") or told.get("type") or "")
+    return {"policyType": kind[:1].upper() + _word(kind)[1:], **_camel(rest)}
 
 
 def _duration(told: Any) -> str:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from amlstack.sandbox.children.trials import Sweep
     from amlstack.sandbox.store import JobRow, Store
 
+HOPE = 3
+"""Failed trials after which, at the earliest, a sweep of which none completed is given up."""
+
 
 def drafts(store: Store, name: str, properties: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The body of the first trial, to be checked before the sweep is taken.
@@ -36,7 +39,7 @@ def advance(crew: Crew) -> None:
         crew.note("bayesian sampling is played as random sampling: no trial learns from another")
     _end_early(crew, sweep)
     _name_best(crew, sweep)
-    while len(crew.active) < sweep.concurrent and len(crew.children) < sweep.total:
+    while len(crew.active) < sweep.concurrent and len(crew.children) < sweep.total and not _is_broken(crew, sweep):
         number = len(crew.children)
         values = sweep.sampling.values(sweep.space, number)
         if values is None:  # a grid has no more
@@ -60,6 +63,12 @@ def _end_early(crew: Crew, sweep: Sweep) -> None:
     for place in sweep.policy.doomed(sweep.goal, {key: values for key, values in curves.items() if values}, open_ones):
         crew.cancel(place)
         crew.note(f"trial {place}: ended early by {sweep.policy.kind} at interval {len(curves[place])}")
+
+
+def _is_broken(crew: Crew, sweep: Sweep) -> bool:
+    """As many trials as run at once have failed, and none has done better: the next ones would fail as well."""
+    ends = [row.status for row in crew.children.values() if not row.active]
+    return "Completed" not in ends and ends.count("Failed") >= max(sweep.concurrent, HOPE)
 
 
 def _is_through(trial: JobRow) -> bool:

@@ -185,7 +185,7 @@ def check_references(context: Context, path: ArmPath, properties: Body) -> None:
         raise not_emulated(f"jobs of type '{kind}', only Command, {' and '.join(sorted(PARENTS))}")
     for where, draft in play.drafts(context.store, path.name, properties):
         try:
-            references.check(context, path, typecheck.check(KIND, {"properties": draft})["properties"])
+            check_references(context, path, typecheck.check(KIND, {"properties": draft})["properties"])
         except Refused as refused:
             raise Refused(refused.status, refused.code, f"{where}: {refused.message}", where) from None
 

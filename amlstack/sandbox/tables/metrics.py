@@ -36,9 +36,11 @@ class Metrics:
 
     def of(self, job: str, name: str | None = None) -> tuple[Logged, ...]:
         """What a job logged, of one metric or of all, in order."""
-        rows = self._db.all("SELECT * FROM metrics WHERE job = ? ORDER BY seq", job)
-        found = (Logged(row["name"], _value(row["value"]), row["step"], row["at"]) for row in rows)
-        return tuple(logged for logged in found if name in (None, logged.name))
+        if name is None:
+            rows = self._db.all("SELECT * FROM metrics WHERE job = ? ORDER BY seq", job)
+        else:
+            rows = self._db.all("SELECT * FROM metrics WHERE job = ? AND name = ? ORDER BY seq", job, name)
+        return tuple(Logged(row["name"], _value(row["value"]), row["step"], row["at"]) for row in rows)
 
     def values(self, job: str, name: str) -> tuple[float, ...]:
         """The values of one metric that are numbers, in order."""

@@ -109,6 +109,10 @@ SCENARIOS: dict[str, Scenario] = {
         {**v2(steps(9), steps(9), steps(8), steps(9)), "report.json": report("Canceled", -15, -15, -15, -15)},
         truth={"cause": "rank-did-not-join", "rank": 2, "node": "1", "confidence": "low"},
     ),
+    "cancelled, and one rank still says that its peer went first": Scenario(
+        {**v2(steps(9), steps(8), steps(9) + traceback(CLOSED), steps(9)), "report.json": report("Canceled", -15, -15, -15, -15)},
+        truth={"cause": "rank-did-not-join", "rank": 1, "confidence": "low", "victims": [0, 2, 3]},
+    ),
     "cancelled in step": Scenario(
         {**v2(*[steps(9)] * 4), "report.json": report("Canceled", -15, -15, -15, -15)},
         truth={"cause": "job-cancelled", "rank": None},

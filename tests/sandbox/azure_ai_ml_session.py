@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 from azure.ai.ml import MLClient, command
-from azure.ai.ml.entities import AmlCompute, Environment
+from azure.ai.ml.entities import AmlCompute, Environment, JobSchedule, RecurrencePattern, RecurrenceTrigger
+from azure.core.exceptions import HttpResponseError
 from azure.identity import DefaultAzureCredential
 
 
@@ -49,8 +50,25 @@ def main(name: str, folder: Path) -> dict[str, object]:
     client.jobs.stream(job.name)
     seen["ended"] = client.jobs.get(job.name).status
     client.jobs.archive(job.name)
+    seen["schedule"] = schedule_of(client, job.name)
     seen["archived"] = [row.name == job.name for row in client.jobs.list(list_view_type="ArchivedOnly")]
     return seen
+
+
+def schedule_of(client: MLClient, job: str) -> list[object]:
+    """A schedule made, listed, disabled and deleted; enabled it stays."""
+    trigger = RecurrenceTrigger(
+        frequency="week", interval=1, schedule=RecurrencePattern(hours=4, minutes=[0, 30], week_days=["monday"])
+    )
+    made = client.schedules.begin_create_or_update(JobSchedule(name="weekly", trigger=trigger, create_job=job)).result()
+    seen: list[object] = [made.is_enabled, [one.name for one in client.schedules.list()]]
+    try:
+        client.schedules.begin_delete("weekly").result()
+    except HttpResponseError as error:
+        seen.append(error.status_code)
+    seen.append(client.schedules.begin_disable("weekly").result().is_enabled)
+    client.schedules.begin_delete("weekly").result()
+    return [*seen, list(client.schedules.list(list_view_type="All"))]
 
 
 if __name__ == "__main__":

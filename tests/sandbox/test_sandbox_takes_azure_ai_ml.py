@@ -54,5 +54,6 @@ def test_azure_ai_ml_makes_computes_environments_and_jobs(own_sandbox: Sandbox, 
         "computes": ["gpu"],
         "version": "7",
         "ended": "Canceled",
+        "schedule": [True, ["weekly"], 409, False, []],
         "archived": [True],
     }

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from amlnode.descent import adopt_orphans, descendants, die_with_parent, reap_one
 from amlnode.errors import NodeError
-from amlnode.remote.wire import HungUpError, Line
+from amlnode.remote.wire import PATIENCE, HungUpError, Line
 from amlnode.remote.words import killed
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Agent:
                     wish = self._wish(idle)
                     if wish is None or "over" in wish:
                         return 0 if wish else 1
-                    line, idle = idle, self._dial(GRACE)
+                    line, idle = idle, self._dial(PATIENCE)
                     self._run(wish, line)
                 for one in tuple(self.running):
                     if one.ended():
@@ -258,7 +258,7 @@ def _leave(number: int, frame: FrameType | None) -> None:
 def main(words: list[str]) -> int:
     """``python -m amlnode.remote.agent HOST PORT JOB ADDRESS``: the first node runs commands as the others do."""
     die_with_parent()
-    return Agent(words[0], int(words[1]), words[2], 0, words[3]).serve(GRACE)
+    return Agent(words[0], int(words[1]), words[2], 0, words[3]).serve(PATIENCE)
 
 
 if __name__ == "__main__":

@@ -15,17 +15,11 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from amlnode.remote.wire import HungUpError, Line
+from amlnode.remote.wire import PATIENCE, HungUpError, Line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
-
-FAREWELL = 10.0
-"""Seconds that a node may take to hear that all is over."""
-INTRODUCTION = 10.0
-ABSENT = 60.0
-"""Seconds after which a node that does not wait for a next command is gone; it takes one a moment."""
 
 
 class Hub:
@@ -68,7 +62,7 @@ class Hub:
             with contextlib.suppress(queue.Empty):
                 while True:
                     self._dismiss(number, waiting.get_nowait())
-        until = time.monotonic() + FAREWELL
+        until = time.monotonic() + PATIENCE
         with self._changed:
             while self._addresses.keys() - self._told and time.monotonic() < until:
                 self._changed.wait(until - time.monotonic())
@@ -95,7 +89,7 @@ class Hub:
 
     def _welcome(self, line: Line) -> None:
         """A node has come, to wait for its next command."""
-        line.link.settimeout(INTRODUCTION)
+        line.link.settimeout(PATIENCE)
         hello = line.hear()
         line.tell(job=self.job)
         number = int(hello["node"])
@@ -138,7 +132,7 @@ class Hub:
             line.close()
             return
         try:
-            node = self._waiting[number].get(timeout=ABSENT)
+            node = self._waiting[number].get(timeout=PATIENCE)
         except queue.Empty:
             line.tell(code=255, why=f"{wish['node']} is gone")
             line.close()

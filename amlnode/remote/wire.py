@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 DOOR = "AMLNODE_DOOR"
 """Variable: path of the socket at which `ssh` and `pdsh` of the first node ask."""
 LONGEST = 1 << 20
+PATIENCE = 60.0
+"""Seconds within which a node that lives answers, however busy it is."""
 
 
 class HungUpError(Exception):

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox import daemon, evict
+from amlstack.sandbox.children.crew import is_parent
 from amlstack.sandbox.kinds.base import iso
 from amlstack.sandbox.store import Store, cluster_of, folder
 
@@ -58,7 +59,7 @@ def _job(store: Store, job: JobRow) -> dict[str, Any]:
         "id": job.arm_id,
         "path": evict.path(store, job),
         "status": job.status,
-        "compute": (cluster_of(job) or "serverless").rsplit("/", 1)[-1],
+        "compute": (cluster_of(job) or ("" if is_parent(job) else "serverless")).rsplit("/", 1)[-1],
         "nodes": list(job.nodes),
         "created": iso(job.created),
         "seconds": seconds,

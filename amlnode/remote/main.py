@@ -43,6 +43,15 @@ if TYPE_CHECKING:
 
 PORT = 2
 """The switchboard's port above MASTER_PORT; preflight has the one between."""
+WITHOUT_MLFLOW = """\
+import os, sys
+if os.path.basename(sys.argv[0]) == "deepspeed":
+    raise ImportError("the tuner does without MLflow")
+sys.path[:] = [one for one in sys.path if one != os.path.dirname(__file__)]
+del sys.modules["mlflow"]
+import mlflow
+"""
+"""Where MLflow is installed the tuner insists on a server that makes it runs of its own. Its ranks get the real one."""
 TRIALS = 64
 """Ports that are free in a row: the tuner takes one more for each trial."""
 
@@ -159,6 +168,8 @@ class First:
         hosts, programs = folder / "hosts", folder / "bin"
         hosts.write_text("".join(f"{name} slots={self.nproc}\n" for name in self.names))
         programs.mkdir()
+        (folder / "modules").mkdir()
+        (folder / "modules" / "mlflow.py").write_text(WITHOUT_MLFLOW)
         for program in ("ssh", "pdsh"):
             line = f'exec {shlex.quote(sys.executable)} -m amlnode.remote.client {program} "$@"\n'
             (programs / program).write_text(f"#!/bin/sh\nPYTHONPATH={shlex.quote(_here())}\nexport PYTHONPATH\n{line}")
@@ -166,6 +177,7 @@ class First:
         variables = {
             **environ(),
             "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(folder / "modules"), os.environ.get("PYTHONPATH")])),
             DOOR: str(folder / "door"),
             "AMLNODE_FOLDER": str(Path.cwd()),
         }

@@ -267,6 +267,22 @@ def test_what_the_tuner_found_is_kept_and_trained_with(nodes: Nodes, monkeypatch
     assert (nodes.folder / "node0/outputs/autotuning_results/ds_config_optimal.json").is_file()
 
 
+def test_mlflow_is_out_of_the_tuners_sight_alone(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    (nodes.folder / "real").mkdir()
+    (nodes.folder / "real" / "mlflow.py").write_text("here = True\n")
+    monkeypatch.setattr(sys.modules[__name__], "PROJECT", f"{PROJECT}{os.pathsep}{nodes.folder / 'real'}")
+    nodes.deepspeed("")
+    (nodes.folder / "bin" / "deepspeed").write_text(
+        f"#!{sys.executable}\nimport subprocess, sys\n"
+        "try:\n    import mlflow\nexcept ImportError as error:\n    print(error, flush=True)\n"
+        "subprocess.run([sys.executable, '-c', 'import mlflow; print(mlflow.here)'], check=True)\n"
+    )
+    nodes.start("train.py", nodes=1)
+    ((code, said),) = nodes.ended()
+    assert code == 0, said
+    assert "does without MLflow\nTrue\n" in said
+
+
 def test_the_tuners_words_are_taken_out() -> None:
     assert tuned(["--autotuning", "run", "t.py", "-a"]) == ("run", ["t.py", "-a"])
     assert tuned(["--no_ssh", "--autotuning=tune", "t.py"]) == ("tune", ["--no_ssh", "t.py"])

@@ -31,8 +31,11 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.engine, pytest.mark.training, pytest.mark.timeout(3600)]
 LIMIT = 3000.0
 
-FILES = sorted(str(file.relative_to(PROJECT)) for file in PROJECT.glob("examples/*/job.*"))
-TRAINING = [file for file in FILES if "/preflight/" not in file]
+JOBS = sorted(str(file.relative_to(PROJECT)) for file in PROJECT.glob("examples/*/job.*"))
+TRAINING = [file for file in JOBS if "/preflight/" not in file]
+COMPOSED = ["examples/pipeline/pipeline.yml", "examples/sweep/sweep.py"]
+SCHEDULES = ["examples/nightly/schedule.py"]
+FILES = [*JOBS, *COMPOSED, *SCHEDULES]
 
 
 @dataclass
@@ -41,6 +44,7 @@ class Deployed:
 
     home: Path
     left_out: frozenset[str]
+    children: dict[str, tuple[str, ...]]
     first: Result
     known: dict[str, JobRow]
     again: Result
@@ -52,9 +56,17 @@ class Deployed:
         """The one run of an example: its record, and its logs and outputs by path in the job's folder."""
         if file in self.left_out:
             pytest.skip(f"Open MPI is missing: apt-get install {mpi.PACKAGES}")
-        name = Path(file).parent.name.replace("_", "-")
-        (key,) = (key for key, row in self.known.items() if row.name.rpartition("-")[0] == name)
+        (key,) = (key for key, row in self.top.items() if row.name.rpartition("-")[0] == name_of(file))
         return self.known[key], self.files[key]
+
+    @property
+    def top(self) -> dict[str, JobRow]:
+        """The runs that the stack itself has made: no trials and no steps."""
+        return {key: row for key, row in self.known.items() if not any(key in each for each in self.children.values())}
+
+    def parts(self, file: str) -> list[str]:
+        """The statuses of a sweep's trials or a pipeline's steps."""
+        return [self.known[key].status for key in self.children[self.run(file)[0].id]]
 
 
 @pytest.fixture(scope="module")
@@ -79,12 +91,19 @@ def told(stack: Stack, home: Path) -> Deployed:
     first = stack.start_up("--parallel", str(len(FILES)), policy_packs=[ANALYZER], preview=True).result(LIMIT)
     known = runs(home)
     files = {key: texts(job_folder(home, key)) for key in known}
+    with store_of(home) as store:
+        children = {key: tuple(store.family.children(key).values()) for key in known}
     again = stack.start_up(policy_packs=[ANALYZER], preview=True).result(LIMIT)
-    made = Deployed(home, left_out, first, known, again, runs(home), files)
+    made = Deployed(home, left_out, children, first, known, again, runs(home), files)
     stack.destroy().ok()
     with store_of(home) as store:
         made.resources = tuple(one.id for one in store.resources.all())
     return made
+
+
+def name_of(file: str) -> str:
+    """The name of an example's job, which is its folder's."""
+    return Path(file).parent.name.replace("_", "-")
 
 
 def under_mpi(file: str) -> bool:
@@ -95,7 +114,7 @@ def under_mpi(file: str) -> bool:
 
 def texts(folder: Path) -> dict[str, str]:
     """Logs, outputs and the report of a run, by path."""
-    found = [folder / "report.json", *folder.glob("user_logs/*"), *folder.glob("outputs/*.json")]
+    found = [folder / "report.json", *folder.glob("user_logs/*"), *folder.glob("outputs/**/*.json")]
     return {str(path.relative_to(folder)): path.read_text(errors="replace") for path in found if path.is_file()}
 
 
@@ -107,7 +126,8 @@ def why(row: JobRow, files: dict[str, str]) -> Any:
 def test_one_up_deploys_all_of_them_and_breaks_no_policy(deployed: Deployed) -> None:
     deployed.first.ok()
     assert [said for said in deployed.first.violations if said.level == "mandatory"] == []
-    assert len(deployed.known) == len(FILES) - len(deployed.left_out)
+    names = [row.name.rpartition("-")[0] for row in deployed.top.values()]
+    assert sorted(names) == sorted(name_of(file) for file in (*JOBS, *COMPOSED) if file not in deployed.left_out)
 
 
 @pytest.mark.parametrize("file", TRAINING)
@@ -123,6 +143,32 @@ def test_it_trains_on_all_its_ranks(deployed: Deployed, file: str) -> None:
     assert report["metrics"] == metrics
     assert all(log in files for entry in report["ranks"] for log in entry["logs"])
     assert any("loss" in text for name, text in files.items() if name.startswith("user_logs/std_log_process_"))
+
+
+def test_a_pipeline_takes_each_of_its_steps(deployed: Deployed) -> None:
+    row, files = deployed.run("examples/pipeline/pipeline.yml")
+    assert row.status == "Completed", why(row, files)
+    assert deployed.parts("examples/pipeline/pipeline.yml") == ["Completed"] * 3
+
+
+def test_a_sweep_runs_its_trials_and_may_end_those_that_fall_behind(deployed: Deployed) -> None:
+    row, files = deployed.run("examples/sweep/sweep.py")
+    assert row.status == "Completed", why(row, files)
+    trials = deployed.parts("examples/sweep/sweep.py")
+    assert len(trials) == 4
+    assert set(trials) <= {"Completed", "Canceled"}
+    assert "Completed" in trials
+
+
+def test_a_schedule_is_there_and_runs_nothing_by_itself(deployed: Deployed) -> None:
+    assert {step.op for step in deployed.first.steps("nightly-ddp")} == {"create"}
+    assert not any(row.name.startswith("nightly") for row in deployed.known.values())
+
+
+def test_the_tuner_leaves_the_configuration_that_it_found(deployed: Deployed) -> None:
+    _, files = deployed.run("examples/deepspeed_autotuning/job.py")
+    found = json.loads(files["outputs/autotuning_results/ds_config_optimal.json"])
+    assert found["train_micro_batch_size_per_gpu"] in (32, 64)
 
 
 def test_the_preflight_judges_both_nodes_and_measures_all_ranks(deployed: Deployed) -> None:

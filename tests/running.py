@@ -68,13 +68,15 @@ def running_sandbox(home: Path) -> Iterator[Sandbox]:
                 daemon.down()
 
 
-# Waits for a word or for the end of whoever would say it. A killed test run says nothing.
+# Waits for a word or for the end of whoever would say it. A killed test run says nothing. It is told the home, and has
+# it neither on its command line nor in its environment: by these, tests look for what a sandbox has left running.
 _HEIR = """
 import sys
+home = sys.stdin.readline().rstrip()
 if not sys.stdin.read(1):
     from pathlib import Path
     from amlstack.sandbox import daemon
-    daemon.down(Path(sys.argv[1]))
+    daemon.down(Path(home))
 """
 
 
@@ -82,12 +84,15 @@ if not sys.stdin.read(1):
 def ended_with_us(home: Path) -> Iterator[None]:
     """Takes the sandbox of a home down when this process is killed: a server and its jobs outlive who started them."""
     heir = subprocess.Popen(
-        [sys.executable, "-c", _HEIR, str(home)],
+        [sys.executable, "-c", _HEIR],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,  # what is sent to our group, a Ctrl-C, is not for it
     )
+    assert heir.stdin is not None
+    heir.stdin.write(f"{home}\n".encode())
+    heir.stdin.flush()
     try:
         yield
     finally:

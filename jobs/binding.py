@@ -45,7 +45,7 @@ def check(job: Job) -> Iterator[Finding]:
         if kind == "search_space":
             continue  # a sweep fills it in
         known = job.inputs if kind == "inputs" else job.outputs
-        if name.split(".")[0] in {*known, *map(_bindable, known)}:
+        if name in known or name.split(".")[0] in {*known, *map(_bindable, known)}:
             continue  # what is wrong with a name that cannot be bound is told once
         if not known:
             unknown.setdefault(kind, []).append(match)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from jobs.other import OtherStep
     from jobs.refs import Refs
-    from jobs.values import Identity
 
 _SIZE = re.compile(r"(\d+)([kmg]b)?", re.IGNORECASE)
 _UNITS = {"kb": 1024, "mb": 1024**2, "gb": 1024**3}
@@ -142,13 +141,21 @@ def _spark(step: OtherStep, component: OtherComponent | None) -> dict[str, Any]:
     if entry:
         kind = "SparkJobPythonEntry" if "file" in entry else "SparkJobScalaEntry"
         told["entry"] = {**entry, "spark_job_entry_type": kind}
-    told["identity"] = _spark_identity(step.identity)
+    resources = told.get("resources") or {}
+    if resources.get("instance_type") and not (isinstance(step.component, OtherComponent) and step.component.inline):
+        # azure-ai-ml lowers the size of a step with a component, and leaves an inline step's as it is written.
+        told["resources"] = {**resources, "instance_type": resources["instance_type"].lower()}
+    told["identity"] = _spark_identity(step)
     return some(**told)
 
 
-def _spark_identity(value: Identity | None) -> dict[str, Any]:
+def _spark_identity(step: OtherStep) -> dict[str, Any] | None:
+    """As whom it reads its data; unset, a cluster's own identity, and on serverless Spark the person's."""
+    value = step.identity
     if value is None:
-        return {"identity_type": "UserIdentity"}
+        if step.compute is not None:
+            return {"identity_type": "Managed"}
+        return {"identity_type": "UserIdentity"} if step.spec.get("resources") else None
     return some(identity_type=IDENTITIES[value.type], client_id=value.client_id, object_id=value.object_id)
 
 

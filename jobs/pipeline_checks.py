@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from amlstack.findings import Finding, Level
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
     from jobs.pipeline import AnyStep, Pipeline, Step
     from jobs.values import Output
+
+
+_FORMER = re.compile(r"\$\{\{(inputs|outputs|jobs)\..*?\}\}")
 
 
 def check(pipeline: Pipeline) -> Iterator[Finding]:
@@ -35,8 +39,11 @@ def check(pipeline: Pipeline) -> Iterator[Finding]:
         for key, value in step.inputs.items():
             text = value.path if isinstance(value, Input) else value
             if isinstance(text, str):
+                yield from _former(f"{where}.inputs.{key}", text)
                 yield from _bindings(pipeline, f"{where}.inputs.{key}", text, strict=isinstance(step, Job))
         for key, output in step.outputs.items():
+            if output is not None and output.path:
+                yield from _former(f"{where}.outputs.{key}", output.path)
             yield from _output(pipeline, f"{where}.outputs.{key}", output)
         if not isinstance(step, Job):
             yield from _ports(where, step)
@@ -48,6 +55,19 @@ def check(pipeline: Pipeline) -> Iterator[Finding]:
         if named is None:
             yield _no_compute(where)
     yield from _circles(pipeline)
+
+
+def _former(where: str, text: str) -> Iterator[Finding]:
+    """The preview's bindings, without ``parent``: they would arrive in the step as text."""
+    if _FORMER.fullmatch(text):
+        today = text.replace("{{", "{{parent.")
+        yield Finding(
+            "binding-former",
+            where,
+            f"`{text}` is a binding of the CLI's preview",
+            "What a step takes and gives is named from its `parent`, the pipeline",
+            f"Write `{today}`.",
+        )
 
 
 def _unsent(where: str, step: SweepStep) -> Iterator[Finding]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlstack.findings import errors
+from amlstack.findings import Level, errors
 from jobs import pipeline_checks
 from jobs.component import RUNTIME, Component
 from jobs.declaration import declaration, written
@@ -132,9 +132,16 @@ def plan_pipeline(
         )
         told = plan(job, target, on=on, source=Source(base=source.base), environments=environments)
         steps[name] = told
-        judged = [*told.findings, *wrong]
+        judged = [_of_a_step(finding) for finding in (*told.findings, *wrong)]
         found += (_placed(finding, name, step) for finding in judged if not _elsewhere(finding, step))
     return PipelinePlan(pipeline, steps, tuple(source.locate(finding) for finding in found), source.base)
+
+
+def _of_a_step(finding: Finding) -> Finding:
+    """A finding of a job as one of a step: azure-ai-ml takes any name of an input there, groups (`a.b`) above all."""
+    if finding.code == "binding-name" and finding.where.startswith("inputs."):
+        return replace(finding, level=Level.WARNING)
+    return finding
 
 
 def _serverless(pipeline: Pipeline) -> str | None:

@@ -90,10 +90,7 @@ def _entry(cursor: Cursor) -> Any:
 
 
 def _spark_resources(cursor: Cursor) -> Any:
-    told = dict(keys(cursor, {"instance_type": text, "runtime_version": version}, what="the resources of a spark step"))
-    if "instance_type" in told:
-        told["instance_type"] = told["instance_type"].lower()
-    return told
+    return dict(keys(cursor, {"instance_type": text, "runtime_version": version}, what="the resources of a spark step"))
 
 
 _TASK: Readers = {

@@ -128,6 +128,20 @@ ACCEPTED = {
         " runtime_version: '3.4'}, conf: {spark.driver.cores: 1, spark.driver.memory: 2g, spark.executor.cores: 2,"
         " spark.executor.memory: 2g, spark.executor.instances: 2}}}"
     ),
+    "spark-on-a-cluster": (
+        "jobs: {s: {type: spark, code: src, entry: {file: score.py}, compute: azureml:synapse, conf:"
+        " {spark.driver.cores: 1, spark.driver.memory: 2g, spark.executor.cores: 2, spark.executor.memory: 2g,"
+        " spark.executor.instances: 2}}}"
+    ),
+    "spark-inline-with-a-size-in-capitals": (
+        "jobs: {s: {type: spark, code: src, entry: {file: score.py}, resources: {instance_type: Standard_E8S_V3,"
+        " runtime_version: '3.4'}, conf: {spark.driver.cores: 1, spark.driver.memory: 2g, spark.executor.cores: 2,"
+        " spark.executor.memory: 2g, spark.executor.instances: 2}}}"
+    ),
+    "inputs-in-groups": (
+        "jobs: {a: {command: 'x ${{inputs.optimizer.lr}}', environment: 'azureml:e:1', inputs: {optimizer.lr: 0.1}},"
+        " b: {component: 'azureml:x:1', inputs: {optimizer.lr: 0.1, warm-up: 3}}}"
+    ),
     "pipeline-in-a-pipeline": (
         f"{DATA}jobs: {{i: {{type: pipeline, component: ./sub/inner.yml, inputs: {{data: '${{{{parent.inputs.d}}}}',"
         " epochs: 4}, outputs: {model: {mode: upload}}}}"

@@ -247,6 +247,14 @@ REFUSED = {
     "bound-to-no-step": (
         "jobs: {t: {command: x, environment: 'azureml:e:1', inputs: {a: '${{parent.jobs.q.outputs.z}}'}}}"
     ),
+    "bound-without-parent": "inputs: {n: 1}\njobs: {c: {component: azureml:x:1, inputs: {a: '${{inputs.n}}'}}}",
+    "bound-to-a-step-without-parent": (
+        "jobs: {c: {component: azureml:x:1, outputs: {o: }},"
+        " d: {component: azureml:x:1, inputs: {a: '${{jobs.c.outputs.o}}'}}}"
+    ),
+    "output-bound-without-parent": (
+        "outputs: {z: }\njobs: {c: {component: azureml:x:1, outputs: {o: '${{outputs.z}}'}}}"
+    ),
     "component-missing": "jobs: {c: {component: ./sub/none.yml}}",
     "step-without-command": "jobs: {t: {environment: 'azureml:e:1'}}",
 }

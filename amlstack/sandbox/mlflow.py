@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.sandbox.kinds.base import Context, Reply
 from amlstack.sandbox.refusals import near
 from amlstack.sandbox.runner import contract
+from amlstack.sandbox.store import job_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -103,11 +104,18 @@ def _history(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
 
 
 def _experiment(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
-    """Any experiment is there: jobs make theirs by naming it."""
-    del context, workspace
-    name = str(told.get("experiment_name") or told.get("experiment_id"))
-    known = {"experiment_id": str(told.get("experiment_id") or name), "name": name, "lifecycle_stage": "active"}
+    """Any experiment is there: jobs make theirs by naming it. Its id is the one that its runs show."""
+    name, wanted = told.get("experiment_name"), told.get("experiment_id")
+    if name is None:
+        used = {_experiment_of(job) for job in context.store.jobs.list(workspace)}
+        name = next((each for each in used if contract.experiment_id(workspace, each) == wanted), wanted)
+    key = contract.experiment_id(workspace, str(name)) if wanted is None else wanted
+    known = {"experiment_id": str(key), "name": str(name), "lifecycle_stage": "active"}
     return {"experiment": {**known, "artifact_location": ""}}
+
+
+def _experiment_of(job: JobRow) -> str:
+    return str(job.properties.get("experimentName") or "Default")
 
 
 CALLS: dict[tuple[str, str], Callable[[Context, str, Mapping[str, Any]], Any]] = {
@@ -169,12 +177,13 @@ def _run(context: Context, job: JobRow) -> Any:
         "run_id": job.name,
         "run_uuid": job.name,
         "run_name": job.properties.get("displayName") or job.name,
-        "experiment_id": contract.experiment_id(job.workspace, job.properties.get("experimentName") or "Default"),
+        "experiment_id": contract.experiment_id(job.workspace, _experiment_of(job)),
         "status": STATUSES.get(job.status, "RUNNING"),
         "start_time": int((job.started or job.created) * 1000),
         "end_time": None if job.ended is None else int(job.ended * 1000),
         "lifecycle_stage": "active",
-        "artifact_uri": "",
+        # A folder of this machine, to which MLflow's client writes by itself, as it would to the run's storage.
+        "artifact_uri": (job_folder(context.store.home, job.id) / "artifacts").as_uri(),
     }
     data = {
         "metrics": [_metric(each) for each in last.values()],

@@ -9,6 +9,7 @@ import pytest
 
 from amlstack.sandbox import mlflow
 from amlstack.sandbox.runner import tracking
+from amlstack.sandbox.store import job_folder
 
 if TYPE_CHECKING:
     from conftest import Manager
@@ -65,6 +66,15 @@ def test_the_runs_experiment_is_the_one_that_its_processes_are_told(manager: Man
     variables = tracking.variables(manager.store, manager.store.jobs[run], "exp")
     told = call(manager, "GET", "runs/get", run_id=run)[1]["run"]
     assert told["info"]["experiment_id"] == variables["AZUREML_EXPERIMENT_ID"]
+    by_name = call(manager, "GET", "experiments/get-by-name", experiment_name="exp")[1]["experiment"]
+    assert by_name["experiment_id"] == variables["AZUREML_EXPERIMENT_ID"]
+    by_id = call(manager, "GET", "experiments/get", experiment_id=by_name["experiment_id"])[1]["experiment"]
+    assert by_id == by_name
+
+
+def test_what_a_run_logs_as_files_lies_beside_its_outputs(manager: Manager, run: str) -> None:
+    told = call(manager, "GET", "runs/get", run_id=run)[1]["run"]
+    assert told["info"]["artifact_uri"] == (job_folder(manager.store.home, run) / "artifacts").as_uri()
 
 
 REFUSED: list[tuple[str, str, dict[str, Any], int, str]] = [

@@ -19,7 +19,8 @@ taken at its word. `amlstack check` says what is wrong with either, `amlstack sh
 
 YAML files complete and are checked while they are written, in VS Code (YAML extension) and every editor with
 yaml-language-server, when they begin with `# yaml-language-server: $schema=../docs/schema/job.schema.json` (the path
-from the file); `amlstack schema` prints that JSON Schema.
+from the file); `amlstack schema` prints that JSON Schema. It describes command jobs, sweeps, pipelines with every kind
+of step, components and schedules, from the tables by which they are read.
 
 ```python
 from jobs import Job, TorchRun

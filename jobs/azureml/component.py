@@ -64,7 +64,7 @@ KEYS = {
     "$schema": text,
 }
 """Keys of a component."""
-_SKIPPED = ("id", "creation_context", "latest_version")
+SKIPPED = ("id", "creation_context", "latest_version")
 
 
 def read(cursor: Cursor, *, file: str | None = None) -> Component | None:
@@ -80,7 +80,7 @@ def read(cursor: Cursor, *, file: str | None = None) -> Component | None:
     if (of := str(cursor.value.get("type", "command")).lower()) in ("parallel", "spark", "pipeline"):
         cursor.bad("component-kind", f"The component is of type `{of}`", "A command step runs a command component")
         return None
-    known = {key: value for key, value in cursor.value.items() if key in KEYS or key in _SKIPPED}
+    known = {key: value for key, value in cursor.value.items() if key in KEYS or key in SKIPPED}
     extra = {str(key): value for key, value in cursor.value.items() if key not in known}
     rule = "It is kept with the component, as azure-ai-ml does, and Azure ML may do nothing with it"
     _warned(cursor, extra, KEYS, "a component", rule)
@@ -92,7 +92,7 @@ def read(cursor: Cursor, *, file: str | None = None) -> Component | None:
             "Remove it.",
             key="intellectual_property",
         )
-    told = dict(keys(_of(cursor, known), KEYS, ignored=_SKIPPED, what="a component"))
+    told = dict(keys(_of(cursor, known), KEYS, ignored=SKIPPED, what="a component"))
     for key in ("command", "environment"):
         if key not in cursor.value:
             cursor.bad("key-missing", f"The component has no `{key}`", f"A command component has a `{key}`")

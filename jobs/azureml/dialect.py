@@ -50,7 +50,7 @@ def is_one(data: Any) -> bool:
 
 
 def _port(cursor: Cursor) -> Any:
-    told = dict(keys(cursor, _PORT, what="an input or output"))
+    told = dict(keys(cursor, PORT, what="an input or output"))
     kind = told.get("type")
     if isinstance(kind, list):
         kind = kind[0] if kind else None
@@ -76,13 +76,13 @@ def _port(cursor: Cursor) -> Any:
     )
 
 
-_PORT = {
+PORT = {
     "type": anything,
     "description": text,
     "optional": truth,
     **dict.fromkeys(("default", "min", "max", "enum", "options", "datastore_mode"), anything),
 }
-_LAUNCHER = {"type": word(LAUNCHERS), "additional_arguments": text, "process_count_per_node": count}
+LAUNCHER = {"type": word(LAUNCHERS), "additional_arguments": text, "process_count_per_node": count}
 
 
 def _environment(cursor: Cursor) -> Any:
@@ -136,7 +136,7 @@ def read(cursor: Cursor, *, file: str | None = None) -> Component | None:
 
 def _launched(cursor: Cursor) -> Any:
     inner = cursor.at("launcher")
-    told = dict(keys(inner, _LAUNCHER, what="a launcher"))
+    told = dict(keys(inner, LAUNCHER, what="a launcher"))
     missing = [key for key in ("type", "additional_arguments") if key not in told]
     for key in missing:
         if isinstance(inner.value, dict) and key not in inner.value:

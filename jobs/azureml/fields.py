@@ -19,6 +19,8 @@ from jobs.values import EXPRESSION
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
+    Reader = Callable[[Cursor], Any]
+
 
 def text(cursor: Cursor) -> Any:
     """A string; numbers and words that YAML reads otherwise must be quoted."""
@@ -66,16 +68,23 @@ def count(cursor: Cursor) -> Any:
     return at_least(1)(cursor)
 
 
-def at_least(least: int) -> Callable[[Cursor], Any]:
-    """A whole number with a lower bound."""
+@dataclass(frozen=True, slots=True, eq=False)
+class AtLeast:
+    """Reads a whole number with a lower bound."""
 
-    def read(cursor: Cursor) -> Any:
+    least: int
+
+    def __call__(self, cursor: Cursor) -> Any:
+        """The number."""
         value = whole(cursor)
-        if value is not Bad and value < least:
-            return cursor.bad("value-range", f"{value} stands here", f"`{cursor.path[-1]}` is at least {least}")
+        if value is not Bad and value < self.least:
+            return cursor.bad("value-range", f"{value} stands here", f"`{cursor.path[-1]}` is at least {self.least}")
         return value
 
-    return read
+
+def at_least(least: int) -> Reader:
+    """A whole number with a lower bound."""
+    return AtLeast(least)
 
 
 TRUE = frozenset({"t", "true", "1", "on", "y", "yes"})
@@ -104,20 +113,25 @@ def truth(cursor: Cursor) -> Any:
     return cursor.wrong("true or false")
 
 
-def word(words: Mapping[str, str], normal: Callable[[str], str] = str.lower) -> Callable[[Cursor], Any]:
-    """One of a few words, in the spellings that the real loader takes.
+@dataclass(frozen=True, slots=True, eq=False)
+class Word:
+    """Reads one of a few words, in the spellings that the real loader takes.
 
-    Args:
+    Attributes:
         words: Spelling after ``normal`` to the word of the job model.
         normal: What the real loader does to a spelling before it compares.
     """
 
-    def read(cursor: Cursor) -> Any:
+    words: Mapping[str, str]
+    normal: Callable[[str], str] = str.lower
+
+    def __call__(self, cursor: Cursor) -> Any:
+        """The word of the job model."""
         value = cursor.value
-        if isinstance(value, str) and (found := words.get(normal(value))) is not None:
+        if isinstance(value, str) and (found := self.words.get(self.normal(value))) is not None:
             return found
-        listed = ", ".join(f"`{name}`" for name in words)
-        remedy = did_you_mean(value, words) if isinstance(value, str) else ""
+        listed = ", ".join(f"`{name}`" for name in self.words)
+        remedy = did_you_mean(value, self.words) if isinstance(value, str) else ""
         return cursor.bad(
             "value-unknown",
             f"{shown(value)} stands here",
@@ -125,7 +139,10 @@ def word(words: Mapping[str, str], normal: Callable[[str], str] = str.lower) -> 
             remedy if remedy.startswith("Did") else "",
         )
 
-    return read
+
+def word(words: Mapping[str, str], normal: Callable[[str], str] = str.lower) -> Reader:
+    """One of a few words; see `Word`."""
+    return Word(words, normal)
 
 
 def same(*words: str) -> dict[str, str]:
@@ -145,20 +162,25 @@ def mapping(cursor: Cursor) -> Any:
     return cursor.value
 
 
-def named(read: Callable[[Cursor], Any], *, numbers: bool = False) -> Callable[[Cursor], Any]:
-    """A mapping of names to values of one kind.
+@dataclass(frozen=True, slots=True, eq=False)
+class Named:
+    """Reads a mapping of names to values of one kind.
 
-    Args:
+    Attributes:
         read: Reads each value.
         numbers: Whether a name may be written as a number; it becomes text.
     """
 
-    def read_all(cursor: Cursor) -> Any:
+    read: Callable[[Cursor], Any]
+    numbers: bool = False
+
+    def __call__(self, cursor: Cursor) -> Any:
+        """The values by name."""
         if not isinstance(cursor.value, dict):
             return cursor.wrong("a mapping of names to values")
         told = {}
         for key in cursor.value:
-            if not isinstance(key, str) and not numbers:
+            if not isinstance(key, str) and not self.numbers:
                 cursor.bad(
                     "name-kind",
                     f"{shown(key)} is used as a name",
@@ -167,23 +189,33 @@ def named(read: Callable[[Cursor], Any], *, numbers: bool = False) -> Callable[[
                     key=key,
                 )
                 continue
-            value = read(cursor.at(key))
+            value = self.read(cursor.at(key))
             if value is not Bad:
                 told[str(key)] = value
         return told
 
-    return read_all
+
+def named(read: Reader, *, numbers: bool = False) -> Reader:
+    """A mapping of names to values of one kind; see `Named`."""
+    return Named(read, numbers)
 
 
-def listed(read: Callable[[Cursor], Any]) -> Callable[[Cursor], Any]:
-    """A list of values of one kind."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed:
+    """Reads a list of values of one kind."""
 
-    def read_all(cursor: Cursor) -> Any:
+    read: Callable[[Cursor], Any]
+
+    def __call__(self, cursor: Cursor) -> Any:
+        """The values."""
         if not isinstance(cursor.value, list):
             return cursor.wrong("a list")
-        return tuple(value for index in range(len(cursor.value)) if (value := read(cursor.at(index))) is not Bad)
+        return tuple(value for index in range(len(cursor.value)) if (value := self.read(cursor.at(index))) is not Bad)
 
-    return read_all
+
+def listed(read: Reader) -> Reader:
+    """A list of values of one kind."""
+    return Listed(read)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -38,30 +39,34 @@ KINDS = ("parallel", "spark", "pipeline")
 _SIZE = re.compile(r"\d+([kKmMgG][bB])?")
 
 
-def _or_bound(read: Callable[[Cursor], Any]) -> Callable[[Cursor], Any]:
-    """The same, or a value that a binding brings."""
+@dataclass(frozen=True, slots=True, eq=False)
+class OrBound:
+    """Reads the same, or a value that a binding brings."""
 
-    def either(cursor: Cursor) -> Any:
+    read: Callable[[Cursor], Any]
+
+    def __call__(self, cursor: Cursor) -> Any:
+        """The value, or the text with its binding."""
         value = cursor.value
-        return value if isinstance(value, str) and EXPRESSION.search(value) else read(cursor)
-
-    return either
+        return value if isinstance(value, str) and EXPRESSION.search(value) else self.read(cursor)
 
 
-def _size(cursor: Cursor) -> Any:
+def size(cursor: Cursor) -> Any:
+    """A count, or a size in bytes, as text."""
     value = text(cursor)
     if value is Bad or _SIZE.fullmatch(value):
         return value
     return cursor.wrong('a count or a size in quotes, such as "10" or "10kb"')
 
 
-def _texts(cursor: Cursor) -> Any:
+def texts(cursor: Cursor) -> Any:
+    """A list of texts."""
     told = listed(text)(cursor)
     return Bad if told is Bad else list(told)
 
 
 def _retries(cursor: Cursor) -> Any:
-    return dict(keys(cursor, dict.fromkeys(("timeout", "max_retries"), _or_bound(whole)), what="the retry settings"))
+    return dict(keys(cursor, RETRIES, what="the retry settings"))
 
 
 def _resources(cursor: Cursor) -> Any:
@@ -75,7 +80,7 @@ def _code(cursor: Cursor) -> Any:
 
 
 def _task(cursor: Cursor) -> Any:
-    told = dict(keys(cursor, _TASK, what="a task"))
+    told = dict(keys(cursor, TASK, what="a task"))
     for key in ("type", "environment"):
         if isinstance(cursor.value, dict) and key not in cursor.value:
             cursor.bad("key-missing", f"The task has no `{key}`", f"A task of a parallel step has its `{key}`")
@@ -83,32 +88,35 @@ def _task(cursor: Cursor) -> Any:
 
 
 def _entry(cursor: Cursor) -> Any:
-    told = dict(keys(cursor, {"file": text, "class_name": text}, what="an entry"))
+    told = dict(keys(cursor, ENTRY, what="an entry"))
     if len(told) == 1:
         return told
     return cursor.wrong("a mapping with `file`, or with `class_name`") if isinstance(cursor.value, dict) else Bad
 
 
 def _spark_resources(cursor: Cursor) -> Any:
-    return dict(keys(cursor, {"instance_type": text, "runtime_version": version}, what="the resources of a spark step"))
+    return dict(keys(cursor, SPARK_RESOURCES, what="the resources of a spark step"))
 
 
-_TASK: Readers = {
+RETRIES: Readers = dict.fromkeys(("timeout", "max_retries"), OrBound(whole))
+ENTRY: Readers = {"file": text, "class_name": text}
+SPARK_RESOURCES: Readers = {"instance_type": text, "runtime_version": version}
+TASK: Readers = {
     "type": word(same("run_function", "model", "function")),
     "code": _code,
     "environment": command.KEYS["environment"],
     **dict.fromkeys(("entry_script", "program_arguments", "model", "append_row_to"), text),
 }
-_FILES = dict.fromkeys(("py_files", "jars", "files", "archives"), _texts)
+_FILES = dict.fromkeys(("py_files", "jars", "files", "archives"), texts)
 SPECS: Mapping[str, Readers] = {
     "parallel": {
-        "mini_batch_size": _or_bound(_size),
-        "partition_keys": _or_bound(_texts),
+        "mini_batch_size": OrBound(size),
+        "partition_keys": OrBound(texts),
         "input_data": text,
         "retry_settings": _retries,
-        "logging_level": _or_bound(word(same("DEBUG", "INFO", "WARN"), str)),
+        "logging_level": OrBound(word(same("DEBUG", "INFO", "WARN"), str)),
         **dict.fromkeys(
-            ("max_concurrency_per_instance", "error_threshold", "mini_batch_error_threshold"), _or_bound(whole)
+            ("max_concurrency_per_instance", "error_threshold", "mini_batch_error_threshold"), OrBound(whole)
         ),
         "task": _task,
         "resources": _resources,
@@ -118,12 +126,12 @@ SPECS: Mapping[str, Readers] = {
     "pipeline": {},
 }  # fmt: skip
 """Keys of each kind that its component has too."""
-_STEPS: Mapping[str, Readers] = {
+STEPS: Mapping[str, Readers] = {
     "parallel": {"environment_variables": data.variables, "environment": anything},
     "spark": {"resources": _spark_resources},
     "pipeline": {},
 }
-_COMPONENT: Readers = {
+COMPONENT: Readers = {
     **{key: command.KEYS[key] for key in ("display_name", "description", "tags")},
     "properties": mapping,
     "is_deterministic": truth,
@@ -132,7 +140,21 @@ _COMPONENT: Readers = {
     "$schema": text,
     **dict.fromkeys(("name", "version"), unsent),
 }
-_SKIPPED = (*command.READ_ONLY, "id", "latest_version")
+SKIPPED = (*command.READ_ONLY, "id", "latest_version")
+
+
+def step_keys(kind: str, node: Readers, outputs: Callable[[Cursor], Any] | None = None) -> Readers:
+    """Keys of a step; with ``outputs``, of one that names no component."""
+    table: dict[str, Callable[[Cursor], Any]] = {
+        **node,
+        "type": anything,
+        **SPECS[kind],
+        **STEPS[kind],
+        "component": partial(_reference, kind=kind),
+    }
+    if outputs is not None:
+        table |= {"outputs": outputs, "description": text, "name": unsent, "experiment_name": unsent}
+    return table
 
 
 def read_step(cursor: Cursor, kind: str, node: Readers, outputs: Callable[[Cursor], Any]) -> Any:
@@ -152,15 +174,7 @@ def read_step(cursor: Cursor, kind: str, node: Readers, outputs: Callable[[Curso
             "A pipeline as a step is a component: a file, or `azureml:NAME:VERSION`",
             "Put its steps into a file of their own and name that: `component: ./inner.yml`.",
         )
-    table: dict[str, Callable[[Cursor], Any]] = {
-        **node,
-        "type": anything,
-        **SPECS[kind],
-        **_STEPS[kind],
-        "component": partial(_reference, kind=kind),
-    }
-    if inline:
-        table = {**table, "outputs": outputs, "description": text, "name": unsent, "experiment_name": unsent}
+    table = step_keys(kind, node, outputs if inline else None)
     told, extra = _split(cursor, table, f"a {kind} step", sent=kind == "parallel" or not inline)
     known = {name: told.pop(name) for name in OtherStep.model_fields if name in told and name != "component"}
     told.pop("type", None)
@@ -206,6 +220,16 @@ def _bound(value: Any) -> bool:
     return any(isinstance(each, str) and each.startswith("${{parent.") for each in values)
 
 
+def component_keys(kind: str) -> Readers:
+    """Keys of a component of a kind."""
+    table = {**COMPONENT, "type": anything, **SPECS[kind]}
+    if kind == "pipeline":
+        from jobs.azureml.pipeline import steps  # noqa: PLC0415 - its steps are read there, and may be pipelines again
+
+        table["jobs"] = steps
+    return table
+
+
 def read_component(cursor: Cursor, kind: str, *, file: str | None = None) -> OtherComponent | None:
     """Read a component of a kind; None when it is too broken to be one."""
     if not isinstance(cursor.value, dict):
@@ -214,12 +238,7 @@ def read_component(cursor: Cursor, kind: str, *, file: str | None = None) -> Oth
     if (of := str(cursor.value.get("type", "command" if kind == "parallel" else kind)).lower()) != kind:
         cursor.bad("component-kind", f"The component is of type `{of}`", f"A {kind} step runs a {kind} component")
         return None
-    table = {**_COMPONENT, "type": anything, **SPECS[kind]}
-    if kind == "pipeline":
-        from jobs.azureml.pipeline import steps  # noqa: PLC0415 - its steps are read there, and may be pipelines again
-
-        table["jobs"] = steps
-    told, extra = _split(cursor, table, f"a {kind} component", sent=True)
+    told, extra = _split(cursor, component_keys(kind), f"a {kind} component", sent=True)
     told.pop("type", None)
     for key in ("name", "version"):
         told.pop(key, None)
@@ -250,7 +269,7 @@ def _reference(cursor: Cursor, kind: str) -> Any:
 
 def _split(cursor: Cursor, table: Readers, what: str, *, sent: bool) -> tuple[dict[str, Any], dict[str, Any]]:
     """The known keys read, and the others as they are."""
-    extra = {str(key): value for key, value in cursor.value.items() if key not in table and key not in _SKIPPED}
+    extra = {str(key): value for key, value in cursor.value.items() if key not in table and key not in SKIPPED}
     for key in extra:
         remedy = did_you_mean(key, table)
         cursor.bad(
@@ -263,7 +282,7 @@ def _split(cursor: Cursor, table: Readers, what: str, *, sent: bool) -> tuple[di
         )
     rest = {key: value for key, value in cursor.value.items() if str(key) not in extra}
     inner = Cursor(rest, cursor.path, cursor.findings, cursor.base)
-    return dict(keys(inner, table, ignored=_SKIPPED, what=what)), extra
+    return dict(keys(inner, table, ignored=SKIPPED, what=what)), extra
 
 
 def _lost(cursor: Cursor, key: str, rule: str) -> None:

@@ -17,7 +17,7 @@ from jobs.values import EXPRESSION, Output
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_STEP_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+STEP_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _OTHERS = ("automl", "import", "data_transfer", "if_else", "do_while", "parallel_for")
 
 
@@ -41,7 +41,7 @@ def _bound(cursor: Cursor) -> Any:
     return _output(cursor)
 
 
-_NODE = {
+NODE = {
     "type": word({"command": "command", "sweep": "sweep"}),
     "inputs": data.inputs,
     "outputs": named(nullable(_bound)),
@@ -52,8 +52,8 @@ _NODE = {
     "comment": text,
     **{key: command.KEYS[key] for key in ("compute", "display_name")},
 }
-_STEP: dict[str, Callable[[Cursor], Any]] = {
-    **_NODE,
+STEP: dict[str, Callable[[Cursor], Any]] = {
+    **NODE,
     "component": component_file.reference,
     **{
         key: command.KEYS[key]
@@ -68,11 +68,11 @@ _STEP: dict[str, Callable[[Cursor], Any]] = {
 }
 _UNSENT = ("environment", "code", "command", "name", "description", "experiment_name", "is_deterministic")
 """Keys of a step of a component that azure-ai-ml takes and does not send."""
-_SWEEP = {**_NODE, **sweep.PARTS, "trial": component_file.reference, "description": text}
-_INLINE = {
+SWEEP = {**NODE, **sweep.PARTS, "trial": component_file.reference, "description": text}
+INLINE = {
     **command.KEYS,
     "outputs": named(lambda cursor: Unsaid() if cursor.value is None else _output(cursor)),
-    "type": _NODE["type"],
+    "type": NODE["type"],
 }
 
 
@@ -89,8 +89,8 @@ def _step(cursor: Cursor) -> Any:
             key="type",
         )
     if isinstance(kind, str) and kind.lower() in others.KINDS:
-        return others.read_step(cursor, kind.lower(), _NODE, _INLINE["outputs"])
-    if _NODE["type"](cursor.at("type") if "type" in cursor.value else _said(cursor, "command")) == "sweep":
+        return others.read_step(cursor, kind.lower(), NODE, INLINE["outputs"])
+    if NODE["type"](cursor.at("type") if "type" in cursor.value else _said(cursor, "command")) == "sweep":
         return _sweep_step(cursor)
     return _component_step(cursor) if "component" in cursor.value else _inline(cursor)
 
@@ -120,7 +120,7 @@ def _split(
 
 
 def _component_step(cursor: Cursor) -> Any:
-    told, extra = _split(cursor, _STEP, "a step of a component")
+    told, extra = _split(cursor, STEP, "a step of a component")
     told.pop("type", None)
     told = {key: value for key, value in told.items() if value is not None or key not in ("display_name", "tags")}
     for key in _UNSENT:
@@ -142,7 +142,7 @@ def _component_step(cursor: Cursor) -> Any:
 
 
 def _sweep_step(cursor: Cursor) -> Any:
-    told, extra = _split(cursor, _SWEEP, "a sweep step")
+    told, extra = _split(cursor, SWEEP, "a sweep step")
     told.pop("type", None)
     told.pop("description", None)
     missing = [key for key in ("trial", "objective", "limits") if key not in told]
@@ -153,7 +153,7 @@ def _sweep_step(cursor: Cursor) -> Any:
 
 
 def _inline(cursor: Cursor) -> Any:
-    job = command.read(cursor, _INLINE)
+    job = command.read(cursor, INLINE)
     if job is None:
         return Bad
     for key in ("name", "experiment_name", "parent_job_name"):
@@ -173,7 +173,7 @@ def steps(cursor: Cursor) -> Any:
     """The steps of a pipeline, by name."""
     told = named(_step)(cursor)
     for name in told if isinstance(told, dict) else ():
-        if not _STEP_NAME.fullmatch(name):
+        if not STEP_NAME.fullmatch(name):
             cursor.bad(
                 "step-name",
                 f"A step is named `{name}`",
@@ -198,7 +198,7 @@ def _default_datastore(cursor: Cursor) -> Any:
     return cursor.wrong("`azureml:NAME` of a datastore", f"Write `azureml:{value}`." if value else "")
 
 
-_SETTINGS = {
+SETTINGS = {
     "default_compute": _default_compute,
     "default_datastore": _default_datastore,
     "continue_on_step_failure": truth,
@@ -209,7 +209,7 @@ _SETTINGS = {
 def _settings(cursor: Cursor) -> Any:
     if not isinstance(cursor.value, dict):
         return cursor.wrong("a mapping of settings")
-    told, extra = _split(cursor, _SETTINGS, "the settings of a pipeline")
+    told, extra = _split(cursor, SETTINGS, "the settings of a pipeline")
     return PipelineSettings(**told, extra=extra)
 
 

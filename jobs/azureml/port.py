@@ -21,7 +21,7 @@ def _plain(cursor: Cursor) -> Any:
 
 
 _PORT = {"type": word(same(*TYPES), str), "description": text}
-_INPUT = {
+INPUT = {
     **_PORT,
     "optional": truth,
     "default": _plain,
@@ -30,7 +30,7 @@ _INPUT = {
     "enum": listed(text),
     "mode": word(same(*MODES, "eval_mount", "eval_download", "rw_mount", "mount", "link"), str),
 }
-_OUTPUT = {**_PORT, "mode": word(same("rw_mount", "mount", "upload", "direct", "link"), str)}
+OUTPUT = {**_PORT, "mode": word(same("rw_mount", "mount", "upload", "direct", "link"), str)}
 
 
 def _port(table: Any) -> Any:
@@ -83,5 +83,5 @@ def _parses(kind: str, value: Any, *, bound: bool) -> bool:
     return True
 
 
-inputs = named(_port(_INPUT))
-outputs = named(_port(_OUTPUT))
+inputs = named(_port(INPUT))
+outputs = named(_port(OUTPUT))

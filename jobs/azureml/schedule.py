@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from jobs.near import did_you_mean
 from jobs.schedule import WEEK_DAYS, Cron, Pattern, Recurrence, Schedule
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from amlstack.findings import Finding
@@ -35,26 +37,30 @@ def _time(cursor: Cursor) -> Any:
     return cursor.wrong('a time in quotes, such as "2026-01-01T08:00:00"', remedy)
 
 
-def _some(read: Any) -> Any:
-    """One value or a list of them."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Some:
+    """Reads one value or a list of them."""
 
-    def read_all(cursor: Cursor) -> Any:
+    read: Callable[[Cursor], Any]
+
+    def __call__(self, cursor: Cursor) -> Any:
+        """The values."""
         if not isinstance(cursor.value, list):
-            told = read(cursor)
+            told = self.read(cursor)
             return Bad if told is Bad else (told,)
-        return tuple(told for index in range(len(cursor.value)) if (told := read(cursor.at(index))) is not Bad)
+        return tuple(told for index in range(len(cursor.value)) if (told := self.read(cursor.at(index))) is not Bad)
 
-    return read_all
+
+PATTERN = {
+    "hours": Some(whole),
+    "minutes": Some(whole),
+    "week_days": Some(word(same(*WEEK_DAYS))),
+    "month_days": Some(whole),
+}
 
 
 def _pattern(cursor: Cursor) -> Any:
-    table = {
-        "hours": _some(whole),
-        "minutes": _some(whole),
-        "week_days": _some(word(same(*WEEK_DAYS))),
-        "month_days": _some(whole),
-    }
-    told = dict(keys(cursor, table, what="a recurrence's schedule"))
+    told = dict(keys(cursor, PATTERN, what="a recurrence's schedule"))
     return Pattern(**told) if _required(cursor, told, "hours", "minutes") else Bad
 
 
@@ -67,7 +73,8 @@ def _required(cursor: Cursor, told: dict[str, Any], *names: str) -> bool:
 
 _KIND = word(same("cron", "recurrence"))
 _TIMES = {"type": _KIND, "start_time": _time, "end_time": _time, "time_zone": text}
-_RECURRENCE = {
+CRON = {**_TIMES, "expression": text}
+RECURRENCE = {
     **_TIMES,
     "frequency": word(same("minute", "hour", "day", "week", "month")),
     "interval": at_least(1),
@@ -84,9 +91,9 @@ def _trigger(cursor: Cursor) -> Any:
     if kind is Bad:
         return Bad
     if kind == "cron":
-        told = dict(keys(cursor, {**_TIMES, "expression": text}, what="a cron trigger"))
+        told = dict(keys(cursor, CRON, what="a cron trigger"))
         return Cron(**told) if _required(cursor, told, "expression") else Bad
-    told = dict(keys(cursor, _RECURRENCE, what="a recurrence"))
+    told = dict(keys(cursor, RECURRENCE, what="a recurrence"))
     return Recurrence(**told) if _required(cursor, told, "frequency", "interval") else Bad
 
 
@@ -171,7 +178,7 @@ KEYS = {
     "trigger": _trigger,
     "create_job": _job,
 }
-_READ_ONLY = (*command.READ_ONLY, "is_enabled", "provisioning_state")
+READ_ONLY = (*command.READ_ONLY, "is_enabled", "provisioning_state")
 
 
 def path_of(where: str) -> tuple[str, ...]:
@@ -181,7 +188,7 @@ def path_of(where: str) -> tuple[str, ...]:
 
 def read(cursor: Cursor) -> Schedule | None:
     """Read a schedule; None when it is too broken to be one (its faults are in ``cursor.findings``)."""
-    told = dict(keys(cursor, KEYS, ignored=_READ_ONLY, what="a schedule"))
+    told = dict(keys(cursor, KEYS, ignored=READ_ONLY, what="a schedule"))
     if not _required(cursor, told, "name", "trigger", "create_job"):
         return None
     return Schedule(**{**told, **told.pop("create_job")})

@@ -6,25 +6,58 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
+import other_step_cases
 import parity_cases as cases
+import pipeline_cases
 import pytest
 import sweep_cases
+import test_schedules
 import yaml
+from schema_blocks import BLOCKS, KINDS, Block
 
 from amlstack.cli.main import main
 from amlstack.paths import PROJECT
-from jobs.azureml import command, schema, sweep
+from jobs import load
+from jobs.azureml import fields, runtime, schema, schema_component, schema_readers
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 PAGE = PROJECT / "docs" / "schema" / "job.schema.json"
-VALIDATOR = jsonschema.Draft7Validator(schema.job_files())
+SCHEMA = schema.job_files()
+VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
 EXAMPLES = [
     path
     for path in sorted((PROJECT / "examples").rglob("*.yml"))
     if "command" in (yaml.safe_load(path.read_text()) or {}) or "jobs" in (yaml.safe_load(path.read_text()) or {})
 ]
+COMPONENTS = {
+    "command": pipeline_cases.COMPONENT,
+    "bare": pipeline_cases.BARE,
+    "more": pipeline_cases.MORE,
+    "parallel": other_step_cases.PARALLEL,
+    "spark": other_step_cases.SPARK,
+    "pipeline": other_step_cases.INNER,
+    "pipeline-of-pipelines": other_step_cases.DEEP,
+}
+PIPELINES = {**pipeline_cases.ACCEPTED, **other_step_cases.ACCEPTED}
+REFUSED = {
+    **{
+        f"{kind}-{case}": f"type: pipeline\n{text}" if not text.startswith("type:") else text
+        for kind, told in (("pipeline", pipeline_cases.REFUSED), ("other", other_step_cases.REFUSED))
+        for case, text in told.items()
+    },
+    **{f"schedule-{case}": f"name: s\n{text}" for case, text in test_schedules.REFUSED.items()},
+}
+BEYOND = {
+    "pipeline-component-missing",
+    "other-pipeline-missing",
+    "other-parallel-of-a-command",
+    "other-command-of-a-parallel",
+    "schedule-file-missing",
+    "schedule-time-unquoted",
+}
+"""What stands in another file, and what an editor's YAML does not tell apart."""
 MARKED = {"pytorch-count-cut", "limits-cut"}
 """Taken with a warning."""
 
@@ -47,10 +80,8 @@ def test_it_is_a_schema() -> None:
     jsonschema.Draft7Validator.check_schema(schema.job_files())
 
 
-def test_it_has_every_key_that_is_read_and_says_what_each_is() -> None:
+def test_it_says_what_each_key_is() -> None:
     keys = schema.command_keys()
-    assert set(keys) == {*command.KEYS, *command.READ_ONLY}
-    assert set(schema.sweep_keys()) == {*sweep.KEYS, *command.READ_ONLY}
     assert [key for key, each in keys.items() if "description" not in each] == ["$schema"]
 
 
@@ -75,8 +106,115 @@ def test_sweeps_that_azure_ai_ml_takes_are_not_marked(case: str) -> None:
     assert faults({key: value for key, value in told.items() if value is not None}) == []
 
 
-def test_pipelines_are_let_through() -> None:
-    assert faults({"type": "pipeline", "jobs": {"a": {"type": "command"}}}) == []
+def written(folder: Path, text: str) -> tuple[Any, list[str]]:
+    """A file's content as an editor sees it, and the errors that its reader finds in it."""
+    pipeline_cases.folder(folder)
+    other_step_cases.folder(folder)
+    (folder / "pipeline.yml").write_text(test_schedules.PIPELINE)
+    path = folder / "file.yml"
+    path.write_text(text)
+    return yaml.safe_load(text), [str(each) for each in load(path).findings if each.level == "error"]
+
+
+@pytest.mark.parametrize("case", PIPELINES)
+def test_pipelines_that_azure_ai_ml_takes_are_not_marked(case: str, tmp_path: Path) -> None:
+    told, errors = written(tmp_path, f"type: pipeline\n{PIPELINES[case]}")
+    assert (errors, faults(told)) == ([], [])
+
+
+@pytest.mark.parametrize("case", test_schedules.ACCEPTED)
+def test_schedules_that_azure_ai_ml_takes_are_not_marked(case: str, tmp_path: Path) -> None:
+    told, errors = written(tmp_path, f"name: s\n{test_schedules.ACCEPTED[case]}")
+    assert (errors, faults(told)) == ([], [])
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_component_files_are_not_marked(name: str) -> None:
+    assert faults(yaml.safe_load(COMPONENTS[name])) == []
+
+
+@pytest.mark.parametrize("case", sorted({*REFUSED} - BEYOND))
+def test_a_pipeline_or_schedule_is_marked_when_it_is_refused(case: str, tmp_path: Path) -> None:
+    told, errors = written(tmp_path, REFUSED[case])
+    assert bool(faults(told)) == bool(errors)
+
+
+@pytest.mark.parametrize("case", sorted({*sweep_cases.REFUSED} - {"input-unbound"}))
+def test_a_sweep_is_marked_when_it_is_refused(case: str) -> None:
+    told = {**sweep_cases.BASE, **(yaml.safe_load(sweep_cases.REFUSED[case]) or {})}
+    assert faults({key: value for key, value in told.items() if value is not None})
+
+
+def described(name: str, block: Block) -> dict[str, Any]:
+    told = SCHEMA["definitions"]
+    for step in block.definition or (name,):
+        told = told[step]
+    return told
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_block_has_the_keys_that_are_read_and_no_others(name: str) -> None:
+    block = BLOCKS[name]
+    assert set(described(name, block)["properties"]) == {*block.known, *block.ignored}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_the_reader_knows_the_keys_of_a_block(name: str, tmp_path: Path) -> None:
+    block = BLOCKS[name]
+    keys = [
+        key
+        for key, each in described(name, block)["properties"].items()
+        if each.get("not") != {} and each != schema_component.REFUSED  # named in order to be refused
+    ]
+    file = block.filled({**dict.fromkeys(keys), **block.example})
+    (tmp_path / "file.yml").write_text(yaml.safe_dump(file))
+    assert [each for each in load(tmp_path / "file.yml").findings if each.code == "key-unknown"] == []
+
+
+def test_kinds_of_distributions_and_the_like_have_the_keys_that_are_read() -> None:
+    told = SCHEMA["definitions"]
+    seen = [set(each["properties"]) for each in told["distribution"]["anyOf"]]
+    assert seen == [set(table) for _, table in runtime._KINDS.values()]
+    assert set(told["queue_settings"]["properties"]) == set(runtime._QUEUE)
+    assert set(told["identity"]["properties"]) == set(runtime._IDS)
+    assert set(told["services"]["additionalProperties"]["properties"]) >= set(runtime._SERVICE)
+
+
+def test_blocks_are_all_that_the_schema_describes() -> None:
+    told = {name for name, each in SCHEMA["definitions"].items() if "properties" in each}
+    seen = {*BLOCKS, *(block.definition[0] for block in BLOCKS.values() if block.definition)}
+    assert told - seen == {"pipeline_component", "identity", "queue_settings"}, "held by name, or below by kind"
+
+
+def cases_of_keys() -> list[Any]:
+    made = []
+    for name, block in BLOCKS.items():
+        made += [
+            pytest.param(block.filled({**block.example, f"{key}x": "x"}), id=f"{name}-{key}") for key in block.known
+        ]
+    for name, (file, example) in KINDS.items():
+        block = Block(file, example, ())
+        made += [pytest.param(block.filled({**example, f"{key}x": "x"}), id=f"{name}-{key}") for key in (*example, "a")]
+    return made
+
+
+@pytest.mark.parametrize("file", cases_of_keys())
+def test_a_misspelt_key_is_marked_when_it_is_refused(file: dict[str, Any], tmp_path: Path) -> None:
+    told, errors = written(tmp_path, yaml.safe_dump(file))
+    assert bool(faults(told)) == bool(errors), errors
+
+
+@pytest.mark.parametrize("name", [*BLOCKS, *KINDS])
+def test_examples_of_blocks_are_taken(name: str, tmp_path: Path) -> None:
+    block = BLOCKS[name] if name in BLOCKS else Block(*KINDS[name], ())
+    told, errors = written(tmp_path, yaml.safe_dump(block.filled(block.example)))
+    assert (errors, faults(told)) == ([], [])
+
+
+def test_a_reader_that_nobody_described_is_refused() -> None:
+    with pytest.raises(KeyError):
+        schema_readers.of(lambda cursor: cursor.value)
+    assert schema_readers.of(fields.listed(fields.text)) == {"type": "array", "items": {"type": "string"}}
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from amlstack.findings import Level
-from jobs.azureml import command, port, runtime
+from jobs.azureml import command, data, port, runtime
 from jobs.azureml.cursor import Cursor
-from jobs.azureml.fields import keys, listed, mapping, text, truth, unsent, word
+from jobs.azureml.fields import by_text, keys, listed, mapping, text, truth, unsent, word
 from jobs.component import Component
 from jobs.launchers import Custom
 from jobs.near import did_you_mean
@@ -60,7 +60,7 @@ KEYS = {
     "inputs": port.inputs,
     "outputs": port.outputs,
     "additional_includes": listed(text),
-    "environment_variables": mapping,
+    "environment_variables": data.variables,
     "$schema": text,
 }
 """Keys of a component."""
@@ -80,8 +80,9 @@ def read(cursor: Cursor, *, file: str | None = None) -> Component | None:
     if (of := str(cursor.value.get("type", "command")).lower()) in ("parallel", "spark", "pipeline"):
         cursor.bad("component-kind", f"The component is of type `{of}`", "A command step runs a command component")
         return None
-    known = {key: value for key, value in cursor.value.items() if key in KEYS or key in SKIPPED}
-    extra = {str(key): value for key, value in cursor.value.items() if key not in known}
+    written = by_text(cursor)
+    known = {key: value for key, value in written.items() if key in KEYS or key in SKIPPED}
+    extra = {key: value for key, value in written.items() if key not in known}
     rule = "It is kept with the component, as azure-ai-ml does, and Azure ML may do nothing with it"
     _warned(cursor, extra, KEYS, "a component", rule)
     if extra.get("intellectual_property"):

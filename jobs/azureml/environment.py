@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs import yamltext
 from jobs.azureml.cursor import Bad, Cursor
-from jobs.azureml.fields import keys, mapping, same, text, unsent, word
+from jobs.azureml.fields import by_text, keys, mapping, same, text, unsent, word
 from jobs.values import Build, Environment
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def build(cursor: Cursor) -> Any:
 def conda(cursor: Cursor) -> Any:
     """A conda specification: a file, or its content."""
     if isinstance(cursor.value, dict):
-        return cursor.value
+        return by_text(cursor)
     if isinstance(cursor.value, str):
         if cursor.value.startswith("file:"):
             return cursor.bad(

@@ -159,7 +159,20 @@ def mapping(cursor: Cursor) -> Any:
     """A mapping with any values."""
     if not isinstance(cursor.value, dict):
         return cursor.wrong("a mapping of names to values")
-    return cursor.value
+    return by_text(cursor)
+
+
+def by_text(cursor: Cursor) -> dict[str, Any]:
+    """What stands in a mapping under text; each name that is none is a fault."""
+    for key in cursor.value:
+        if not isinstance(key, str):
+            _no_name(cursor, key)
+    return {key: value for key, value in cursor.value.items() if isinstance(key, str)}
+
+
+def _no_name(cursor: Cursor, key: Any) -> None:
+    rule, remedy = "Names are text", f'Put it in quotes: "{key}".'
+    cursor.bad("name-kind", f"{shown(key)} is used as a name", rule, remedy, key=key)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,13 +194,7 @@ class Named:
         told = {}
         for key in cursor.value:
             if not isinstance(key, str) and not self.numbers:
-                cursor.bad(
-                    "name-kind",
-                    f"{shown(key)} is used as a name",
-                    "Names are text",
-                    f'Put it in quotes: "{key}".',
-                    key=key,
-                )
+                _no_name(cursor, key)
                 continue
             value = self.read(cursor.at(key))
             if value is not Bad:

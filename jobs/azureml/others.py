@@ -12,6 +12,7 @@ from jobs.azureml import command, data, port, runtime
 from jobs.azureml.cursor import Bad, Cursor
 from jobs.azureml.fields import (
     anything,
+    by_text,
     keys,
     listed,
     mapping,
@@ -269,7 +270,8 @@ def _reference(cursor: Cursor, kind: str) -> Any:
 
 def _split(cursor: Cursor, table: Readers, what: str, *, sent: bool) -> tuple[dict[str, Any], dict[str, Any]]:
     """The known keys read, and the others as they are."""
-    extra = {str(key): value for key, value in cursor.value.items() if key not in table and key not in SKIPPED}
+    told = by_text(cursor)
+    extra = {key: value for key, value in told.items() if key not in table and key not in SKIPPED}
     for key in extra:
         remedy = did_you_mean(key, table)
         cursor.bad(
@@ -280,7 +282,7 @@ def _split(cursor: Cursor, table: Readers, what: str, *, sent: bool) -> tuple[di
             level=Level.WARNING if sent else Level.ERROR,
             key=key,
         )
-    rest = {key: value for key, value in cursor.value.items() if str(key) not in extra}
+    rest = {key: value for key, value in told.items() if key not in extra}
     inner = Cursor(rest, cursor.path, cursor.findings, cursor.base)
     return dict(keys(inner, table, ignored=SKIPPED, what=what)), extra
 

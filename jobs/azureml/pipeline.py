@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.findings import Level
 from jobs.azureml import command, component_file, data, others, runtime, sweep
 from jobs.azureml.cursor import Bad, Cursor
-from jobs.azureml.fields import keys, named, nullable, text, truth, unsent, word
+from jobs.azureml.fields import by_text, keys, named, nullable, text, truth, unsent, word
 from jobs.launchers import Custom
 from jobs.near import did_you_mean
 from jobs.pipeline import Pipeline, PipelineSettings, Step, SweepStep, Unsaid
@@ -103,9 +103,10 @@ def _split(
     cursor: Cursor, table: Mapping[str, Callable[[Cursor], Any]], what: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The known keys read, and the others as they are: azure-ai-ml sends those too."""
-    extra = {key: value for key, value in cursor.value.items() if key not in table and key not in command.READ_ONLY}
+    told = by_text(cursor)
+    extra = {key: value for key, value in told.items() if key not in table and key not in command.READ_ONLY}
     for key in extra:
-        remedy = did_you_mean(str(key), table)
+        remedy = did_you_mean(key, table)
         cursor.bad(
             "key-unknown",
             f"`{key}` is no key of {what}",
@@ -114,7 +115,7 @@ def _split(
             level=Level.WARNING,
             key=key,
         )
-    rest = {key: value for key, value in cursor.value.items() if key not in extra}
+    rest = {key: value for key, value in told.items() if key not in extra}
     inner = Cursor(rest, cursor.path, cursor.findings, cursor.base)
     return dict(keys(inner, table, ignored=command.READ_ONLY, what=what)), extra
 

@@ -151,7 +151,7 @@ _SERVICE = {
     "type": text,
     "port": whole,
     "nodes": word({"all": "all"}, str),
-    "properties": mapping,
+    "properties": named(anything, numbers=True),
     "ssh_public_keys": text,
     "log_dir": text,
 }

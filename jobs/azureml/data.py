@@ -12,7 +12,7 @@ from jobs.values import Input, Output
 
 DATA_TYPES = ("uri_file", "uri_folder")
 MODEL_TYPES = ("mlflow_model", "custom_model", "triton_model")
-_ASSET_NAME = re.compile(r"[A-Za-z0-9_-]{0,255}")
+ASSET_NAME = re.compile(r"[A-Za-z0-9_-]{0,255}")
 MODES = ("ro_mount", "download", "direct")
 EVAL_MODES = ("eval_mount", "eval_download")
 
@@ -88,7 +88,7 @@ def output(cursor: Cursor) -> Any:
     if cursor.value is None:
         return Output()
     told = dict(keys(cursor, OUTPUT, ignored=("$schema",), what="an output"))
-    if "name" in told and not _ASSET_NAME.fullmatch(told["name"]):
+    if "name" in told and not ASSET_NAME.fullmatch(told["name"]):
         cursor.bad(
             "output-name",
             f"The output is to be registered as `{told['name']}`",

@@ -156,7 +156,7 @@ _SERVICE = {
     "log_dir": text,
 }
 _SERVICE_TYPES = ("ssh", "tensor_board", "vs_code", "jupyter_lab")
-_OWN_KEY = {"ssh_public_keys": "ssh", "log_dir": "tensor_board"}
+OWN_KEY = {"ssh_public_keys": "ssh", "log_dir": "tensor_board"}
 
 
 def service(cursor: Cursor) -> Any:
@@ -168,7 +168,7 @@ def service(cursor: Cursor) -> Any:
         return Bad
     written = told.pop("type", None)
     kind = written.lower() if written is not None else ("tensor_board" if "log_dir" in told else "ssh")
-    for key, owner in _OWN_KEY.items():
+    for key, owner in OWN_KEY.items():
         if key in told and kind != owner:
             return cursor.bad(
                 "key-unknown",

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from jobs.azureml import component, dialect, others, port, runtime
 from jobs.azureml.schema_parts import DIGITS, NUMBER, Schema, any_case, chosen, closed, ref
-from jobs.azureml.schema_pipeline import described
 from jobs.azureml.schema_readers import keys
 from jobs.component import PRIMITIVES, Component, Port
 from jobs.other import OtherComponent
@@ -65,7 +64,7 @@ def command_component_keys() -> Schema:
 def other_component_keys(kind: str) -> Schema:
     """Key to schema of a parallel, spark or pipeline component."""
     own = {"type": any_case((kind,))}
-    return described(keys(others.component_keys(kind), OtherComponent, own=own, ignored=others.SKIPPED))
+    return keys(others.component_keys(kind), OtherComponent, own=own, ignored=others.SKIPPED)
 
 
 def input_port() -> Schema:

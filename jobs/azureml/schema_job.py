@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jobs import distribution
-from jobs.azureml import command, data, environment, sweep
+from jobs.azureml import command, data, environment, runtime, sweep
 from jobs.azureml.schema_parts import NAMES, TEXT, TEXTS, VALUES, WRITTEN, Schema, about, any_case, closed, fields
 from jobs.spec import Job
 from jobs.sweep import Sweep
@@ -120,6 +120,8 @@ def _environment(job: Schema) -> Schema:
     unsent = {key: {"description": "Not sent."} for key in ("name", "version")}
     written = _only(inline, environment.KEYS, "id", "$schema", "creation_context")
     written["properties"] |= unsent
+    conda = written["properties"]["conda_file"]
+    written["properties"]["conda_file"] = {**conda, "not": {"type": "string", "pattern": "^file:"}}
     return {
         "description": "`azureml:NAME:VERSION`, `azureml:NAME@LABEL`, `azureml://registries/…`, `file:PATH`, or one "
         "written inline.",
@@ -139,13 +141,17 @@ def _input(job: Schema) -> Schema:
         **any_case((*data.MODES, *data.EVAL_MODES)),
         "description": about(asset["properties"]["mode"]),
     }
+    asset["if"] = {"properties": {"mode": any_case(data.EVAL_MODES)}, "required": ["mode"]}
+    asset["then"] = {"properties": {"type": any_case(("mltable",))}, "required": ["type"]}
     literal: Schema = {"type": ["string", "number", "boolean"]}
     value = closed({"value": literal}, "A literal.", required=("value",))
     return {"description": "A literal, or data.", "anyOf": [literal, asset, value]}
 
 
 def _output(job: Schema) -> Schema:
-    return {**_only(job, data.OUTPUT, "$schema"), "dependencies": {"version": ["name"]}}
+    told = _only(job, data.OUTPUT, "$schema")
+    told["properties"]["name"] = {**told["properties"]["name"], "pattern": f"^{data.ASSET_NAME.pattern}$"}
+    return {**told, "dependencies": {"version": ["name"]}}
 
 
 def _distributions() -> list[Schema]:
@@ -168,4 +174,5 @@ def _service(job: Schema) -> Schema:
         "description": about(made["properties"]["type"]),
         "anyOf": [{"enum": ["ssh", "jupyter_lab", "tensor_board", "vs_code"]}, TEXT],
     }
-    return made
+    own = {key: {"properties": {"type": any_case((kind,))}} for key, kind in runtime.OWN_KEY.items()}
+    return {**made, "dependencies": own}

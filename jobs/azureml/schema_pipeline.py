@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jobs.azureml import command, others, pipeline
 from jobs.azureml.schema_parts import Schema, any_case, chosen, closed, of_type, ref
-from jobs.azureml.schema_readers import BOUND, keys
+from jobs.azureml.schema_readers import ABOUT, BOUND, keys
 from jobs.other import OtherStep
 from jobs.pipeline import Pipeline, PipelineSettings, Step, SweepStep
 
@@ -15,26 +15,6 @@ if TYPE_CHECKING:
 
 _BINDING = {**BOUND, "pattern": r"^\$\{\{\s*\S*?\s*\}\}$"}
 _OUTPUTS = "What it writes; `${{parent.outputs.NAME}}` binds one to an output of the pipeline."
-_ABOUT = {
-    "task": "What runs on each mini-batch.",
-    "input_data": "The input that is cut into mini-batches: `${{inputs.NAME}}`.",
-    "mini_batch_size": "Files in a mini-batch, or bytes of a table: `10kb`.",
-    "partition_keys": "Columns by which the data is cut instead.",
-    "mini_batch_error_threshold": "Mini-batches that may fail; -1: all.",
-    "error_threshold": "Records that may fail; -1: all.",
-    "max_concurrency_per_instance": "Processes on each node.",
-    "retry_settings": "How often and how long a mini-batch is tried.",
-    "logging_level": "What the logs hold.",
-    "entry": "The script, or the class, that is run.",
-    "conf": "Spark's settings: `spark.driver.cores` and the like.",
-    "args": "Arguments of the script.",
-    "py_files": "Python files and packages beside it.",
-    "jars": "Java archives beside it.",
-    "files": "Files in the folder of each executor.",
-    "archives": "Archives that are unpacked there.",
-    "code": "Folder with the code.",
-    "jobs": "The steps, by name.",
-}
 
 
 def definitions(job: Mapping[str, Schema]) -> Schema:
@@ -62,8 +42,8 @@ def definitions(job: Mapping[str, Schema]) -> Schema:
             more=True,
         ),
         "retry_settings": closed(keys(others.RETRIES), "How often, and how many seconds, a mini-batch is tried."),
-        "task": closed(described(keys(others.TASK)), _ABOUT["task"], required=("type", "environment")),
-        "spark_entry": {**closed(keys(others.ENTRY), _ABOUT["entry"]), "minProperties": 1, "maxProperties": 1},
+        "task": closed(keys(others.TASK), ABOUT["task"], required=("type", "environment")),
+        "spark_entry": {**closed(keys(others.ENTRY), ABOUT["entry"]), "minProperties": 1, "maxProperties": 1},
         "spark_resources": closed(keys(others.SPARK_RESOURCES), "The serverless Spark pool that it runs on."),
     }
     for kind in others.KINDS:
@@ -80,7 +60,7 @@ def pipeline_keys() -> Schema:
         "component": {"type": "string", "pattern": "^azureml:"},
         "outputs": _named({"anyOf": [{"type": "null"}, ref("output")]}),
     }
-    return described(keys(pipeline.KEYS, Pipeline, own=own, ignored=command.READ_ONLY))
+    return keys(pipeline.KEYS, Pipeline, own=own, ignored=command.READ_ONLY)
 
 
 def settings_keys() -> Schema:
@@ -100,7 +80,7 @@ def command_step_keys(job: Mapping[str, Schema]) -> Schema:
 
 def component_step_keys() -> Schema:
     """Key to schema of a step that runs a command component."""
-    return described(keys(pipeline.STEP, Step, own={"outputs": _bound()}, ignored=command.READ_ONLY))
+    return keys(pipeline.STEP, Step, own={"outputs": _bound()}, ignored=command.READ_ONLY)
 
 
 def sweep_step_keys() -> Schema:
@@ -118,15 +98,7 @@ def other_step_keys(kind: str, *, inline: bool = False) -> Schema:
     if inline:
         own["outputs"] = _named({"anyOf": [{"type": ["null", "string"]}, ref("output")]})
         own["component"] = {"not": {}}
-    return described(keys(readers, OtherStep, own=own, ignored=others.SKIPPED))
-
-
-def described(keys_: Schema) -> Schema:
-    """The same, with words on the keys of parallel and spark steps, of which there is no model."""
-    return {
-        key: {"description": _ABOUT[key], **each} if key in _ABOUT and "description" not in each else each
-        for key, each in keys_.items()
-    }
+    return keys(readers, OtherStep, own=own, ignored=others.SKIPPED)
 
 
 def _named(each: Schema) -> Schema:

@@ -90,6 +90,51 @@ SIMPLE: Mapping[Reader, Schema] = {
 }
 """What single readers take."""
 
+ABOUT: Mapping[str, str] = {
+    "task": "What runs on each mini-batch.",
+    "input_data": "The input that is cut into mini-batches: `${{inputs.NAME}}`.",
+    "mini_batch_size": "Files in a mini-batch, or bytes of a table: `10kb`.",
+    "partition_keys": "Columns by which the data is cut instead.",
+    "mini_batch_error_threshold": "Mini-batches that may fail; -1: all.",
+    "error_threshold": "Records that may fail; -1: all.",
+    "max_concurrency_per_instance": "Processes on each node.",
+    "retry_settings": "How often and how long a mini-batch is tried.",
+    "logging_level": "What the logs hold.",
+    "entry": "The script, or the class, that is run.",
+    "conf": "Spark's settings: `spark.driver.cores` and the like.",
+    "args": "Arguments of the script.",
+    "py_files": "Python files and packages beside it.",
+    "jars": "Java archives beside it.",
+    "files": "Files in the folder of each executor.",
+    "archives": "Archives that are unpacked there.",
+    "code": "Folder with the code.",
+    "jobs": "The steps, by name.",
+    "type": "Kind of it.",
+    "name": "Name to register it under; a step has the name that it stands under.",
+    "version": "Version to register it under.",
+    "description": "Description.",
+    "experiment_name": "Not sent: a step runs in its pipeline's experiment.",
+    "command": "Not sent: a step takes it from its component.",
+    "is_deterministic": "Whether the same inputs give the same outputs, so that a step may be reused.",
+    "environment": "As of a job.",
+    "environment_variables": "Variables of every process, by name.",
+    "timeout": "Seconds that one try may take.",
+    "max_retries": "Further tries.",
+    "entry_script": "The script, with `init()` and `run(mini_batch)`.",
+    "program_arguments": "Arguments of the script.",
+    "model": "The model that is run.",
+    "append_row_to": "The output that gathers what `run` returns: `${{outputs.NAME}}`.",
+    "file": "The script.",
+    "class_name": "The class.",
+    "instance_type": "VM size.",
+    "runtime_version": "Version of Spark.",
+    "options": "The values it may have.",
+    "datastore_mode": "How it reaches the node.",
+    "additional_arguments": "What is started: the command.",
+    "process_count_per_node": "Ranks on each node.",
+}
+"""Words on keys of which no model has any."""
+
 
 def of(read: Reader) -> Schema:
     """What a reader takes.
@@ -136,7 +181,7 @@ def keys(
     made: Schema = {}
     for key, read in readers.items():
         schema = own[key] if own and key in own else of(read)
-        told = words.get(key)
+        told = words.get(key) or ABOUT.get(key)
         made[key] = schema if told is None or "description" in schema else {"description": told, **schema}
     skipped = {key: TEXT if key == "$schema" else WRITTEN for key in ignored if key not in made}
     return {**made, **skipped}

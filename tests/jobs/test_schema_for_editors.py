@@ -80,9 +80,14 @@ def test_it_is_a_schema() -> None:
     jsonschema.Draft7Validator.check_schema(schema.job_files())
 
 
-def test_it_says_what_each_key_is() -> None:
-    keys = schema.command_keys()
-    assert [key for key, each in keys.items() if "description" not in each] == ["$schema"]
+@pytest.mark.parametrize("name", BLOCKS)
+def test_it_says_what_each_key_is(name: str) -> None:
+    def told(each: Any) -> bool:
+        ref = each.get("$ref", "").removeprefix("#/definitions/")
+        return "description" in each or (bool(ref) and told(SCHEMA["definitions"][ref]))
+
+    keys = described(name, BLOCKS[name])["properties"]
+    assert [key for key, each in keys.items() if not told(each) and key != "$schema"] == []
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: f"{path.parent.name}/{path.name}")
@@ -245,6 +250,11 @@ def test_a_reader_that_nobody_described_is_refused() -> None:
         "identity: {type: me}\n",
         "queue_settings: {job_tier: gold}\n",
         "services: {a: {type: ssh, nodes: '0'}}\n",
+        "services: {a: {type: vs_code, log_dir: x}}\n",
+        "inputs: {a: {type: uri_folder, path: x, mode: eval_mount}}\n",
+        "outputs: {a: {name: a.b}}\n",
+        "outputs: {a: {version: 1}}\n",
+        "environment: {image: x, conda_file: 'file:conda.yml'}\n",
         "compute:\n",
     ],
 )

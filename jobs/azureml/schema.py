@@ -8,7 +8,7 @@ a warning (components, steps of components, a pipeline's settings), the schema t
 from __future__ import annotations
 
 from jobs.azureml import schema_component, schema_pipeline, schema_schedule
-from jobs.azureml.schema_job import command_keys, sweep_keys
+from jobs.azureml.schema_job import command_keys, hyperparameters, sweep_keys
 from jobs.azureml.schema_parts import NAMES, Schema, chosen, closed, ref
 
 _SHARED = ("environment", "distribution", "resources", "limits", "queue_settings", "identity", "services", "tags")
@@ -55,6 +55,7 @@ def definitions() -> Schema:
         **schema_pipeline.definitions(command),
         **schema_component.definitions({**command, "resources": shared["resources"]}),
         **schema_schedule.definitions(),
+        **hyperparameters(),
         **shared,
     }
 

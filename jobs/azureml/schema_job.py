@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jobs import distribution
 from jobs.azureml import command, data, environment, runtime, sweep
-from jobs.azureml.schema_parts import NAMES, TEXT, TEXTS, VALUES, WRITTEN, Schema, about, any_case, closed, fields
+from jobs.azureml.schema_parts import NAMES, TEXT, TEXTS, VALUES, WRITTEN, Schema, about, any_case, closed, fields, ref
 from jobs.spec import Job
 from jobs.sweep import Sweep
 
@@ -62,7 +62,7 @@ def sweep_keys() -> Schema:
     made["search_space"] = {
         **VALUES,
         "description": about(own["search_space"]),
-        "patternProperties": {"^[A-Za-z0-9_]+$": _typed(_inner(own["search_space"]))},
+        "patternProperties": {"^[A-Za-z0-9_]+$": ref("hyperparameter")},
         "additionalProperties": False,
     }
     made["trial"] = closed(
@@ -71,6 +71,24 @@ def sweep_keys() -> Schema:
         required=("command", "environment"),
     )
     return {"$schema": TEXT, **made, **{key: WRITTEN for key in command.READ_ONLY if key != "$schema"}}
+
+
+def hyperparameters() -> Schema:
+    """The definitions of what is varied: a distribution by its type, and the values of a choice."""
+    kinds = _typed(_inner(fields(Sweep)["search_space"]))
+    one, *others = kinds["anyOf"]
+    values = {**one["properties"]["values"], "items": ref("choice_value")}
+    nested: Schema = {"anyOf": [{"type": ["string", "number"]}, {"type": "object", **ref("hyperparameter")}]}
+    return {
+        "hyperparameter": {
+            **kinds,
+            "anyOf": [{**one, "properties": {**one["properties"], "values": values}}, *others],
+        },
+        "choice_value": {
+            "description": "Text, a number, or a mapping whose values are varied in turn.",
+            "anyOf": [{"type": ["string", "number"]}, {"type": "object", "additionalProperties": nested}],
+        },
+    }
 
 
 def _typed(schema: Schema) -> Schema:
@@ -165,7 +183,8 @@ def _distributions() -> list[Schema]:
 def _identity(job: Schema) -> Schema:
     made = _only(job, ("type", "client_id", "object_id"))
     made["properties"]["type"] |= any_case(("managed", "user_identity", "aml_token", "managed_identity"))
-    return made
+    managed: Schema = {"properties": {"type": any_case(("managed", "managed_identity"))}}
+    return {**made, "dependencies": dict.fromkeys(("client_id", "object_id"), managed)}
 
 
 def _service(job: Schema) -> Schema:

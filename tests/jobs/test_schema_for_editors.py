@@ -150,6 +150,15 @@ def test_a_sweep_is_marked_when_it_is_refused(case: str) -> None:
     assert faults({key: value for key, value in told.items() if value is not None})
 
 
+def test_what_a_choice_varies_in_turn_is_marked_when_it_is_refused() -> None:
+    def space(values: list[Any]) -> dict[str, Any]:
+        return {**sweep_cases.BASE, "search_space": {"lr": {"type": "choice", "values": values}}}
+
+    assert faults(space([{"x": {"type": "randint", "upper": 3}}, 1])) == []
+    assert faults(space([{"x": {"type": "randit", "upper": 3}}]))
+    assert faults(space([{"x": {"type": "choice", "values": [{"y": {"type": "uniform", "min_value": 1}}]}}]))
+
+
 def described(name: str, block: Block) -> dict[str, Any]:
     told = SCHEMA["definitions"]
     for step in block.definition or (name,):
@@ -248,6 +257,7 @@ def test_a_reader_that_nobody_described_is_refused() -> None:
         "tags: {a: 1}\n",
         "tags: a\n",
         "identity: {type: me}\n",
+        "identity: {type: user_identity, client_id: a}\n",
         "queue_settings: {job_tier: gold}\n",
         "services: {a: {type: ssh, nodes: '0'}}\n",
         "services: {a: {type: vs_code, log_dir: x}}\n",

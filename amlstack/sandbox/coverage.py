@@ -39,7 +39,8 @@ ranges, head, delete, list; containers are implicit |
 | `/history/v1.0{workspace}/…/runs/{job}` | GET the run, its `details` and its `children`; PATCH merges tags and \
 properties, sets displayName, description, hidden; PATCH of its `tags` sets and removes tags |
 | `/mlflow/v1.0{workspace}/api/2.0/mlflow/…` | MLflow's tracking service for runs that are jobs: metrics, parameters, \
-tags; every job's `MLFLOW_TRACKING_URI` leads here. No artifacts, models or runs made here |
+tags; every job's `MLFLOW_TRACKING_URI` leads here. Files \
+(`mlflow.log_artifact`) lie in the job's `artifacts/`. No models and no runs made here |
 | `/discovery` | where the data plane is: the same door; asked without a token |
 
 Long-running operations advance by polls of the operation or the resource, and once a second when nobody polls. They

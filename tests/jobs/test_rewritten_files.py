@@ -109,7 +109,8 @@ def test_the_rewritten_file_is_the_enriched_job(case: str, tmp_path: Path) -> No
     path.write_text(cases.text(cases.ACCEPTED[case]), encoding="utf-8")
     text, plan = enriched(path)
     if text is None:
-        assert "*" in path.read_text()  # an alias shares the value that changes
+        # An alias shares the value that changes; of a key that stands twice one would have to go.
+        assert "*" in path.read_text() or case == "key-twice"
         return
     again = tmp_path / "again.yml"
     again.write_text(text, encoding="utf-8")

@@ -141,10 +141,6 @@ def _spark(step: OtherStep, component: OtherComponent | None) -> dict[str, Any]:
     if entry:
         kind = "SparkJobPythonEntry" if "file" in entry else "SparkJobScalaEntry"
         told["entry"] = {**entry, "spark_job_entry_type": kind}
-    resources = told.get("resources") or {}
-    if resources.get("instance_type") and not (isinstance(step.component, OtherComponent) and step.component.inline):
-        # azure-ai-ml lowers the size of a step with a component, and leaves an inline step's as it is written.
-        told["resources"] = {**resources, "instance_type": resources["instance_type"].lower()}
     told["identity"] = _spark_identity(step)
     return some(**told)
 

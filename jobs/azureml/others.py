@@ -182,6 +182,9 @@ def read_step(cursor: Cursor, kind: str, node: Readers, outputs: Callable[[Curso
     if not inline:
         component = told.pop("component", Bad)
         told.pop("queue_settings", None)
+        if kind == "spark" and isinstance(size := told.get("resources", {}).get("instance_type"), str):
+            # azure-ai-ml lowers the size of a step with a component, and leaves an inline step's as it is written.
+            told["resources"] = {**told["resources"], "instance_type": size.lower()}
         return Bad if component is Bad else OtherStep(kind=kind, component=component, spec={**told, **extra}, **known)
     return _inline(cursor, kind, told, known)
 

@@ -12,15 +12,11 @@ import select
 import signal
 from pathlib import Path
 
+from amlstack import procfs
+
 MARK = "AMLSTACK_ENGINE"
 """Variable of everything that one run of the engine starts: ``<home>:<pid>:<its start time>:<word>``, where the process
 is the one that runs the engine and follows it."""
-
-_ENDING, _KERNEL = 0x4, 0x200000
-"""Flags of a process in /proc/PID/stat (PF_EXITING, PF_KTHREAD of the kernel's sched.h)."""
-
-_LOOKS = 100_000
-"""Then it is taken at its word: an older kernel lets a process run with no name and no environment at all."""
 
 
 def fresh(home: Path) -> str:
@@ -56,42 +52,19 @@ def end(mark: str) -> int:
 
 def started(pid: int) -> str:
     """When a live process started, in clock ticks after boot; with its number it names it for ever. Empty when gone."""
-    try:
-        # The command's name may hold blanks and brackets: split after its last bracket.
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return "" if fields[0] in "ZX" else fields[19]
+    start = procfs.started(pid)
+    return "" if start is None else str(start)
 
 
 def _mark(pid: int) -> str:
     """The mark of a live process; empty for one that has none."""
     try:
-        words = _environ(Path(f"/proc/{pid}")).split(b"\0")
+        words = procfs.environment(Path(f"/proc/{pid}")).split(b"\0")
     except OSError:  # gone meanwhile, or another user's
         return ""
     # A zombie has no environment any more: it runs nothing and only waits for its parent.
     found = (os.fsdecode(word) for word in words if word.startswith(f"{MARK}=".encode()))
     return next(found, "").removeprefix(f"{MARK}=")
-
-
-def _environ(entry: Path) -> bytes:
-    """The environment of a process; one that is just being executed shows none for a moment, and is looked at again."""
-    for _ in range(_LOOKS):
-        if words := (entry / "environ").read_bytes():
-            return words
-        if not _is_executed(entry):
-            break  # or not any more
-        os.sched_yield()
-    return (entry / "environ").read_bytes()
-
-
-def _is_executed(entry: Path) -> bool:
-    """Whether a process is between its old program and its new one: neither ending nor the kernel's, yet nameless."""
-    if (entry / "cmdline").read_bytes():
-        return False
-    fields = (entry / "stat").read_text().rpartition(")")[2].split()
-    return fields[0] not in "ZX" and not int(fields[6]) & (_ENDING | _KERNEL)
 
 
 def _is_followed(mark: str) -> bool:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from amlstack import leftovers
-from amlstack.sandbox import processes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from amlstack import procfs
 
 MARKED = b"A=1\0MARK=ours\0"
 
@@ -36,7 +32,6 @@ def stat(state: str = "R", flags: int = 0) -> list[bytes]:
     return [f"7 (a) b) {state} 1 7 7 0 -1 {flags} 0 0".encode()]
 
 
-@pytest.mark.parametrize("environ_of", [processes._environ, leftovers._environ], ids=["jobs", "engines"])
 @pytest.mark.parametrize(
     ("entry", "seen"),
     [
@@ -50,6 +45,6 @@ def stat(state: str = "R", flags: int = 0) -> list[bytes]:
     ],
     ids=["runs", "is executed", "was executed meanwhile", "has none", "zombie", "ending", "the kernel's"],
 )
-def test_it_is_looked_at_again(environ_of: Callable[[Any], bytes], entry: Entry, seen: bytes) -> None:
-    entry = Entry(**{name: list(said) for name, said in entry.said.items()})
-    assert environ_of(entry) == seen
+def test_it_is_looked_at_again(entry: Entry, seen: bytes) -> None:
+    watched: Any = Entry(**{name: list(said) for name, said in entry.said.items()})
+    assert procfs.environment(watched) == seen

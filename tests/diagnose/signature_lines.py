@@ -189,6 +189,10 @@ LINES: dict[str, tuple[str, ...]] = {
         "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD",
     ),
     "mpi-slots": ("There are not enough slots available in the system to satisfy the 16",),
+    "mpi-peer-disconnected": (
+        "An MPI communication peer process has unexpectedly disconnected.  This",
+        "[gpu1][[6410,1],3][btl_tcp_frag.c:241:mca_btl_tcp_frag_recv] mca_btl_tcp_frag_recv: readv failed: Connection reset by peer (104)",
+    ),
     "mpi-daemon-lost": ("ORTE has lost communication with a remote daemon.",),
     "mpi-ssh": ("ssh: connect to host 10.0.0.5 port 22: Connection refused", "Host key verification failed."),
     "mpi-executable-missing": ("mpirun was unable to find the specified executable file, and therefore",),
@@ -228,6 +232,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "wrong-arguments": ("train.py: error: unrecognized arguments: --local-rank=0",),
     "tensorflow-cluster-config": ("ValueError: TF_CONFIG is invalid: no task in it",),
     "tensorflow-peer-lost": (
+        "2024-05-25 11:10:57.934361: E tensorflow/core/common_runtime/base_collective_executor.cc:249] BaseCollectiveExecutor::StartAbort DEADLINE_EXCEEDED: Deadline Exceeded",
         "tensorflow.python.framework.errors_impl.UnavailableError: failed to connect to all addresses",
         "E external/local_tsl/coordination_service.cc:1210] /job:worker/replica:0/task:1 unexpectedly disconnected: UNAVAILABLE: the worker is down",
     ),

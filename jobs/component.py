@@ -12,6 +12,8 @@ from jobs.values import AssetType, Code, Count, Environment, Input, InputMode, M
 
 Primitive = Literal["string", "number", "integer", "boolean"]
 PRIMITIVES: tuple[str, ...] = ("string", "number", "integer", "boolean")
+NO_ENVIRONMENT = "azureml:(none)"
+"""Stands where a step names no environment, and is never sent; no environment can have this name."""
 
 
 class Port(Model):

@@ -8,7 +8,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from jobs.body import plain, some
-from jobs.component import RUNTIME
+from jobs.component import NO_ENVIRONMENT, RUNTIME
 from jobs.launchers import Custom
 from jobs.refs import PREFIX, Refs
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jobs.component import Component, Port
+    from jobs.other import OtherComponent
     from jobs.values import Environment
 
 ANONYMOUS = "azureml_anonymous"
@@ -49,14 +50,24 @@ def component_body(component: Component, refs: Refs | None = None) -> dict[str, 
         additional_includes=list(component.additional_includes) or None,
     )
     told |= {key: value for key, value in plain(component.extra).items() if value is not None and value != {}}
-    told["_source"] = "YAML.JOB" if component.inline else "YAML.COMPONENT"
+    return version_body(component, told)
+
+
+def version_body(component: Component | OtherComponent, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What a component version has around its specification.
+
+    Args:
+        component: Of any kind.
+        spec: The specification, without where it comes from.
+    """
+    source: dict[str, Any] = {"_source": "YAML.JOB" if component.inline else "YAML.COMPONENT"}
     if component.schema_uri is not None:
-        told["$schema"] = component.schema_uri
+        source["$schema"] = component.schema_uri
     properties = some(
-        componentSpec=told,
+        componentSpec={**spec, **source},
         description=component.description,
         isAnonymous=True,
-        isArchived=False,
+        isArchived=None if getattr(component, "kind", "") == "pipeline" else False,
         properties=plain(component.properties),
         tags=dict(component.tags),
     )
@@ -96,7 +107,7 @@ def code_reference(asset: str) -> str:
 
 def environment_reference(environment: str | Environment | None, refs: Refs) -> str | None:
     """An environment as a component refers to it; one that is written inline is registered, and the refs know it."""
-    if environment is None:
+    if environment is None or environment == NO_ENVIRONMENT:
         return None
     written = environment if isinstance(environment, str) else None
     found = refs.environment_id(written)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, StrictBool
 
-from jobs.component import Port, asset
+from jobs.component import NO_ENVIRONMENT, Port, asset
 from jobs.spec import Job
 from jobs.values import Code, Environment, Identity, Input, Model, Output, Scalar
 
@@ -65,10 +65,6 @@ class OtherStep(Model):
             "enrich": False,
         }
         return Job.model_validate(told)
-
-
-NO_ENVIRONMENT = "azureml:none:1"
-"""Stands where a spark step names no environment."""
 
 
 def literals(ports: Mapping[str, Port]) -> dict[str, Input | Scalar]:

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from jobs.body import IDENTITIES, plain, some
-from jobs.component_body import ANONYMOUS, code_reference, environment_reference, ports
+from jobs.component_body import ANONYMOUS, code_reference, environment_reference, ports, version_body
 from jobs.other import OtherComponent
 
 if TYPE_CHECKING:
@@ -84,18 +84,7 @@ def other_component_body(
             del told["is_deterministic"]
         told |= {"jobs": dict(jobs or {}), "sourceJobId": None}
     told |= some(**plain(spec))
-    told["_source"] = "YAML.JOB" if component.inline else "YAML.COMPONENT"
-    if component.schema_uri is not None:
-        told["$schema"] = component.schema_uri
-    properties = some(
-        componentSpec=told,
-        description=component.description,
-        isAnonymous=True,
-        isArchived=None if component.kind == "pipeline" else False,
-        properties=plain(component.properties),
-        tags=dict(component.tags),
-    )
-    return {"properties": properties}
+    return version_body(component, told)
 
 
 def _task(component: OtherComponent, refs: Refs) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from jobs.body import INPUT_MODES, body, identity_body, input_body, output_body, plain, service_body, some
-from jobs.component import RUNTIME, Component
+from jobs.component import NO_ENVIRONMENT, RUNTIME, Component
 from jobs.component_body import component_body, component_id, resources_file
 from jobs.other import OtherComponent, OtherStep
 from jobs.other_body import other_component_body, own_keys
@@ -149,7 +149,7 @@ def _node(pipeline: Pipeline, name: str, component: str | None, refs: Refs) -> d
         job, ports = effective(step, named), named.inputs
     else:
         source = _remote(named)
-        job, ports = effective(step, Component(command="", environment="azureml:none:1")), {}
+        job, ports = effective(step, Component(command="", environment=NO_ENVIRONMENT)), {}
         component = _component(named, refs)
     told = _command(job, step.inputs, step.outputs, ports, refs)
     if isinstance(step, SweepStep):

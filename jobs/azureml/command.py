@@ -74,20 +74,24 @@ def path_of(where: str) -> tuple[str, ...]:
     return (*PLACES.get(first, (first,)), *rest)
 
 
-def read(cursor: Cursor, table: Mapping[str, Callable[[Cursor], Any]] = KEYS) -> Job | None:
+def read(
+    cursor: Cursor, table: Mapping[str, Callable[[Cursor], Any]] = KEYS, *, default: Mapping[str, Any] | None = None
+) -> Job | None:
     """Read a command job; None when it is too broken to be one (its faults are in ``cursor.findings``).
 
     Args:
         cursor: Its content.
         table: Its keys; a step of a pipeline reads some of them in another way.
+        default: What stands for a key that the file leaves out.
     """
     before = len(cursor.findings)
-    told = dict(keys(cursor, table, ignored=READ_ONLY, what="a command job"))
+    default = {key: value for key, value in (default or {}).items() if key not in cursor.value}
+    told = default | dict(keys(cursor, table, ignored=READ_ONLY, what="a command job"))
     for key, remedy in (
         ("command", "Write `command: python train.py …`."),
         ("environment", "Write `environment: azureml:NAME@latest`, or a mapping with `image`."),
     ):
-        if isinstance(cursor.value, dict) and key not in cursor.value:
+        if isinstance(cursor.value, dict) and key not in cursor.value and key not in told:
             cursor.bad("key-missing", f"The job has no `{key}`", f"A command job has its `{key}`", remedy)
     if len(cursor.findings) > before and not {"command", "environment"} <= told.keys():
         if table is not KEYS or not isinstance(cursor.value, dict) or not told.keys() - {"type"}:

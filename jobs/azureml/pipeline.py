@@ -9,6 +9,7 @@ from amlstack.findings import Level
 from jobs.azureml import command, component_file, data, others, runtime, sweep
 from jobs.azureml.cursor import Bad, Cursor
 from jobs.azureml.fields import by_text, keys, named, nullable, text, truth, unsent, word
+from jobs.component import NO_ENVIRONMENT
 from jobs.launchers import Custom
 from jobs.near import did_you_mean
 from jobs.pipeline import Pipeline, PipelineSettings, Step, SweepStep, Unsaid
@@ -154,9 +155,17 @@ def _sweep_step(cursor: Cursor) -> Any:
 
 
 def _inline(cursor: Cursor) -> Any:
-    job = command.read(cursor, INLINE)
+    job = command.read(cursor, INLINE, default={"environment": NO_ENVIRONMENT})
     if job is None:
         return Bad
+    if job.environment == NO_ENVIRONMENT:
+        cursor.bad(
+            "key-missing",
+            "The step has no `environment`",
+            "It is sent without one, as azure-ai-ml does; which image Azure ML runs it in then, if any, is not known",
+            "Write `environment: azureml:NAME@latest`, or a mapping with `image`.",
+            level=Level.WARNING,
+        )
     for key in ("name", "experiment_name", "parent_job_name"):
         if getattr(job, key) is not None:
             cursor.bad(

@@ -33,7 +33,7 @@ def definitions(job: Mapping[str, Schema]) -> Schema:
             "additionalProperties": ref("step"),
         },
         "step": {"type": "object", **_step()},
-        "command_step": closed(command_step_keys(job), "A command.", required=("command", "environment")),
+        "command_step": closed(command_step_keys(job), "A command.", required=("command",)),
         "component_step": closed(component_step_keys(), "A step that runs a component.", more=True),
         "sweep_step": closed(
             sweep_step_keys(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jobs.body import IDENTITIES, INPUT_MODES, OUTPUT_MODES, PRIORITIES, SERVICES, body
+from jobs.component import NO_ENVIRONMENT
 from jobs.values import Environment, Input
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _environment(job: Job) -> Any:
     if isinstance(job.environment, Environment):
         return job.environment.model_dump(exclude_none=True)
     if job.environment.startswith("azureml:"):
-        return job.environment
+        return None if job.environment == NO_ENVIRONMENT else job.environment
     return body(job)["properties"]["environmentId"]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jobs.azureml.write import command_file
-from jobs.component import Component
+from jobs.component import NO_ENVIRONMENT, Component
 from jobs.component_body import resources_file
 from jobs.launchers import Custom
-from jobs.other import NO_ENVIRONMENT, OtherComponent, OtherStep
+from jobs.other import OtherComponent, OtherStep
 from jobs.pipeline import Pipeline, Step, SweepStep, Unsaid
 from jobs.pipeline_body import effective
 from jobs.ports import BOUND
@@ -58,7 +58,7 @@ def pipeline_file(pipeline: Pipeline) -> dict[str, Any]:
         Job.model_validate(
             {
                 "command": "",
-                "environment": "azureml:none:1",
+                "environment": NO_ENVIRONMENT,
                 "inputs": pipeline.inputs,
                 "outputs": {name: value for name, value in pipeline.outputs.items() if value is not None},
                 **{name: getattr(pipeline, name) for name in ("compute", "identity", "services")},
@@ -176,7 +176,7 @@ def _step(step: AnyStep) -> dict[str, Any]:
         return told | _outputs(step.outputs)
     sweeping = isinstance(step, SweepStep)
     named = step.trial if isinstance(step, SweepStep) else step.component
-    bare = Component(command="", environment="azureml:none:1")
+    bare = Component(command="", environment=NO_ENVIRONMENT)
     whole = named if isinstance(named, Component) else bare
     told = _given(command_file(effective(step, whole.model_copy(update={"inputs": {}, "outputs": {}}))), step)
     kept = ["inputs", "compute", "identity", "queue_settings"]
@@ -206,7 +206,7 @@ def _outputs(outputs: Mapping[str, Output | None]) -> dict[str, Any]:
     described = Job.model_validate(
         {
             "command": "",
-            "environment": "azureml:none:1",
+            "environment": NO_ENVIRONMENT,
             "outputs": {name: value for name, value in outputs.items() if value is not None},
         }
     )

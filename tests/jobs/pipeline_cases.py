@@ -87,6 +87,7 @@ ACCEPTED = {
     "steps-empty": "jobs: {}",
     "one-step": f"jobs: {{t: {STEP % ''}}}",
     "type-in-capitals": "jobs: {t: {type: Command, command: x, environment: 'azureml:e:1'}}",
+    "environment-unsaid": "jobs: {t: {command: x}}",
     "type-unsaid": "jobs: {t: {command: x, environment: 'azureml:e:1'}}",
     "pytorch": _step("distribution: {type: PyTorch, process_count_per_instance: 8}, resources: {instance_count: 2}"),
     "mpi": _step("distribution: {type: MPI, process_count_per_instance: 4}"),

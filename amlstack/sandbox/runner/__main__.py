@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox import images, processes
-from amlstack.sandbox.runner import contract, finish, prepare, spec, tree
+from amlstack.sandbox.runner import contract, finish, fixed, prepare, spec, tree
 from amlstack.sandbox.runner.cancel import Cancel, CanceledError
 from amlstack.sandbox.runner.crews import Outcome, Play
 from amlstack.sandbox.store import JobError, JobRow, Store, job_folder
@@ -39,8 +39,8 @@ def note(line: str) -> None:
     sys.stdout.flush()
 
 
-def run(store: Store, job: JobRow, cancel: Cancel) -> None:
-    """Plays a claimed job to its end, whatever that is."""
+def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -> None:
+    """Plays a claimed job to its end, whatever that is; ``held`` keeps what no other job may have meanwhile."""
     ending = finish.Ending(store, job.id)
     outcome = Outcome()
     try:
@@ -50,6 +50,8 @@ def run(store: Store, job: JobRow, cancel: Cancel) -> None:
             ending.spec = wanted = spec.read(job.properties)
             built = images.build(prepare.image(store, wanted), lambda line: _progress(store, job, line))
             ending.stage = stage = prepare.stage(store, job, wanted, built, note)
+            ports = fixed.ports(wanted, stage.folder / "nodes" / "0" / "wd")
+            fixed.hold(ports, f"the job {job.name} ({store.home})", lambda line: _progress(store, job, line), held)
         store.jobs.move(job.id, "Running")
         environ = os.environ | {processes.MARK: prepare.processes_mark(store.home, job.id)}
         outcome = Play(stage.crews, cancel, wanted.timeout, environ, note, needed=contract.needed(wanted)).run()
@@ -82,7 +84,8 @@ def main(home: str, key: str) -> int:
         if job is None:
             note(f"{key}: nothing to run, or another runner has it")
             return 3
-        run(store, job, cancel)
+        with contextlib.ExitStack() as held:
+            run(store, job, cancel, held)
     finally:
         store.close()
     return 0

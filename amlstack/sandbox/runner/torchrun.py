@@ -47,17 +47,19 @@ def processes_per_node(command: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def variables(logs: Path, error: Path) -> dict[str, str]:
-    """Makes torchrun keep a log per rank besides the common one, without touching the command.
+def variables(logs: Path, error: Path, port: int) -> dict[str, str]:
+    """Makes torchrun keep a log per rank besides the common one, and meet on a free port, without touching the command.
 
     torchrun takes the defaults of its options from PET_*; an option in the command wins over them.
 
     Args:
         logs: Folder for the ranks' logs while they run.
         error: Where a process whose main function is decorated with torch's ``record`` leaves its exception.
+        port: Where it meets when nothing else is said: its own default is the same for every job.
     """
     return {
         "PET_LOG_DIR": str(logs),
+        "PET_MASTER_PORT": str(port),
         "PET_TEE": "3",
         "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE": "[rank ${rank}]: ",
         "TORCHELASTIC_ERROR_FILE": str(error),

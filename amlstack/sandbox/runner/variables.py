@@ -54,7 +54,9 @@ def environ(
         **contract.base_variables(built, own_home, temp),
         "OMP_NUM_THREADS": str(contract.threads(spec, cores)),
         "CUDA_VISIBLE_DEVICES": contract.gpus(spec, place, _gpus()),
-        **torchrun.variables(torchrun_logs(folder, place.rank), folder / LOGS / f"process_{place.rank:02d}_error.json"),
+        **torchrun.variables(
+            *(torchrun_logs(folder, place.rank), folder / LOGS / f"process_{place.rank:02d}_error.json", addresses[0])
+        ),
         **run,
         **spec.variables,
         **contract.STAND_INS,

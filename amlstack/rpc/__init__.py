@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from amlstack.rpc.errors import Code, Failures, InitFailedError, ProviderError
 from amlstack.rpc.host import Host
-from amlstack.rpc.plugin import Plugin, serve, start
 from amlstack.rpc.values import (
     UNKNOWN,
     Secret,
@@ -12,11 +14,13 @@ from amlstack.rpc.values import (
     ValueRefusedError,
     bare,
     changed_paths,
-    decode,
-    encode,
     secret_paths,
     unknown_paths,
 )
+
+if TYPE_CHECKING:
+    from amlstack.rpc.plugin import Plugin, serve, start
+    from amlstack.rpc.wire import decode, encode
 
 __all__ = [
     "UNKNOWN",
@@ -38,3 +42,13 @@ __all__ = [
     "start",
     "unknown_paths",
 ]
+
+_LATE = {"Plugin": "plugin", "serve": "plugin", "start": "plugin", "decode": "wire", "encode": "wire"}
+"""What needs gRPC and Pulumi's protocol, a fifth of a second to load: found when it is asked for."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(import_module(f"{__name__}.{_LATE[name]}"), name)

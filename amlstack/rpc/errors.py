@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import grpc
-from google.protobuf import any_pb2
-from pulumi.runtime.proto import provider_pb2, status_pb2
-
-from amlstack.rpc.values import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    import grpc
+    from pulumi.runtime.proto import provider_pb2
+
     from amlstack.findings import Finding
 
-Code = grpc.StatusCode
+
+class Code(enum.Enum):
+    """gRPC's status codes, names and numbers: errors are also raised where no gRPC is loaded."""
+
+    CANCELLED = 1
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
+    FAILED_PRECONDITION = 9
+    ABORTED = 10
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+    UNAVAILABLE = 14
+    UNAUTHENTICATED = 16
 
 
 class ProviderError(Exception):
@@ -26,14 +40,14 @@ class ProviderError(Exception):
     operation behind; every other code as "nothing happened". Hence the default.
     """
 
-    def __init__(self, message: str, code: grpc.StatusCode = Code.FAILED_PRECONDITION) -> None:
+    def __init__(self, message: str, code: Code = Code.FAILED_PRECONDITION) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
 
     def status(self) -> Status:
         """The gRPC status to abort with."""
-        return Status(self.code, self.message, None)
+        return Status(_status_code(self.code), self.message, None)
 
 
 class InitFailedError(ProviderError):
@@ -63,6 +77,11 @@ class InitFailedError(ProviderError):
 
     def status(self) -> Status:
         """The gRPC status with the partial state as its detail."""
+        from google.protobuf import any_pb2  # noqa: PLC0415 - as in all of this module: only a server loads gRPC
+        from pulumi.runtime.proto import provider_pb2, status_pb2  # noqa: PLC0415
+
+        from amlstack.rpc.wire import encode  # noqa: PLC0415
+
         detail = provider_pb2.ErrorResourceInitFailed(
             id=self.resource_id, properties=encode(self.outputs), reasons=self.reasons
         )
@@ -70,8 +89,8 @@ class InitFailedError(ProviderError):
             detail.inputs.CopyFrom(encode(self.inputs))
         packed = any_pb2.Any()
         packed.Pack(detail)
-        status = status_pb2.Status(code=self.code.value[0], message=self.message, details=[packed])
-        return Status(self.code, self.message, (("grpc-status-details-bin", status.SerializeToString()),))
+        status = status_pb2.Status(code=self.code.value, message=self.message, details=[packed])
+        return Status(_status_code(self.code), self.message, (("grpc-status-details-bin", status.SerializeToString()),))
 
 
 class Status(NamedTuple):
@@ -82,15 +101,21 @@ class Status(NamedTuple):
     trailing_metadata: tuple[tuple[str, bytes], ...] | None
 
 
+def _status_code(code: Code) -> grpc.StatusCode:
+    import grpc  # noqa: PLC0415
+
+    return grpc.StatusCode[code.name]
+
+
 @dataclass(slots=True)
 class Failures:
     """Collects what is wrong with the inputs of one resource, so that all of it is shown together."""
 
-    _list: list[provider_pb2.CheckFailure] = field(default_factory=list)
+    _list: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, property_path: str, reason: str) -> None:
         """One thing that is wrong at ``property_path`` (empty for the resource as a whole)."""
-        self._list.append(provider_pb2.CheckFailure(property=property_path, reason=reason))
+        self._list.append((property_path, reason))
 
     def add_finding(self, finding: Finding) -> None:
         """A finding as a check failure: its place as the property, its sentences and its code as the reason."""
@@ -101,4 +126,9 @@ class Failures:
 
     def response(self, inputs: Mapping[str, Any]) -> provider_pb2.CheckResponse:
         """The answer to ``Check``: the inputs as they will be recorded, and the failures."""
-        return provider_pb2.CheckResponse(inputs=encode(inputs, keep_unknowns=True), failures=self._list)
+        from pulumi.runtime.proto import provider_pb2  # noqa: PLC0415
+
+        from amlstack.rpc.wire import encode  # noqa: PLC0415
+
+        failures = [provider_pb2.CheckFailure(property=path, reason=reason) for path, reason in self._list]
+        return provider_pb2.CheckResponse(inputs=encode(inputs, keep_unknowns=True), failures=failures)

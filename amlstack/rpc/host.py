@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
-
-import grpc
-from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc
+from typing import TYPE_CHECKING, Literal
 
 from amlstack.scrub import scrub
+
+if TYPE_CHECKING:
+    import grpc
 
 CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", 400 * 1024 * 1024),
@@ -39,6 +40,8 @@ class Host:
                 return
             if self._channel is not None:
                 self._channel.close()
+            import grpc  # noqa: PLC0415 - who has no engine needs no gRPC
+
             self._channel = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
             self.address = address
 
@@ -51,28 +54,32 @@ class Host:
 
     def debug(self, message: str, urn: str = "") -> None:
         """Shown with ``--debug`` only."""
-        self._log(engine_pb2.DEBUG, message, urn)
+        self._log("DEBUG", message, urn)
 
     def info(self, message: str, urn: str = "") -> None:
         """A line in the diagnostics of the resource."""
-        self._log(engine_pb2.INFO, message, urn)
+        self._log("INFO", message, urn)
 
     def warning(self, message: str, urn: str = "") -> None:
         """A warning in the diagnostics of the resource."""
-        self._log(engine_pb2.WARNING, message, urn)
+        self._log("WARNING", message, urn)
 
     def status(self, message: str, urn: str = "") -> None:
         """Progress: shown beside the resource while it works, replaced by the next one, kept nowhere."""
-        self._log(engine_pb2.INFO, message, urn, ephemeral=True)
+        self._log("INFO", message, urn, ephemeral=True)
 
     def _log(
-        self, severity: engine_pb2.LogSeverity.ValueType, message: str, urn: str, *, ephemeral: bool = False
+        self, severity: Literal["DEBUG", "INFO", "WARNING"], message: str, urn: str, *, ephemeral: bool = False
     ) -> None:
         with self._lock:
             channel = self._channel
         if channel is None:
             return
-        request = engine_pb2.LogRequest(severity=severity, message=scrub(message), urn=urn, ephemeral=ephemeral)
+        import grpc  # noqa: PLC0415
+        from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc  # noqa: PLC0415
+
+        level = engine_pb2.LogSeverity.Value(severity)
+        request = engine_pb2.LogRequest(severity=level, message=scrub(message), urn=urn, ephemeral=ephemeral)
         # ValueError: the channel was closed meanwhile.
         with contextlib.suppress(grpc.RpcError, ValueError):
             engine_pb2_grpc.EngineStub(channel).Log(request, timeout=10)

@@ -38,9 +38,11 @@ DATA_PLANES = """
 ranges, head, delete, list; containers are implicit |
 | `/history/v1.0{workspace}/…/runs/{job}` | GET the run, its `details` and its `children`; PATCH merges tags and \
 properties, sets displayName, description, hidden; PATCH of its `tags` sets and removes tags |
-| `/mlflow/v1.0{workspace}/api/2.0/mlflow/…` | MLflow's tracking service for runs that are jobs: metrics, parameters, \
-tags; every job's `MLFLOW_TRACKING_URI` leads here. Files \
-(`mlflow.log_artifact`) lie in the job's `artifacts/`. No models and no runs made here |
+| `/mlflow/v1.0{workspace}/api/2.0/mlflow/…` | MLflow's tracking service (API 2.0); every job's `MLFLOW_TRACKING_URI` \
+leads here. Jobs are runs; runs made within one (`start_run(nested=True)`) and outside of any, metrics, parameters, \
+tags, search, experiments; registered models, which are the workspace's models. Files (`mlflow.log_artifact`, \
+`mlflow.pytorch.log_model`) lie in the job's `artifacts/`, a nested run's in `runs/<run>/artifacts/`. No data sets \
+(`runs/log-inputs`), aliases, traces, nor MLflow 3's `logged-models` |
 | `/discovery` | where the data plane is: the same door; asked without a token |
 
 Long-running operations advance by polls of the operation or the resource, and once a second when nobody polls. They

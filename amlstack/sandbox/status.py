@@ -31,7 +31,7 @@ def gather(home: Path) -> dict[str, Any]:
             **state,
             "clusters": [_cluster(store, cluster) for cluster in store.clusters()],
             "jobs": [_job(store, job) for job in store.jobs.list()],
-            "resources": len(store.resources.all()),
+            "resources": sum(row.type.startswith("Microsoft.") for row in store.resources.all()),
         }
 
 

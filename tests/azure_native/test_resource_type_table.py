@@ -42,6 +42,12 @@ NESTED = {
     "machinelearningservices:ComponentContainer": {
         "properties": ("ComponentContainerPropertiesArgs", "ComponentContainerPropertiesResponse")
     },
+    "machinelearningservices:ModelVersion": {
+        "properties": ("ModelVersionPropertiesArgs", "ModelVersionPropertiesResponse")
+    },
+    "machinelearningservices:ModelContainer": {
+        "properties": ("ModelContainerPropertiesArgs", "ModelContainerPropertiesResponse")
+    },
     "machinelearningservices:Schedule": {"properties": ("SchedulePropertiesArgs", "SchedulePropertiesResponse")},
     "keyvault:Vault": {"properties": ("VaultPropertiesArgs", "VaultPropertiesResponse")},
     "storage:StorageAccount": {"sku": ("SkuArgs", "SkuResponse"), "identity": ("IdentityArgs", "IdentityResponse")},

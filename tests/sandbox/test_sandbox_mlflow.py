@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from sandbox_client import Arm
 
 
-def call(manager: Manager, method: str, name: str, **told: Any) -> tuple[int, Any]:
-    path = f"/mlflow/v1.0{manager.workspace}/api/2.0/mlflow/{name}"
+def call(manager: Manager, method: str, what: str, /, **told: Any) -> tuple[int, Any]:
+    path = f"/mlflow/v1.0{manager.workspace}/api/2.0/mlflow/{what}"
     reply = mlflow.answer(manager.context, method, path, told if method == "GET" else {}, told)
     return reply.status, reply.body
 
@@ -81,7 +81,17 @@ REFUSED: list[tuple[str, str, dict[str, Any], int, str]] = [
     ("GET", "runs/get", {"run_id": "none"}, 404, "RESOURCE_DOES_NOT_EXIST"),
     ("POST", "runs/log-metric", {"run_id": "run", "key": "loss", "value": "much"}, 400, "INVALID_PARAMETER_VALUE"),
     ("POST", "runs/log-metric", {"run_id": "run"}, 400, "INVALID_PARAMETER_VALUE"),
-    ("POST", "runs/create", {}, 501, "NOT_IMPLEMENTED"),
+    ("POST", "runs/log-inputs", {}, 501, "NOT_IMPLEMENTED"),
+    ("POST", "logged-models", {}, 501, "NOT_IMPLEMENTED"),
+    ("POST", "registered-models/alias", {"name": "m"}, 501, "NOT_IMPLEMENTED"),
+    ("POST", "runs/set-tag", {"run_id": "run", "value": "no key"}, 400, "INVALID_PARAMETER_VALUE"),
+    ("POST", "runs/delete-tag", {"run_id": "run", "key": "none"}, 404, "RESOURCE_DOES_NOT_EXIST"),
+    ("POST", "runs/log-model", {"run_id": "run", "model_json": "no json"}, 400, "INVALID_PARAMETER_VALUE"),
+    ("POST", "runs/create", {"tags": [{"key": "mlflow.parentRunId", "value": "none"}]}, 404, "RESOURCE_DOES_NOT_EXIST"),
+    ("POST", "experiments/create", {"name": "exp"}, 400, "RESOURCE_ALREADY_EXISTS"),
+    ("POST", "registered-models/create", {"name": "a b"}, 400, "INVALID_PARAMETER_VALUE"),
+    ("POST", "model-versions/create", {"name": "none", "source": "file:///m"}, 404, "RESOURCE_DOES_NOT_EXIST"),
+    ("GET", "artifacts/list", {"run_id": "run", "path": "../.."}, 400, "INVALID_PARAMETER_VALUE"),
 ]
 
 

@@ -239,6 +239,9 @@ def _forget(context: Context, job: JobRow) -> None:
     context.store.nodes.release(job.id)
     context.store.family.forget(job.id)
     context.store.metrics.forget(job.id)
+    for run in context.store.resources.below(job.arm_id):  # those that it made with MLflow
+        context.store.metrics.forget(run.key)
+        context.store.resources.delete(run.key)
     context.store.jobs.delete(job.id)
     shutil.rmtree(job_folder(context.store.home, job.id), ignore_errors=True)
 

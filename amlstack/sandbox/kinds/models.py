@@ -1,0 +1,40 @@
+"""Models with their versions: files that a job left or somebody brought, registered under a name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox.ids import ML
+from amlstack.sandbox.kinds.assets import PLACE, Containers, Versions
+from amlstack.sandbox.kinds.base import Schema
+from amlstack.sandbox.refusals import Refused, invalid
+
+if TYPE_CHECKING:
+    from amlstack.sandbox.ids import ArmPath
+    from amlstack.sandbox.kinds.base import Body, Context
+    from amlstack.sandbox.store import Resource
+
+__all__ = ["CONTAINERS", "VERSIONS", "ModelVersions", "Refused"]
+
+
+class ModelVersions(Versions):
+    """Model versions: where the files lie and what wrote them."""
+
+    type = f"{ML}/workspaces/models/versions"
+    noun = "a model version"
+    note = f"Made by MLflow's clients too; the files are not looked at. {Versions.note}"
+    schema = Schema(
+        "machinelearningservices", "ModelVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
+    )
+
+    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+        """It has an address."""
+        del context
+        if before is not None:
+            self.check_same(body, before, "model", f"{path.names[-2]}:{path.name}")
+        elif not body["properties"].get("modelUri"):
+            raise invalid("properties.modelUri", "the required property is missing.")
+
+
+CONTAINERS = Containers("models", "a model", "ModelContainerArgs")
+VERSIONS = ModelVersions()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from amlstack.cli.watch import Watch
 from amlstack.provider.runs import Runs
 
 if TYPE_CHECKING:
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from amlstack.provider.arm import ArmClient
 
 TERMINAL = frozenset({"Completed", "Failed", "Canceled", "NotResponding"})
-POLL_SECONDS = 0.25
+STATE = "state.db"
+"""The file of the sandbox's tables, and the beginning of the names of those beside it."""
 
 
 @dataclass(slots=True)
@@ -50,6 +51,11 @@ class Logs:
     only_first: bool = False
     tails: dict[str, Tail] = field(default_factory=dict)
 
+    @property
+    def folders(self) -> tuple[Path, Path]:
+        """Where something changes when there is something new; the second may not be there yet."""
+        return self.folder, self.folder / "user_logs"
+
     def new(self, *, last: bool = False) -> list[tuple[str, str]]:
         """Pairs of log name and line, in the order of the ranks."""
         for path in sorted((self.folder / "user_logs").glob("std_log_process_*.txt")):
@@ -72,7 +78,7 @@ def follow(
     Args:
         arm: A client of the sandbox's resource manager.
         job_id: The job's ARM id.
-        folder: Where the sandbox keeps the job's files.
+        folder: Where the sandbox keeps the job's files, `job_folder` of its home.
         status: Called with each new status.
         line: Called with each new line: the number of the process's log, or ``runner``, and the text.
         only_first: Follow the log of the first process alone.
@@ -81,19 +87,24 @@ def follow(
         The job's record (``properties``) in its last state, and under ``error`` why it failed.
     """
     logs, notes, seen = Logs(folder, only_first), Tail(folder / "runner.log"), ""
-    while True:
-        record: Mapping[str, Any] = arm.get(job_id).body["properties"]
-        ended = record["status"] in TERMINAL
-        if record["status"] != seen:
-            seen = record["status"]
-            status(seen)
-        for text in notes.lines(last=ended):
-            line("runner", text.partition(" ")[2])  # without its time: progress has its own
-        for name, text in logs.new(last=ended):
-            line(name, text)
-        if ended:
-            return with_reason(arm, job_id, record)
-        time.sleep(POLL_SECONDS)
+    record: Mapping[str, Any] = {}
+    changed: frozenset[str] | None = None
+    with Watch() as watch:
+        while True:
+            watch.cover((folder.parents[1], *logs.folders))
+            if changed is None or any(name.startswith(STATE) for name in changed):
+                record = arm.get(job_id).body["properties"]
+            ended = record["status"] in TERMINAL
+            if record["status"] != seen:
+                seen = record["status"]
+                status(seen)
+            for text in notes.lines(last=ended):
+                line("runner", text.partition(" ")[2])  # without its time: progress has its own
+            for name, text in logs.new(last=ended):
+                line(name, text)
+            if ended:
+                return with_reason(arm, job_id, record)
+            changed = watch.wait()
 
 
 def with_reason(arm: ArmClient, job_id: str, record: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -109,7 +108,7 @@ class Rehearsal:
             ArmError, ProviderError: The sandbox refused something.
         """
         body = jobs.body(plan.enriched, self.registered(plan, code))
-        job_id = f"{self.names.workspace_id}/jobs/{name}-{secrets.token_hex(3)}"
+        job_id = f"{self.names.workspace_id}/jobs/{name}-{os.urandom(3).hex()}"
         self.arm.put(job_id, body)
         return job_id
 

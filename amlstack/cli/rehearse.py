@@ -120,17 +120,17 @@ def _run_parts(
     quiet: bool,
 ) -> bool:
     """One sweep or pipeline from upload to end; whether it completed."""
+    from amlstack.cli.loopback import LoopbackArm
     from amlstack.cli.rehearsal import Rehearsal
     from amlstack.cli.rehearse_children import Family
     from amlstack.cli.rehearse_parts import Composite
-    from amlstack.provider.arm import ArmClient
     from amlstack.sandbox.store import job_folder
 
     composite = Composite.of(plan, where, DEFAULT_SIZE)
     print_findings(composite.findings)
     if errors(composite.findings):
         return False
-    arm = ArmClient(endpoint.url)
+    arm = LoopbackArm(endpoint)
     rehearsal = Rehearsal.on(endpoint, arm)
     family = Family(arm, composite.submit(rehearsal, name), endpoint.home, progress, quiet=quiet)
     progress.step(f"job {family.name}: a {type(plan.job).__name__.lower()}")
@@ -155,8 +155,8 @@ def _run(progress: Progress, endpoint: Endpoint, name: str, plan: jobs.Plan, *, 
     from dataclasses import replace
 
     from amlstack.cli.follow import follow
+    from amlstack.cli.loopback import LoopbackArm
     from amlstack.cli.rehearsal import Rehearsal, scanned
-    from amlstack.provider.arm import ArmClient
     from amlstack.sandbox.store import job_folder
 
     if plan.target.cluster and plan.target.facts is None:
@@ -165,7 +165,7 @@ def _run(progress: Progress, endpoint: Endpoint, name: str, plan: jobs.Plan, *, 
     print_findings(found)
     if errors(found):
         return False
-    arm = ArmClient(endpoint.url)
+    arm = LoopbackArm(endpoint)
     rehearsal = Rehearsal.on(endpoint, arm)
     rehearsal.prepare(plan)
     job_id = rehearsal.submit(name, plan, code)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from amlstack.cli.follow import POLL_SECONDS, TERMINAL, Logs, Tail, with_reason
+from amlstack.cli.follow import TERMINAL, Logs, Tail, with_reason
+from amlstack.cli.watch import Watch
 from amlstack.sandbox.store import job_folder
 
 if TYPE_CHECKING:
@@ -69,16 +69,26 @@ class Family:
     def follow(self) -> Mapping[str, Any]:
         """Waits for the parent's end; its record, and under ``error`` why it failed."""
         seen = ""
-        while True:
-            record: Mapping[str, Any] = self.arm.get(self.job_id).body["properties"]
-            ended = record["status"] in TERMINAL
-            if record["status"] != seen:
-                seen = record["status"]
-                self.progress.step(f"job is {seen}")
-            self._look(self.name, str(record["jobType"]), "", last=ended)
-            if ended:
-                return with_reason(self.arm, self.job_id, record)
-            time.sleep(POLL_SECONDS)
+        with Watch() as watch:
+            while True:
+                folders = tuple(self._folders())
+                watch.cover((self.folder.parents[1], *folders))
+                record: Mapping[str, Any] = self.arm.get(self.job_id).body["properties"]
+                ended = record["status"] in TERMINAL
+                if record["status"] != seen:
+                    seen = record["status"]
+                    self.progress.step(f"job is {seen}")
+                self._look(self.name, str(record["jobType"]), "", last=ended)
+                if ended:
+                    return with_reason(self.arm, self.job_id, record)
+                if tuple(self._folders()) == folders:  # else a new child has spoken unwatched
+                    watch.wait()
+
+    def _folders(self) -> Iterator[Path]:
+        """Where something changes when a parent or a child has something new to say."""
+        yield from (tail.path.parent for tail in self.notes.values())
+        for child in self.children.values():
+            yield from child.logs.folders
 
     def summary(self, record: Mapping[str, Any]) -> Iterator[str]:
         """A line for each child, in the order in which they were made, and one that names the best trial."""

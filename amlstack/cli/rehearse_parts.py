@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -77,7 +77,7 @@ class Composite:
         if isinstance(self.declared, jobs.Pipeline):
             for body in jobs.components(self.declared, whole, refs).values():
                 rehearsal.component(jobs.component_id(body, whole), body)
-        job_id = f"{rehearsal.names.workspace_id}/jobs/{name}-{secrets.token_hex(3)}"
+        job_id = f"{rehearsal.names.workspace_id}/jobs/{name}-{os.urandom(3).hex()}"
         rehearsal.arm.put(job_id, jobs.render(self.declared, whole, refs))
         return job_id
 

@@ -151,11 +151,30 @@ class ArmClient:
         Raises:
             ArmError: Any other status of 400 and above, no connection, no credential.
         """
+        response, text = self.exchange(method, self.url(path, api_version, query), body)
+        if response.status >= 400 and response.status not in allow:
+            raise error_of(response, text)
+        return response
+
+    def exchange(self, method: str, url: str, body: Any) -> tuple[Response, str]:
+        """Sends a request and reads its answer, whatever its status; a subclass may carry it otherwise.
+
+        Args:
+            method: HTTP method.
+            url: Absolute, with its query.
+            body: Sent as JSON; None for no body.
+
+        Returns:
+            The answer, and its text.
+
+        Raises:
+            ArmError: No connection, no credential.
+        """
         # Imported late: a preview that asks nothing should not pay for it.
         from azure.core.exceptions import AzureError, ClientAuthenticationError  # noqa: PLC0415
         from azure.core.rest import HttpRequest  # noqa: PLC0415
 
-        request = HttpRequest(method, self.url(path, api_version, query), json=body)
+        request = HttpRequest(method, url, json=body)
         request.headers["Accept"] = "application/json"
         try:
             raw = self._run(request)
@@ -163,13 +182,9 @@ class ArmClient:
         except ClientAuthenticationError as error:
             raise ArmError(0, "NoCredential", _no_credential(str(error))) from None
         except AzureError as error:
-            host = urlsplit(request.url).netloc
-            raise ArmError(0, "ConnectionFailed", f"no answer from {host}: {error}") from None
+            raise no_answer(url, error) from None
         headers = {name.lower(): value for name, value in raw.headers.items()}
-        response = Response(raw.status_code, _parsed(text), headers, request.url)
-        if raw.status_code >= 400 and raw.status_code not in allow:
-            raise error_of(response, text)
-        return response
+        return Response(raw.status_code, parsed(text), headers, request.url), text
 
     def url(self, path: str, api_version: str | None, query: Mapping[str, str] | None = None) -> str:
         """The absolute URL of a path, with its query.
@@ -257,6 +272,11 @@ def pause(seconds: float, cancelled: threading.Event | None) -> None:
         raise InterruptedWaitError
 
 
+def no_answer(url: str, error: Exception) -> ArmError:
+    """The typed error of a connection that could not be made, or broke."""
+    return ArmError(0, "ConnectionFailed", f"no answer from {urlsplit(url).netloc}: {error}")
+
+
 def error_of(response: Response, fallback: str = "") -> ArmError:
     """The typed error of an answer; ARM wraps it in ``error``, the data plane does not always."""
     body = response.body if isinstance(response.body, dict) else {}
@@ -269,7 +289,8 @@ def error_of(response: Response, fallback: str = "") -> ArmError:
     return ArmError(response.status, code, " ".join((message, *more)))
 
 
-def _parsed(text: str) -> Any:
+def parsed(text: str) -> Any:
+    """The JSON of an answer; ``{}`` when there is none."""
     try:
         return json.loads(text) if text.strip() else {}
     except ValueError:

@@ -20,6 +20,8 @@ _CONDITION = re.compile(
 _ORDER = re.compile(rf"\s*{_NAME}(?:\s+(?P<way>ASC|DESC))?\s*", re.IGNORECASE)
 _AND = re.compile(r"AND\b", re.IGNORECASE)
 _WORDS = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+PROMPT = "mlflow.prompt.is_prompt"
+"""Clients keep prompts out of every list of models by this tag, which models do not have."""
 _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -84,7 +86,7 @@ def _holds(found: re.Match[str], facts: Mapping[str, Mapping[str, Any]]) -> bool
         words = [first or second for first, second in _WORDS.findall(told)]
         return value is not None and (str(value) in words) is not how.startswith("NOT")
     if value is None:
-        return False
+        return how == "!=" and PROMPT in found["key"]
     if how.endswith("LIKE"):
         pattern = ".*".join(re.escape(part) for part in told[1:-1].split("%"))
         return re.fullmatch(pattern, str(value), re.IGNORECASE if how == "ILIKE" else 0) is not None

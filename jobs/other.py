@@ -13,7 +13,7 @@ from jobs.values import Code, Environment, Identity, Input, Model, Output, Scala
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Kind = Literal["parallel", "spark", "pipeline"]
+Kind = Literal["parallel", "spark", "pipeline", "automl"]
 
 
 class OtherComponent(Model):
@@ -40,7 +40,9 @@ class OtherStep(Model):
     """A parallel or spark step, or a pipeline as a step. What it starts is Azure ML's business, not enriched here."""
 
     kind: Annotated[Kind, Field(description="Kind of the step.")]
-    component: Annotated[OtherComponent | str, Field(description="What it runs, or `azureml:NAME:VERSION`.")]
+    component: Annotated[
+        OtherComponent | str | None, Field(description="What it runs, or `azureml:NAME:VERSION`; None for automl.")
+    ]
     inputs: dict[str, Input | Scalar] = Field(default_factory=dict, description="What it reads.")
     outputs: dict[str, Output | None] = Field(default_factory=dict, description="What it writes.")
     compute: Annotated[str | None, Field(description="Cluster; unset: the pipeline's default.")] = None

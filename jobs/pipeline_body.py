@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from jobs import automl_body
 from jobs.body import INPUT_MODES, body, identity_body, input_body, output_body, plain, service_body, some
 from jobs.component import NO_ENVIRONMENT, RUNTIME, Component
 from jobs.component_body import component_body, component_id, resources_file
@@ -93,8 +94,8 @@ def _nodes(pipeline: Pipeline, refs: Refs, steps: StepRefs) -> dict[str, Any]:
     return {name: _node(pipeline, name, ids.get(name), steps.get(name, refs)) for name in pipeline.jobs}
 
 
-def component_of(pipeline: Pipeline, name: str) -> Component | OtherComponent | str:
-    """The component of a step; an inline step's is made from what it is given."""
+def component_of(pipeline: Pipeline, name: str) -> Component | OtherComponent | str | None:
+    """The component of a step; an inline step's is made from what it is given, automated training has none."""
     step = pipeline.jobs[name]
     if isinstance(step, OtherStep) and isinstance(step.component, OtherComponent) and step.component.inline:
         if step.component.inputs or step.component.outputs:
@@ -166,7 +167,10 @@ def _remote(named: str) -> str:
 def _other(step: OtherStep, name: str, component: str | None, refs: Refs) -> dict[str, Any]:
     """The node of a parallel or spark step, or of a pipeline in the pipeline."""
     named, ports = step.component, {}
-    if isinstance(named, str):
+    if named is None:
+        outputs = {key: _output(value) for key, value in step.outputs.items() if _said(value)}
+        return {"name": name, **automl_body.own_keys(step, outputs, refs)}
+    if not isinstance(named, OtherComponent):
         source, component = _remote(named), _component(named, refs)
     else:
         source, ports = "YAML.JOB" if named.inline else "YAML.COMPONENT", named.inputs

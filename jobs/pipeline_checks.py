@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amlstack.findings import Finding, Level
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from jobs.values import Output
 
 
+CARRIED = ("automl", "import", "data_transfer")
+"""Kinds of steps that no rehearsal can play."""
 _FORMER = re.compile(r"\$\{\{(inputs|outputs|jobs)\..*?\}\}")
 
 
@@ -47,6 +50,8 @@ def check(pipeline: Pipeline) -> Iterator[Finding]:
             yield from _output(pipeline, f"{where}.outputs.{key}", output)
         if not isinstance(step, Job):
             yield from _ports(where, step)
+        if isinstance(step, OtherStep) and step.kind in CARRIED:
+            yield from _carried(pipeline, where, step)
         if isinstance(step, OtherStep) and step.kind != "parallel":
             continue
         if isinstance(step, SweepStep):
@@ -55,6 +60,21 @@ def check(pipeline: Pipeline) -> Iterator[Finding]:
         if named is None:
             yield _no_compute(where)
     yield from _circles(pipeline)
+
+
+def _carried(pipeline: Pipeline, where: str, step: OtherStep) -> Iterator[Finding]:
+    """What only Azure ML itself can run, and what its data binds to nothing: azure-ai-ml sends that all the same."""
+    yield Finding(
+        "step-carried",
+        where,
+        f"The step is of type `{step.kind}`",
+        "It is sent to Azure ML as azure-ai-ml sends it; `amlstack rehearse` and the sandbox do not run it",
+        level=Level.INFO,
+    )
+    for key, value in step.spec.items():
+        if isinstance(value, str):
+            for finding in _bindings(pipeline, f"{where}.{key}", value, strict=False):
+                yield replace(finding, level=Level.WARNING)
 
 
 def _former(where: str, text: str) -> Iterator[Finding]:
@@ -159,6 +179,8 @@ def _declared(step: AnyStep, side: str) -> tuple[str, ...] | None:
     if isinstance(step, Job):
         return tuple(given)
     component = step.trial if isinstance(step, SweepStep) else step.component
+    if component is None:
+        return None if side == "outputs" else ()
     if isinstance(component, str) or (isinstance(component, OtherComponent) and component.inline):
         return None if isinstance(component, str) else tuple(given)
     return tuple(component.outputs if side == "outputs" else component.inputs)
@@ -181,7 +203,7 @@ def _output(pipeline: Pipeline, where: str, output: Output | None) -> Iterator[F
 def _ports(where: str, step: Step | SweepStep | OtherStep) -> Iterator[Finding]:
     """What a component wants and is not given, and what it is given and does not know."""
     component = step.trial if isinstance(step, SweepStep) else step.component
-    if isinstance(component, str) or (isinstance(component, OtherComponent) and component.inline):
+    if isinstance(component, str | None) or (isinstance(component, OtherComponent) and component.inline):
         return
     varied = step.search_space if isinstance(step, SweepStep) else {}
     for name, port in component.inputs.items():

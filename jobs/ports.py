@@ -110,6 +110,8 @@ def _of_step(pipeline: Pipeline, name: str, output: str, depth: int) -> str:
     if step is None:
         return FOLDER[0]
     component = step.trial if isinstance(step, SweepStep) else step.component
+    if component is None:
+        return "mltable"  # whatever automated training writes, azure-ai-ml takes it for a table
     if isinstance(component, (Component, OtherComponent)) and output in component.outputs:
         return component.outputs[output].type
     return _output(pipeline, step.outputs.get(output), depth)[0]

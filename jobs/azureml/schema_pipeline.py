@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jobs.azureml import command, others, pipeline
+from jobs.azureml import automl_words, command, others, pipeline
 from jobs.azureml.schema_parts import Schema, any_case, chosen, closed, of_type, ref
 from jobs.azureml.schema_readers import ABOUT, BOUND, keys
 from jobs.other import OtherStep
@@ -46,6 +46,10 @@ def definitions(job: Mapping[str, Schema]) -> Schema:
         "spark_entry": {**closed(keys(others.ENTRY), ABOUT["entry"]), "minProperties": 1, "maxProperties": 1},
         "spark_resources": closed(keys(others.SPARK_RESOURCES), "The serverless Spark pool that it runs on."),
     }
+    parts["automl_step"] = closed(
+        automl_keys(), "Automated training, sent to Azure ML as it is.", required=("type", "task", "training_data"),
+        more=True,
+    )  # fmt: skip
     for kind in others.KINDS:
         parts[f"{kind}_step"] = closed(other_step_keys(kind), required=("component",), more=True)
     # A parallel step is sent with whatever stands in it, a spark step is not.
@@ -101,6 +105,18 @@ def other_step_keys(kind: str, *, inline: bool = False) -> Schema:
     return keys(readers, OtherStep, own=own, ignored=others.SKIPPED)
 
 
+def automl_keys() -> Schema:
+    """Key to schema of a step of automated training, of those that every task has."""
+    table: Schema = {"type": ["string", "object"]}
+    return {
+        "type": any_case(("automl",)),
+        "task": {"description": "What is trained.", **any_case(tuple(automl_words.TASKS))},
+        "target_column_name": {"type": "string", "description": "The column to be foretold."},
+        "training_data": {**table, "description": "The table to learn from."},
+        "validation_data": {**table, "description": "The table to choose by."},
+    }
+
+
 def _named(each: Schema) -> Schema:
     return {"type": "object", "description": _OUTPUTS, "additionalProperties": each}
 
@@ -113,6 +129,7 @@ def _step() -> Schema:
     component: Schema = {"required": ["component"]}
     return chosen(
         (of_type("sweep"), ref("sweep_step")),
+        (of_type("automl"), ref("automl_step")),
         (of_type("pipeline"), ref("pipeline_step")),
         *(
             (of_type(kind), chosen((component, ref(f"{kind}_step")), otherwise=ref(f"{kind}_inline")))

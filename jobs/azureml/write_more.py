@@ -128,7 +128,9 @@ def _other(step: OtherStep) -> dict[str, Any]:
     told |= {key: each for key, each in _given(command_file(bare), step).items() if key == "inputs"}
     told |= _outputs(step.outputs) | {"compute": step.compute}
     told["identity"] = None if step.identity is None else step.identity.model_dump(exclude_none=True)
-    if isinstance(named, str):
+    if named is None:
+        told |= step.spec
+    elif isinstance(named, str):
         told |= {"component": named, **step.spec}
     elif named.kind == "pipeline":
         told |= {"component": named.file, **step.spec}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import automl_cases
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -93,6 +95,7 @@ TASK = "task: {type: run_function, code: src, entry_script: score.py, environmen
 ONE = "inputs: {d: {type: mltable, path: 'azureml:x:1'}}, input_data: '${{inputs.d}}'"
 
 ACCEPTED = {
+    **automl_cases.ACCEPTED,
     "parallel-component": (
         f"{DATA}jobs: {{p: {{type: parallel, component: ./sub/parallel.yml, mini_batch_size: '5kb',"
         " inputs: {images: '${{parent.inputs.d}}'}}}"
@@ -155,6 +158,7 @@ ACCEPTED = {
 }
 
 REFUSED = {
+    **automl_cases.REFUSED,
     "parallel-size-no-text": f"jobs: {{p: {{type: parallel, {ONE}, {TASK}, mini_batch_size: 3}}}}",
     "parallel-size-of-another-unit": f"jobs: {{p: {{type: parallel, {ONE}, {TASK}, mini_batch_size: 3tb}}}}",
     "parallel-level": f"jobs: {{p: {{type: parallel, {ONE}, {TASK}, logging_level: loud}}}}",

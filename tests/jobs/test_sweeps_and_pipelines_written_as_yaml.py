@@ -32,7 +32,7 @@ def body(declared: Any) -> Any:
     for node in told["properties"].get("jobs", {}).values():
         node.pop("componentId", None)
         node.pop("trial", None)
-        node.pop("_source")
+        node.pop("_source", None)
     return told
 
 

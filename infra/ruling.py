@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import jobs
 from amlstack.findings import Finding, Level
-from infra.settings import SINGLE_NODE_TAG, dotted
 from policies.config import CODES
 
 if TYPE_CHECKING:
@@ -69,6 +68,8 @@ _FIELDS: Mapping[str, str] = {
 
 def cluster_properties(spec: Cluster, *, location: str | None, tags: Mapping[str, str]) -> dict[str, Any]:
     """A cluster as `infra.cluster` registers it, in the words of the wire; a test holds the two together."""
+    from infra.settings import SINGLE_NODE_TAG  # noqa: PLC0415 - a file checked against a size has no settings
+
     promise = {SINGLE_NODE_TAG: "true"} if spec.single_node_jobs else {}
     inner = {
         "vmSize": spec.size,
@@ -116,6 +117,8 @@ def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> 
 
 
 def _in_settings(reading: Reading, loc: tuple[str | int, ...], finding: Finding) -> Finding:
+    from infra.settings import dotted  # noqa: PLC0415
+
     return reading.locate(loc, replace(finding, where=dotted(loc)))
 
 

@@ -18,7 +18,8 @@ EXPRESSION = re.compile(r"\$\{\{\s*(\S*?)\s*\}\}")
 class Model(BaseModel):
     """What all parts of a job share: frozen, no unknown keys, the attribute docstrings of Azure's words."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    # Validators are built when a model is first used: most files use few of the models.
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
 
 
 def _expression(value: Any) -> Any:

@@ -14,6 +14,7 @@ from amlstack.findings import Finding, errors
 from amlstack.paths import PROJECT
 from infra import assigned, ruling, scheduled
 from infra.composed import Composed, scanned, with_environments
+from infra.named import environment_of
 from infra.scheduled import Timed
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
 from jobs.near import did_you_mean
@@ -108,34 +109,6 @@ def gate_of(
     config, faults = gate.read(path, written=str(file or settings.policies or ""), where="" if file else where)
     located = faults if file else tuple(reading.locate(("policies",), replace(one, file=None)) for one in faults)
     return gate.Gate(config, on, place=place), located
-
-
-def environment_of(job: jobs.Job | jobs.Component, settings: Settings, root: Path) -> dict[str, Any]:
-    """What a job's environment means in a stack: one of its own by name, or a curated one at its version.
-
-    Args:
-        job: As its file says it.
-        settings: The stack's.
-        root: The folder that paths in the settings start from.
-
-    Returns:
-        The job's field ``environment`` where the stack says more than the job does; else nothing.
-    """
-    wanted = job.environment
-    if not isinstance(wanted, str):
-        return {}
-    wanted = wanted.removeprefix("azureml:")
-    for environment in settings.environments:
-        if isinstance(environment, CustomEnvironment) and environment.name == wanted:
-            conda = str(root / environment.conda) if environment.conda else None
-            if conda and not Path(conda).is_file():
-                conda = None  # told already, where the stack says it
-            return {"environment": jobs.Environment(name=environment.name, image=environment.image, conda_file=conda)}
-        if isinstance(environment, CuratedEnvironment) and environment.version:
-            known = environments.get(environment.curated)
-            if known is not None and known is environments.get(wanted):
-                return {"environment": known.version_id(environment.version)}
-    return {}
 
 
 @dataclass(frozen=True, slots=True)

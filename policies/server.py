@@ -7,6 +7,8 @@ policy there has one level, while a rule here may also note that it has to wait.
 # ruff: noqa: N802, ARG002  the engine names the methods
 from __future__ import annotations
 
+import gc
+import os
 import sys
 from concurrent import futures
 from typing import TYPE_CHECKING, Any
@@ -171,9 +173,11 @@ def serve(pack: Pack) -> None:
     analyzer_pb2_grpc.add_AnalyzerServicer_to_server(pack, server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
+    gc.freeze()  # rules and catalogue stay for good: no collection between two resources looks at them again
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
     try:
         server.wait_for_termination()
     except KeyboardInterrupt:  # how the engine says that it is done
         server.stop(grace=None)
+        os._exit(0)  # it waits for this process to end, and there is nothing to tidy up

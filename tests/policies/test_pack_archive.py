@@ -56,15 +56,19 @@ def unpacked(tmp_path: Path, chosen: Path) -> Path:
     return top
 
 
-def test_the_archive_runs_without_the_project_and_judges_as_its_team_chose(unpacked: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["folder", "executable"])
+def test_the_archive_runs_without_the_project_and_judges_as_its_team_chose(
+    unpacked: Path, tmp_path: Path, way: str
+) -> None:
     # -S: the project, installed editable, is out of sight; only the packages that requirements.txt names are there.
     start = (
         f"import sys; sys.path.append({sysconfig.get_paths()['purelib']!r}); sys.argv[0] = 'policy'; "
         "import runpy; runpy.run_module('pulumi.policy', run_name='__main__', alter_sys=True)"
     )
-    command = [sys.executable, "-P", "-S", "-c", start, ENGINE, str(unpacked)]
+    by_folder = [sys.executable, "-P", "-S", "-c", start, ENGINE, str(unpacked)]
+    command = by_folder if way == "folder" else [str(unpacked / "analyzer"), ENGINE]
     with (
-        started(command, tmp_path, {"PATH": "/usr/bin:/bin"}) as address,
+        started(command, tmp_path, {"PATH": f"{sysconfig.get_path('scripts')}:/usr/bin:/bin"}) as address,
         grpc.insecure_channel(address, options=CHANNEL_OPTIONS) as channel,
     ):
         stub = analyzer_pb2_grpc.AnalyzerStub(channel)

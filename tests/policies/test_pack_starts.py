@@ -78,6 +78,19 @@ def test_the_executable_is_not_misled_by_the_folder_it_starts_in(folder_that_sha
     assert info.name == "amlstack"
 
 
+def test_the_pack_s_own_process_reads_the_messages_without_the_sdk_around_them() -> None:
+    start = "from policies import messages; messages.alone()"
+    more = "import policies.server, pulumi.runtime.proto.analyzer_pb2, sys; print('pulumi.resource' in sys.modules)"
+    told = {
+        first: subprocess.run(
+            [sys.executable, "-P", "-c", f"{first}{start}; {more}"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        for first in ("", "import pulumi; ")
+    }
+
+    assert told == {"": "False", "import pulumi; ": "True"}
+
+
 def test_the_executable_works_through_a_link(tmp_path: Path) -> None:
     link = tmp_path / "pack"
     link.symlink_to(PACK / "analyzer")
@@ -127,7 +140,7 @@ def test_the_executable_uses_python_of_path_where_the_project_has_no_environment
         check=True,
     )
 
-    assert done.stdout.split() == ["-P", "-m", "pulumi.policy", ENGINE, str(copy.parent), "-v=9"]
+    assert done.stdout.split() == ["-P", str(copy.parent), ENGINE, "-v=9"]
 
 
 def test_a_day_that_is_none_ends_the_pack_with_one_sentence(tmp_path: Path) -> None:

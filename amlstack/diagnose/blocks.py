@@ -25,6 +25,7 @@ DIGITS = b"0123456789"
 # What the readers of tracebacks and tables must see, besides the table's own words.
 _MARKS = (
     "traceback (most",
+    "current thread",
     "failures:",
     "root cause",
     "error",

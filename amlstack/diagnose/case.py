@@ -127,6 +127,8 @@ def _demoted(events: list[Event]) -> list[Event]:
         if event.role is Role.VICTIM:
             victims.setdefault((event.file, event.rank), []).append(event)
 
+    said = {(event.file, event.line) for told in victims.values() for event in told if event.text.startswith("what()")}
+
     waiting = {event.rank for told in victims.values() for event in told if event.signature.kind != "stop"}
 
     def judged(event: Event) -> Event:
@@ -134,6 +136,8 @@ def _demoted(events: list[Event]) -> list[Event]:
         if event.code == "aborted" and told and waiting and (event.rank is None or event.rank in waiting):
             # The watchdog of a rank that waited in vain aborts it.
             return replace(event, role=Role.VICTIM)
+        if event.code == "aborted" and (event.file, event.line + 1) in said:
+            return replace(event, role=Role.VICTIM)  # what the exception says is somebody else's end
         if event.code == "exit-without-reason" and event.rank in waiting:
             return replace(event, role=Role.VICTIM)  # its log has the reason: somebody else
         if event.role is not Role.CULPRIT or event.weight > 2:
@@ -144,7 +148,9 @@ def _demoted(events: list[Event]) -> list[Event]:
             apart = victim.line - event.line
             weak = event.weight <= 1 and abs(apart) <= CONSEQUENCE and not event.signature.nobody
             goes_on = 0 < apart <= SAME_STORY and any(word in event.text.lower() for word in _LONG_MESSAGE)
-            ends = event.code == "python-exception" and 0 < apart <= 12 and victim.origin is Origin.LINE
+            # A launcher that stops the others afterwards says nothing about this one.
+            own = victim.origin is Origin.LINE and victim.signature.kind != "stop"
+            ends = event.code == "python-exception" and 0 < apart <= 12 and own
             if weak or goes_on or ends:
                 return replace(event, role=Role.VICTIM, signature=victim.signature)
         return event

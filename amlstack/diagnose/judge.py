@@ -108,8 +108,7 @@ def _verdict(case: Case, first: Event, others: Sequence[Event]) -> Diagnosis:
     # A weak sign that several ranks show, no one knows which first, blames none of them.
     vague = first.weight <= 1 and not _timed((first, *others))
     blameless = first.signature.nobody or ((first.signature.shared or vague) and several)
-    rank = None if blameless else first.rank
-    node = None if blameless else first.node
+    rank, node = (None, None) if blameless else _whose(case, first)
     sure, reason = _sure(case, first, others, same, blameless=blameless)
     if first.code == absent.MEETING:
         silent, node = absent.strangers(case)
@@ -137,6 +136,18 @@ def _verdict(case: Case, first: Event, others: Sequence[Event]) -> Diagnosis:
     )
 
 
+def _whose(case: Case, first: Event) -> tuple[int | None, str | None]:
+    """The rank and node of an event; of one that names no rank, those of the only one that is told to have ended so."""
+    if first.rank is not None or first.facts.get("other") is not None:
+        return first.rank, first.node
+    same = {
+        (event.rank, event.node or first.node)
+        for event in case.events
+        if event.code == first.code and event.rank is not None and first.node in (None, event.node)
+    }
+    return same.pop() if len(same) == 1 else (first.rank, first.node)
+
+
 def _sure(case: Case, first: Event, others: Sequence[Event], same: set[int], *, blameless: bool) -> tuple[str, str]:
     level = SURE.index(first.signature.sure)
     reasons = []
@@ -152,7 +163,7 @@ def _sure(case: Case, first: Event, others: Sequence[Event], same: set[int], *, 
     if rivals and not _timed((first, *others)):
         level = min(level, 1)
         reasons.append("other ranks show other causes, and the logs have no common clock")
-    if not blameless and first.rank is None:
+    if not blameless and _whose(case, first)[0] is None:
         level = min(level, 1)
         reasons.append("the log does not say which rank wrote it")
     roots = [event for event in case.events if event.facts.get("root") and event.rank is not None]

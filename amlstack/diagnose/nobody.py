@@ -110,11 +110,12 @@ def _quiet(case: Case) -> Diagnosis:
 
 def _all_stopped(told: Sequence[Event], summaries: Sequence[Event]) -> bool:
     """The launcher itself was told to stop, and nobody had failed before."""
+    words = ("death signal", "received sigterm", "signal: 15", "signal 15")
     own = [
         event
         for event in told
-        if event.code == "told-to-stop"
-        and any(word in event.text.lower() for word in ("death signal", "received sigterm", "signal: 15", "signal 15"))
+        if (event.code == "slurm-step-ended" and "CANCELLED" in event.text)
+        or (event.code == "told-to-stop" and any(word in event.text.lower() for word in words))
     ]
     failed = [event for event in summaries if event.facts.get("exit") not in (None, 0, -15)]
     return bool(own) and not failed
@@ -122,7 +123,7 @@ def _all_stopped(told: Sequence[Event], summaries: Sequence[Event]) -> bool:
 
 def _stopped(case: Case, told: Sequence[Event]) -> Diagnosis:
     signature = by_code("terminated-from-outside")
-    shown = next(event for event in told if event.code == "told-to-stop")
+    shown = next(event for event in told if event.code in ("told-to-stop", "slurm-step-ended"))
     return Diagnosis(
         found=True,
         cause=signature.code,

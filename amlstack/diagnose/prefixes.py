@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, replace
 
+_JSON = re.compile(r"""\{"(?:log|Log|LogMessage)": ?"(?P<text>(?:[^"\\]|\\.)*)"[,}]""")
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _NUMBER = r"\d{1,6}"
 
@@ -21,12 +23,13 @@ _PREFIXES = tuple(
         rf"(?:rank )?(?P<rank>{_NUMBER})\]: ",  # the same, its beginning cut off
         rf"\[(?:default|trainer|worker|local_rank|role|train)(?P<local>{_NUMBER})(?:\|\d+)?\]: ?",  # torchrun --tee
         rf"\((?:worker|rank|trainer)[-_ ](?P<rank>{_NUMBER})\):? ?",
-        rf"\((?:[\w.]+) (?:pid|rank)=(?P<rank>{_NUMBER})\) (?=Traceback|  )",
-        rf"(?:[\w-]+-)?(?:worker|trainer)-(?P<rank>{_NUMBER})(?: +--|:| +\|) ?(?! *\d+:\d+ \[)",  # compose, kubeflow
+        rf"\((?:[\w.]+) rank=(?P<rank>{_NUMBER})\) (?=Traceback|  )",
+        r"\([\w.:]+ pid=\d+(?:, ip=(?P<node>[\w.:-]+))?\) ",  # Ray
+        rf"(?:[\w-]+-)?(?:worker|trainer)-(?P<rank>{_NUMBER})(?: +--| +\|) ?(?! *\d+:\d+ \[)",  # compose, kubeflow
         rf"(?P<rank>{_NUMBER}): (?=Traceback|  File|    \S|\w+(?:\.\w+)*(?:Error|Exception)\b|srun:)",  # srun --label
         rf"\[(?P<rank>{_NUMBER})\] (?=Traceback|  File|    \S|\w+(?:\.\w+)*(?:Error|Exception)\b)",  # hydra mpi -l
         r"(?P<node>ip-\d+-\d+-\d+-\d+[\w.-]*|\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f]{20,40}): ",  # pdsh
-        r"(?P<node>(?i:[\w-]*(?:node|host|vm)[\w-]*\d+)): ",
+        r"(?P<node>(?i:[\w-]*(?:node|host|vm|worker)[\w-]*\d+)): ",
         r"(?P<node>[A-Za-z][\w.-]*\d): (?=Traceback|\s+File|\s*\w+(?:\.\w+)*(?:Error|Exception)\b|\[)",
         r"\[\d{1,9}\] (?=\[rank)",  # a console that numbers its lines
         r"std(?:err|out): ",
@@ -35,7 +38,8 @@ _PREFIXES = tuple(
     )
 )
 _NCCL = re.compile(r"(?P<node>[\w.-]+):\d+:\d+ \[\d+\] ")
-_HOST_PID = re.compile(r"\[(?P<node>[A-Za-z][\w.-]*):\d+(?::\d+:\d+)?\] ")
+_HOST_PID = re.compile(r"(?:\[\d+\.\d+\] )?\[(?P<node>[A-Za-z][\w.-]*):\d+(?: *:\d+)*\] ")
+_SYSLOG = re.compile(r"[A-Z][a-z]{2} +\d+ [\d:]{8} (?P<node>[\w.-]+) kernel: ")
 _INLINE = re.compile(
     r"\[(?:PG [^\]]{0,60}?)?[Rr]ank (?P<rank>\d{1,6})\]|\[global_rank=(?P<rank2>\d{1,6})\]|\brank: (?P<rank3>\d{1,6})\b"
     r"|\(rank (?P<rank4>\d{1,6})\)|^[Rr]ank (?P<rank5>\d{1,6})(?::| (?:raised|failed|got|crashed))"
@@ -67,7 +71,8 @@ class Line:
 
 def strip(raw: str) -> Line:
     """Takes prefixes off a line, as many as there are."""
-    line = Line(_COLOUR.sub("", raw) if "\x1b" in raw else raw)
+    plain = _unwrapped(raw) if raw.startswith("{") else raw
+    line = Line(_COLOUR.sub("", plain) if "\x1b" in plain else plain)
     for _ in range(4):
         if not line.text or line.text[0] in " \tTF":  # indentation and the plainest lines have no prefix
             return line
@@ -78,6 +83,17 @@ def strip(raw: str) -> Line:
     return line
 
 
+def _unwrapped(raw: str) -> str:
+    """The line within what container engines and log collectors write: one JSON object for each line."""
+    found = _JSON.match(raw)
+    if found is None:
+        return raw
+    try:
+        return str(json.loads(f'"{found["text"]}"')).rstrip("\n")
+    except ValueError:
+        return raw
+
+
 def inline_rank(text: str) -> int | None:
     """A rank that the line itself names as the one that speaks."""
     found = _INLINE.search(text)
@@ -86,7 +102,7 @@ def inline_rank(text: str) -> int | None:
 
 def inline_node(text: str) -> str | None:
     """A host that the line itself names as the one it was written on."""
-    found = _NCCL.search(text[:200]) or _HOST_PID.match(text)
+    found = _NCCL.search(text[:200]) or _HOST_PID.match(text) or _SYSLOG.match(text)
     return None if found is None else found["node"]
 
 

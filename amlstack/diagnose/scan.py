@@ -39,6 +39,8 @@ _WHO = re.compile(
 _SPAWNED = re.compile(r"^-- Process (\d{1,5}) terminated with the following error")
 _IGNORED = ("Exception ignored in", "--- Logging error ---")
 _WRAPPERS = ("Exception", "Exception:")
+_CURRENT = "Current thread 0x"
+MOST_FRAMES = 100
 _STALLED_ROW = re.compile(r"^(?P<rank>\d{1,6}): ?\[")
 
 
@@ -65,6 +67,7 @@ class Scanner:
     _kept: Counter[tuple[Any, ...]] = field(default_factory=Counter)
     _last_raised: dict[tuple[int | None, int | None], int] = field(default_factory=dict)
     _details: int = 0
+    _dumped: int = 0
     _named: tuple[int | None, str | None] = (None, None)
     _spawned: int | None = None
     _notes: int = 0
@@ -72,7 +75,12 @@ class Scanner:
 
     def attentive(self) -> bool:
         """Whether every following line matters: inside a traceback, a table or a summary of several lines."""
-        return self._table.open or self._details > 0 or any(reader.open for reader in self._readers.values())
+        return (
+            self._table.open
+            or self._details > 0
+            or self._dumped > 0
+            or any(reader.open for reader in self._readers.values())
+        )
 
     def feed(self, number: int, raw: str, before: Callable[[], str]) -> None:
         """Takes one line."""
@@ -92,6 +100,7 @@ class Scanner:
             return
         if self._details > 0:
             self._detail(line)
+        self._dump(line)
         writer = (line.rank, line.local)
         reader = self._readers.get(writer)
         if reader is None:
@@ -104,7 +113,7 @@ class Scanner:
             self._raised(writer, raised, line, stamp())
         elif reader.open:
             # Frames quote source code: words of an error in it say nothing. Others' lines may stand between.
-            if inside and line.text[:1] not in " \t":
+            if inside and not tracebacks.quoted(line.text):
                 self._line(number, line, stamp)
         else:
             self._line(number, line, stamp)
@@ -247,6 +256,17 @@ class Scanner:
         node = found["node"] or found["host"] or found["at"] or found["where"] or event.node
         self.events[last] = replace(event, rank=rank, node=node)
         self._named = (rank, node)
+
+    def _dump(self, line: Line) -> None:
+        """Where an interpreter that a signal ended was: the stack of its current thread, the innermost frame first."""
+        self._dumped -= self._dumped > 0
+        if not self.events or self.events[-1].signature.kind != "crash":
+            return
+        if _CURRENT in line.text:
+            self._dumped = MOST_FRAMES
+        elif self._dumped and (frame := tracebacks.dumped(line.text)):
+            self.events[-1] = replace(self.events[-1], source=frame)
+            self._dumped = 0
 
     def _add(
         self, signature: Signature, number: int, line: Line, text: str, *, origin: Origin = Origin.LINE, **rest: Any

@@ -8,6 +8,11 @@ from dataclasses import dataclass, field
 from amlstack.diagnose.events import Frame
 
 HEADER = "Traceback (most recent call last):"
+BOXED = "Traceback (most recent call last) ─"
+"""Rich draws its tracebacks in a box; the exception's line stands below."""
+_BOX = "│╭╰"
+_BOX_FRAME = re.compile(r"^│ (?P<file>[^\s│]+\.\w+):(?P<line>\d+) in *(?P<function>[\w<>.]+)?")
+_DUMPED = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>.+)$')
 _ORIGINAL = re.compile(r"^(?:Original|The above|Remote)? ?Traceback \(most recent call last\):\s*$")
 _FRAME = re.compile(r'^\s*(?:\| )?File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
 _CHAINED = re.compile(
@@ -67,7 +72,7 @@ class Reader:
     def feed(self, text: str, number: int) -> Raised | None:
         """Takes one line, its prefix stripped; the exception when this is its last line."""
         bare = text.strip()
-        if HEADER in text:
+        if HEADER in text or BOXED in text:
             self._begin(original=bare.startswith("Original"))
             return None
         if not self.open:
@@ -81,13 +86,13 @@ class Reader:
         return self._inside(text, bare, number)
 
     def _inside(self, text: str, bare: str, number: int) -> Raised | None:
-        if found := _FRAME.match(text):
+        if found := _FRAME.match(text) or _BOX_FRAME.match(text):
             frame = Frame(found["file"], int(found["line"]), (found["function"] or "").strip())
             # Only the innermost frames matter; a runaway recursion has thousands.
             self._frames = [*self._frames[-40:], frame] if not _own(frame) else [*self._own_frames()[-40:], frame]
             self._foreign = 0
             return None
-        if not bare or text[0] in " \t":
+        if not bare or quoted(text):
             return None
         if exception(bare):
             raised = Raised(number, bare, self._frame(), self._chained, self._original)
@@ -111,6 +116,18 @@ class Reader:
     def _frame(self) -> Frame | None:
         own = self._own_frames()
         return own[-1] if own else (self._frames[-1] if self._frames else None)
+
+
+def quoted(text: str) -> bool:
+    """Whether a line within a traceback quotes source code or is part of its frame: it says nothing itself."""
+    return text[:1] in " \t" or text[:1] in _BOX
+
+
+def dumped(text: str) -> Frame | None:
+    """A frame of the user's own in a dump that the interpreter writes when it dies; the innermost comes first."""
+    found = _DUMPED.match(text)
+    frame = None if found is None else Frame(found["file"], int(found["line"]), found["function"].strip())
+    return frame if frame is not None and _own(frame) else None
 
 
 def exception(text: str) -> bool:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import exceptions_told
 import launchers_told
 import machines_told
+import shapes_of_failures_told
+import shapes_of_launchers_told
 import waiting_told
 
 SCENARIOS = {
     **exceptions_told.SCENARIOS,
     **launchers_told.SCENARIOS,
     **machines_told.SCENARIOS,
+    **shapes_of_failures_told.SCENARIOS,
+    **shapes_of_launchers_told.SCENARIOS,
     **waiting_told.SCENARIOS,
 }

@@ -229,6 +229,15 @@ LINES: dict[str, tuple[str, ...]] = {
         "RuntimeError: Error building extension 'cpu_adam'",
         "deepspeed.ops.op_builder.builder.CUDAMismatchException: >- DeepSpeed Op Builder: Installed CUDA version 12.4 does not match",
     ),
+    "slurm-step-ended": (
+        "slurmstepd: error: *** STEP 812.0 ON gpu1 CANCELLED AT 2024-02-01T10:00:00 ***",
+        "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.",
+    ),
+    "slurm-task-failed": ("srun: error: gpu3: task 9: Exited with exit code 1",),
+    "lightning-child-failed": (
+        "[rank: 1] Child process with PID 30211 terminated with code 1. Forcefully terminating all other processes",
+    ),
+    "remote-shell-ended": ("pdsh@head: worker-1: ssh exited with exit code 1",),
     "wrong-arguments": ("train.py: error: unrecognized arguments: --local-rank=0",),
     "tensorflow-cluster-config": ("ValueError: TF_CONFIG is invalid: no task in it",),
     "tensorflow-peer-lost": (
@@ -266,7 +275,7 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
     "job-timeout": ("JobTimeout: The job ran longer than its limit of 60 s (limits.timeout) and was cancelled.",),
     "compute-gone": ("The compute gpu-cluster was deleted while the job was queued",),
-    "job-cancelled": ("Run was canceled by the user", "slurmstepd: error: *** STEP 812.0 ON gpu1 CANCELLED AT 2024-02-01T10:00:00 ***"),
+    "job-cancelled": ("Run was canceled by the user", "slurmstepd: error: *** JOB 812 ON gpu1 CANCELLED AT 2024-02-01T10:00:00 ***"),
     "azureml-user-error": (
         "AzureMLCompute job failed. ExecutionFailed: [REDACTED] exit_codes: 1",
         "Execution failed: rank 2 of 4 (node 1, local rank 0) exited with code 1",

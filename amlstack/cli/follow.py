@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 TERMINAL = frozenset({"Completed", "Failed", "Canceled", "NotResponding"})
 STATE = "state.db"
 """The file of the sandbox's tables, and the beginning of the names of those beside it."""
+END = "report.json"
+"""Is written into a job's folder at its end."""
+ASK_SECONDS = 0.25
+"""Between two questions for a job's state at least, but at its end: every metric that any job logs changes a table."""
 
 
 @dataclass(slots=True)
@@ -88,11 +93,12 @@ def follow(
     """
     logs, notes, seen = Logs(folder, only_first), Tail(folder / "runner.log"), ""
     record: Mapping[str, Any] = {}
-    changed: frozenset[str] | None = None
+    pause, asked, due = ASK_SECONDS, -ASK_SECONDS, True  # the machine's clock may have begun just now
     with Watch() as watch:
         while True:
             watch.cover((folder.parents[1], *logs.folders))
-            if changed is None or any(name.startswith(STATE) for name in changed):
+            if due and time.monotonic() >= asked + pause:
+                due, asked = False, time.monotonic()
                 record = arm.get(job_id).body["properties"]
             ended = record["status"] in TERMINAL
             if record["status"] != seen:
@@ -104,7 +110,10 @@ def follow(
                 line(name, text)
             if ended:
                 return with_reason(arm, job_id, record)
-            changed = watch.wait()
+            changed = watch.wait(asked + pause - time.monotonic() if due else None)
+            due = due or changed is None or any(name.startswith(STATE) for name in changed)
+            if changed is not None and END in changed:
+                due, pause = True, 0.0
 
 
 def with_reason(arm: ArmClient, job_id: str, record: Mapping[str, Any]) -> Mapping[str, Any]:

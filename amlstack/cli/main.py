@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -62,7 +63,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        # A verb makes many objects that live to its end and next to none that form cycles: looking for those after
+        # every few hundred is a tenth of its time, and looking through all of them at the end another.
+        gc.set_threshold(50_000, 20, 100)
+        try:
+            return main(sys.argv[1:])
+        finally:
+            gc.freeze()
+    words = list(arguments)
     if not words or words[0] in {"-h", "--help", "help"}:
         return _help(words[1:])
     if words[0] == "--version":

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.markup import escape
+import typer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    from rich.console import Console
 
 DOING = {
     "create": "creating", "update": "updating", "delete": "deleting", "replace": "replacing",
@@ -21,14 +24,22 @@ DOING = {
 class Progress:
     """Says what happens, each line with the seconds since the start; on a terminal also in colour."""
 
-    def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(highlight=False, soft_wrap=True)
+    def __init__(self) -> None:
         self.start = time.monotonic()
         self.phases = 0
+        # Else as the stream is: colours for a terminal alone.
+        self._coloured = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
 
-    def _line(self, mark: str, text: str, style: str) -> None:
-        elapsed = f"{time.monotonic() - self.start:5.1f}s"
-        self.console.print(f"[dim]{elapsed}[/dim] [{style}]{mark}[/{style}] {escape(text)}")
+    @cached_property
+    def console(self) -> Console:
+        """For what is more than lines: tables and boxes."""
+        from rich.console import Console
+
+        return Console(highlight=False, soft_wrap=True)
+
+    def _line(self, mark: str, text: str, colour: str | None) -> None:
+        elapsed = typer.style(f"{time.monotonic() - self.start:5.1f}s", dim=True)
+        typer.echo(f"{elapsed} {typer.style(mark, fg=colour)} {text}", color=self._coloured)
 
     def step(self, text: str) -> None:
         """A new piece of work begins."""
@@ -44,7 +55,7 @@ class Progress:
 
     def note(self, text: str) -> None:
         """Something to know that is neither."""
-        self._line(" ", text, "dim")
+        self._line(" ", text, None)
 
     def event(self, event: Mapping[str, Any]) -> None:
         """One engine event, when it says something to a person: a resource's turn, a status line, a diagnostic."""

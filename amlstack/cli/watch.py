@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-GATHER_SECONDS = 0.05
+GATHER_SECONDS = 0.02
 """Between two wakes at least: a rank that prints a thousand lines is looked at a few times only."""
 LONGEST_SECONDS = 5.0
 """Without any change: then too it is looked whether who makes the changes is still there."""
@@ -52,8 +52,11 @@ class Watch:
         for folder in folders if self._handle >= 0 else ():
             self._libc.inotify_add_watch(self._handle, os.fsencode(folder), _CHANGES)
 
-    def wait(self) -> frozenset[str] | None:
-        """Returns after a change.
+    def wait(self, seconds: float | None = None) -> frozenset[str] | None:
+        """Returns after a change, or when time is up.
+
+        Args:
+            seconds: How long at most; None for `LONGEST_SECONDS`.
 
         Returns:
             Names of the files that changed, without their folders; None when it is not known what did.
@@ -61,7 +64,8 @@ class Watch:
         if self._handle < 0:
             time.sleep(POLL_SECONDS)
             return None
-        if not select.select([self._handle], [], [], LONGEST_SECONDS)[0]:
+        limit = LONGEST_SECONDS if seconds is None else max(0.0, seconds)
+        if not select.select([self._handle], [], [], limit)[0]:
             return None
         time.sleep(max(0.0, self._woken + GATHER_SECONDS - time.monotonic()))
         self._woken = time.monotonic()

@@ -13,7 +13,7 @@ from jobs.values import Code, Environment, Identity, Input, Model, Output, Scala
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Kind = Literal["parallel", "spark", "pipeline", "automl"]
+Kind = Literal["parallel", "spark", "pipeline", "automl", "data_transfer"]
 
 
 class OtherComponent(Model):
@@ -41,7 +41,7 @@ class OtherStep(Model):
 
     kind: Annotated[Kind, Field(description="Kind of the step.")]
     component: Annotated[
-        OtherComponent | str | None, Field(description="What it runs, or `azureml:NAME:VERSION`; None for automl.")
+        OtherComponent | str | None, Field(description="What it runs, or `azureml:NAME:VERSION`; None: Azure ML's own.")
     ]
     inputs: dict[str, Input | Scalar] = Field(default_factory=dict, description="What it reads.")
     outputs: dict[str, Output | None] = Field(default_factory=dict, description="What it writes.")
@@ -57,7 +57,7 @@ class OtherStep(Model):
     def job(self) -> Job | None:
         """The code and environment that have to be there, as the command job that would need the same."""
         component = self.component
-        if not isinstance(component, OtherComponent) or component.kind == "pipeline":
+        if not isinstance(component, OtherComponent) or component.kind in ("pipeline", "data_transfer"):
             return None
         told = {
             "command": "",

@@ -41,7 +41,18 @@ def own_keys(step: OtherStep, refs: Refs) -> dict[str, Any]:
         return _parallel(step, component, refs)
     if step.kind == "spark":
         return _spark(step, component)
+    if step.kind == "data_transfer":
+        mode = (component.spec if component else {}).get("data_copy_mode") or step.spec.get("data_copy_mode")
+        identity = None if step.identity is None else step.identity.model_dump(exclude_none=True)
+        return some(**{**step.spec, "data_copy_mode": mode, "identity": identity})
     return dict(step.spec)
+
+
+def builtin(step: OtherStep) -> str:
+    """Azure ML's own component for a step that moves data and names none."""
+    task = str(step.spec["task"])
+    end = step.spec["source" if task == "import_data" else "sink"]
+    return f"azureml://registries/azureml/components/{task}_{end['type']}/versions/0.0.1"
 
 
 def other_component_body(
@@ -71,6 +82,8 @@ def other_component_body(
         if spec.get("partition_keys"):
             spec["partition_keys"] = json.dumps(spec["partition_keys"])
         spec["task"] = _task(component, refs)
+    elif component.kind == "data_transfer":
+        pass
     elif component.kind == "spark":
         told |= some(
             code=None if component.code is None else code_reference(refs.code_id(component.code.path)),

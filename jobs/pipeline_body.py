@@ -14,7 +14,7 @@ from jobs.body import INPUT_MODES, body, identity_body, input_body, output_body,
 from jobs.component import NO_ENVIRONMENT, RUNTIME, Component
 from jobs.component_body import component_body, component_id, resources_file
 from jobs.other import OtherComponent, OtherStep
-from jobs.other_body import other_component_body, own_keys
+from jobs.other_body import builtin, other_component_body, own_keys
 from jobs.pipeline import SweepStep, Unsaid
 from jobs.ports import BOUND, input_ports, inside, output_ports, under
 from jobs.refs import PREFIX, Refs
@@ -167,10 +167,12 @@ def _remote(named: str) -> str:
 def _other(step: OtherStep, name: str, component: str | None, refs: Refs) -> dict[str, Any]:
     """The node of a parallel or spark step, or of a pipeline in the pipeline."""
     named, ports = step.component, {}
-    if named is None:
+    if step.kind == "automl":
         outputs = {key: _output(value) for key, value in step.outputs.items() if _said(value)}
         return {"name": name, **automl_body.own_keys(step, outputs, refs)}
-    if not isinstance(named, OtherComponent):
+    if named is None:
+        source, component = "BUILTIN", builtin(step)
+    elif not isinstance(named, OtherComponent):
         source, component = _remote(named), _component(named, refs)
     else:
         source, ports = "YAML.JOB" if named.inline else "YAML.COMPONENT", named.inputs

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from jobs.component import Component, Port, asset
-from jobs.other import OtherComponent, literals
+from jobs.other import OtherComponent, OtherStep, literals
 from jobs.pipeline import Pipeline, SweepStep
 from jobs.spec import Job
 from jobs.values import Input, Output
@@ -14,7 +14,6 @@ from jobs.values import Input, Output
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jobs.other import OtherStep
     from jobs.refs import Refs
     from jobs.values import Scalar
 
@@ -110,7 +109,7 @@ def _of_step(pipeline: Pipeline, name: str, output: str, depth: int) -> str:
     if step is None:
         return FOLDER[0]
     component = step.trial if isinstance(step, SweepStep) else step.component
-    if component is None:
+    if isinstance(step, OtherStep) and step.kind == "automl":
         return "mltable"  # whatever automated training writes, azure-ai-ml takes it for a table
     if isinstance(component, (Component, OtherComponent)) and output in component.outputs:
         return component.outputs[output].type

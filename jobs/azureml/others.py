@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 HERE = Code(path=".")
 """The code of a spark step that names none, for azure-ai-ml the file's own folder."""
 KINDS = ("parallel", "spark", "pipeline")
+COPY_MODE = word(same("merge_with_overwrite", "fail_if_conflict"))
 _SIZE = re.compile(r"\d+([kKmMgG][bB])?")
 
 
@@ -125,6 +126,7 @@ SPECS: Mapping[str, Readers] = {
     "spark": {"code": _code, "entry": _entry, **_FILES, "conf": mapping, "args": text,
               "environment": nullable(command.KEYS["environment"])},
     "pipeline": {},
+    "data_transfer": {"task": word(same("copy_data")), "data_copy_mode": COPY_MODE},
 }  # fmt: skip
 """Keys of each kind that its component has too."""
 STEPS: Mapping[str, Readers] = {
@@ -176,7 +178,7 @@ def read_step(cursor: Cursor, kind: str, node: Readers, outputs: Callable[[Curso
             "Put its steps into a file of their own and name that: `component: ./inner.yml`.",
         )
     table = step_keys(kind, node, outputs if inline else None)
-    told, extra = _split(cursor, table, f"a {kind} step", sent=kind == "parallel" or not inline)
+    told, extra = split(cursor, table, f"a {kind} step", sent=kind == "parallel" or not inline)
     known = {name: told.pop(name) for name in OtherStep.model_fields if name in told and name != "component"}
     told.pop("type", None)
     if not inline:
@@ -242,11 +244,11 @@ def read_component(cursor: Cursor, kind: str, *, file: str | None = None) -> Oth
     if (of := str(cursor.value.get("type", "command" if kind == "parallel" else kind)).lower()) != kind:
         cursor.bad("component-kind", f"The component is of type `{of}`", f"A {kind} step runs a {kind} component")
         return None
-    told, extra = _split(cursor, component_keys(kind), f"a {kind} component", sent=True)
+    told, extra = split(cursor, component_keys(kind), f"a {kind} component", sent=True)
     told.pop("type", None)
     for key in ("name", "version"):
         told.pop(key, None)
-    wanted = {"parallel": "task", "spark": "entry"}.get(kind)
+    wanted = {"parallel": "task", "spark": "entry", "data_transfer": "task"}.get(kind)
     if wanted and wanted not in told:
         if wanted not in cursor.value:
             cursor.bad("key-missing", f"The component has no `{wanted}`", f"A {kind} component has `{wanted}`")
@@ -271,7 +273,7 @@ def _reference(cursor: Cursor, kind: str) -> Any:
     return component_file.reference(cursor, partial(read_component, kind=kind))
 
 
-def _split(cursor: Cursor, table: Readers, what: str, *, sent: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+def split(cursor: Cursor, table: Readers, what: str, *, sent: bool) -> tuple[dict[str, Any], dict[str, Any]]:
     """The known keys read, and the others as they are."""
     told = by_text(cursor)
     extra = {key: value for key, value in told.items() if key not in table and key not in SKIPPED}

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.findings import Level
-from jobs.azureml import automl, command, component_file, data, others, runtime, sweep
+from jobs.azureml import automl, command, component_file, data, others, runtime, sweep, transfer
 from jobs.azureml.cursor import Bad, Cursor
 from jobs.azureml.fields import by_text, keys, named, nullable, text, truth, unsent, word
 from jobs.component import NO_ENVIRONMENT
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 STEP_NAME = re.compile(r"[a-z_][a-z0-9_]*")
-_OTHERS = ("import", "data_transfer", "if_else", "do_while", "parallel_for")
+_OTHERS = ("import", "if_else", "do_while", "parallel_for")
 
 
 def _output(cursor: Cursor) -> Any:
@@ -85,12 +85,15 @@ def _step(cursor: Cursor) -> Any:
         return cursor.bad(
             "step-type",
             f"The step is of type `{kind}`",
-            "Steps of type `command`, `sweep`, `parallel`, `spark` and `pipeline` are read",
-            "Submit this pipeline with az ml.",
+            "azure-ai-ml takes it as a private preview at most; steps of type `command`, `sweep`, `parallel`, `spark`, "
+            "`pipeline`, `automl` and `data_transfer` are read",
+            "Make it one of these.",
             key="type",
         )
     if isinstance(kind, str) and kind.lower() == "automl":
         return automl.read_step(cursor, NODE)
+    if isinstance(kind, str) and kind.lower() == "data_transfer":
+        return transfer.read_step(cursor, NODE)
     if isinstance(kind, str) and kind.lower() in others.KINDS:
         return others.read_step(cursor, kind.lower(), NODE, INLINE["outputs"])
     if NODE["type"](cursor.at("type") if "type" in cursor.value else _said(cursor, "command")) == "sweep":

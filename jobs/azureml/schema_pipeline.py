@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jobs.azureml import automl_words, command, others, pipeline
+from jobs.azureml import automl_words, command, others, pipeline, transfer
 from jobs.azureml.schema_parts import Schema, any_case, chosen, closed, of_type, ref
 from jobs.azureml.schema_readers import ABOUT, BOUND, keys
 from jobs.other import OtherStep
@@ -50,6 +50,9 @@ def definitions(job: Mapping[str, Schema]) -> Schema:
         automl_keys(), "Automated training, sent to Azure ML as it is.", required=("type", "task", "training_data"),
         more=True,
     )  # fmt: skip
+    parts["transfer_step"] = closed(
+        transfer_keys(), "Data that is moved, sent to Azure ML as it is.", required=("type", "task"), more=True
+    )
     for kind in others.KINDS:
         parts[f"{kind}_step"] = closed(other_step_keys(kind), required=("component",), more=True)
     # A parallel step is sent with whatever stands in it, a spark step is not.
@@ -117,6 +120,14 @@ def automl_keys() -> Schema:
     }
 
 
+def transfer_keys() -> Schema:
+    """Key to schema of a step that moves data, of those that every task has."""
+    return {
+        "type": any_case(("data_transfer",)),
+        "task": {"description": "Whether data is copied, imported or exported.", **any_case(transfer.TASKS)},
+    }
+
+
 def _named(each: Schema) -> Schema:
     return {"type": "object", "description": _OUTPUTS, "additionalProperties": each}
 
@@ -130,6 +141,7 @@ def _step() -> Schema:
     return chosen(
         (of_type("sweep"), ref("sweep_step")),
         (of_type("automl"), ref("automl_step")),
+        (of_type("data_transfer"), ref("transfer_step")),
         (of_type("pipeline"), ref("pipeline_step")),
         *(
             (of_type(kind), chosen((component, ref(f"{kind}_step")), otherwise=ref(f"{kind}_inline")))

@@ -86,7 +86,7 @@ def _register(nodes: dict[str, Any], components: dict[str, Any], prefix: str = "
             continue
         if component.type == "pipeline":
             _register(component.jobs, components, f"{prefix}{name}.jobs.")
-        elif isinstance(component.environment, Environment):
+        elif isinstance(getattr(component, "environment", None), Environment):
             component.environment = "inline"
             if component.type == "parallel":
                 node.task.environment = "inline"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import automl_cases
+import transfer_cases
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,6 +89,7 @@ def folder(base: Path) -> None:
     for name, text in files.items():
         (base / "sub" / f"{name}.yml").write_text(text)
     (base / "src" / "score.py").touch()
+    transfer_cases.folder(base)
 
 
 DATA = "inputs: {d: {type: uri_file, path: 'azureml:x:1'}}\noutputs: {z: {type: uri_file}}\n"
@@ -96,6 +98,7 @@ ONE = "inputs: {d: {type: mltable, path: 'azureml:x:1'}}, input_data: '${{inputs
 
 ACCEPTED = {
     **automl_cases.ACCEPTED,
+    **transfer_cases.ACCEPTED,
     "parallel-component": (
         f"{DATA}jobs: {{p: {{type: parallel, component: ./sub/parallel.yml, mini_batch_size: '5kb',"
         " inputs: {images: '${{parent.inputs.d}}'}}}"
@@ -159,6 +162,7 @@ ACCEPTED = {
 
 REFUSED = {
     **automl_cases.REFUSED,
+    **transfer_cases.REFUSED,
     "parallel-size-no-text": f"jobs: {{p: {{type: parallel, {ONE}, {TASK}, mini_batch_size: 3}}}}",
     "parallel-size-of-another-unit": f"jobs: {{p: {{type: parallel, {ONE}, {TASK}, mini_batch_size: 3tb}}}}",
     "parallel-level": f"jobs: {{p: {{type: parallel, {ONE}, {TASK}, logging_level: loud}}}}",

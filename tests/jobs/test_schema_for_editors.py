@@ -13,6 +13,7 @@ import pipeline_cases
 import pytest
 import sweep_cases
 import test_schedules
+import transfer_cases
 import yaml
 from schema_blocks import BLOCKS, KINDS, Block
 
@@ -58,6 +59,7 @@ BEYOND = {
     "schedule-file-missing",
     "schedule-time-unquoted",
     *(f"other-{case}" for case in automl_cases.REFUSED if case not in automl_cases.MARKED),
+    *(f"other-{case}" for case in transfer_cases.REFUSED if case not in transfer_cases.MARKED),
 }
 """What stands in another file, what an editor's YAML does not tell apart, and what is described by name only."""
 MARKED = {"pytorch-count-cut", "limits-cut"}
@@ -199,7 +201,7 @@ def test_kinds_of_distributions_and_the_like_have_the_keys_that_are_read() -> No
 def test_blocks_are_all_that_the_schema_describes() -> None:
     told = {name for name, each in SCHEMA["definitions"].items() if "properties" in each}
     seen = {*BLOCKS, *(block.definition[0] for block in BLOCKS.values() if block.definition)}
-    assert told - seen == {"pipeline_component", "identity", "queue_settings", "automl_step"}, (
+    assert told - seen == {"pipeline_component", "identity", "queue_settings", "automl_step", "transfer_step"}, (
         "held by name, or below by kind"
     )
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 import yaml
+from pack_subjects import COMPUTE, cluster, command, own
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 from showing import TODAY, request, shown
-from test_pack_knows_the_stack import COMPUTE, cluster, command, own
 from test_rule_tables import Bend
 
 from amlstack.catalog import sizes

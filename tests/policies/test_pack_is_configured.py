@@ -1,0 +1,75 @@
+"""The pack's configuration: levels, values and exceptions, and what is wrong with them."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+from pack_subjects import COMPUTE, cluster, pack, seen, stack_of
+from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE
+from showing import TODAY
+
+from policies import checks, config
+
+RETIRED = cluster(vmSize="Standard_NC24rs_v3")
+WAIVER = {"rule": "size-retired", "resource": "old-*", "owner": "hpc", "reason": "Draining", "expires": "2026-08-01"}
+
+
+@pytest.mark.parametrize(
+    ("name", "on", "expected"),
+    [
+        ("old-1", TODAY, ["advisory size-retired"]),
+        ("old-1", date(2026, 8, 2), ["mandatory size-retired"]),
+        ("new-1", TODAY, ["mandatory size-retired"]),
+    ],
+)
+def test_an_exception_counts_on_its_resources_until_its_day(name: str, on: date, expected: list[str]) -> None:
+    judge = pack({"exception-expired": {"exceptions": [WAIVER]}}, on)
+
+    assert seen(judge, COMPUTE, RETIRED, name) == expected
+    expired = [(level, code) for level, code, _ in stack_of(judge)]
+    assert expired == ([("mandatory", "exception-expired")] if on > TODAY else [])
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({**WAIVER, "owner": ""}, r"exceptions\[0\] lacks owner"),
+        ({**WAIVER, "rule": "size-old"}, "no rule 'size-old'"),
+        ({**WAIVER, "expires": "soon"}, "'soon' is no day"),
+        ("size-retired", "lacks rule, resource"),
+    ],
+)
+def test_an_exception_without_owner_reason_or_day_is_none(entry: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        config.read({"exception-expired": {"exceptions": [entry]}})
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"node-cieling": "mandatory"}, "no rule 'node-cieling'"),
+        ({"node-ceiling": "strict"}, "'strict' is no level"),
+        ({"node-ceiling": {"node": 4}}, "no setting node. It has nodes"),
+        ({"ssh-closed": {"node": 4}}, "no setting node. It has none"),
+        ({"ssh-closed": 4}, "write a level, or an object of settings"),
+        ({"node-ceiling": {"nodes": "many"}}, 'nodes is a whole number, 0 or more, not "many"'),
+        ({"node-ceiling": {"nodes": 1.5}}, "nodes is a whole number, 0 or more, not 1.5"),
+        ({"node-ceiling": {"nodes": True}}, "nodes is a whole number"),
+        ({"cost-per-job": {"usd": -1}}, "usd is a number, 0 or more, not -1"),
+        ({"region-approved": {"regions": "westeurope"}}, "regions is a list of texts"),
+        ({"tags-required": {"required": [1]}}, "required is a list of texts"),
+        ({"tags-required": {"required": ["a"], "values": ["a"]}}, "values is an object of texts"),
+        ({"exception-expired": {"exceptions": {"rule": "x"}}}, "exceptions is a list"),
+    ],
+)
+def test_a_wrong_configuration_says_what_is_wrong(said: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        config.read(said)
+
+
+def test_a_disabled_rule_is_silent_about_unknown_values_too() -> None:
+    quiet = {rule.code: "disabled" for rule in config.ALL if rule not in checks.SIZE_RULES}
+
+    assert seen(pack(quiet), COMPUTE, cluster(scaleSettings=UNKNOWN_OBJECT_VALUE)) == []

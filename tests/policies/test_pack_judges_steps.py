@@ -1,0 +1,84 @@
+"""Steps of pipelines are judged with the components that they run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pack_subjects import COMPUTE, ENVIRONMENT, WORKSPACE, cluster, own, pack, seen
+
+COMPONENT_ID = f"{WORKSPACE}/components/trainer/versions/3"
+OWN_COMPONENT = ("amlstack:components:Version", {"workspace": WORKSPACE, "name": "trainer", "version": "3"}, "body")
+AZURES_COMPONENT = (
+    "azure-native:machinelearningservices:ComponentVersion",
+    {"workspaceName": "w", "name": "trainer", "version": "3"},
+    "properties",
+)
+
+
+def component(**more: Any) -> dict[str, Any]:
+    return {
+        "componentSpec": {
+            "type": "command",
+            "command": "python t.py",
+            "environment": f"azureml:{ENVIRONMENT}",
+            "resources": {"instance_count": 2, "shm_size": "950g"},
+            **more,
+        }
+    }
+
+
+def pipeline(**step: Any) -> dict[str, Any]:
+    step = {"type": "command", "componentId": COMPONENT_ID, "limits": {"timeout": "PT1H"}, **step}
+    return own({"jobType": "Pipeline", "settings": {"default_compute": f"{WORKSPACE}/computes/train"},
+                "jobs": {"a": step}})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("spec", "step", "expected"),
+    [
+        ({}, {}, []),
+        ({"command": "NCCL_IB_DISABLE=1 python t.py"}, {}, ["mandatory fabric-switched-off"]),
+        ({}, {"environment_variables": {"NCCL_NET": "Socket"}}, ["mandatory fabric-switched-off"]),
+        ({"distribution": {"type": "pytorch", "process_count_per_instance": 16}}, {},
+         ["mandatory processes-beyond-gpus"]),
+        ({"distribution": {"process_count_per_instance": 16}}, {"distribution": {"process_count_per_instance": 8}}, []),
+        ({"environment": "azureml:mine@latest"}, {}, ["advisory environment-pinned"]),
+        ({"resources": {"instance_count": 2}}, {}, ["advisory shared-memory"]),
+        ({"resources": {"instance_count": 1}}, {"environment_variables": {"NCCL_NET": "Socket"}},
+         ["advisory shared-memory"]),
+        ({}, {"limits": {}}, ["advisory job-timeout"]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("form", [OWN_COMPONENT, AZURES_COMPONENT], ids=["own", "azure-native"])
+def test_a_step_is_judged_with_the_component_that_it_runs(
+    spec: dict[str, Any], step: dict[str, Any], expected: list[str], form: tuple[str, dict[str, Any], str]
+) -> None:
+    token, props, key = form
+    judge = pack()
+    assert seen(judge, COMPUTE, cluster()) == []
+    assert seen(judge, token, {**props, key: component(**spec)}) == []
+
+    assert seen(judge, "amlstack:jobs:Job", pipeline(**step)) == expected
+
+
+def test_the_trial_of_a_sweep_step_is_judged_with_its_component() -> None:
+    judge = pack()
+    seen(judge, COMPUTE, cluster())
+    token, props, key = OWN_COMPONENT
+    seen(judge, token, {**props, key: component(command="NCCL_IB_DISABLE=1 python t.py")})
+    sweep = {"type": "sweep", "componentId": None, "trial": {"componentId": COMPONENT_ID}}
+
+    assert seen(judge, "amlstack:jobs:Job", pipeline(**sweep)) == ["mandatory fabric-switched-off"]
+
+
+def test_a_step_of_a_component_that_nobody_showed_is_judged_by_what_it_says_itself() -> None:
+    judge = pack()
+    seen(judge, COMPUTE, cluster())
+    variables = {"environment_variables": {"NCCL_IB_DISABLE": "1"}, "resources": {"instance_count": 2}}
+
+    assert seen(judge, "amlstack:jobs:Job", pipeline(**variables, limits={})) == [
+        "advisory shared-memory",
+        "mandatory fabric-switched-off",
+        "advisory job-timeout",
+    ]

@@ -143,7 +143,7 @@ def of_plan(gate: Gate, name: str, planned: jobs.Planned, source: jobs.Source) -
         planned: The plan.
         source: The job's file.
     """
-    if isinstance(planned, jobs.SchedulePlan):
+    if not isinstance(planned, jobs.Plan) and isinstance(planned, jobs.SchedulePlan):
         if planned.started is None:
             return planned.findings
         file = planned.job.file
@@ -216,7 +216,7 @@ def judged(
                 )
         refs[place.removeprefix("jobs.")] = jobs.Refs(WORKSPACE, None, environment_id)
     whole = refs.get("trial", refs.get("", jobs.Refs(WORKSPACE)))
-    if isinstance(planned, jobs.PipelinePlan):
+    if not isinstance(planned, jobs.Plan) and isinstance(planned, jobs.PipelinePlan):
         for body in jobs.components(planned.enriched, whole, refs).values():
             *_, component, _, version = jobs.component_id(body, whole).split("/")
             gate.judge(COMPONENT, component, {"name": component, "version": version, "body": body["properties"]})
@@ -247,6 +247,8 @@ def _field(planned: jobs.Planned, where: str) -> str:
 
 def _place(planned: jobs.Planned, where: str) -> str:
     """The part of a plan that a path belongs to, as `jobs.parts` names it."""
+    if isinstance(planned, jobs.Plan):
+        return ""
     if isinstance(planned, jobs.SweepPlan):
         return "trial"
     if isinstance(planned, jobs.PipelinePlan):

@@ -6,18 +6,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jobs.cost import Cost, cost
-from jobs.pipeline import Pipeline, SweepStep
+from jobs.plan import Plan
 from jobs.resolve import parts
-from jobs.schedule_plan import SchedulePlan
-from jobs.sweep import Sweep
 
 if TYPE_CHECKING:
-    from jobs.resolve import Planned
+    from jobs.composites import CompositePlan, Planned
     from jobs.sweep import SweepLimits
 
 
 def costs(planned: Planned) -> dict[str, Cost]:
     """By place in the plan (``jobs.train``, ``trial``, empty for a job) what it may cost; none without a price."""
+    if isinstance(planned, Plan):
+        price = cost(planned)
+        return {} if price is None else {"": price}
+    return _of_composite(planned)
+
+
+def _of_composite(planned: CompositePlan) -> dict[str, Cost]:
+    from jobs.schedule_plan import SchedulePlan  # noqa: PLC0415 - most files are single jobs
+
     if isinstance(planned, SchedulePlan):
         return {} if planned.started is None else costs(planned.started)
     found: dict[str, Cost] = {}
@@ -30,7 +37,10 @@ def costs(planned: Planned) -> dict[str, Cost]:
     return found
 
 
-def _trials(planned: Planned, place: str) -> SweepLimits | None:
+def _trials(planned: CompositePlan, place: str) -> SweepLimits | None:
+    from jobs.pipeline import Pipeline, SweepStep  # noqa: PLC0415
+    from jobs.sweep import Sweep  # noqa: PLC0415
+
     if isinstance(planned.job, Sweep):
         return planned.job.limits
     if isinstance(planned.job, Pipeline):

@@ -6,28 +6,23 @@ import sys
 import traceback
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pydantic import ValidationError
 
 from amlstack.findings import Finding, errors
-from jobs.faults import findings_of
 from jobs.near import did_you_mean
-from jobs.pipeline import Pipeline
-from jobs.schedule import Schedule
 from jobs.source import Place, Source
 from jobs.spec import Job
-from jobs.sweep import Sweep
 
 if TYPE_CHECKING:
     from jobs.azureml.cursor import Cursor
+    from jobs.composites import Declared
     from jobs.yamltext import Text
 
 YAML_SUFFIXES = (".yml", ".yaml")
 KINDS = ("command", "sweep", "pipeline", "component", "schedule")
 """Kinds of Azure ML files that are read."""
-Declared = Job | Sweep | Pipeline | Schedule
-"""What a job file declares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +107,21 @@ def from_text(text: Text, base: Path) -> Loaded:
 
 def reader_of(data: Any) -> Any:
     """The module that reads a file with this content; None for a kind that is not read."""
-    from jobs.azureml import command, lone_component, schedule  # noqa: PLC0415 - a Python job needs no YAML
+    from jobs.azureml import command, lone_component  # noqa: PLC0415 - a Python job needs no YAML
 
     kind = data.get("type", "command") if isinstance(data, dict) else "command"
-    if schedule.is_one(data):
-        return schedule
+    if isinstance(data, dict) and {"create_job", "trigger"} & data.keys():
+        from jobs.azureml import schedule  # noqa: PLC0415 - most files are command jobs
+
+        if schedule.is_one(data):
+            return schedule
     if lone_component.is_one(data):
         return lone_component
     match kind:
         case "command":
             return command
         case "sweep":
-            from jobs.azureml import sweep  # noqa: PLC0415 - most files are command jobs
+            from jobs.azureml import sweep  # noqa: PLC0415
 
             return sweep
         case "pipeline":
@@ -155,6 +153,8 @@ def _load_python(path: Path) -> Loaded:
         code = compile(path.read_bytes(), str(path), "exec")
         exec(code, module)  # noqa: S102 - a Python job file is the user's own program
     except ValidationError as error:
+        from jobs.faults import findings_of  # noqa: PLC0415 - it knows the fields of all that can be declared
+
         line = _line_in(error, path)
         return Loaded((), tuple(finding.at(str(path), line) for finding in findings_of(error)), source)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's file raises is a finding
@@ -167,7 +167,7 @@ def _load_python(path: Path) -> Loaded:
 def _from_module(module: dict[str, Any], path: Path, source: Source) -> Loaded:
     value = module["jobs"] if "jobs" in module and "job" not in module else module.get("job")
     values = value if isinstance(value, (list, tuple)) else (value,)
-    if not values or not all(isinstance(each, Declared) for each in values):
+    if not values or not all(map(_is_declared, values)):
         seen = "There is neither `job` nor `jobs`" if value is None else f"`job` is a {type(value).__name__}"
         finding = Finding(
             "job-missing",
@@ -179,6 +179,14 @@ def _from_module(module: dict[str, Any], path: Path, source: Source) -> Loaded:
         )
         return Loaded((), (finding,), source)
     return Loaded(tuple(values), (), source)
+
+
+def _is_declared(value: Any) -> TypeGuard[Declared]:
+    if isinstance(value, Job):
+        return True
+    from jobs.composites import Declared  # noqa: PLC0415 - most files are single jobs
+
+    return isinstance(value, Declared)
 
 
 def _line_in(error: BaseException, path: Path) -> int | None:

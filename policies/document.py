@@ -44,6 +44,8 @@ the headings below. Three gates hold the rules:
   had): `pulumi up --policy-pack "$PWD/policies/analyzer"`, an absolute path to the same pack as an executable.
 
 A preview shows all violations; an update stops at the first mandatory one. The verdict names the pack's version.
+A plain `pulumi up` asks the pack in its preview and again in its update, and shows its advice in both; `amlstack up`
+shows that of the last once.
 
 ## Configuration
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 YAML_SUFFIXES = (".yml", ".yaml")
 KINDS = ("command", "sweep", "pipeline", "component", "schedule")
 """Kinds of Azure ML files that are read."""
+AS_STEPS = ("automl", "spark", "parallel", "data_transfer")
+"""Kinds of jobs that are read where they are steps of a pipeline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,14 @@ def reader_of(data: Any) -> Any:
 
 def _unknown(cursor: Cursor) -> Finding:
     kind = cursor.value.get("type")
+    if kind in AS_STEPS:
+        return Finding(
+            "file-type",
+            "type",
+            f"The file is of type `{kind}`",
+            f"A job of type {kind} is read as a step of a pipeline only",
+            f"Write a pipeline, `type: pipeline`, and put this under `jobs: {{{kind}_step: …}}`.",
+        )
     return Finding(
         "file-type",
         "type",
@@ -144,14 +154,17 @@ def _unknown(cursor: Cursor) -> Finding:
 
 
 def _load_python(path: Path) -> Loaded:
+    from jobs.pythonfile import place_of  # noqa: PLC0415 - a YAML file needs no syntax tree
+
     source = Source(str(path), path.parent)
     module: dict[str, Any] = {"__name__": f"amlstack_job_{path.stem}", "__file__": str(path.resolve())}
     # At the end, so that a neighbour of the file can be imported and shadows nothing.
     folder = str(path.parent.resolve())
     sys.path.append(folder)
     try:
-        code = compile(path.read_bytes(), str(path), "exec")
-        exec(code, module)  # noqa: S102 - a Python job file is the user's own program
+        content = path.read_bytes()
+        source = replace(source, place=place_of(content))
+        exec(compile(content, str(path), "exec"), module)  # noqa: S102 - a Python job file is the user's own program
     except ValidationError as error:
         from jobs.faults import findings_of  # noqa: PLC0415 - it knows the fields of all that can be declared
 

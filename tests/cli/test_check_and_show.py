@@ -72,14 +72,14 @@ def test_a_good_file_is_zero(here: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_the_rules_of_the_pack_judge_a_job_file_at_their_levels(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "job.py", "--size", "Standard_ND96isr_H100_v5"]) == 0
     out = capsys.readouterr().out
-    assert "job.py: warning: environment [environment-pinned]" in out
-    assert "job.py: warning: limits.timeout [job-timeout]" in out
+    assert "job.py:5:5: warning: environment [environment-pinned]" in out
+    assert "job.py:2:1: warning: limits.timeout [job-timeout]" in out
 
     (here / "team.json").write_text('{"job-timeout": "mandatory", "environment-pinned": "disabled"}')
     asked = ["check", "job.py", "--size", "Standard_ND96isr_H100_v5", "--policy-config", "team.json"]
     assert main(asked) == 1
     out = capsys.readouterr().out
-    assert "job.py: error: limits.timeout [job-timeout]" in out
+    assert "job.py:2:1: error: limits.timeout [job-timeout]" in out
     assert "environment-pinned" not in out
 
 

@@ -35,6 +35,46 @@ def lines(loaded: jobs.Loaded) -> list[tuple[str, str, int | None, int | None]]:
     return [(finding.code, finding.where, finding.line, finding.column) for finding in loaded.findings]
 
 
+ON_LINES = """\
+from jobs import Job, TorchRun
+
+job = Job(
+    command="python train.py ${{inputs.data}}",
+    environment="azureml:e:1",
+    launcher=TorchRun(
+        nproc_per_node=8,
+    ),
+    inputs={
+        "date": "x",
+    },
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "line", "column"),
+    [
+        ("command", 4, 5),
+        ("launcher.nproc_per_node", 7, 9),
+        ("inputs.date", 10, 9),
+        ("inputs.data", 9, 5),
+        ("nodes", 3, 1),
+    ],
+)
+def test_a_finding_of_a_python_file_stands_at_its_keyword(where: str, line: int, column: int, tmp_path: Path) -> None:
+    loaded = written(tmp_path, ON_LINES, "job.py")
+    assert loaded.source.place(where) == (where, line, column)
+
+
+def test_what_a_plan_finds_in_a_python_file_has_a_line(tmp_path: Path) -> None:
+    loaded = written(tmp_path, ON_LINES, "job.py")
+    (job,) = loaded.jobs
+    assert isinstance(job, jobs.Job)
+    plan = jobs.plan(job, jobs.Target(size="Standard_ND96isr_H100_v5"), on=date(2026, 1, 1), source=loaded.source)
+    (wrong,) = (finding for finding in plan.findings if finding.code == "input-undefined")
+    assert (wrong.file, wrong.line) == (str(tmp_path / "job.py"), 4)
+
+
 def test_a_python_file_has_job_or_jobs(tmp_path: Path) -> None:
     start = "from jobs import Job\ndef make(name): return Job(name=name, command='x', environment='azureml:e:1')\n"
     assert [job.name for job in written(tmp_path, start + "job = make('a')\n", "one.py").jobs] == ["a"]

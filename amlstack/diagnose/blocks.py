@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 BLOCK = 1 << 20
-LONGEST = 2000
+LONGEST = 6000
 """What is looked at of one line; training output has lines of megabytes."""
 MOST_FORMS = 100_000
 DIGITS = b"0123456789"

@@ -80,9 +80,16 @@ def _failed_ranks(logs: Iterable[Log]) -> dict[str, list[Event]]:
     rows: dict[str, list[Event]] = {}
     for log in logs:
         found = [event for event in log.events if event.origin is Origin.TABLE and event.facts.get("exit") != -15]
-        if found:
-            rows[log.name] = found
-    return rows
+        rows[log.name] = found or _only_failed(log)
+    return {name: found for name, found in rows.items() if found}
+
+
+def _only_failed(log: Log) -> list[Event]:
+    """The process that a launcher's summary names where there is no table, if the log shows one exception alone."""
+    told = [event for event in log.events if event.role is Role.SUMMARY and event.facts.get("exit") not in (None, -15)]
+    named = [event for event in told if event.rank is not None or event.local is not None]
+    raised = [event for event in log.events if event.role is Role.CULPRIT and event.origin is Origin.TRACEBACK]
+    return named if len({(event.rank, event.local) for event in named}) == len(raised) == 1 else []
 
 
 def _placed(event: Event, log: Log, failed: dict[str, list[Event]]) -> Event:
@@ -95,7 +102,8 @@ def _placed(event: Event, log: Log, failed: dict[str, list[Event]]) -> Event:
     if rank is None and event.origin is not Origin.TABLE:
         rows = failed.get(log.name, [])
         if event.role is Role.CULPRIT and event.origin is Origin.TRACEBACK and len(rows) == 1:
-            rank, node = rows[0].rank, node or rows[0].node
+            rank = rows[0].rank if rows[0].rank is not None else rows[0].local
+            node = node or rows[0].node
     return replace(event, rank=rank, node=node or log.node)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from amlstack.diagnose import absent, nobody, times
@@ -107,7 +108,8 @@ def _verdict(case: Case, first: Event, others: Sequence[Event]) -> Diagnosis:
     several = len(same) > 1 or "other" in first.facts
     # A weak sign that several ranks show, no one knows which first, blames none of them.
     vague = first.weight <= 1 and not _timed((first, *others))
-    blameless = first.signature.nobody or ((first.signature.shared or vague) and several)
+    common = first.signature.shared or vague or _everybodys(case, first, others, same)
+    blameless = first.signature.nobody or (common and several)
     rank, node = (None, None) if blameless else _whose(case, first)
     sure, reason = _sure(case, first, others, same, blameless=blameless)
     if first.code == absent.MEETING:
@@ -134,6 +136,19 @@ def _verdict(case: Case, first: Event, others: Sequence[Event]) -> Diagnosis:
         notes=nobody.notes(case),
         events=_evidence(case, first),
     )
+
+
+def _everybodys(case: Case, first: Event, others: Sequence[Event], same: set[int]) -> bool:
+    """Every rank that the logs show ended with the same words, and no clock says that one was first."""
+    alike = [event for event in (first, *others) if event.code == first.code]
+    stamps = [event.time for event in alike if event.time is not None]
+    moments = times.comparable(stamps) if len(stamps) == len(alike) else None
+    apart = moments is not None and max(moments) - min(moments) > SIMULTANEOUS
+    return same >= absent.known(case) and len({_form(event.text) for event in alike}) == 1 and not apart
+
+
+def _form(text: str) -> str:
+    return re.sub(r"[\d.]+", "", text)
 
 
 def _whose(case: Case, first: Event) -> tuple[int | None, str | None]:

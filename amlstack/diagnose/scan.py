@@ -108,12 +108,14 @@ class Scanner:
                 self._readers = {key: each for key, each in self._readers.items() if each.open}
             reader = self._readers.setdefault(writer, tracebacks.Reader())
         inside = reader.open
-        raised = reader.feed(line.text, number)
+        raised = tracebacks.inline(line.text, number) or reader.feed(line.text, number)
         if raised is not None:
             self._raised(writer, raised, line, stamp())
         elif reader.open:
             # Frames quote source code: words of an error in it say nothing. Others' lines may stand between.
-            if inside and not tracebacks.quoted(line.text):
+            if not inside:  # what stands before the header in its line is a summary, or a progress bar
+                line = replace(line, text=line.text.partition(tracebacks.HEADER)[0])
+            if not tracebacks.quoted(line.text):
                 self._line(number, line, stamp)
         else:
             self._line(number, line, stamp)

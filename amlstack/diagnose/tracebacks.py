@@ -12,6 +12,7 @@ BOXED = "Traceback (most recent call last) ─"
 """Rich draws its tracebacks in a box; the exception's line stands below."""
 _BOX = "│╭╰"
 _BOX_FRAME = re.compile(r"^│ (?P<file>[^\s│]+\.\w+):(?P<line>\d+) in *(?P<function>[\w<>.]+)?")
+_ESCAPED = re.compile(r"\\+n")
 _DUMPED = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>.+)$')
 _ORIGINAL = re.compile(r"^(?:Original|The above|Remote)? ?Traceback \(most recent call last\):\s*$")
 _FRAME = re.compile(r'^\s*(?:\| )?File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
@@ -116,6 +117,20 @@ class Reader:
     def _frame(self) -> Frame | None:
         own = self._own_frames()
         return own[-1] if own else (self._frames[-1] if self._frames else None)
+
+
+def inline(text: str, number: int) -> Raised | None:
+    """The exception of a traceback that stands whole in one line, its line ends escaped, as services quote them."""
+    _, header, rest = text.partition(HEADER)
+    lines = _ESCAPED.split(rest)
+    if not header or len(lines) < 3:
+        return None
+    reader = Reader()
+    reader.feed(HEADER, number)
+    for line in lines[1:]:
+        if raised := reader.feed(line.replace("\\", ""), number):
+            return raised
+    return None
 
 
 def quoted(text: str) -> bool:

@@ -229,6 +229,10 @@ LINES: dict[str, tuple[str, ...]] = {
         "RuntimeError: Error building extension 'cpu_adam'",
         "deepspeed.ops.op_builder.builder.CUDAMismatchException: >- DeepSpeed Op Builder: Installed CUDA version 12.4 does not match",
     ),
+    "mpi-interface": (
+        "[node1][[30561,1],0][btl_tcp_endpoint.c:626:mca_btl_tcp_endpoint_recv_connect_ack] received unexpected process identifier [[30561,1],2]",
+        "WARNING: Open MPI accepted a TCP connection from what appears to be a",
+    ),
     "slurm-step-ended": (
         "slurmstepd: error: *** STEP 812.0 ON gpu1 CANCELLED AT 2024-02-01T10:00:00 ***",
         "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.",

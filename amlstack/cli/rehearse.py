@@ -124,7 +124,7 @@ def _run_parts(
     from amlstack.cli.rehearsal import Rehearsal
     from amlstack.cli.rehearse_children import Family
     from amlstack.cli.rehearse_parts import Composite
-    from amlstack.sandbox.store import job_folder
+    from amlstack.sandbox.places import job_folder
 
     composite = Composite.of(plan, where, DEFAULT_SIZE)
     print_findings(composite.findings)
@@ -154,10 +154,9 @@ def _run(progress: Progress, endpoint: Endpoint, name: str, plan: jobs.Plan, *, 
     """One job from upload to end; whether it completed."""
     from dataclasses import replace
 
-    from amlstack.cli.follow import follow
     from amlstack.cli.loopback import LoopbackArm
     from amlstack.cli.rehearsal import Rehearsal, scanned
-    from amlstack.sandbox.store import job_folder
+    from amlstack.sandbox.places import job_folder
 
     if plan.target.cluster and plan.target.facts is None:
         plan = replace(plan, target=replace(plan.target, size=DEFAULT_SIZE))
@@ -169,6 +168,8 @@ def _run(progress: Progress, endpoint: Endpoint, name: str, plan: jobs.Plan, *, 
     rehearsal = Rehearsal.on(endpoint, arm)
     rehearsal.prepare(plan)
     job_id = rehearsal.submit(name, plan, code)
+    from amlstack.cli.follow import follow  # while the job is being started
+
     short = job_id.rsplit("/", 1)[-1]
     folder = job_folder(endpoint.home, short)
     ranks = f"{plan.world_size} ranks" if plan.world_size else "ranks counted by the job itself"

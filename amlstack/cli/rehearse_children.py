@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.cli.follow import TERMINAL, Logs, Tail, with_reason
 from amlstack.cli.watch import Watch
-from amlstack.sandbox.store import job_folder
+from amlstack.sandbox.places import job_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -154,7 +153,10 @@ class Snapshots:
         return f"{str(uri).rstrip('/')}/{folder}"
 
     def _send(self, call: Call, signed: str, folder: str, snapshot: Snapshot) -> None:
-        from azure.storage.blob import ContainerClient  # noqa: PLC0415  0.15 s, needed for an upload only
+        # 0.15 s, needed for an upload only.
+        from concurrent.futures import ThreadPoolExecutor, as_completed  # noqa: PLC0415
+
+        from azure.storage.blob import ContainerClient  # noqa: PLC0415
 
         total, done = len(snapshot.files), 0
         with ContainerClient.from_container_url(signed) as container, ThreadPoolExecutor(_PARALLEL) as pool:

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING
 
 from amlstack import paths
 from amlstack.sandbox import processes
-from amlstack.sandbox.database import StateError
-from amlstack.sandbox.store import Store, folder
-from amlstack.sandbox.store import job_folder as store_job_folder
+from amlstack.sandbox.places import folder
+from amlstack.sandbox.places import job_folder as placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -162,6 +161,8 @@ def job_folder(job_id: str, home: Path | None = None) -> Path:
     Raises:
         SandboxError: There is no such job.
     """
+    from amlstack.sandbox.store import Store  # noqa: PLC0415 - to start a sandbox nobody needs the tables
+
     home = paths.home() if home is None else home
     workspace, _, name = job_id.rpartition("/jobs/")
     with contextlib.closing(Store(home)) as store:
@@ -169,7 +170,7 @@ def job_folder(job_id: str, home: Path | None = None) -> Path:
     if job is None:
         message = f"the sandbox has no job {job_id}"
         raise SandboxError(message)
-    return store_job_folder(home, job.id)
+    return placed(home, job.id)
 
 
 def _start(home: Path) -> Endpoint:
@@ -215,6 +216,8 @@ def _answers(endpoint: Endpoint, patience: float = 5.0) -> bool:
 
 def _end_jobs(home: Path) -> int:
     """Runners first, so that they do not report what is about to happen as a failure; then whatever is left."""
+    from amlstack.sandbox.database import StateError  # noqa: PLC0415
+
     ended = 0
     # A state that this version cannot read names no runners; their marks are found all the same.
     with contextlib.suppress(StateError):
@@ -226,6 +229,8 @@ def _end_jobs(home: Path) -> int:
 
 
 def _end_recorded(home: Path) -> int:
+    from amlstack.sandbox.store import Store  # noqa: PLC0415
+
     ended = 0
     if (folder(home) / "state.db").exists():
         with contextlib.closing(Store(home)) as store:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox.database import Database
+from amlstack.sandbox.places import folder, job_folder
 from amlstack.sandbox.tables.blobs import Blob, Blobs
 from amlstack.sandbox.tables.family import Family
 from amlstack.sandbox.tables.history import History, Transition
@@ -44,16 +45,6 @@ __all__ = [
 
 COMPUTE = "Microsoft.MachineLearningServices/workspaces/computes"
 """The type of a cluster's resource row."""
-
-
-def folder(home: Path) -> Path:
-    """``<home>/sandbox``: everything of one sandbox."""
-    return home / "sandbox"
-
-
-def job_folder(home: Path, job: str) -> Path:
-    """``<home>/sandbox/jobs/<table key of the job>``; made by the runner."""
-    return folder(home) / "jobs" / job
 
 
 class Store:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -13,12 +14,35 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from engine_result import Result
+    from harness import Stack
+
     from amlstack.sandbox.store import JobRow
 
 IMAGE = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"
 SIZE = "Standard_ND96asr_v4"
 FOREVER = "exec sleep infinity"
 """A command that only a cancel ends."""
+
+
+@dataclass(frozen=True)
+class Own:
+    """A stack of the project, and the home of the sandbox that is this stack's alone."""
+
+    stack: Stack
+    home: Path
+
+
+@dataclass
+class Told:
+    """What the engine did at each step of a stack's life."""
+
+    home: Path
+    results: dict[str, Result] = field(default_factory=dict)
+
+    def said(self, step: str) -> str:
+        """All that was told at a step."""
+        return "\n".join(one.message for one in self.results[step].diagnostics)
 
 
 def job(folder: Path, name: str, command: str, **more: Any) -> Path:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from harness import ANALYZER, STAND_IN, Stack
-from running import running_sandbox
+from harness import ANALYZER
 from small_jobs import runs, store_of
 
 from amlstack.paths import PROJECT
@@ -20,10 +19,9 @@ from amlstack.sandbox.runner import mpi
 from amlstack.sandbox.store import job_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from engine_result import Result
-    from running import Engine
+    from harness import Stack
+    from small_jobs import Own
 
     from amlstack.sandbox.store import JobRow
 
@@ -70,14 +68,8 @@ class Deployed:
 
 
 @pytest.fixture(scope="module")
-def deployed(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
-    with running_sandbox(tmp_path_factory.mktemp("sandbox")) as sandbox:
-        folder = tmp_path_factory.mktemp("stack")
-        stack = Stack.of_project(folder, engine.folders, env=sandbox.environ, path=(STAND_IN,))
-        try:
-            yield told(stack, sandbox.home)
-        finally:
-            stack.close()
+def deployed(own: Own) -> Deployed:
+    return told(own.stack, own.home)
 
 
 def told(stack: Stack, home: Path) -> Deployed:

@@ -7,20 +7,20 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import ANALYZER, STAND_IN, Stack
-from running import left_of_jobs, running_sandbox
-from small_jobs import FOREVER, cluster, job, run_of, runs, settings, store_of
+from harness import ANALYZER
+from running import left_of_jobs
+from small_jobs import FOREVER, Told, cluster, job, run_of, runs, settings, store_of
 
 from amlstack import identity
 from infra.declare import declare
 from infra.settings import read_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from engine_result import Result
-    from running import Engine
+    from harness import Stack
+    from small_jobs import Own
 
     from amlstack.sandbox.store import JobRow
 
@@ -59,11 +59,9 @@ LARGER = "Standard_ND96isr_H100_v5"
 
 
 @dataclass
-class Story:
-    """What the engine did at each step, and the runs that the sandbox knew after it."""
+class Story(Told):
+    """With the runs that the sandbox knew after each step."""
 
-    home: Path
-    results: dict[str, Result] = field(default_factory=dict)
     known: dict[str, dict[str, JobRow]] = field(default_factory=dict)
     clusters: dict[str, Any] = field(default_factory=dict)
     history: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
@@ -74,20 +72,10 @@ class Story:
         self.known[step] = runs(self.home)
         return result
 
-    def said(self, step: str) -> str:
-        return "\n".join(one.message for one in self.results[step].diagnostics)
-
 
 @pytest.fixture(scope="module")
-def story(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    with running_sandbox(tmp_path_factory.mktemp("sandbox")) as sandbox:
-        stack = Stack.of_project(
-            tmp_path_factory.mktemp("stack"), engine.folders, env=sandbox.environ, path=(STAND_IN,)
-        )
-        try:
-            yield told(stack, tmp_path_factory.mktemp("jobs"), sandbox.home)
-        finally:
-            stack.close()
+def story(own: Own, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    return told(own.stack, tmp_path_factory.mktemp("jobs"), own.home)
 
 
 def told(stack: Stack, folder: Path, home: Path) -> Story:
@@ -133,8 +121,7 @@ def told(stack: Stack, folder: Path, home: Path) -> Story:
     files["foreign"] = {"file": str(job(folder, "foreign", FOREVER)), "wait": "started"}
     stack.set("amlstack:jobs", list(files.values()))
     plant(stack, "foreign", home)
-    story.tell("foreign", stack.preview().failed())
-    story.tell("foreign, up", stack.up().failed())
+    story.tell("foreign", stack.up().failed())
 
     story.tell("destroyed", stack.destroy().ok())
     return story
@@ -241,14 +228,13 @@ def test_a_scale_is_updated_in_place_and_a_size_replaces_the_cluster_delete_firs
 
 
 def test_a_run_of_another_stack_is_refused_by_name(story: Story) -> None:
-    for step in ("foreign", "foreign, up"):
-        assert "belongs to speech/prod, not to amlstack/test" in "\n".join(story.results[step].errors)
-        (planted,) = (row for key, row in story.known[step].items() if key.startswith("foreign-"))
-        assert planted.status == "Canceled"
+    assert "belongs to speech/prod, not to amlstack/test" in "\n".join(story.results["foreign"].errors)
+    (planted,) = (row for key, row in story.known["foreign"].items() if key.startswith("foreign-"))
+    assert planted.status == "Canceled"
 
 
 def test_the_end_of_the_stack_ends_what_still_runs(story: Story) -> None:
-    active = [key for key, row in story.known["foreign, up"].items() if row.active]
+    active = [key for key, row in story.known["foreign"].items() if row.active]
     assert sorted(key.rpartition("-")[0] for key in active) == ["ended", "refused"]
     assert story.results["destroyed"].op("refused", "jobs:Job") == "delete"
     with store_of(story.home) as store:

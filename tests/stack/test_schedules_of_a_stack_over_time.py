@@ -6,18 +6,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import ANALYZER, STAND_IN, Stack
-from running import running_sandbox
-from small_jobs import runs, settings, store_of
+from harness import ANALYZER
+from small_jobs import Told, runs, settings, store_of
 
 from amlstack.identity import OWNER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from engine_result import Result
-    from running import Engine
+    from harness import Stack
+    from small_jobs import Own
 
 # The first one waits for the whole story.
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
@@ -48,11 +47,9 @@ create_job: ./pipeline.yml
 
 
 @dataclass
-class Story:
-    """What the engine did at each step, and the schedules and components that the sandbox knew after it."""
+class Story(Told):
+    """With the schedules and components that the sandbox knew after each step."""
 
-    home: Path
-    results: dict[str, Result] = field(default_factory=dict)
     schedules: dict[str, dict[str, Any]] = field(default_factory=dict)
     components: dict[str, set[str]] = field(default_factory=dict)
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -63,9 +60,6 @@ class Story:
         with store_of(self.home) as store:
             self.schedules[step] = {row.name: row.body["properties"] for row in store.resources.of_type(KIND)}
             self.components[step] = {row.name for row in store.resources.all() if "/components/" in row.key}
-
-    def said(self, step: str) -> str:
-        return "\n".join(one.message for one in self.results[step].diagnostics)
 
     def op(self, step: str, name: str = "nightly") -> str:
         return self.results[step].op(name, "schedules:Schedule")
@@ -83,15 +77,8 @@ def outside(home: Path, name: str, **changes: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def story(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    with running_sandbox(tmp_path_factory.mktemp("sandbox")) as sandbox:
-        stack = Stack.of_project(
-            tmp_path_factory.mktemp("stack"), engine.folders, env=sandbox.environ, path=(STAND_IN,)
-        )
-        try:
-            yield told(stack, tmp_path_factory.mktemp("jobs"), sandbox.home)
-        finally:
-            stack.close()
+def story(own: Own, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    return told(own.stack, tmp_path_factory.mktemp("jobs"), own.home)
 
 
 def told(stack: Stack, folder: Path, home: Path) -> Story:
@@ -110,7 +97,7 @@ def told(stack: Stack, folder: Path, home: Path) -> Story:
     stack.set("amlstack:jobs", [str(file)])
     write()
     story.tell("first", stack.up(policy_packs=[ANALYZER]).ok(), stack.outputs())
-    story.tell("unedited", stack.up(preview=True).ok())
+    story.tell("unedited", stack.up().ok())
     write(expression="0 3 * * *")
     story.tell("trigger", stack.up().ok())
     write(expression="0 3 * * *", rows=20)

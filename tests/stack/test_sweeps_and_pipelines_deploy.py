@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from harness import ANALYZER, STAND_IN, Stack
-from running import left_of_jobs, running_sandbox
+from harness import ANALYZER
+from running import left_of_jobs
 from small_jobs import runs, settings
 
 from amlstack.cli import summary
@@ -18,7 +18,7 @@ from amlstack.sandbox.store import Store, job_folder
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from running import Engine
+    from small_jobs import Own
 
     from amlstack.sandbox.store import JobRow
 
@@ -62,39 +62,35 @@ SWEEP: dict[str, Any] = {
 }
 
 
-def test_they_run_once_and_their_parts_are_jobs_of_their_own(engine: Engine, tmp_path: Path) -> None:
+def test_they_run_once_and_their_parts_are_jobs_of_their_own(own: Own, tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "word.txt").write_text("hello\n")
     files = []
     for told in (PIPELINE, SWEEP):
         files.append(tmp_path / f"{told['name']}.yml")
         files[-1].write_text(yaml.safe_dump(told, sort_keys=False))
-    with running_sandbox(tmp_path / "home") as sandbox:
-        stack = Stack.of_project(tmp_path / "stack", engine.folders, env=sandbox.environ, path=(STAND_IN,))
-        try:
-            for key, value in settings("ws-parts").items():
-                stack.set(key, value, path=False)
-            stack.set("amlstack:jobs", [{"file": str(file), "wait": "completed"} for file in files])
-            stack.up(policy_packs=[ANALYZER]).ok()
-            before = runs(sandbox.home)
-            outputs = stack.outputs()
-            stack.up(policy_packs=[ANALYZER]).ok()
-            assert runs(sandbox.home).keys() == before.keys()
+    stack = own.stack
+    for key, value in settings("ws-parts").items():
+        stack.set(key, value, path=False)
+    stack.set("amlstack:jobs", [{"file": str(file), "wait": "completed"} for file in files])
+    stack.up(policy_packs=[ANALYZER]).ok()
+    before = runs(own.home)
+    outputs = stack.outputs()
+    stack.up(policy_packs=[ANALYZER]).ok()
+    assert runs(own.home).keys() == before.keys()
 
-            children = _children(sandbox.home, before)
-            assert children["steps"].keys() == {"write", "read"}
-            assert children["tries"].keys() == {"0", "1"}
-            assert {row.status for row in before.values()} == {"Completed"}
-            folder = job_folder(sandbox.home, _parent(before, "steps").id)
-            assert (folder / "outputs" / "result" / "read.txt").read_text() == "hello\n"
-            trial = job_folder(sandbox.home, children["tries"]["1"].id)
-            assert (trial / "outputs" / "lr.txt").read_text() == "0.2\n"
-            said = [text for _, text in summary.rows(Outcome(), outputs, {})]
-            assert "write: 1 nodes × 1 processes per node = world size 1" in said
-            stack.destroy().ok()
-            assert left_of_jobs(sandbox.home) == ()
-        finally:
-            stack.close()
+    children = _children(own.home, before)
+    assert children["steps"].keys() == {"write", "read"}
+    assert children["tries"].keys() == {"0", "1"}
+    assert {row.status for row in before.values()} == {"Completed"}
+    folder = job_folder(own.home, _parent(before, "steps").id)
+    assert (folder / "outputs" / "result" / "read.txt").read_text() == "hello\n"
+    trial = job_folder(own.home, children["tries"]["1"].id)
+    assert (trial / "outputs" / "lr.txt").read_text() == "0.2\n"
+    said = [text for _, text in summary.rows(Outcome(), outputs, {})]
+    assert "write: 1 nodes × 1 processes per node = world size 1" in said
+    stack.destroy().ok()
+    assert left_of_jobs(own.home) == ()
 
 
 def _parent(known: dict[str, JobRow], name: str) -> JobRow:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import STAND_IN, Stack
-from running import running_sandbox
 from small_jobs import FOREVER, IMAGE, job, settings, store_of
 
 import jobs
@@ -18,10 +16,10 @@ from amlstack.identity import DERIVED, IDENTITY, OWNER, environment_version
 from amlstack.paths import PROJECT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from running import Engine
+    from harness import Stack
+    from small_jobs import Own
 
 # The first one waits for the whole story.
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
@@ -101,15 +99,8 @@ class Registered:
 
 
 @pytest.fixture(scope="module")
-def registered(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registered]:
-    with running_sandbox(tmp_path_factory.mktemp("sandbox")) as sandbox:
-        stack = Stack.of_project(
-            tmp_path_factory.mktemp("stack"), engine.folders, env=sandbox.environ, path=(STAND_IN,)
-        )
-        try:
-            yield deployed(stack, tmp_path_factory.mktemp("jobs"), sandbox.home)
-        finally:
-            stack.close()
+def registered(own: Own, tmp_path_factory: pytest.TempPathFactory) -> Registered:
+    return deployed(own.stack, tmp_path_factory.mktemp("jobs"), own.home)
 
 
 def deployed(stack: Stack, folder: Path, home: Path) -> Registered:

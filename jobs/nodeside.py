@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack.catalog import fabric
@@ -12,7 +14,6 @@ from amlstack.paths import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from amlstack.catalog.sizes import Size
     from jobs.spec import Job
@@ -37,9 +38,12 @@ def packages(job: Job, base: Path) -> tuple[Path, ...]:
         return ()
     if asked(job.command):
         return (PACKAGE,)
-    folder = base / job.code.path
-    files = folder.glob("*.py") if folder.is_dir() else ()
-    return (PACKAGE,) if any(_IMPORT.search(_text(file)) for file in files if file.is_file()) else ()
+    try:
+        entries = list(os.scandir(base / job.code.path))
+    except OSError:  # a folder that is not there is a finding elsewhere
+        return ()
+    files = (entry.path for entry in entries if entry.name.endswith(".py") and entry.is_file())
+    return (PACKAGE,) if any(_IMPORT.search(_text(file)) for file in files) else ()
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -93,8 +97,8 @@ def expected(size: Size, nodes: int) -> float | None:
     return None
 
 
-def _text(file: Path) -> str:
+def _text(file: str) -> str:
     try:
-        return file.read_text(encoding="utf-8", errors="replace")
+        return Path(file).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""

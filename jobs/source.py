@@ -39,7 +39,13 @@ class Source:
     def locate(self, finding: Finding) -> Finding:
         """The finding with its place in the file."""
         where, line, column = self.place(finding.where)
-        return replace(finding, where=where).at(self.file, line, column)
+        return replace(
+            finding,
+            where=where,
+            file=finding.file or self.file,
+            line=finding.line or line,
+            column=finding.column or column,
+        )
 
     def explains(self, finding: Finding) -> bool:
         """Whether a finding only follows from what the reader of the file has said already."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from policies.reading import Facts, Path, Unknown, dig, names, number, text
@@ -104,13 +105,7 @@ def jobs_in(props: Any, at: Path, *, inherited: Any = None, around: tuple[Path, 
 def _own(props: Any, at: Path, whole: Any, compute: Any, around: tuple[Path, ...]) -> Iterator[FoundJob]:
     # What a step does not say itself stands in its component.
     places = (at, (*at, "component"), *around) if isinstance(whole.get("component"), Mapping) else (at, *around)
-    paths = {
-        fact: tuple((*base, *name) for base in places for name in known)
-        for fact, known in _OWN.items()
-        if fact != "command"
-    }
-    paths["command"] = ((*at, "command"), (*at, "component", "command"))
-    facts = Facts(props, paths)
+    facts = Facts(props, _paths(places))
     at_size = facts.path("size")
     size = text(props, *at_size)
     serverless = False if size is None else _is_serverless(whole, compute)
@@ -124,6 +119,22 @@ def _own(props: Any, at: Path, whole: Any, compute: Any, around: tuple[Path, ...
         facts=facts,
         compute=compute,
     )
+
+
+@lru_cache(maxsize=64)  # most jobs stand at the same few places
+def _paths(places: tuple[Path, ...]) -> Mapping[str, tuple[Path, ...]]:
+    """Where each fact of a job may stand.
+
+    Args:
+        places: Where the job stands, then whatever else may say what it does not say itself.
+    """
+    paths = {
+        fact: tuple((*base, *name) for base in places for name in known)
+        for fact, known in _OWN.items()
+        if fact != "command"
+    }
+    paths["command"] = ((*places[0], "command"), (*places[0], "component", "command"))
+    return paths
 
 
 def _runs_component(job: Mapping[str, Any]) -> bool:

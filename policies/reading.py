@@ -118,6 +118,7 @@ class Facts:
     def __init__(self, props: Any, paths: Mapping[str, tuple[Path, ...]], *, classic: bool = False) -> None:
         """Read ``props``; ``paths`` says where each fact may stand, the first place that has it counts."""
         self._props, self._paths = props, paths
+        self._stands: dict[str, Path] = {}  # where a fact stands, as many rules ask for the same ones
         self.classic = classic
 
     @property
@@ -134,7 +135,10 @@ class Facts:
         places = self._paths[fact]
         if len(places) == 1:
             return places[0]
-        return next((place for place in places if dig(self._props, *place) is not None), places[0])
+        if (known := self._stands.get(fact)) is None:
+            known = next((place for place in places if dig(self._props, *place) is not None), places[0])
+            self._stands[fact] = known
+        return known
 
     def value(self, fact: str) -> Any:
         """The value, None where there is none.
@@ -142,10 +146,7 @@ class Facts:
         Raises:
             Undecided: It is not known yet.
         """
-        for place in self._paths.get(fact, ()):
-            if (found := dig(self._props, *place)) is not None:
-                return _known(found)
-        return None
+        return _known(dig(self._props, *self.path(fact))) if fact in self._paths else None
 
     def text(self, fact: str) -> str | None:
         """The text, None where there is none; raises as `value`, and for an expression."""

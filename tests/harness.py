@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import re
@@ -34,6 +35,8 @@ STAND_IN = PROJECT / "amlstack" / "sandbox" / "bin"
 PASSPHRASE = "only-for-tests"
 LIMIT = 900.0
 """Seconds that one engine command may take before the test fails with its output."""
+LISTING = ("-m", "pip", "list", "-v", "--format", "json")
+"""By these words the language host asks which packages bring plugins, once for every command that runs a program."""
 
 
 class Running:
@@ -179,6 +182,7 @@ class Stack:
             "PULUMI_BACKEND_URL": f"{self.backend.as_uri()}?metadata=skip",  # as amlstack.engine has it, and why
             "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
             "PULUMI_HOME": str(folder / "pulumi-home"),
+            "PULUMI_PYTHON_CMD": str(_python(folder)),
             "PULUMI_SKIP_UPDATE_CHECK": "1",
             "PULUMI_DEBUG_COMMANDS": "1",  # the flag --event-log is behind it
             "NO_COLOR": "1",
@@ -287,6 +291,28 @@ class Stack:
         for running in self._started:
             if running.process.poll() is None:
                 running.kill()
+
+
+@functools.cache
+def _listing() -> str:
+    command = [sys.executable, *LISTING]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def _python(folder: Path) -> Path:
+    """This interpreter, which has pip's answer at hand: one and the same for all stacks, half a second of work each."""
+    python = folder / "python"
+    # No shell script: a shell would correct PWD, which says by what name a person knows the folder.
+    python.write_text(
+        f"#!{sys.executable} -IS\n"
+        "import os, sys\n"
+        f"if sys.argv[1:] == {list(LISTING)!r}:\n"
+        f"    sys.exit(print({_listing()!r}))\n"
+        f"os.execv({sys.executable!r}, [{sys.executable!r}, *sys.argv[1:]])\n",
+        "utf-8",
+    )
+    python.chmod(0o755)
+    return python
 
 
 def _packs(packs: Iterable[Path]) -> list[str]:

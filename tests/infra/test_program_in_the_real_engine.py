@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from harness import STAND_IN, Stack
 
 from amlstack.paths import PROJECT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from harness import Stack
-    from running import MakeStack, Sandbox
+    from engine_result import Result
+    from running import Engine, MakeStack, Sandbox
 
 pytestmark = pytest.mark.engine
 
@@ -32,13 +34,27 @@ job = Job(
 """
 
 
-@pytest.fixture
-def job_file(tmp_path: Path) -> Path:
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "train.py").write_text("print('trained')\n")
-    path = tmp_path / "ddp.py"
+OWN_ENVIRONMENT = """\
+name: ddp-yaml
+command: python train.py
+code: src
+environment: azureml:mine
+compute: azureml:a100
+"""
+
+
+def files(folder: Path) -> Path:
+    """A job file and its code."""
+    (folder / "src").mkdir()
+    (folder / "src" / "train.py").write_text("print('trained')\n")
+    path = folder / "ddp.py"
     path.write_text(JOB.format(name="ddp"))
     return path
+
+
+@pytest.fixture
+def job_file(tmp_path: Path) -> Path:
+    return files(tmp_path)
 
 
 def declared(one: Stack, workspace: str, *jobs: Path, size: str = "Standard_ND96asr_v4") -> Stack:
@@ -48,9 +64,27 @@ def declared(one: Stack, workspace: str, *jobs: Path, size: str = "Standard_ND96
     return one.set("amlstack:jobs", [str(job) for job in jobs])
 
 
-def test_everything_is_planned_before_anything_exists(stack: MakeStack, sandbox: Sandbox, job_file: Path) -> None:
-    one = declared(stack(PROJECT, sandbox=sandbox), "ws-planned", job_file)
-    planned = one.preview().ok()
+@pytest.fixture(scope="module")
+def plans(engine: Engine, sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Result]]:
+    """What is planned for the same two jobs in a team's stack and in the sandbox's."""
+    job_file = files(tmp_path_factory.mktemp("jobs"))
+    other, conda = job_file.with_name("ddp.yml"), job_file.with_name("conda.yml")
+    other.write_text(OWN_ENVIRONMENT)
+    conda.write_text("dependencies: [python=3.11]\n")
+    mine = {"name": "mine", "image": "ubuntu:24.04", "conda": str(conda)}
+    planned, made = {}, []
+    for name in ("team", "sandbox"):
+        folder = tmp_path_factory.mktemp("stack")
+        made.append(Stack.of_project(folder, engine.folders, name=name, env=sandbox.environ, path=(STAND_IN,)))
+        one = declared(made[-1], f"ws-{name}", job_file, other)
+        planned[name] = one.set("amlstack:environments[1]", mine).preview().ok()
+    yield planned
+    for one in made:
+        one.close()
+
+
+def test_everything_is_planned_before_anything_exists(plans: dict[str, Result], sandbox: Sandbox) -> None:
+    planned = plans["team"]
     kinds = {step.type for step in planned.planned}
     assert kinds >= {
         "azure-native:resources:ResourceGroup",
@@ -66,7 +100,7 @@ def test_everything_is_planned_before_anything_exists(stack: MakeStack, sandbox:
     }
     (job,) = planned.steps("ddp", "jobs:Job")
     properties = job.new["inputs"]["body"]["properties"]
-    workspace = f"{sandbox.endpoint.subscription}/resourceGroups/rg-amlstack-test"
+    workspace = f"{sandbox.endpoint.subscription}/resourceGroups/rg-amlstack-team"
     assert properties["computeId"].startswith(f"/subscriptions/{workspace}/")
     assert properties["codeId"].endswith("/versions/1")
     # Names of inputs are the person's: no translation of property names may touch them.
@@ -77,31 +111,14 @@ def test_everything_is_planned_before_anything_exists(stack: MakeStack, sandbox:
 SUBNET = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/default"
 
 
-OWN_ENVIRONMENT = """\
-name: ddp-yaml
-command: python train.py
-code: src
-environment: azureml:mine
-compute: azureml:a100
-"""
-
-
-def test_jobs_share_their_code_and_an_own_environment_has_its_id_at_preview(
-    stack: MakeStack, sandbox: Sandbox, job_file: Path
-) -> None:
-    other = job_file.with_name("ddp.yml")
-    other.write_text(OWN_ENVIRONMENT)
-    job_file.with_name("conda.yml").write_text("dependencies: [python=3.11]\n")
-    one = declared(stack(PROJECT, sandbox=sandbox), "ws-shared", job_file, other)
-    conda = str(job_file.with_name("conda.yml"))
-    one.set("amlstack:environments", [{"name": "mine", "image": "ubuntu:24.04", "conda": conda}])
-    planned = one.preview().ok()
+def test_jobs_share_their_code_and_an_own_environment_has_its_id_at_preview(plans: dict[str, Result]) -> None:
+    planned = plans["team"]
     assert len([step for step in planned.planned if step.type == "amlstack:code:Snapshot"]) == 1
     (version,) = (step for step in planned.done if step.type == "amlstack:environments:Version")
     (job,) = planned.steps("ddp-yaml", "jobs:Job")
     environment_id = job.new["inputs"]["body"]["properties"]["environmentId"]
     assert environment_id == version.new["outputs"]["environmentId"]
-    assert "/workspaces/ws-shared/environments/mine/versions/" in environment_id
+    assert "/workspaces/ws-team/environments/mine/versions/" in environment_id
 
 
 def test_a_scale_is_updated_and_all_else_of_a_cluster_replaced(stack: MakeStack, sandbox: Sandbox) -> None:
@@ -117,7 +134,7 @@ def test_a_scale_is_updated_and_all_else_of_a_cluster_replaced(stack: MakeStack,
     one = declared(stack(PROJECT, sandbox=sandbox), "ws-changed").set("amlstack:protect", "false")
     clusters = [{"name": name, "size": "Standard_ND96asr_v4", "nodes": {"max": 2}} for name in names.values()]
     one.set("amlstack:clusters", clusters).up().ok()
-    assert one.up(preview=True).ok().changes == {}
+    assert one.up().ok().changes == {}
 
     for index, (key, value) in enumerate({**updated, **replaced}.items()):
         one.set(f"amlstack:clusters[{index}].{key}", value)
@@ -173,10 +190,9 @@ def test_every_fault_is_told_in_one_run_and_nothing_is_registered(
     assert {step.type for step in refused.planned} <= {"pulumi:pulumi:Stack"}
 
 
-def test_what_holds_data_is_protected_but_on_the_sandbox(stack: MakeStack, sandbox: Sandbox) -> None:
+def test_what_holds_data_is_protected_but_on_the_sandbox(plans: dict[str, Result]) -> None:
     for name, protected in (("team", True), ("sandbox", False)):
-        planned = declared(stack(PROJECT, sandbox=sandbox, name=name), f"ws-{name}").preview().ok()
-        kept = {step.type.rsplit(":", 1)[-1] for step in planned.planned if step.new.get("protect")}
+        kept = {step.type.rsplit(":", 1)[-1] for step in plans[name].planned if step.new.get("protect")}
         assert kept == ({"StorageAccount", "Vault", "Registry", "Workspace"} if protected else set())
 
 

@@ -2,65 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
+import composed_files
 import pytest
+from composed_files import PIPELINE, deployable, errors, judged, written
 
 import jobs
-from amlstack.paths import PROJECT
-from infra.declare import Declaration, declare
 from infra.scheduled import Timed
-from infra.settings import read_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from running import MakeStack, Sandbox
 
-TODAY = date(2026, 7, 1)
-CLUSTERS = [
-    {"name": "a100", "size": "Standard_ND96asr_v4", "nodes": {"max": 2}},
-    {"name": "cpu", "size": "Standard_D2s_v3", "nodes": {"max": 4}},
-]
-STACK = """\
-config:
-  amlstack:location: westeurope
-  amlstack:workspace: aml-team
-  amlstack:clusters:
-    - {name: a100, size: Standard_ND96asr_v4, nodes: {max: 2}}
-    - {name: cpu, size: Standard_D2s_v3, nodes: {max: 4}}
-  amlstack:environments: [{name: mine, image: "ubuntu:24.04"}]
-  amlstack:jobs: [{file: nightly.yml}, weekly.py]
-"""
+STACK = composed_files.STACK + "  amlstack:jobs: [{file: nightly.yml}, weekly.py]\n"
 NIGHTLY = """\
 name: nightly
 trigger: {type: cron, expression: "0 2 * * *", start_time: "2026-07-02T00:00:00"}
 create_job: ./pipeline.yml
-"""
-PIPELINE = """\
-type: pipeline
-settings: {default_compute: "azureml:cpu"}
-jobs:
-  prepare:
-    command: python prepare.py ${{outputs.data}}
-    code: prepare
-    environment: azureml:mine
-    outputs: {data: {type: uri_folder}}
-  train:
-    component: ./train.yml
-    inputs: {data: "${{parent.jobs.prepare.outputs.data}}"}
-    compute: azureml:a100
-    distribution: {type: pytorch, process_count_per_instance: 8}
-    resources: {instance_count: 2}
-    limits: {timeout: 3600}
-"""
-COMPONENT = """\
-$schema: https://azuremlschemas.azureedge.net/latest/commandComponent.schema.json
-command: python train.py ${{inputs.data}}
-code: ./train
-environment: azureml:mine
-inputs: {data: {type: uri_folder}}
 """
 WEEKLY = """\
 from jobs import Job, Pattern, Pipeline, Recurrence, Schedule, TorchRun
@@ -86,30 +46,11 @@ job = Schedule(
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    for name in ("prepare", "train"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"{name}.py").write_text(f"print('{name}')\n")
-    for name, text in {
-        "Pulumi.team.yaml": STACK,
-        "nightly.yml": NIGHTLY,
-        "pipeline.yml": PIPELINE,
-        "train.yml": COMPONENT,
-        "weekly.py": WEEKLY,
-    }.items():
-        (tmp_path / name).write_text(text)
-    return tmp_path
-
-
-def judged(project: Path) -> Declaration:
-    return declare(read_file(project / "Pulumi.team.yaml"), on=TODAY, root=project)
+    return written(tmp_path, {"Pulumi.team.yaml": STACK, "nightly.yml": NIGHTLY, "weekly.py": WEEKLY})
 
 
 def timed(project: Path) -> dict[str, Timed]:
     return {run.name: run for run in judged(project).runs if isinstance(run, Timed)}
-
-
-def errors(project: Path) -> list[str]:
-    return [str(finding) for finding in judged(project).findings if finding.level == "error"]
 
 
 def test_each_part_of_what_a_schedule_starts_has_its_code_and_its_cluster(project: Path) -> None:
@@ -189,11 +130,8 @@ def test_two_schedules_of_one_name_are_refused_and_a_job_may_have_that_name(proj
 
 @pytest.mark.engine
 def test_a_schedule_is_planned_with_all_its_ids(stack: MakeStack, sandbox: Sandbox, project: Path) -> None:
-    one = stack(PROJECT, sandbox=sandbox)
-    one.set("amlstack:location", "westeurope").set("amlstack:workspace", "ws-timed").set("amlstack:clusters", CLUSTERS)
-    one.set("amlstack:environments", [{"name": "mine", "image": "ubuntu:24.04"}])
-    one.set("amlstack:jobs", [str(project / "nightly.yml"), str(project / "pipeline.yml"), str(project / "weekly.py")])
-    planned = one.preview().ok()
+    files = (project / name for name in ("nightly.yml", "pipeline.yml", "weekly.py"))
+    planned = deployable(stack, sandbox, "ws-timed", *files).preview().ok()
     (nightly,) = planned.steps("nightly", "schedules:Schedule")
     definition: dict[str, Any] = nightly.new["inputs"]["body"]["properties"]["action"]["jobDefinition"]
     components = {step.name: step for step in planned.planned if step.type == "amlstack:components:Version"}

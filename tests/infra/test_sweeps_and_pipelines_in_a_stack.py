@@ -2,55 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING
 
+import composed_files
 import pytest
+from composed_files import COMPONENT, PIPELINE, deployable, errors, judged, written
 
-from amlstack.paths import PROJECT
 from infra.composed import Composed
-from infra.declare import Declaration, declare
-from infra.settings import read_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from running import MakeStack, Sandbox
 
-TODAY = date(2026, 7, 1)
-STACK = """\
-config:
-  amlstack:location: westeurope
-  amlstack:workspace: aml-team
-  amlstack:clusters:
-    - {name: a100, size: Standard_ND96asr_v4, nodes: {max: 2}}
-    - {name: cpu, size: Standard_D2s_v3, nodes: {max: 4}}
-  amlstack:environments: [{name: mine, image: "ubuntu:24.04"}]
-  amlstack:jobs: [{file: pipeline.yml, wait: completed}, sweep.py]
-"""
-PIPELINE = """\
-type: pipeline
-settings: {default_compute: "azureml:cpu"}
-jobs:
-  prepare:
-    command: python prepare.py ${{outputs.data}}
-    code: prepare
-    environment: azureml:mine
-    outputs: {data: {type: uri_folder}}
-  train:
-    component: ./train.yml
-    inputs: {data: "${{parent.jobs.prepare.outputs.data}}"}
-    compute: azureml:a100
-    distribution: {type: pytorch, process_count_per_instance: 8}
-    resources: {instance_count: 2}
-"""
-COMPONENT = """\
-$schema: https://azuremlschemas.azureedge.net/latest/commandComponent.schema.json
-command: python train.py ${{inputs.data}}
-code: ./train
-environment: azureml:mine
-inputs: {data: {type: uri_folder}}
-"""
+STACK = composed_files.STACK + "  amlstack:jobs: [{file: pipeline.yml, wait: completed}, sweep.py]\n"
 SWEEP = """\
 from jobs import Job, LogUniform, Objective, Sweep, SweepLimits, TorchRun
 
@@ -73,18 +38,7 @@ job = Sweep(
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    for name in ("prepare", "train"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"{name}.py").write_text(f"print('{name}')\n")
-    (tmp_path / "pipeline.yml").write_text(PIPELINE)
-    (tmp_path / "train.yml").write_text(COMPONENT)
-    (tmp_path / "sweep.py").write_text(SWEEP)
-    (tmp_path / "Pulumi.team.yaml").write_text(STACK)
-    return tmp_path
-
-
-def judged(project: Path) -> Declaration:
-    return declare(read_file(project / "Pulumi.team.yaml"), on=TODAY, root=project)
+    return written(tmp_path, {"Pulumi.team.yaml": STACK, "sweep.py": SWEEP})
 
 
 def composed(project: Path) -> dict[str, Composed]:
@@ -92,8 +46,7 @@ def composed(project: Path) -> dict[str, Composed]:
 
 
 def test_each_part_has_its_code_and_its_cluster(project: Path) -> None:
-    declaration = judged(project)
-    assert [str(finding) for finding in declaration.findings if finding.level == "error"] == []
+    assert errors(project) == []
     runs = composed(project)
     assert set(runs) == {"pipeline", "tune"}
     assert set(runs["pipeline"].codes) == {"jobs.prepare", "jobs.train"}
@@ -141,18 +94,8 @@ def test_a_fault_in_a_components_file_is_placed_in_that_file(project: Path) -> N
 
 @pytest.mark.engine
 def test_both_are_planned_with_all_their_ids(stack: MakeStack, sandbox: Sandbox, project: Path) -> None:
-    one = stack(PROJECT, sandbox=sandbox)
-    one.set("amlstack:location", "westeurope").set("amlstack:workspace", "ws-composed")
-    one.set(
-        "amlstack:clusters",
-        [
-            {"name": "a100", "size": "Standard_ND96asr_v4", "nodes": {"max": 2}},
-            {"name": "cpu", "size": "Standard_D2s_v3", "nodes": {"max": 4}},
-        ],
-    )
-    one.set("amlstack:environments", [{"name": "mine", "image": "ubuntu:24.04"}])
-    one.set("amlstack:jobs", [str(project / "pipeline.yml"), str(project / "sweep.py")])
-    planned = one.preview().ok()
+    files = (project / "pipeline.yml", project / "sweep.py")
+    planned = deployable(stack, sandbox, "ws-composed", *files).preview().ok()
     components = {step.name: step for step in planned.planned if step.type == "amlstack:components:Version"}
     assert set(components) == {"pipeline.prepare", "pipeline.train"}
     assert len([step for step in planned.planned if step.type == "amlstack:code:Snapshot"]) == 2
@@ -208,12 +151,7 @@ def test_code_and_environment_of_other_steps_and_of_pipelines_in_it_are_register
 ) -> None:
     (project / "inner.yml").write_text(INNER)
     (project / "others.yml").write_text(OTHERS)
-    one = stack(PROJECT, sandbox=sandbox)
-    one.set("amlstack:location", "westeurope").set("amlstack:workspace", "ws-others")
-    one.set("amlstack:clusters", [{"name": "cpu", "size": "Standard_D2s_v3", "nodes": {"max": 4}}])
-    one.set("amlstack:environments", [{"name": "mine", "image": "ubuntu:24.04"}])
-    one.set("amlstack:jobs", [str(project / "others.yml")])
-    planned = one.preview().ok()
+    planned = deployable(stack, sandbox, "ws-others", project / "others.yml").preview().ok()
     components = {step.name: step for step in planned.planned if step.type == "amlstack:components:Version"}
     assert set(components) == {"others.score", "others.whole", "others.whole.jobs.again"}
     specs = {name: step.new["inputs"]["body"]["componentSpec"] for name, step in components.items()}

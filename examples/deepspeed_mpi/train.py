@@ -14,6 +14,8 @@ import torch
 
 if not torch.cuda.is_available():
     os.environ.setdefault("DS_ACCELERATOR", "cpu")  # read when deepspeed is imported
+    # Nothing here is compiled; without this each rank would load torch's compiler for an optimizer that is not used.
+    os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 
 import deepspeed
 import torch.distributed as dist

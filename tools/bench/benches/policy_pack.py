@@ -1,11 +1,13 @@
-"""Wall-clock seconds of a preview of 1,000 clusters and jobs that keep all rules, without and with the whole pack.
+"""A preview of 1,000 clusters and jobs that keep all rules, without and with the whole pack, by the clock and in CPU.
 
 The two are run in turns, three times each, and each figure is the median; the provider behind them takes everything.
+The CPU seconds are the engine's, the program's and the pack's; a busy machine moves them less than the clock.
 """
 
 from __future__ import annotations
 
 import json
+import resource
 import statistics
 import sys
 import tempfile
@@ -80,12 +82,18 @@ def run() -> Iterator[Row]:
                 judged.append(_seconds(stack, pack))
         finally:
             stack.close()
-    without, taken = statistics.median(bare), statistics.median(judged)
+    (without, cpu_without), (taken, cpu) = (
+        map(statistics.median, zip(*turns, strict=True)) for turns in (bare, judged)
+    )
     goal = f"at most {GOAL} times as long (now {taken / without:.2f})"
     yield Row("preview with the full pack", taken, "s", "the same without it", without, goal, taken <= GOAL * without)
+    yield Row("its CPU seconds", cpu, "s", "the same without it", cpu_without)
 
 
-def _seconds(stack: object, words: tuple[str, ...]) -> float:
-    start = time.monotonic()
+def _seconds(stack: object, words: tuple[str, ...]) -> tuple[float, float]:
+    """Seconds by the clock, and of CPU, of all processes of one preview."""
+    start, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     stack.pulumi("preview", "--non-interactive", *words).ok()  # type: ignore[attr-defined]
-    return time.monotonic() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return time.monotonic() - start, spent

@@ -86,9 +86,11 @@ def _failed_ranks(logs: Iterable[Log]) -> dict[str, list[Event]]:
 
 def _only_failed(log: Log) -> list[Event]:
     """The process that a launcher's summary names where there is no table, if the log shows one exception alone."""
-    told = [event for event in log.events if event.role is Role.SUMMARY and event.facts.get("exit") not in (None, -15)]
+    told = [each for each in log.events if each.role is Role.SUMMARY and each.facts.get("exit", 1) not in (0, -15)]
     named = [event for event in told if event.rank is not None or event.local is not None]
-    raised = [event for event in log.events if event.role is Role.CULPRIT and event.origin is Origin.TRACEBACK]
+    raised = [
+        each for each in log.events if each.origin is Origin.TRACEBACK and each.role in (Role.CULPRIT, Role.VICTIM)
+    ]
     return named if len({(event.rank, event.local) for event in named}) == len(raised) == 1 else []
 
 

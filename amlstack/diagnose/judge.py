@@ -44,11 +44,13 @@ def _candidates(events: Iterable[Event]) -> list[Event]:
     1. definite causes, uncaught exceptions, ends by a signal that a launcher names;
     2. lines that may be harmless;
     3. consequences that are causes only when there is nothing better;
-    4. causes told at the level of a warning.
+    4. causes told at the level of a warning; those that are often lived through only where somebody ended.
     """
+    events = list(events)
+    ended = any(event.role in (Role.VICTIM, Role.SUMMARY) for event in events)
     tiers: dict[int, list[Event]] = {}
     for event in events:
-        if event.role is Role.CULPRIT:
+        if event.role is Role.CULPRIT and (ended or not event.soft or event.weight > 2):
             tiers.setdefault(_tier(event), []).append(event)
     return tiers[min(tiers)] if tiers else []
 

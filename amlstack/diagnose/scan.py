@@ -34,7 +34,7 @@ _V1_RANK = re.compile(r"This is an MPI job\. Rank:(\d+)")
 _WHO = re.compile(
     r"Process name: *\[+[^\]@]*[\]@,]+[^\d\]]*(?P<rank>\d+)\]|Process name: *(?P<rank2>\d+)\s*$"
     r"|Process name: *(?P<where>[\w.-]+)\[(?P<local>\d+)\]|Remote daemon *:.* on node (?P<node>\S+)"
-    r"|^\s*hostname: +(?P<host>\S+)|RUNNING AT (?P<at>\S+)"
+    r"|^\s*hostname: +(?P<host>\S+)|(?:RANK (?P<rank3>\d+) )?PID \d+ RUNNING AT (?P<at>\S+)"
 )
 _SPAWNED = re.compile(r"^-- Process (\d{1,5}) terminated with the following error")
 _IGNORED = ("Exception ignored in", "--- Logging error ---")
@@ -102,12 +102,10 @@ class Scanner:
             self._detail(line)
         self._dump(line)
         writer = (line.rank, line.local)
-        reader = self._readers.get(writer)
-        if reader is None:
-            if len(self._readers) >= MOST_WRITERS:
-                self._readers = {key: each for key, each in self._readers.items() if each.open}
-            reader = self._readers.setdefault(writer, tracebacks.Reader())
+        reader = self._reader(writer)
         inside = reader.open
+        if (bare := reader.bare(line.text)) != line.text:
+            line = replace(line, text=bare)
         raised = tracebacks.inline(line.text, number) or reader.feed(line.text, number)
         if raised is not None:
             self._raised(writer, raised, line, stamp())
@@ -119,6 +117,11 @@ class Scanner:
                 self._line(number, line, stamp)
         else:
             self._line(number, line, stamp)
+
+    def _reader(self, writer: tuple[int | None, int | None]) -> tracebacks.Reader:
+        if writer not in self._readers and len(self._readers) >= MOST_WRITERS:
+            self._readers = {key: each for key, each in self._readers.items() if each.open}
+        return self._readers.setdefault(writer, tracebacks.Reader())
 
     def finish(self, lines: int) -> Log:
         """The log with everything that was seen."""
@@ -253,7 +256,7 @@ class Scanner:
         found = _WHO.search(line.text)
         if found is None:
             return
-        number = found["rank"] or found["rank2"]
+        number = found["rank"] or found["rank2"] or found["rank3"]
         rank = event.rank if number is None else int(number)
         node = found["node"] or found["host"] or found["at"] or found["where"] or event.node
         self.events[last] = replace(event, rank=rank, node=node)
@@ -277,7 +280,8 @@ class Scanner:
         signature, facts = signals.settle(signature, facts)
         rank = facts.get("rank", line.rank)
         node = facts.get("node") or line.node or prefixes.inline_node(text)
-        if self._details > 0 and "signal" in facts and rank is None and node is None:
+        ended = "signal" in facts or text.startswith("signal ")
+        if self._details > 0 and ended and rank is None and node is None:
             rank, node = self._named  # the lines before said whose end this is
         if rank is None:
             rank = prefixes.inline_rank(text)
@@ -302,7 +306,7 @@ class Scanner:
             )
         )
         if signature.code in ("mpi-process-failed", "mpi-daemon-lost", "horovod-stalled"):
-            self._details, self._named = 12, (None, None)
+            self._details, self._named = 12, (rank, node)
 
 
 def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: str | None = None) -> Log:

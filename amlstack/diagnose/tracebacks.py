@@ -13,6 +13,10 @@ BOXED = "Traceback (most recent call last) ─"
 _BOX = "│╭╰"
 _BOX_FRAME = re.compile(r"^│ (?P<file>[^\s│]+\.\w+):(?P<line>\d+) in *(?P<function>[\w<>.]+)?")
 _ESCAPED = re.compile(r"\\+n")
+_ORIGINALS = re.compile(r"(?:Original |Remote )?Traceback \(most recent call last\):")
+_LIVED = re.compile(r"\b(?:retry|retrying|retries|ignor\w+|skipp\w+|continuing|going on|falling back)\b", re.IGNORECASE)
+"""Who says so goes on."""
+_DIGIT = re.compile(r"\d")
 _DUMPED = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>.+)$')
 _ORIGINAL = re.compile(r"^(?:Original|The above|Remote)? ?Traceback \(most recent call last\):\s*$")
 _FRAME = re.compile(r'^\s*(?:\| )?File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
@@ -69,12 +73,23 @@ class Reader:
     _lines: int = 0
     _chained: bool = False
     _original: bool = False
+    _before: str = ""
+
+    def bare(self, text: str) -> str:
+        """A line without what stood before this writer's last header too: a quote's mark, a logger's time and name."""
+        begin = self._before
+        if not begin or HEADER in text:
+            return text
+        if text.startswith(begin) or _form(text[: len(begin)]) == _form(begin):
+            return text[len(begin) :]
+        return "" if text == begin.rstrip() else text
 
     def feed(self, text: str, number: int) -> Raised | None:
         """Takes one line, its prefix stripped; the exception when this is its last line."""
         bare = text.strip()
         if HEADER in text or BOXED in text:
             self._begin(original=bare.startswith("Original"))
+            self._before = _ORIGINALS.split(text)[0] if HEADER in text else ""
             return None
         if not self.open:
             if _CHAINED.match(bare):
@@ -145,6 +160,10 @@ def dumped(text: str) -> Frame | None:
     return frame if frame is not None and _own(frame) else None
 
 
+def _form(text: str) -> str:
+    return _DIGIT.sub("0", text)
+
+
 def exception(text: str) -> bool:
     """Whether a line reads like the last one of a traceback: an exception's class, and perhaps its message."""
     found = _EXCEPTION.match(text[:400])
@@ -159,7 +178,7 @@ def exception(text: str) -> bool:
 def definite(text: str) -> bool:
     """The same without a traceback before it: only a class whose name says that it is an exception."""
     found = _EXCEPTION.match(text[:400])
-    if found is None or not found["message"]:
+    if found is None or not found["message"] or _LIVED.search(found["message"]):
         return False
     return bool(re.search(r"(?:Error|Exception)$", found["type"]))
 

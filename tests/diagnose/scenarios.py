@@ -7,6 +7,7 @@ import launchers_told
 import machines_told
 import shapes_of_failures_told
 import shapes_of_launchers_told
+import shapes_of_quotes_told
 import shapes_of_services_told
 import waiting_told
 
@@ -16,6 +17,7 @@ SCENARIOS = {
     **machines_told.SCENARIOS,
     **shapes_of_failures_told.SCENARIOS,
     **shapes_of_launchers_told.SCENARIOS,
+    **shapes_of_quotes_told.SCENARIOS,
     **shapes_of_services_told.SCENARIOS,
     **waiting_told.SCENARIOS,
 }

@@ -121,12 +121,25 @@ def checkpoint(job: Job, count: int) -> Iterator[Finding]:
         yield replace(found, level=Level.WARNING)
 
 
+def _include(name: str, path: Path, folder: Path) -> Iterator[Finding]:
+    """One file or folder that goes along with the code."""
+    where = "additional_includes"
+    if not path.exists() and not (path.suffix == ".zip" and path.with_suffix("").is_dir()):
+        yield _missing("include-missing", where, name, path, "What is included is copied beside the code")
+    inside = folder / path.resolve().name
+    if inside.exists() and inside.resolve() != path.resolve():
+        rule = "What is included stands in the code folder under its own name"
+        yield Finding("include-twice", where, f"The code has `{inside.name}` already", rule, f"Rename `{name}`.")
+
+
 def files(job: Job, base: Path) -> Iterator[Finding]:
     """Folders and files that the job names on this machine."""
     if job.code is not None and job.code.local:
         folder = base / job.code.path
         if not folder.exists():
             yield _missing("code-missing", "code", job.code.path, folder, "The code folder is copied to every node")
+        for name in job.code.includes:
+            yield from _include(name, base / name, folder)
         for field, name in job.launcher.code_files():
             if folder.is_dir() and not (folder / name).is_file():
                 rule = "The launcher's file lies in the code folder"

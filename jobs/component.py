@@ -70,7 +70,7 @@ class Component(Model):
         None
     )
     additional_includes: Annotated[
-        tuple[str, ...], Field(description="Files and folders beside the code; told to Azure ML, not uploaded.")
+        tuple[str, ...], Field(description="Files and folders that go along with the code, under their own names.")
     ] = ()
     extra: dict[str, Any] = Field(default_factory=dict, description="Further keys, kept with the component.")
     schema_uri: Annotated[str | None, Field(description="`$schema` of the file it was written in.")] = None
@@ -96,8 +96,15 @@ class Component(Model):
             tags=self.tags,
             inputs=inputs,
             outputs={name: Output(type=asset(port)) for name, port in self.outputs.items()},
-            **{name: getattr(self, name) for name in (*RUNTIME, "code", "launcher")},
+            code=self._whole_code(),
+            **{name: getattr(self, name) for name in (*RUNTIME, "launcher")},
         )
+
+    def _whole_code(self) -> Code | None:
+        """The code with what goes along; a component of a file has its includes placed by its reader."""
+        if self.code is None or self.code.includes or self.file is not None:
+            return self.code
+        return self.code.model_copy(update={"includes": self.additional_includes})
 
 
 RUNTIME = (

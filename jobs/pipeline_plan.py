@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Find = Callable[[Job], tuple[Target, Sequence[Finding]]]
 
-_OF_THE_COMPONENT = ("command", "code", "environment")
+_OF_THE_COMPONENT = ("command", "code", "environment", "additional_includes")
 
 
 @dataclass(frozen=True)

@@ -64,10 +64,18 @@ class Plan:
         """What the person wrote, for the run's identity: without names, tags and anything derived."""
         return declaration(self.job, self.base)
 
-    @property
+    @cached_property
     def code(self) -> Path | None:
         """The folder to upload; None when the job has none or names code that is registered already."""
-        return self.base / self.job.code.path if self.job.code and self.job.code.local else None
+        if self.job.code is None or not self.job.code.local:
+            return None
+        folder = self.base / self.job.code.path
+        includes = [self.base / name for name in self.job.code.includes]
+        if not includes or not folder.is_dir():
+            return folder
+        from amlstack import paths, snapshot  # noqa: PLC0415 - few jobs have such code
+
+        return snapshot.staged(folder, includes, paths.cache() / "includes")
 
 
 def plan(

@@ -83,6 +83,12 @@ class Code(Model):
             "(`azureml:NAME:VERSION`, `azureml://registries/…`, `git+https://…`)."
         ),
     ]
+    includes: Annotated[
+        tuple[str, ...],
+        Field(
+            description="Files and folders that go along under their own names; `NAME.zip` for a folder, compressed."
+        ),
+    ] = ()
 
     @property
     def local(self) -> bool:

@@ -7,5 +7,6 @@ then ``#path#size`` of each file in the order of lower-cased paths, then all con
 from __future__ import annotations
 
 from amlstack.snapshot.scan import HASH_VERSION, File, Snapshot, scan
+from amlstack.snapshot.staged import staged, zipped
 
-__all__ = ["HASH_VERSION", "File", "Snapshot", "scan"]
+__all__ = ["HASH_VERSION", "File", "Snapshot", "scan", "staged", "zipped"]

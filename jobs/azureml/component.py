@@ -118,12 +118,12 @@ def _of(cursor: Cursor, value: Any) -> Cursor:
 def made(cursor: Cursor, told: dict[str, Any], file: str | None) -> Component:
     """A component of the values of its keys."""
     told.pop("type", None)
-    if told.get("additional_includes"):
+    if told.get("additional_includes") and "code" not in told:
         cursor.bad(
             "lost-in-rendering",
-            "`additional_includes` stands here",
-            "It is told to Azure ML, but what it names is not copied into the uploaded code folder",
-            "Move what is needed into the code folder.",
+            "`additional_includes` stands here without `code`",
+            "It is told to Azure ML, but what it names goes along with a code folder only",
+            "Name a code folder.",
             level=Level.WARNING,
             key="additional_includes",
         )

@@ -39,7 +39,10 @@ def moved(component: Movable, folder: Path, base: Path) -> Movable:
         return path if posixpath.isabs(path) else posixpath.normpath(posixpath.join(there, path))
 
     if component.code is not None and component.code.local:
-        update["code"] = Code(path=seen(component.code.path))
+        includes = tuple(map(seen, getattr(component, "additional_includes", ())))
+        update["code"] = Code(
+            path=seen(component.code.path), includes=includes or tuple(map(seen, component.code.includes))
+        )
     environment = component.environment
     if isinstance(environment, Environment):
         inner: dict[str, Any] = {}

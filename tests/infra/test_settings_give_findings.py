@@ -81,6 +81,7 @@ def test_good_settings_give_none() -> None:
         (with_("clusters", "a100"), "amlstack:clusters", "setting-value", "It is a list"),
         (with_("clusters.0", "a100"), "amlstack:clusters[0]", "setting-value", "an object with keys"),
         (with_("clusters.0.name", "-x-"), "amlstack:clusters[0].name", "setting-value", "a letter first"),
+        (with_("clusters.0.name", "line\n"), "amlstack:clusters[0].name", "setting-value", "3 to 24"),
         (with_("clusters.0.name", "x" * 25), "amlstack:clusters[0].name", "setting-value", "3 to 24"),
         (with_("clusters.0.nodes.max", "lots"), "amlstack:clusters[0].nodes.max", "setting-value", "whole number"),
         (with_("clusters.0.nodes.min", -1), "amlstack:clusters[0].nodes.min", "setting-value", "It is at least 0"),

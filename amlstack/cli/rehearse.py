@@ -72,6 +72,11 @@ def rehearse(file: File, size: Size = None, stack: Stack = None, only: Only = No
         good = [_rehearse(progress, endpoint, _name(plan, file), plan, where, quiet=quiet) for plan in plans]
     except (daemon.SandboxError, ArmError, ProviderError) as error:
         progress.fail(str(error))
+        if isinstance(error, ArmError):
+            from amlstack.cli import unregistered
+
+            told = [unregistered.findings(plan, where, file, str(error)) for plan in plans]
+            print_findings(tuple(finding for each in told for finding in each))
         raise typer.Exit(1) from None
     raise typer.Exit(0 if all(good) else 1)
 

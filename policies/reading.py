@@ -48,6 +48,8 @@ def dig(props: Any, *path: str) -> Any:
         # Off the wire all mappings are dicts; this is asked some forty times for each resource.
         if type(value) is dict:
             value = value.get(name)
+        elif value is None:  # most often it ends here; asking for a Mapping is slow
+            return None
         elif isinstance(value, list):
             value = value[int(name)] if name.isdigit() and int(name) < len(value) else None
         elif isinstance(value, Mapping):

@@ -44,6 +44,8 @@ _INLINE = re.compile(
     r"\[(?:PG [^\]]{0,60}?)?[Rr]ank (?P<rank>\d{1,6})\]|\[global_rank=(?P<rank2>\d{1,6})\]|\brank: (?P<rank3>\d{1,6})\b"
     r"|\(rank (?P<rank4>\d{1,6})\)|^[Rr]ank (?P<rank5>\d{1,6})(?::| (?:raised|failed|got|crashed))"
 )
+_RANKED = re.compile(r"(?:\brank[ _:=]{0,2}(?P<rank>\d{1,6})(?![\d./])|^\[(?P<rank2>\d{1,6})\])", re.IGNORECASE)
+_HOSTED = re.compile(r"(?P<node>(?=[\w.-]*[\d.])[A-Za-z][\w.-]*[A-Za-z\d]): ?$")
 _WARNED = re.compile(
     r"\bNCCL INFO\b|^(?:\S+ ){0,4}?"
     r"(?:\[?(?:WARN(?:ING)?|INFO|DEBUG|NOTICE)\b(?! NCCL)|[WI] tensorflow|[WI]\d{3,4} |\[[WI]\d* )"
@@ -92,6 +94,16 @@ def _unwrapped(raw: str) -> str:
         return str(json.loads(f'"{found["text"]}"')).rstrip("\n")
     except ValueError:
         return raw
+
+
+def named(line: Line, before: str) -> Line:
+    """A line with the rank and node that an unknown prefix before its traceback seems to tell."""
+    rank, node = _RANKED.search(before), _HOSTED.match(before)
+    return replace(
+        line,
+        rank=int(rank["rank"] or rank["rank2"]) if line.rank is None and rank else line.rank,
+        node=node["node"] if line.node is None and node else line.node,
+    )
 
 
 def inline_rank(text: str) -> int | None:

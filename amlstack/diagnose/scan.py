@@ -108,7 +108,7 @@ class Scanner:
             line = replace(line, text=bare)
         raised = tracebacks.inline(line.text, number) or reader.feed(line.text, number)
         if raised is not None:
-            self._raised(writer, raised, line, stamp())
+            self._raised(writer, raised, prefixes.named(line, reader.before), stamp())
         elif reader.open:
             # Frames quote source code: words of an error in it say nothing. Others' lines may stand between.
             if not inside:  # what stands before the header in its line is a summary, or a progress bar

@@ -65,6 +65,7 @@ class Reader:
 
     Attributes:
         open: A traceback has begun and its last line has not come.
+        before: What stood before the last header in its line.
     """
 
     open: bool = False
@@ -73,11 +74,11 @@ class Reader:
     _lines: int = 0
     _chained: bool = False
     _original: bool = False
-    _before: str = ""
+    before: str = ""
 
     def bare(self, text: str) -> str:
         """A line without what stood before this writer's last header too: a quote's mark, a logger's time and name."""
-        begin = self._before
+        begin = self.before
         if not begin or HEADER in text:
             return text
         if text.startswith(begin) or _form(text[: len(begin)]) == _form(begin):
@@ -89,7 +90,7 @@ class Reader:
         bare = text.strip()
         if HEADER in text or BOXED in text:
             self._begin(original=bare.startswith("Original"))
-            self._before = _ORIGINALS.split(text)[0] if HEADER in text else ""
+            self.before = _ORIGINALS.split(text)[0] if HEADER in text else ""
             return None
         if not self.open:
             if _CHAINED.match(bare):

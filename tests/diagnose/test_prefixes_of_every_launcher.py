@@ -1,0 +1,74 @@
+"""What stands before a traceback's lines changes nothing of it, and tells rank and node where it can."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from shapes import TRACEBACK, prefixed
+
+from amlstack.diagnose import diagnose
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PREFIXES: list[tuple[str, int | None, str | None]] = [
+    ("[1,3]<stderr>:", 3, None),
+    ("[1,3]<stderr>: ", 3, None),
+    ("[prterun-node-1-99@1,3]<stderr>: ", 3, None),
+    ("[3]<stderr>:", 3, None),
+    ("Mon Jul  3 12:00:00 2023[3]<stderr>:", 3, None),
+    ("[rank3]: ", 3, None),
+    ("[rank3]:", 3, None),
+    ("rank3: ", 3, None),
+    ("Rank 3: ", 3, None),
+    ("[Rank 3] ", 3, None),
+    ("[rank 3] ", 3, None),
+    ("[default3]:", 3, None),
+    ("[default1]:[rank3]: ", 3, None),
+    ("node-1: [rank3]: ", 3, "node-1"),
+    ("10.0.0.5: [rank3]: ", 3, "10.0.0.5"),
+    ("10.0.0.5: ", None, "10.0.0.5"),
+    ("3: ", 3, None),
+    ("[3] ", 3, None),
+    ("[3]: ", 3, None),
+    ("worker-1: ", None, "worker-1"),
+    ("gpu-node-7: ", None, "gpu-node-7"),
+    ("trainer-2  | ", 2, None),
+    ("ip-10-0-0-5: ", None, "ip-10-0-0-5"),
+    ("(RayTrainWorker pid=1203, ip=10.0.0.9) ", None, "10.0.0.9"),
+    ("2023-05-10T12:00:00.123456789Z stderr F ", None, None),
+    ("2023-05-10 12:00:00,123 ", None, None),
+    ("12:00:00 ", None, None),
+    ("[12:00:00] ", None, None),
+    ("[2023-05-10 12:00:00,123] [ERROR] [train.py:90] ", None, None),
+    ("ERROR 2023-05-10 12:00:00,123 main: ", None, None),
+    ("stderr: ", None, None),
+    ("\x1b[31m", None, None),
+    ("  1234  ", None, None),
+    ("| ", None, None),
+    ("# ", None, None),
+    ("E  ", None, None),
+    ("[1;31m", None, None),
+    ("\x1b[36m(main pid=12)\x1b[0m ", None, None),
+    ("[stderr][rank3] ", 3, None),
+    ("[3/8] ", None, None),
+    ("vm1.internal: ", None, "vm1.internal"),
+    ("[1689072000.123] ", None, None),
+    ("localhost: ", None, None),
+    ("[localhost:00012] ", None, None),
+    ("train-job-worker-0 | ", 0, None),
+    ("train_worker_3_1  | ", None, None),
+    ("pytorch-job-worker-3 pytorch ", None, None),
+    ("[INFO|trainer.py:90] 2023-05-10 12:00:00,123 >> ", None, None),
+]
+
+
+@pytest.mark.parametrize(("prefix", "rank", "node"), PREFIXES)
+def test_a_traceback_is_read_behind_any_prefix(prefix: str, rank: int | None, node: str | None, tmp_path: Path) -> None:
+    (tmp_path / "out.log").write_text("starting\n" + prefixed(prefix, TRACEBACK + "KeyError: 'labels'") + "end\n")
+    verdict = diagnose([tmp_path])
+    assert (verdict.cause, verdict.text) == ("python-exception", "KeyError: 'labels'")
+    assert (verdict.rank, verdict.node) == (rank, node)
+    assert verdict.source is not None
+    assert (verdict.source.file, verdict.source.line, verdict.source.function) == ("/workspace/run.py", 61, "main")

@@ -62,8 +62,7 @@ def test_code_environment_and_run_are_made_once_and_kept(jobs: Stack, arm: FakeA
     outputs = jobs.outputs()
     assert outputs["mnist"] == {"id": f"{WORKSPACE}/jobs/{run_of('mnist', job())}", "status": "Queued", "gone": False}
     assert {outputs["codeId"], outputs["environmentId"]} == set(arm.resources)
-    again = jobs.up(preview=True).ok()
-    assert again.changes == {}
+    assert jobs.up().ok().changes == {}
     assert arm.runs_started() == 1
     state = str(jobs.state())
     assert "sig=" not in state
@@ -253,7 +252,7 @@ def test_metadata_is_updated_in_place_by_a_run_history_patch(jobs: Stack, arm: F
     jobs.set("jobs", {"mnist": job(properties={"tags": {"team": "vision"}})})
     jobs.up().ok()
     jobs.set("jobs", {"mnist": job(properties={"tags": {"team": "speech"}, "description": "why"})})
-    up = jobs.up(preview=True).ok()
+    up = jobs.up().ok()
     assert up.op("mnist") == "update"
     assert set(up.steps("mnist")[0].detail) == {"body.properties.tags.team", "body.properties.description"}
     assert arm.last("PATCH", "/history/").body == {"tags": {"team": "speech"}, "description": "why"}

@@ -68,7 +68,7 @@ def test_what_a_body_takes_of_other_resources_is_planned_unknown_and_comes_after
     written = [asked.path.lower() for asked in arm.asked if asked.method == "PUT"]
     assert written == [ran, NIGHTLY.lower()]
     assert timer.outputs()["timer"] == {"id": NIGHTLY, "enabled": True, "owner": "scenario/test"}
-    assert timer.up(preview=True).ok().changes == {}
+    assert timer.up().ok().changes == {}
 
 
 def test_another_name_replaces_it_and_the_old_one_goes_first(timer: Stack, arm: FakeArm) -> None:

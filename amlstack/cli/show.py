@@ -112,6 +112,8 @@ def _files(plan: jobs.Planned) -> Iterator[dict[str, Any]]:
     from jobs.azureml.write_more import file_of
 
     yield file_of(plan.enriched)
+    if isinstance(plan, jobs.Plan):
+        return
     if isinstance(plan, jobs.SchedulePlan) and plan.job.file is None and not isinstance(plan.enriched.create_job, str):
         yield file_of(plan.enriched.create_job)
 
@@ -177,7 +179,7 @@ def _show_plans(checked: Checked, *, as_json: bool) -> None:
     console = Console()
     for plan in checked.plans:
         name = plan.job.name or checked.file.stem
-        if isinstance(plan, jobs.SchedulePlan):
+        if not isinstance(plan, jobs.Plan) and isinstance(plan, jobs.SchedulePlan):
             console.print(when(plan))
         for place, part in jobs.parts(plan).items():
             console.print(panel(part, f"{name}: {place}" if place else name, costs(plan).get(place)))

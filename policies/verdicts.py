@@ -135,7 +135,7 @@ def judge(subject: Subject, config: Config, context: Context) -> Verdict:
         if not config.enabled(code):
             continue
         try:
-            found += (one for one in binding.judge(subject, config.settings(code), context) if one is not None)
+            found += [one for one in binding.judge(subject, config.settings(code), context) if one is not None]
         except Undecided as undecided_yet:
             waits.setdefault((undecided_yet.unknown,), []).append(code)
     return Verdict(tuple(one for one in found if config.enabled(one.code)), tuple(_note(subject, waits)))

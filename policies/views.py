@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from policies.job_view import complete, component_key, jobs_in
@@ -204,13 +205,19 @@ def _aml_compute(props: Any, at: Path) -> Iterator[Subject]:
     kind = text(props, *at, "properties", "computeType")
     if isinstance(kind, str) and kind.lower() != "amlcompute":
         return
+    yield from _cluster(props, _compute_paths(at))
+
+
+@lru_cache(maxsize=64)
+def _compute_paths(at: Path) -> Mapping[str, tuple[Path, ...]]:
+    """Where a cluster in ARM's layout says what; the same for every resource, so made once."""
     paths: dict[str, tuple[Path, ...]] = {
         fact: ((*at, "properties", "properties", *path),) for fact, path in _INNER.items()
     }
     paths |= {fact: ((*at, *path),) for fact, path in _OUTER.items()}
     paths["name"] = ((*at, "computeName"), (*at, "resourceName"), (*at, "name"))
     paths["location"] = ((*at, "location"), (*at, "properties", "computeLocation"))
-    yield from _cluster(props, paths)
+    return paths
 
 
 def _cluster(props: Any, paths: Mapping[str, tuple[Path, ...]], *, classic: bool = False) -> Iterator[Subject]:

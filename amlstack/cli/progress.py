@@ -39,7 +39,8 @@ class Progress:
 
     def _line(self, mark: str, text: str, colour: str | None) -> None:
         elapsed = typer.style(f"{time.monotonic() - self.start:5.1f}s", dim=True)
-        typer.echo(f"{elapsed} {typer.style(mark, fg=colour)} {text}", color=self._coloured)
+        shown = typer.style(mark, fg=colour) if colour else mark
+        typer.echo(f"{elapsed} {shown} {text}", color=self._coloured)
 
     def step(self, text: str) -> None:
         """A new piece of work begins."""

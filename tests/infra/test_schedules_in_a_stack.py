@@ -75,8 +75,8 @@ def test_each_part_of_what_a_schedule_starts_has_its_code_and_its_cluster(projec
         ("pipeline.yml", "azureml:a100", "azureml:cpu2", "pipeline.yml:12:5: jobs.train.compute"),
         ("pipeline.yml", "code: prepare", "code: prepaer", "pipeline.yml:6:5: jobs.prepare.code"),
         ("train.yml", "code: ./train", "code: ./trian", "train.yml:3:1: jobs.train.component.code"),
-        ("weekly.py", "nodes=2", "nodes=3", "weekly.py: create_job.jobs.train.nodes"),
-        ("weekly.py", "a100", "local", "weekly.py: create_job.jobs.train.compute"),
+        ("weekly.py", "nodes=2", "nodes=3", "weekly.py:13:17: create_job.jobs.train.nodes"),
+        ("weekly.py", "a100", "local", "weekly.py:12:17: create_job.jobs.train.compute"),
         ("nightly.yml", "./pipeline.yml", "./pipelnie.yml", "nightly.yml:3:1: create_job"),
     ],
 )

@@ -47,7 +47,7 @@ def _candidates(events: Iterable[Event]) -> list[Event]:
     4. causes told at the level of a warning; those that are often lived through only where somebody ended.
     """
     events = list(events)
-    ended = any(event.role in (Role.VICTIM, Role.SUMMARY) for event in events)
+    ended = any(event.role in (Role.VICTIM, Role.SUMMARY) and not event.soft for event in events)
     tiers: dict[int, list[Event]] = {}
     for event in events:
         if event.role is Role.CULPRIT and (ended or not event.soft or event.weight > 2):

@@ -167,7 +167,7 @@ class Scanner:
         signature, facts = found
         if signature.role is Role.NOISE:
             return
-        soft = signature.role is Role.CULPRIT and prefixes.soft(text)
+        soft = signature.role in (Role.CULPRIT, Role.VICTIM) and prefixes.soft(text)
         self._add(signature, number, line, text, time=stamp(), soft=soft, facts=_read(facts))
 
     def _raised(

@@ -9,6 +9,7 @@ import shapes_of_failures_told
 import shapes_of_launchers_told
 import shapes_of_quotes_told
 import shapes_of_services_told
+import shapes_of_several_told
 import waiting_told
 
 SCENARIOS = {
@@ -19,5 +20,6 @@ SCENARIOS = {
     **shapes_of_launchers_told.SCENARIOS,
     **shapes_of_quotes_told.SCENARIOS,
     **shapes_of_services_told.SCENARIOS,
+    **shapes_of_several_told.SCENARIOS,
     **waiting_told.SCENARIOS,
 }

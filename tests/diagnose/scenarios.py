@@ -5,6 +5,7 @@ from __future__ import annotations
 import exceptions_told
 import launchers_told
 import machines_told
+import shapes_of_causes_told
 import shapes_of_failures_told
 import shapes_of_launchers_told
 import shapes_of_quotes_told
@@ -16,6 +17,7 @@ SCENARIOS = {
     **exceptions_told.SCENARIOS,
     **launchers_told.SCENARIOS,
     **machines_told.SCENARIOS,
+    **shapes_of_causes_told.SCENARIOS,
     **shapes_of_failures_told.SCENARIOS,
     **shapes_of_launchers_told.SCENARIOS,
     **shapes_of_quotes_told.SCENARIOS,

@@ -91,7 +91,7 @@ def other_component_body(
         )
         if "class_name" in spec.get("entry", {}):
             spec["entry"] = {"file": spec["entry"]["class_name"]}  # of a component azure-ai-ml sends it as a file
-        spec["conf"] = _conf(spec["conf"]) if spec.get("conf") else None
+        spec["conf"] = _said(_conf(spec["conf"])) if spec.get("conf") else None
     else:
         if component.is_deterministic is None:
             del told["is_deterministic"]
@@ -138,7 +138,8 @@ def _spark(step: OtherStep, component: OtherComponent | None) -> dict[str, Any]:
     told: dict[str, Any] = {key: of_it[key] for key in _OF_SPARK if key in of_it}
     told |= step.spec
     if told.get("conf"):
-        told["conf"] = _conf(told["conf"])
+        conf = _conf(told["conf"])
+        told["conf"] = _scaled(_said(conf) if component else conf)
     entry = told.get("entry")
     if entry:
         kind = "SparkJobPythonEntry" if "file" in entry else "SparkJobScalaEntry"
@@ -164,6 +165,19 @@ def _conf(conf: Mapping[str, Any]) -> dict[str, Any]:
         long.get(key, key): int(value) if isinstance(value, str) and value.isdigit() else value
         for key, value in conf.items()
     }
+
+
+def _said(conf: dict[str, Any]) -> dict[str, Any]:
+    """The same without settings of its own that say no, or nothing: azure-ai-ml drops them from a component."""
+    own = {f"spark.{name}" for name in _CONF}
+    return {key: value for key, value in conf.items() if value or key not in own}
+
+
+def _scaled(conf: dict[str, Any]) -> dict[str, Any]:
+    """The same; of a number of executors that goes up and down azure-ai-ml says the least as the first."""
+    least = conf.get("spark.dynamicAllocation.minExecutors")
+    moving = str(conf.get("spark.dynamicAllocation.enabled")).lower() == "true"
+    return {"spark.executor.instances": least, **conf} if moving and least is not None else conf
 
 
 def _short(name: str) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 CARRIED = ("automl", "import", "data_transfer")
 """Kinds of steps that no rehearsal can play."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FORMER = re.compile(r"\$\{\{(inputs|outputs|jobs)\..*?\}\}")
 
 
@@ -37,6 +38,8 @@ def check(pipeline: Pipeline) -> Iterator[Finding]:
             "Add one under `jobs`.",
             Level.WARNING,
         )
+    for name in pipeline.outputs:
+        yield from _named(f"outputs.{name}", name)
     for name, step in pipeline.jobs.items():
         where = f"jobs.{name}"
         for key, value in step.inputs.items():
@@ -45,9 +48,7 @@ def check(pipeline: Pipeline) -> Iterator[Finding]:
                 yield from _former(f"{where}.inputs.{key}", text)
                 yield from _bindings(pipeline, f"{where}.inputs.{key}", text, strict=isinstance(step, Job))
         for key, output in step.outputs.items():
-            if output is not None and output.path:
-                yield from _former(f"{where}.outputs.{key}", output.path)
-            yield from _output(pipeline, f"{where}.outputs.{key}", output)
+            yield from _written(pipeline, f"{where}.outputs.{key}", step, output)
         if not isinstance(step, Job):
             yield from _ports(where, step)
         if isinstance(step, OtherStep) and step.kind in CARRIED:
@@ -75,6 +76,26 @@ def _carried(pipeline: Pipeline, where: str, step: OtherStep) -> Iterator[Findin
         if isinstance(value, str):
             for finding in _bindings(pipeline, f"{where}.{key}", value, strict=False):
                 yield replace(finding, level=Level.WARNING)
+
+
+def _written(pipeline: Pipeline, where: str, step: AnyStep, output: Output | None) -> Iterator[Finding]:
+    """One output of a step."""
+    if output is not None and output.path:
+        yield from _former(where, output.path)
+    yield from _output(pipeline, where, output)
+    if output is not None and not isinstance(step, Job):
+        yield from _named(where, where.partition(".outputs.")[2])
+
+
+def _named(where: str, name: str) -> Iterator[Finding]:
+    """The name of an output; those of inputs may be groups (`a.b`)."""
+    if not _NAME.fullmatch(name):
+        yield Finding(
+            "binding-name",
+            where,
+            f"`{name}` is no name of an output",
+            "Names of outputs are letters, digits and underscores, and begin with no digit",
+        )
 
 
 def _former(where: str, text: str) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from jobs.component import RUNTIME, Component
 from jobs.declaration import declaration, written
 from jobs.launchers import Custom
 from jobs.other import OtherComponent, OtherStep
-from jobs.pipeline import Step, SweepStep
+from jobs.pipeline import Step, SweepStep, Unsaid
 from jobs.pipeline_body import effective
 from jobs.plan import Plan, plan
 from jobs.ports import inside
@@ -132,14 +132,19 @@ def plan_pipeline(
         )
         told = plan(job, target, on=on, source=Source(base=source.base), environments=environments)
         steps[name] = told
-        judged = [_of_a_step(finding) for finding in (*told.findings, *wrong)]
+        judged = [_of_a_step(finding, job) for finding in (*told.findings, *wrong)]
         found += (_placed(finding, name, step) for finding in judged if not _elsewhere(finding, step))
     return PipelinePlan(pipeline, steps, tuple(source.locate(finding) for finding in found), source.base)
 
 
-def _of_a_step(finding: Finding) -> Finding:
-    """A finding of a job as one of a step: azure-ai-ml takes any name of an input there, groups (`a.b`) above all."""
-    if finding.code == "binding-name" and finding.where.startswith("inputs."):
+def _of_a_step(finding: Finding, job: Job) -> Finding:
+    """A finding of a job as one of a step: azure-ai-ml takes any name of an input there, groups (`a.b`) above all.
+
+    So it does of an output that nothing is said of.
+    """
+    side, _, name = finding.where.partition(".")
+    unsaid = side == "outputs" and isinstance(job.outputs.get(name), Unsaid)
+    if finding.code == "binding-name" and (side == "inputs" or unsaid):
         return replace(finding, level=Level.WARNING)
     return finding
 

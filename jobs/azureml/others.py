@@ -217,8 +217,23 @@ def _inline(cursor: Cursor, kind: str, told: dict[str, Any], known: dict[str, An
     source |= {key: value for key in ("code", "environment") if (value := told.pop(key, None)) is not None}
     source |= {"tags": known.get("tags", {}), "description": told.pop("description", None)}
     step = {"resources": told.pop("resources")} if "resources" in told else {}
+    if isinstance(told.get("conf"), dict):
+        told["conf"] = scaled(told["conf"])
     component = OtherComponent(kind="spark", spec=told, inline=True, **source)
     return OtherStep(kind="spark", component=component, spec=step, **known)
+
+
+def scaled(conf: dict[str, Any]) -> dict[str, Any]:
+    """Settings of an inline step; of executors that come and go azure-ai-ml says the least as the first number."""
+
+    def said(name: str, short: str) -> Any:
+        return conf.get(f"spark.{name}", conf.get(short))
+
+    moving = str(said("dynamicAllocation.enabled", "dynamic_allocation_enabled")).lower() == "true"
+    least = said("dynamicAllocation.minExecutors", "dynamic_allocation_min_executors")
+    if not moving or least is None or said("executor.instances", "executor_instances") is not None:
+        return conf
+    return {**conf, "spark.executor.instances": least}
 
 
 def _bound(value: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from jobs.azureml.others import scaled
 from jobs.azureml.write import command_file
 from jobs.component import NO_ENVIRONMENT, Component
 from jobs.component_body import resources_file
@@ -134,11 +135,17 @@ def _other(step: OtherStep) -> dict[str, Any]:
         told |= {"component": named, **step.spec}
     elif named.kind == "pipeline":
         told |= {"component": named.file, **step.spec}
-    elif named.inline and not named.inputs and not named.outputs:
+    elif named.inline and not named.inputs and not named.outputs and _same_inline(named):
         told |= {**_other_component(named), **step.spec}
     else:
         told |= {"component": {"type": step.kind, **_other_component(named)}, **step.spec}
     return {key: value for key, value in told.items() if value is not None}
+
+
+def _same_inline(component: OtherComponent) -> bool:
+    """Whether a component would be read as the same from the step itself."""
+    conf = component.spec.get("conf") or {}
+    return component.kind != "spark" or scaled(conf) == conf
 
 
 def _other_component(component: OtherComponent) -> dict[str, Any]:

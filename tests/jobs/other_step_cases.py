@@ -96,6 +96,13 @@ DATA = "inputs: {d: {type: uri_file, path: 'azureml:x:1'}}\noutputs: {z: {type: 
 TASK = "task: {type: run_function, code: src, entry_script: score.py, environment: 'azureml:e:1'}"
 ONE = "inputs: {d: {type: mltable, path: 'azureml:x:1'}}, input_data: '${{inputs.d}}'"
 
+POOL = "resources: {instance_type: standard_e4s_v3, runtime_version: '3.4'}"
+CONF = (
+    "conf: {spark.driver.cores: 1, spark.driver.memory: 2g, spark.executor.cores: 2, spark.executor.memory: 2g,"
+    " spark.dynamicAllocation.enabled: %s, spark.dynamicAllocation.minExecutors: 1,"
+    " spark.dynamicAllocation.maxExecutors: 4}"
+)
+
 ACCEPTED = {
     **automl_cases.ACCEPTED,
     **transfer_cases.ACCEPTED,
@@ -144,6 +151,19 @@ ACCEPTED = {
         " runtime_version: '3.4'}, conf: {spark.driver.cores: 1, spark.driver.memory: 2g, spark.executor.cores: 2,"
         " spark.executor.memory: 2g, spark.executor.instances: 2}}}"
     ),
+    **{
+        f"spark-dynamic-{moving.lower()}-{kind}": (f"jobs: {{s: {{type: spark, {source}, {POOL}}}}}")
+        for moving in ("true", "'True'", "false")
+        for settings in (CONF % moving,)
+        for kind, source in (
+            ("inline", f"code: src, entry: {{file: score.py}}, {settings}"),
+            ("component", f"component: {{type: spark, code: src, entry: {{file: score.py}}, {settings}}}"),
+        )
+    },
+    "outputs-unsaid-with-any-name": (
+        "jobs: {a: {component: 'azureml:c:1', outputs: {a.b: }},"
+        " b: {command: x, environment: 'azureml:e:1', outputs: {a-b: }}}"
+    ),
     "inputs-in-groups": (
         "jobs: {a: {command: 'x ${{inputs.optimizer.lr}}', environment: 'azureml:e:1', inputs: {optimizer.lr: 0.1}},"
         " b: {component: 'azureml:x:1', inputs: {optimizer.lr: 0.1, warm-up: 3}}}"
@@ -161,6 +181,8 @@ ACCEPTED = {
 }
 
 REFUSED = {
+    "output-in-a-group": "jobs: {c: {component: azureml:x:1, outputs: {a.b: {mode: upload}}}}",
+    "pipeline-output-with-a-dash": "outputs: {a-b: }\njobs: {c: {component: azureml:x:1}}",
     **automl_cases.REFUSED,
     **transfer_cases.REFUSED,
     "parallel-size-no-text": f"jobs: {{p: {{type: parallel, {ONE}, {TASK}, mini_batch_size: 3}}}}",

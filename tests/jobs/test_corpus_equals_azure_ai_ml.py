@@ -89,7 +89,7 @@ if FILES := corpus():
 
 def stubs(data: Any) -> set[str]:
     """Local paths that a file names, those of a pipeline's steps too."""
-    found = {data.get("code")}
+    found = {data.get("code"), *(data.get("additional_includes") or ())}
     match data.get("environment"):
         case {"build": {"path": str() as path}}:
             found.add(path)

@@ -291,7 +291,8 @@ LINES: dict[str, tuple[str, ...]] = {
         "ImportError: cannot import name 'amp' from 'apex' (unknown location)",
         "OSError: libcudart.so.11.0: cannot open shared object file: No such file or directory",
     ),
-    "disk-full": ("OSError: [Errno 28] No space left on device", "RuntimeError: [enforce fail at inline_container.cc:424] . unexpected pos 512 vs 400"),
+    "disk-full": (
+        "OSError: [Errno 122] Disk quota exceeded: '/home/user/.cache'","OSError: [Errno 28] No space left on device", "RuntimeError: [enforce fail at inline_container.cc:424] . unexpected pos 512 vs 400"),
     "permission-denied": ("PermissionError: [Errno 13] Permission denied: '/mnt/data/out.pt'",),
     "file-missing": (
         "FileNotFoundError: [Errno 2] No such file or directory: '/mnt/data/train.bin'",

@@ -180,8 +180,8 @@ def test_every_fault_is_told_with_its_place_in_one_run_and_nothing_is_made(visit
     for place, words in (
         (r"Pulumi\.sandbox\.yaml:\d+:\d+: amlstack:clusters\[0\]\.nodes\.mx: ", "Unknown key `mx`"),
         (r"Pulumi\.sandbox\.yaml:\d+:\d+: amlstack:clusters\[0\]\.size: ", "Standard_ND96asr_v5"),
-        (r"examples/ddp_torchrun/job\.py: code: ", "`cod`"),
-        (r"examples/ddp_torchrun/job\.py: command: ", "`epoch`"),
+        (r"examples/ddp_torchrun/job\.py:\d+:\d+: code: ", "`cod`"),
+        (r"examples/ddp_torchrun/job\.py:\d+:\d+: command: ", "`epoch`"),
     ):
         told = [line for line in said.text.splitlines() if re.search(place, line) and words in line]
         assert len(told) == 1, (place, said.text)

@@ -50,13 +50,12 @@ def environ(
         path.mkdir(parents=True, exist_ok=True)
     folder = job_folder(home, job.id)
     cores = len(os.sched_getaffinity(0))
+    error = folder / LOGS / f"process_{place.rank:02d}_error.json"
     variables = {
         **contract.base_variables(built, own_home, temp),
         "OMP_NUM_THREADS": str(contract.threads(spec, cores)),
         "CUDA_VISIBLE_DEVICES": contract.gpus(spec, place, _gpus()),
-        **torchrun.variables(
-            *(torchrun_logs(folder, place.rank), folder / LOGS / f"process_{place.rank:02d}_error.json", addresses[0])
-        ),
+        **torchrun.variables(torchrun_logs(folder, place.rank), error, addresses[0]),
         **run,
         **spec.variables,
         **contract.STAND_INS,

@@ -17,6 +17,8 @@ GONE = "gone"
 GOOD = frozenset({"Completed", GONE})
 """A record that vanished is no failure: the run was there, and is not run again by itself."""
 
+_CLOSING = "an unhandled error occurred: program exited with non-zero exit code"
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -165,7 +167,9 @@ def _explain(progress: Progress, outcome: Outcome) -> None:
         )
         told = True
     for severity, urn, message in outcome.diagnostics:
-        if severity == "error" and "\npolicy" not in message:
+        # The engine closes with a line on the program's exit status, after the program has told what is wrong itself.
+        closing = told and message.startswith(_CLOSING)
+        if severity == "error" and "\npolicy" not in message and not closing:
             progress.fail(f"{name_of(urn)}: {message}" if urn else message)
             told = True
     if not told:

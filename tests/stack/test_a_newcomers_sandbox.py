@@ -186,6 +186,7 @@ def test_every_fault_is_told_with_its_place_in_one_run_and_nothing_is_made(visit
         told = [line for line in said.text.splitlines() if re.search(place, line) and words in line]
         assert len(told) == 1, (place, said.text)
     assert "4 things are wrong with this stack; nothing was changed." in said.text
+    assert "unhandled" not in said.text
     assert visit.seen["faulty"] == []
 
 

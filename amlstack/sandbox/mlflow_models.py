@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.sandbox import mlflow_search
 from amlstack.sandbox.kinds import models
 from amlstack.sandbox.mlflow_runs import MlflowRefused, pairs
+from amlstack.sandbox.refusals import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -145,7 +146,7 @@ def _named(told: Told) -> str:
     name = str(told.get("name") or "")
     try:
         models.CONTAINERS.names.check(name, models.CONTAINERS.noun)
-    except models.Refused as refused:
+    except Refused as refused:
         raise MlflowRefused(400, "INVALID_PARAMETER_VALUE", refused.message) from None
     return name
 

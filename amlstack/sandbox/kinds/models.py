@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 from amlstack.sandbox.ids import ML
 from amlstack.sandbox.kinds.assets import PLACE, Containers, Versions
 from amlstack.sandbox.kinds.base import Schema
-from amlstack.sandbox.refusals import Refused, invalid
+from amlstack.sandbox.refusals import invalid
 
 if TYPE_CHECKING:
     from amlstack.sandbox.ids import ArmPath
     from amlstack.sandbox.kinds.base import Body, Context
     from amlstack.sandbox.store import Resource
-
-__all__ = ["CONTAINERS", "VERSIONS", "ModelVersions", "Refused"]
 
 
 class ModelVersions(Versions):

@@ -53,12 +53,15 @@ def component_body(component: Component, refs: Refs | None = None) -> dict[str, 
     return version_body(component, told)
 
 
-def version_body(component: Component | OtherComponent, spec: Mapping[str, Any]) -> dict[str, Any]:
+def version_body(
+    component: Component | OtherComponent, spec: Mapping[str, Any], *, archived: bool | None = False
+) -> dict[str, Any]:
     """What a component version has around its specification.
 
     Args:
         component: Of any kind.
         spec: The specification, without where it comes from.
+        archived: What is said of that; None for nothing.
     """
     source: dict[str, Any] = {"_source": "YAML.JOB" if component.inline else "YAML.COMPONENT"}
     if component.schema_uri is not None:
@@ -67,7 +70,7 @@ def version_body(component: Component | OtherComponent, spec: Mapping[str, Any])
         componentSpec={**spec, **source},
         description=component.description,
         isAnonymous=True,
-        isArchived=None if getattr(component, "kind", "") == "pipeline" else False,
+        isArchived=archived,
         properties=plain(component.properties),
         tags=dict(component.tags),
     )

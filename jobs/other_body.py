@@ -82,8 +82,6 @@ def other_component_body(
         if spec.get("partition_keys"):
             spec["partition_keys"] = json.dumps(spec["partition_keys"])
         spec["task"] = _task(component, refs)
-    elif component.kind == "data_transfer":
-        pass
     elif component.kind == "spark":
         told |= some(
             code=None if component.code is None else code_reference(refs.code_id(component.code.path)),
@@ -92,12 +90,12 @@ def other_component_body(
         if "class_name" in spec.get("entry", {}):
             spec["entry"] = {"file": spec["entry"]["class_name"]}  # of a component azure-ai-ml sends it as a file
         spec["conf"] = _said(_conf(spec["conf"])) if spec.get("conf") else None
-    else:
+    elif component.kind == "pipeline":
         if component.is_deterministic is None:
             del told["is_deterministic"]
         told |= {"jobs": dict(jobs or {}), "sourceJobId": None}
     told |= some(**plain(spec))
-    return version_body(component, told)
+    return version_body(component, told, archived=None if component.kind == "pipeline" else False)
 
 
 def _task(component: OtherComponent, refs: Refs) -> dict[str, Any]:

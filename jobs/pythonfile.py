@@ -42,12 +42,11 @@ def place_of(code: bytes) -> Callable[[str], Place]:
 
 
 def _job(module: ast.Module) -> tuple[ast.stmt | ast.expr | ast.keyword, ast.expr] | None:
-    """The last assignment to `job` at the module's level; None where there is none, or several are listed."""
+    """The last assignment to `job` at the module's level; None where there is none."""
     found: tuple[ast.stmt | ast.expr | ast.keyword, ast.expr] | None = None
     for statement in module.body:
-        targets = statement.targets if isinstance(statement, ast.Assign) else ()
         if isinstance(statement, ast.Assign) and any(
-            isinstance(each, ast.Name) and each.id == "job" for each in targets
+            isinstance(each, ast.Name) and each.id == "job" for each in statement.targets
         ):
             found = statement, statement.value
     return found

@@ -39,9 +39,9 @@ pack: venv ## the policy pack as one archive with its checksum (CONFIG=FILE buil
 	@$(PY) -m policies.archive $(if $(CONFIG),--config $(CONFIG))
 
 .PHONY: up
-up: venv ## everything from a fresh clone, then `pulumi up` of the sandbox stack and its training job
+up: venv ## everything from a fresh clone, then `pulumi up` of the sandbox stack and its training job (YES=1 asks nothing)
 	@.venv/bin/amlstack up
 
 .PHONY: down
-down: ## destroys the sandbox stack; leaves no process and no file behind but the caches
-	@if [ -x .venv/bin/amlstack ]; then .venv/bin/amlstack down; fi
+down: ## destroys the sandbox stack; leaves no process and no file behind but the caches (YES=1 asks nothing)
+	@if [ -x .venv/bin/amlstack ]; then .venv/bin/amlstack down $(if $(YES),--yes); fi

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from amlstack import home as homes
 from amlstack import leftovers, paths
 
 if TYPE_CHECKING:
@@ -71,8 +72,15 @@ def environ(engine: Engine, sandbox: Mapping[str, str]) -> dict[str, str]:
     Args:
         engine: The engine that :func:`find` gave.
         sandbox: What a client of the running sandbox needs (``Endpoint.environ()``).
+
+    Raises:
+        EngineError: The home holds files of others.
     """
     home = paths.home()
+    try:
+        homes.claim(home)
+    except homes.ForeignHomeError as error:
+        raise EngineError(str(error)) from None
     front = [*engine.folders, Path(sys.executable).parent, paths.PROJECT / "amlstack" / "sandbox" / "bin"]
     backend = home / "pulumi"
     backend.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,8 @@ PROJECT = Path(__file__).resolve().parent.parent
 def home() -> Path:
     """The folder of everything that one sandbox writes (state, keys, job records, Pulumi's file backend).
 
-    ``AMLSTACK_HOME`` overrides it; tests give every sandbox its own. ``make down`` removes it whole.
+    ``AMLSTACK_HOME`` overrides it; tests give every sandbox its own. ``amlstack.home`` claims it, and
+    removes only what a sandbox wrote.
     """
     return Path(os.environ.get("AMLSTACK_HOME") or PROJECT / ".amlstack").absolute()
 

@@ -25,7 +25,7 @@ class Verb(NamedTuple):
 
 VERBS = {
     "up": Verb("amlstack.cli.up:up", "Bring up the sandbox stack and follow its training job to the end."),
-    "down": Verb("amlstack.cli.up:down", "Destroy the sandbox stack and remove what it wrote."),
+    "down": Verb("amlstack.cli.stack.down:down", "Destroy the sandbox stack and remove what it wrote."),
     "check": Verb("amlstack.cli.check:app", "Validate job files and print everything that is wrong."),
     "show": Verb("amlstack.cli.show:app", "Show what a job file becomes: plan, request body, YAML or command."),
     "rehearse": Verb(

@@ -6,6 +6,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from amlstack.cli.consent import Yes  # noqa: TC001 - typer reads the annotation
+
 app = typer.Typer(no_args_is_help=True, help="Azure on this machine: start it, look at it, end it.")
 
 
@@ -31,11 +33,15 @@ def up(
 
 @app.command()
 def down(
-    *, remove: Annotated[bool, typer.Option("--remove", help="Also remove its state, logs and keys.")] = False
+    *,
+    remove: Annotated[bool, typer.Option("--remove", help="Also remove its state, logs and keys.")] = False,
+    yes: Yes = False,
 ) -> None:
     """End the sandbox and the processes of its jobs."""
     from amlstack.sandbox import daemon
 
+    if remove:
+        _agree(yes=yes)
     try:
         ended = daemon.down(remove=remove)
     except daemon.SandboxError as error:
@@ -102,15 +108,36 @@ def serve() -> None:
 
 
 @app.command()
-def reset() -> None:
-    """Forget everything: end the sandbox, remove its state, logs and keys."""
+def reset(*, yes: Yes = False) -> None:
+    """Forget everything: end the sandbox, remove its state, logs and keys.
+
+    What goes is named first. The stack stays recorded: the next `amlstack up` sees what is missing and makes it anew.
+    """
     from amlstack.sandbox import daemon
 
+    _agree(yes=yes)
     try:
         daemon.reset()
     except daemon.SandboxError as error:
         _fail(str(error))
     typer.echo("the sandbox is empty")
+
+
+def _agree(*, yes: bool) -> None:
+    """Ends the command unless what the sandbox holds may go."""
+    from amlstack import home as homes
+    from amlstack import paths
+    from amlstack.cli import consent
+    from amlstack.cli.progress import Progress
+    from amlstack.sandbox import holdings
+
+    home = paths.home()
+    try:
+        homes.check(home)
+    except homes.ForeignHomeError as error:
+        _fail(str(error))
+    if not consent.agreed(Progress(), home, holdings.gather(home).lines(), yes=yes):
+        raise typer.Exit(1)
 
 
 def _fail(message: str) -> NoReturn:

@@ -1,23 +1,22 @@
-"""``amlstack up`` and ``amlstack down``: what ``make up`` and ``make down`` call once the environment is there."""
+"""``amlstack up``: what ``make up`` calls once the environment is there."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
 
+from amlstack import home as homes
 from amlstack import paths
 from amlstack.cli import summary
 from amlstack.cli.follow import TERMINAL, follow, with_reason
-from amlstack.cli.progress import Progress, name_of
+from amlstack.cli.progress import Progress
+from amlstack.cli.stack import explain
 from amlstack.sandbox.store import job_folder
 
 GONE = "gone"
 GOOD = frozenset({"Completed", GONE})
 """A record that vanished is no failure: the run was there, and is not run again by itself."""
-
-_CLOSING = "an unhandled error occurred: program exited with non-zero exit code"
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +37,7 @@ def up() -> int:
 
     progress = Progress()
     try:
+        homes.check(paths.home())
         progress.step("Pulumi engine")
         engine = engines.find()
         progress.done(f"Pulumi {engine.version}")
@@ -62,11 +62,12 @@ def up() -> int:
             env,
             on_event=progress.event,
         )
-    except (engines.EngineError, daemon.SandboxError) as error:
+    except (engines.EngineError, daemon.SandboxError, homes.ForeignHomeError) as error:
         progress.fail(str(error))
         return 1
     if outcome.code:
-        _explain(progress, outcome)
+        explain.failures(progress, outcome)
+        progress.note("`make up` again goes on from here")
         return 1
     progress.done(_changes(outcome))
     outputs = _outputs(env)
@@ -78,41 +79,6 @@ def up() -> int:
         return 1
     summary.show(progress.console, outcome, outputs, records)
     return 0 if all(record["status"] in GOOD for record in records.values()) else 1
-
-
-def down() -> int:
-    """Destroy the sandbox stack, end the sandbox and remove all it wrote; the caches stay.
-
-    Returns:
-        0 when nothing is left, 1 when the stack could not be destroyed; all files here are removed all the same.
-    """
-    from amlstack import engine as engines
-    from amlstack.sandbox import daemon
-
-    progress, code = Progress(), 0
-    if not paths.home().exists():
-        progress.done("nothing is up")
-        return 0
-    if (paths.home() / "pulumi" / ".pulumi" / "stacks").exists():
-        try:
-            engine = engines.find()
-            env = engines.environ(engine, daemon.up().environ())
-            engines.clear_stale_lock()
-            progress.step("destroying the stack")
-            outcome = engines.run(
-                ["destroy", "--yes", "--non-interactive", "--stack", engines.STACK], env, on_event=progress.event
-            )
-            if outcome.code:
-                _explain(progress, outcome)
-                code = 1
-        except (engines.EngineError, daemon.SandboxError) as error:
-            progress.fail(str(error))
-            code = 1
-    engines.end_leftovers()
-    daemon.down()
-    shutil.rmtree(paths.home())
-    progress.done("the stack, the sandbox and their files are gone; the caches stay in " + str(paths.cache()))
-    return code
 
 
 def _rules() -> tuple[str, ...]:
@@ -156,25 +122,6 @@ def _changes(outcome: Outcome) -> str:
     for op in outcome.changed.values():
         counts[op] = counts.get(op, 0) + 1
     return "stack is up: " + ", ".join(f"{number} {op}" for op, number in sorted(counts.items()))
-
-
-def _explain(progress: Progress, outcome: Outcome) -> None:
-    """What stopped the engine: violations and errors first, its whole text only when there are none."""
-    told = False
-    for violation in outcome.refusals:
-        progress.fail(
-            f"policy {violation['policyName']}: {name_of(violation['resourceUrn'])}: {violation['message'].strip()}"
-        )
-        told = True
-    for severity, urn, message in outcome.diagnostics:
-        # The engine closes with a line on the program's exit status, after the program has told what is wrong itself.
-        closing = told and message.startswith(_CLOSING)
-        if severity == "error" and "\npolicy" not in message and not closing:
-            progress.fail(f"{name_of(urn)}: {message}" if urn else message)
-            told = True
-    if not told:
-        progress.fail(outcome.output.strip())
-    progress.note("`make up` again goes on from here")
 
 
 def _follow_jobs(

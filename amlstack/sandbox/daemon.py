@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import json
 import os
-import shutil
 import signal
 import ssl
 import subprocess
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from amlstack import home as homes
 from amlstack import paths
 from amlstack.sandbox import processes
 from amlstack.sandbox.places import folder
@@ -113,7 +113,8 @@ def up(home: Path | None = None) -> Endpoint:
     """Starts the server unless it runs, and waits until it answers. May be called by several at once.
 
     Raises:
-        SandboxError: It ended or did not answer in time; the end of its log is in the message.
+        SandboxError: It ended or did not answer in time; the end of its log is in the message. Or the home holds
+            files of others.
     """
     home = paths.home() if home is None else home
     with _alone(home):
@@ -134,6 +135,9 @@ def down(home: Path | None = None, *, remove: bool = False) -> int:
 
     Returns:
         The number of processes that were ended.
+
+    Raises:
+        SandboxError: A process does not end, or the home is none of ours.
     """
     home = paths.home() if home is None else home
     place = folder(home)
@@ -146,12 +150,12 @@ def down(home: Path | None = None, *, remove: bool = False) -> int:
             ended += _end(endpoint.pid, endpoint.started)
         ended += _end_jobs(home)
         if remove:
-            shutil.rmtree(place)
+            homes.remove_folder(home, place.name)
     return ended
 
 
 def reset(home: Path | None = None) -> None:
-    """Forgets everything: ends the sandbox and removes its folder; the next `up` starts from nothing."""
+    """Ends the sandbox and removes its folder: all resources, records, logs and keys. The stack's state stays."""
     down(home, remove=True)
 
 
@@ -260,8 +264,10 @@ def _end(pid: int | None, start: int | None) -> int:
 @contextlib.contextmanager
 def _alone(home: Path) -> Iterator[None]:
     """One `up` or `down` at a time per home; the lock lies beside the folder that `remove` removes."""
-    home.mkdir(parents=True, exist_ok=True)
-    path = home / "sandbox.lock"
-    with path.open("w") as lock:
+    try:
+        homes.claim(home)
+    except homes.ForeignHomeError as error:
+        raise SandboxError(str(error)) from None
+    with (home / homes.LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
+from amlstack import home as homes
 from amlstack import paths
 from amlstack.sandbox import door, identity, kinds, processes, provisioning, tls, typecheck
 from amlstack.sandbox.kinds.base import Context
@@ -32,8 +33,13 @@ GATHER_SECONDS = 0.02
 
 
 def main() -> int:
-    """Serves until it is told to end (SIGTERM, SIGINT); 3 when another server has this home."""
+    """Serves until it is told to end (SIGTERM, SIGINT); 3 when another server has this home, 1 when it is not ours."""
     home = paths.home()
+    try:
+        homes.claim(home)
+    except homes.ForeignHomeError as error:
+        print(error, file=sys.stderr)  # noqa: T201 - goes to its log
+        return 1
     place = folder(home)
     place.mkdir(parents=True, exist_ok=True)
     with (place / "serve.lock").open("w") as lock:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from amlstack.cli import up
 from amlstack.cli.progress import Progress
+from amlstack.cli.stack import explain
 from amlstack.engine import Outcome
 
 CLOSING = "an unhandled error occurred: program exited with non-zero exit code: 1"
@@ -28,7 +28,7 @@ def test_the_engine_s_closing_line_is_told_only_when_nobody_said_more(
     failures: list[str] = []
     monkeypatch.setattr(Progress, "fail", lambda _, text: failures.append(text))
 
-    up._explain(
+    explain.failures(
         Progress(),
         Outcome(code=1, diagnostics=[("error", "", text) for text in messages], output="the engine's own text"),
     )

@@ -17,6 +17,7 @@ from running import ended_with_us
 from sandbox_client import Arm, job, workspace_bodies
 from typer.testing import CliRunner
 
+from amlstack import home as homes
 from amlstack.sandbox import coverage, daemon, processes, tls
 from amlstack.sandbox import status as report
 from amlstack.sandbox.store import Store
@@ -137,6 +138,7 @@ def test_down_keeps_the_state_unless_told_to_remove_it(home: Path) -> None:
 
 
 def test_a_server_that_cannot_start_shows_its_log(home: Path) -> None:
+    homes.claim(home)
     (home / "sandbox" / "state.db").mkdir(parents=True)
 
     with pytest.raises(daemon.SandboxError) as error:

@@ -1,0 +1,50 @@
+"""What the sandbox's file backend has recorded, read without the engine, which takes a second to say it.
+
+The file is the engine's own: what is not found in the form that is known here counts as not recorded.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from amlstack import paths
+from amlstack.engine import STACK
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A stack as the backend has it.
+
+    Attributes:
+        resources: The resources, as the engine writes them (``urn``, ``type``, ``id``, ``inputs``, …).
+        pending: URNs of operations that were cut off.
+    """
+
+    resources: tuple[Mapping[str, Any], ...] = ()
+    pending: tuple[str, ...] = field(default=())
+
+
+def files(home: Path | None = None) -> dict[str, Path]:
+    """Name → file of every stack of the backend."""
+    stacks = (paths.home() if home is None else home) / "pulumi" / ".pulumi" / "stacks"
+    return {path.stem: path for path in sorted(stacks.rglob("*.json"))}
+
+
+def read(home: Path | None = None) -> State:
+    """The sandbox stack; empty when nothing is recorded of it."""
+    file = files(home).get(STACK)
+    if file is None:
+        return State()
+    try:
+        latest = json.loads(file.read_text("utf-8"))["checkpoint"]["latest"] or {}
+        resources = tuple(latest.get("resources") or ())
+        pending = tuple(one["resource"]["urn"] for one in latest.get("pending_operations") or ())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return State()
+    return State(resources, pending)

@@ -175,7 +175,8 @@ def _ruled(
     for finding in told:
         place = _place(planned, finding.where.removeprefix(prefix))
         key = (place, finding.code)
-        if finding.code in CODES and key in ruled:
+        of_the_cluster = finding.where.endswith("compute")  # its size; the gate judges the job itself
+        if finding.code in CODES and key in ruled and not of_the_cluster:
             covered.add(key)
             # A plan is lenient where Azure ML itself takes what the rule does not know.
             lenient = finding.code == "size-unknown" and finding.level is not Level.ERROR

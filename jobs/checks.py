@@ -52,14 +52,9 @@ def nodes(job: Job, count: int, target: Target) -> Iterator[Finding]:
             "A job waits forever for nodes that its cluster cannot have",
             f"Raise the cluster's nodes.max to {count}, or lower the job's nodes.",
         )
-    if target.single_node_jobs and count > 1:
-        yield Finding(
-            "nodes-on-single-node-cluster",
-            where,
-            f"The job wants {count} nodes of the cluster `{target.cluster}`, which is declared single_node_jobs",
-            "Such a cluster has no InfiniBand between its nodes",
-            "Run it on one node, or on a cluster with InfiniBand.",
-        )
+    found = rules.fabric.check_job(count, cluster=target.cluster or "", single_node_jobs=target.single_node_jobs)
+    if found is not None:
+        yield found
     if job.compute is None and job.instance_type is None and target.size is None and job.typed:
         yield Finding(
             "target-unknown",

@@ -137,7 +137,8 @@ def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, on: dat
     yield from checks.processes(lowered, count, target)
     if target.size is not None:
         where = "instance_type" if target.cluster is None and job.instance_type else "compute"
-        for finding in sizes_for(target.size, nodes=count, on=on, where=where):
+        single = target.single_node_jobs  # `checks.nodes` holds the job to that
+        for finding in sizes_for(target.size, nodes=count, on=on, single_node_jobs=single, where=where):
             # On one node an unknown size has no fabric to judge; what Azure ML itself takes is not refused for that.
             lenient = finding.code == "size-unknown" and count == 1 and not job.typed
             yield replace(finding, level=Level.WARNING) if lenient else finding

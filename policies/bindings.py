@@ -14,6 +14,7 @@ from policies.checks import (
     cluster_budget,
     environment_pin,
     environment_source,
+    fabric,
     fabric_off,
     gpus_idle,
     hourly_cost,
@@ -50,10 +51,34 @@ Found = Iterable[Finding | None]
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What is remembered of a cluster of the stack, for the jobs on it."""
+    """What is remembered of a cluster of the stack, for the jobs on it.
+
+    Attributes:
+        size: Name of its size.
+        low_priority: Whether its nodes may be taken away.
+        single_node_jobs: Whether it is declared for jobs of one node only.
+    """
 
     size: str
     low_priority: bool
+    single_node_jobs: bool | Unknown = False
+
+
+@dataclass(frozen=True, slots=True)
+class Early:
+    """A job that was judged before its cluster was seen.
+
+    Attributes:
+        subject: The job.
+        found: Code and place of what was found then.
+        name: The resource's name.
+        urn: Its URN, as far as it is known.
+    """
+
+    subject: Subject
+    found: frozenset[tuple[str, str]]
+    name: str
+    urn: str
 
 
 @dataclass(slots=True)
@@ -65,12 +90,14 @@ class Context:
         clusters: Clusters of the stack seen so far, by name in small letters.
         networks: Address ranges of virtual networks seen so far, by name in small letters.
         components: Specs of component versions seen so far, by name and version.
+        early: Jobs that name a cluster which had not been seen when they were judged.
     """
 
     on: date
     clusters: dict[str, Cluster] = field(default_factory=dict)
     networks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     components: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    early: list[Early] = field(default_factory=list)
 
 
 Judge = Callable[["Subject", Mapping[str, Any], Context], Found]
@@ -91,16 +118,25 @@ def _size(subject: Subject, context: Context) -> Size | None:
         raise Undecided(subject.size)
     name = subject.size
     if name is None:
-        cluster = _cluster(subject, context)
+        cluster = cluster_of(subject, context)
         name = cluster.size if cluster else None
     return sizes.get(name) if name else None
 
 
-def _cluster(subject: Subject, context: Context) -> Cluster | None:
+def cluster_of(subject: Subject, context: Context) -> Cluster | None:
+    """The cluster of the stack that a job runs on; None where it is serverless or its cluster has not been seen.
+
+    Raises:
+        Undecided: What it runs on is not known yet.
+    """
     compute = subject.compute
     if isinstance(compute, Unknown):
         raise Undecided(compute)
-    return context.clusters.get(str(compute).rsplit("/", 1)[-1].removeprefix("azureml:").lower()) if compute else None
+    return context.clusters.get(_name(compute).lower()) if compute else None
+
+
+def _name(compute: Any) -> str:
+    return str(compute).rsplit("/", 1)[-1].removeprefix("azureml:")
 
 
 def _nodes(subject: Subject) -> int:
@@ -111,6 +147,19 @@ def _nodes(subject: Subject) -> int:
 
 def _where_nodes(subject: Subject) -> str:
     return subject.facts.at("most" if subject.kind == "cluster" else "nodes")
+
+
+def _promise(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
+    if subject.nodes == 1 or not any(one.single_node_jobs for one in context.clusters.values()):
+        return  # whatever it runs on, there is no promise to break, and nothing to wait for
+    cluster = cluster_of(subject, context)
+    if cluster is None or not cluster.single_node_jobs:
+        return
+    if isinstance(cluster.single_node_jobs, Unknown):
+        raise Undecided(cluster.single_node_jobs)
+    yield fabric.check_job(
+        _nodes(subject), cluster=_name(subject.compute), single_node_jobs=True, where=_where_nodes(subject)
+    )
 
 
 def _retiring(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
@@ -252,28 +301,32 @@ def _shm(subject: Subject, config: Mapping[str, Any], context: Context) -> Found
 
 
 def _fabric_off(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
-    size = _size(subject, context)
-    if size is None or not (size.gpus and size.fabric.usable):
+    size, later = None, None
+    try:
+        size = _size(subject, context)
+    except Undecided as undecided:
+        later = undecided
+    if size is not None and not (size.gpus and size.fabric.usable):
         return
     facts = subject.facts
     variables = facts.mapping("variables")
-    command = facts.value("command")
-    yield from fabric_off.check(
-        {name: value for name, value in variables.items() if value is not UNKNOWN},
-        size,
-        nodes=_nodes(subject),
-        command=command if isinstance(command, str) else "",
-        docker_args=_docker(subject),
-        where=(facts.at("variables"), facts.at("command"), facts.at("docker")),
-    )
-    for name, value in variables.items():
-        if value is UNKNOWN and name in {**fabric_off.INFINIBAND, **fabric_off.NVLINK}:
-            raise Undecided(Unknown(f"{facts.at('variables')}.{name}"))
+    known = {name: value for name, value in variables.items() if value is not UNKNOWN}
+    given = facts.value("command")
+    command, docker = given if isinstance(given, str) else "", _docker(subject)
+    waiting = [name for name in (*fabric_off.INFINIBAND, *fabric_off.NVLINK) if variables.get(name) is UNKNOWN]
+    if not waiting and not fabric_off.harmful(known, command, docker):
+        return
+    if later is not None:
+        raise later
+    where = (facts.at("variables"), facts.at("command"), facts.at("docker"))
+    yield from fabric_off.check(known, size, nodes=_nodes(subject), command=command, docker_args=docker, where=where)
+    if waiting:
+        raise Undecided(Unknown(f"{where[0]}.{waiting[0]}"))
 
 
 def _checkpoint(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
     facts = subject.facts
-    cluster = _cluster(subject, context) if subject.size is None else None
+    cluster = cluster_of(subject, context) if subject.size is None else None
     spot = (facts.text("tier") or "").lower() == "spot" or (cluster is not None and cluster.low_priority)
     if not spot or _nodes(subject) < 2:
         return
@@ -332,6 +385,7 @@ _CLUSTER, _JOB, _ASKING = frozenset({"cluster"}), frozenset({"job"}), frozenset(
 _LOCATED, _ENVIRONMENTS = frozenset({"resource"}), frozenset({"job", "environment"})
 
 BINDINGS: tuple[Binding, ...] = (
+    Binding(fabric.RULE, _JOB, _promise),
     Binding(retiring_size.RULE, _ASKING, _retiring),
     Binding(scale_to_zero.RULE, _CLUSTER, _least),
     Binding(idle_time.RULE, _CLUSTER, _idle),
@@ -356,4 +410,5 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(spot_checkpoint.RULE, _JOB, _checkpoint),
     Binding(job_timeout.RULE, _JOB, _job_timeout),
 )
-"""Every rule on single resources beside the three on sizes, which `policies.verdicts` judges together."""
+"""Every rule on single resources. `policies.verdicts` judges sizes by three rules together; of those, only what a
+cluster promised of the jobs on it is here."""

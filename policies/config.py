@@ -82,7 +82,7 @@ def read(said: Mapping[str, Any]) -> Config:
     values: dict[str, Mapping[str, Any]] = {}
     for code, entry in said.items():
         if code not in CODES:
-            raise ValueError(f"There is no rule {code!r}. `amlstack policy list` lists them.")
+            raise ValueError(f"There is no rule {code!r}. {waivers.meant(code, CODES)}")
         if not isinstance(entry, str | Mapping):
             raise ValueError(f"{code}: write a level, or an object of settings.")  # noqa: TRY004 - a user's mistake
         options: dict[str, Any] = {"enforcementLevel": entry} if isinstance(entry, str) else dict(entry)

@@ -99,9 +99,9 @@ class Gate:
             return ()
         plain = json.loads(json.dumps(props, default=str))
         self._seen.append((token, plain))
-        verdict = judge_resource(token, plain, self.config, self._context)
         chain = f"{parent}${token}" if parent else token
         urn = f"urn:pulumi:{self._place}::{chain}::{name}" if self._place else ""
+        verdict = judge_resource(token, plain, self.config, self._context, name=name, urn=urn)
         return (*(self.weighed(finding, name, urn=urn) for finding in verdict.findings), *verdict.notes)
 
     def whole(self) -> tuple[Finding, ...]:

@@ -23,7 +23,7 @@ from policies import config, remedies
 from policies.bindings import Context
 from policies.checks import stack_budget
 from policies.meta import CATALOGUE_OLD, EXCEPTION_EXPIRED
-from policies.verdicts import Weight, judge_resource, judge_whole, weigh
+from policies.verdicts import Weight, judge_early, judge_resource, judge_whole, weigh
 from policies.views import judged
 from policies.wire import decode
 
@@ -118,7 +118,8 @@ class Pack(analyzer_pb2_grpc.AnalyzerServicer):
         response = proto.AnalyzeResponse()
         if not judged(request.type, everything=self._config.everything):
             return response
-        verdict = judge_resource(request.type, decode(request.properties), self._config, self._context)
+        props = decode(request.properties)
+        verdict = judge_resource(request.type, props, self._config, self._context, name=request.name, urn=request.urn)
         for finding in (*verdict.findings, *verdict.notes):
             weight = weigh(finding, self._config, self._context.on, name=request.name, urn=request.urn)
             response.diagnostics.append(self._diagnostic(finding, weight))
@@ -146,8 +147,11 @@ class Pack(analyzer_pb2_grpc.AnalyzerServicer):
         return response
 
     def AnalyzeStack(self, request: Any, context: Any) -> Any:
-        """Judge the stack as a whole, the exceptions and the catalogue."""
+        """Judge the stack as a whole, jobs shown before their clusters, the exceptions and the catalogue."""
         response = proto.AnalyzeResponse()
+        for finding, early in judge_early(self._config, self._context):
+            weight = weigh(finding, self._config, self._context.on, name=early.name, urn=early.urn)
+            response.diagnostics.append(self._diagnostic(finding, weight, urn=early.urn))
         # Read one by one, and only when a rule asks: most stacks have no budget.
         resources = ((one.type, decode(one.properties) if judged(one.type) else None) for one in request.resources)
         for finding in judge_whole(resources, self._config, self._context.on, version=self.version):
@@ -155,7 +159,7 @@ class Pack(analyzer_pb2_grpc.AnalyzerServicer):
             response.diagnostics.append(self._diagnostic(finding, weight))
         return response
 
-    def _diagnostic(self, finding: Finding, weight: Weight) -> Any:
+    def _diagnostic(self, finding: Finding, weight: Weight, urn: str = "") -> Any:
         rule = _BY_CODE[finding.code]
         return proto.AnalyzeDiagnostic(
             policyName=rule.code,
@@ -164,6 +168,7 @@ class Pack(analyzer_pb2_grpc.AnalyzerServicer):
             description=rule.title,
             message=f"{rule.title}\n{finding}{weight.more}",
             enforcementLevel=_LEVELS[weight.level],
+            urn=urn,
         )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from amlstack.catalog import sizes
 from amlstack.findings import Finding, Level
 from policies import age, checks
-from policies.bindings import BINDINGS, Cluster
+from policies.bindings import BINDINGS, Cluster, Early, cluster_of
 from policies.checks import stack_budget
 from policies.meta import CATALOGUE_OLD, CHECKED_AT_UP, EXCEPTION_EXPIRED
 from policies.reading import AT_UP, Undecided, Unknown, dig
@@ -77,7 +77,9 @@ def weigh(finding: Finding, config: Config, on: date, *, name: str, urn: str = "
     return Weight("advisory" if finding.level is Level.INFO else level)
 
 
-def judge_resource(resource_type: str, props: Any, config: Config, context: Context) -> Verdict:
+def judge_resource(
+    resource_type: str, props: Any, config: Config, context: Context, *, name: str = "", urn: str = ""
+) -> Verdict:
     """Judge one resource, and remember of it what later ones need. The one function behind all gates.
 
     Args:
@@ -85,6 +87,8 @@ def judge_resource(resource_type: str, props: Any, config: Config, context: Cont
         props: The properties as plain Python; written into where steps name components.
         config: The configuration.
         context: What is known of the stack; what this resource adds is written into it.
+        name: The resource's name.
+        urn: Its URN, as far as it is known.
     """
     if resource_type.endswith(":VirtualNetwork"):
         remember_network(props, context)
@@ -96,9 +100,27 @@ def judge_resource(resource_type: str, props: Any, config: Config, context: Cont
     for subject in subjects(resource_type, props):
         remember(subject, context)
         verdict = judge(subject, config, context)
+        if _before_its_cluster(subject, context):
+            seen = frozenset((one.code, one.where) for one in verdict.findings)
+            context.early.append(Early(subject, seen, name, urn))
         found += verdict.findings
         notes += verdict.notes
     return Verdict(tuple(found), tuple(notes) if config.enabled(CHECKED_AT_UP.code) else ())
+
+
+def _before_its_cluster(subject: Subject, context: Context) -> bool:
+    if subject.kind != "job" or subject.size is not None or not isinstance(subject.compute, str):
+        return False
+    return cluster_of(subject, context) is None
+
+
+def judge_early(config: Config, context: Context) -> Iterable[tuple[Finding, Early]]:
+    """Judge once more, at the end of a stack, the jobs whose cluster was seen only after them; what is new of it."""
+    early, context.early = context.early, []
+    for one in early:
+        if cluster_of(one.subject, context) is not None:
+            found = judge(one.subject, config, context).findings
+            yield from ((finding, one) for finding in found if (finding.code, finding.where) not in one.found)
 
 
 def judge_whole(resources: Iterable[tuple[str, Any]], config: Config, on: date, *, version: str) -> Iterable[Finding]:
@@ -135,7 +157,9 @@ def judge(subject: Subject, config: Config, context: Context) -> Verdict:
         if not config.enabled(code):
             continue
         try:
-            found += [one for one in binding.judge(subject, config.settings(code), context) if one is not None]
+            for one in binding.judge(subject, config.settings(code), context):
+                if one is not None:
+                    found.append(one)
         except Undecided as undecided_yet:
             waits.setdefault((undecided_yet.unknown,), []).append(code)
     return Verdict(tuple(one for one in found if config.enabled(one.code)), tuple(_note(subject, waits)))
@@ -151,7 +175,9 @@ def remember(subject: Subject, context: Context) -> None:
     except Undecided:
         return
     if name:
-        context.clusters[name.rsplit("/", 1)[-1].lower()] = Cluster(subject.size, priority.lower() == "lowpriority")
+        context.clusters[name.rsplit("/", 1)[-1].lower()] = Cluster(
+            subject.size, priority.lower() == "lowpriority", subject.single_node_jobs
+        )
 
 
 def remember_network(props: Mapping[str, Any], context: Context) -> None:
@@ -206,7 +232,7 @@ def _wait(where: str, unknown: tuple[Unknown, ...], codes: list[str]) -> Finding
         CHECKED_AT_UP.code,
         where,
         seen=" and ".join(f"{value.path} {value.why}" for value in unknown),
-        rule=f"{_list(codes)} {'checked at up' if later else 'not decided here'}",
+        rule=f"{_list(list(dict.fromkeys(codes)))} {'checked at up' if later else 'not decided here'}",
         remedy="" if later else "Write the value out to have it judged",
         level=Level.INFO,
     )

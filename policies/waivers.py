@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
@@ -77,6 +78,14 @@ def read(entries: Any, codes: frozenset[str]) -> tuple[Waiver, ...]:
     return tuple(_waiver(index, entry, codes) for index, entry in enumerate(entries or ()))
 
 
+def meant(code: str, codes: Collection[str]) -> str:
+    """The rules that somebody who wrote a code may have meant, as a sentence; else where they are listed."""
+    words = code.lower().replace("_", "-")
+    close = difflib.get_close_matches(words, sorted(codes), n=3, cutoff=0.6)
+    best = [one for one in close if difflib.SequenceMatcher(None, one, words).ratio() > 0.85] or close
+    return f"Did you mean {' or '.join(f'`{one}`' for one in best)}?" if best else "`amlstack policy list` lists them."
+
+
 def _waiver(index: int, entry: Any, codes: frozenset[str]) -> Waiver:
     where = f"exceptions[{index}]"
     said = {field: str(entry.get(field) or "").strip() for field in FIELDS} if isinstance(entry, Mapping) else {}
@@ -84,7 +93,7 @@ def _waiver(index: int, entry: Any, codes: frozenset[str]) -> Waiver:
     if missing:
         raise ValueError(f"{where} lacks {', '.join(missing)}. An exception has {', '.join(FIELDS)}.")
     if said["rule"] not in codes:
-        raise ValueError(f"{where}: there is no rule {said['rule']!r}. `amlstack policy list` lists them.")
+        raise ValueError(f"{where}: there is no rule {said['rule']!r}. {meant(said['rule'], codes)}")
     try:
         expires = date.fromisoformat(said["expires"])
     except ValueError:

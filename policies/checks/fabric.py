@@ -19,8 +19,8 @@ RULE = Rule(
     what=(
         "Refuses a size that has RDMA without SR-IOV, whatever the number of nodes. Refuses a GPU size without "
         "InfiniBand for more than one node, unless its cluster is declared for single-node jobs only; a multi-node job "
-        "on such a cluster is then refused in its place. CPU sizes without RDMA are allowed. For a cluster the number "
-        "of nodes is its maximum, for a serverless job its instance count."
+        "on such a cluster is then refused in its place, whatever the cluster's size. CPU sizes without RDMA are "
+        "allowed. For a cluster the number of nodes is its maximum, for a job its instance count."
     ),
     why=(
         "NCCL, UCX and Open MPI reach InfiniBand through SR-IOV devices only. Without one they fall back to Ethernet "
@@ -77,6 +77,26 @@ def check(size: Size, *, nodes: int, on: date, single_node_jobs: bool = False, w
             remedy=_remedy(size, on, "or stay on one node (a cluster may say single_node_jobs: true)"),
         )
     return None
+
+
+def check_job(nodes: int, *, cluster: str, single_node_jobs: bool, where: str = "nodes") -> Finding | None:
+    """Hold a job to the promise of the cluster that it runs on.
+
+    Args:
+        nodes: The job's instance count.
+        cluster: The cluster's name.
+        single_node_jobs: Whether the cluster is declared for jobs of one node only.
+        where: Path of the instance count in the declaration.
+    """
+    if not single_node_jobs or nodes < 2:
+        return None
+    return Finding(
+        RULE.code,
+        where,
+        seen=f"The job wants {nodes} nodes of the cluster `{cluster}`, which is declared for single-node jobs only",
+        rule="A cluster declared for single-node jobs is excused from having InfiniBand between its nodes",
+        remedy="Run it on one node, or on a cluster with InfiniBand",
+    )
 
 
 def _remedy(size: Size, on: date, otherwise: str = "") -> str:

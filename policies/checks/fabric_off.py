@@ -20,8 +20,9 @@ RULE = Rule(
         "Refuses variables that keep NCCL off InfiniBand (`NCCL_IB_DISABLE=1`, `NCCL_NET=Socket`, `NCCL_IB_HCA=^mlx5`) "
         "in a multi-node job on a size that has it, wherever they are written: among the job's variables, in its "
         "command line (`NAME=VALUE python …`, `export NAME=VALUE`, `-x NAME=VALUE`) or in its container arguments "
-        "(`-e NAME=VALUE`). `NCCL_P2P_DISABLE=1`, which switches NVLink off, is refused on one node too. A run of "
-        "comparison asks for an exception."
+        "(`-e NAME=VALUE`). A multi-node job on a cluster that the stack does not declare is judged the same way, as "
+        "such jobs belong on sizes with InfiniBand. `NCCL_P2P_DISABLE=1`, which switches NVLink off, is refused on "
+        "one node too, where the size is known. A run of comparison asks for an exception."
     ),
     why=(
         "These variables come from a debugging session or from a cluster without InfiniBand, and stay. The job "
@@ -65,12 +66,13 @@ INFINIBAND: Mapping[str, frozenset[str]] = {
 NVLINK: Mapping[str, frozenset[str]] = {"NCCL_P2P_DISABLE": ON}
 """The same for NVLink, on any number of nodes."""
 
+_HARMFUL = {**INFINIBAND, **NVLINK}
 _ASSIGNED = re.compile(r"(?<![\w$])(?P<name>NCCL_\w+)=(?P<quote>[\"']?)(?P<value>[^\s\"';&|]*)(?P=quote)")
 
 
 def check(
     variables: Mapping[str, object],
-    size: Size,
+    size: Size | None,
     *,
     nodes: int,
     command: str = "",
@@ -81,31 +83,49 @@ def check(
 
     Args:
         variables: The job's environment variables.
-        size: The size of its nodes as the catalogue knows it; without usable InfiniBand nothing is said.
+        size: The size of its nodes as the catalogue knows it; None where nobody here knows it, and then only what
+            switches InfiniBand off counts. On a size without usable InfiniBand nothing is found.
         nodes: Number of nodes.
         command: Its command line.
         docker_args: Its container arguments.
         where: Paths of the three in the declaration.
     """
-    if not (size.gpus and size.fabric.usable):
+    if size is not None and not (size.gpus and size.fabric.usable):
         return ()
-    harmful = {**(INFINIBAND if nodes > 1 else {}), **NVLINK}
-    written = [
-        *((f"{where[0]}.{name}", name, str(value)) for name, value in variables.items()),
-        *((where[1], name, value) for name, value in assigned(command)),
-        *((where[2], name, value) for name, value in assigned(docker_args)),
-    ]
+    counts = {*(INFINIBAND if nodes > 1 else ()), *(NVLINK if size is not None else ())}
     return tuple(
         Finding(
             RULE.code,
-            place,
-            seen=f"`{name}={value}` on {size.name}",
-            rule=f"It keeps the job off the {'NVLink' if name in NVLINK else 'InfiniBand'} that the size is paid for",
+            f"{where[0]}.{name}" if place == 0 else where[place],
+            seen=f"`{name}={value}` on {size.name if size else f'{nodes} nodes of a size that is not known here'}",
+            rule=f"It keeps the job off {_lost(name, size)}",
             remedy="Leave it out, or keep it for one run of comparison",
         )
-        for place, name, value in written
-        if value.strip().lower() in harmful.get(name, ())
+        for place, name, value in harmful(variables, command, docker_args)
+        if name in counts
     )
+
+
+def harmful(variables: Mapping[str, object], command: str, docker_args: str) -> tuple[tuple[int, str, str], ...]:
+    """What takes some job on some size off its fabric: where it is written, the variable, its value.
+
+    Args:
+        variables: The job's environment variables; place 0.
+        command: Its command line; place 1.
+        docker_args: Its container arguments; place 2.
+    """
+    written = (
+        *((0, name, str(value)) for name, value in variables.items()),
+        *((1, name, value) for name, value in assigned(command)),
+        *((2, name, value) for name, value in assigned(docker_args)),
+    )
+    return tuple(one for one in written if one[2].strip().lower() in _HARMFUL.get(one[1], ()))
+
+
+def _lost(name: str, size: Size | None) -> str:
+    if size is None:
+        return "InfiniBand, which work across nodes needs"
+    return f"the {'NVLink' if name in NVLINK else 'InfiniBand'} that the size is paid for"
 
 
 def assigned(text: str) -> tuple[tuple[str, str], ...]:

@@ -51,6 +51,9 @@ TABLES: dict[str, list[Row]] = {
         row(CPU, nodes=64, on=TODAY, says=None),
         row(HB, nodes=64, on=TODAY, says=None),
         row(replace(H100, fabric=NO_IB.fabric, gpu_vendor="nobody"), nodes=2, on=TODAY, says="Stay on one node"),
+        row(2, cluster="c", single_node_jobs=True, function="check_job", says="wants 2 nodes of the cluster `c`"),
+        row(1, cluster="c", single_node_jobs=True, function="check_job", says=None),
+        row(2, cluster="c", single_node_jobs=False, function="check_job", says=None),
         row(replace(size("Standard_NC24r"), gpu_vendor="nobody"), nodes=1, on=TODAY, says="over Ethernet. ["),
     ],
     "known_size": [
@@ -290,6 +293,11 @@ TABLES: dict[str, list[Row]] = {
         row({}, H100, nodes=2, command="NCCL_NET_GDR_LEVEL=5 NCCL_DEBUG=INFO python t.py", says=None),
         row({}, H100, nodes=2, docker_args="--ipc=host -e NCCL_IB_DISABLE=true", says="docker_args: `NCCL_IB_DISABLE"),
         row({}, H100, nodes=2, says=None),
+        row({"NCCL_IB_DISABLE": "1"}, None, nodes=2, says="`NCCL_IB_DISABLE=1` on 2 nodes of a size that is not known"),
+        row({"NCCL_IB_DISABLE": "1"}, None, nodes=2, says="off InfiniBand, which work across nodes needs"),
+        row({"NCCL_IB_DISABLE": "1"}, None, nodes=1, says=None),
+        row({"NCCL_P2P_DISABLE": "1"}, None, nodes=2, says=None),
+        row({}, None, nodes=2, command="NCCL_NET=Socket python t.py", says="command: `NCCL_NET=Socket`"),
     ],
     "spot_checkpoint": [
         row([], **SPOT_SAYS, says="2 low-priority nodes, and no output is mounted"),

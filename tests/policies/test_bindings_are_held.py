@@ -63,6 +63,11 @@ def on_cluster(**more: Any) -> tuple[tuple[str, dict[str, Any]], tuple[str, dict
     return (COMPUTE, cluster()), (JOB, own(command(**more)))
 
 
+def on_promised(promise: str = "true", **more: Any) -> tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]:
+    """A job on a cluster that is declared, or not, for jobs of one node only; the size itself would do."""
+    return (COMPUTE, {**cluster(), "tags": {"amlstack:single_node_jobs": promise}}), (JOB, own(command(**more)))
+
+
 def serverless(size: str = H100, **more: Any) -> tuple[str, dict[str, Any]]:
     resources = {"instanceType": size, **NONE, **more.pop("resources", {})}
     return JOB, own({**command(**more), "computeId": None, "resources": resources})
@@ -78,6 +83,7 @@ def classic(**more: Any) -> tuple[str, dict[str, Any]]:
     return CLASSIC, {"vmSize": H100, "scaleSettings": scale, **more}
 
 
+OFF = {"environmentVariables": {"NCCL_IB_DISABLE": "1"}}
 CLUSTER_4 = (COMPUTE, cluster())
 UNKNOWN_NODES = {"scaleSettings": {"minNodeCount": 0, "maxNodeCount": UNKNOWN_STRING_VALUE}}
 ROWS = [
@@ -164,13 +170,36 @@ ROWS = [
     row("fabric-switched-off", *on_cluster(environmentVariables={"NCCL_DEBUG": UNKNOWN_STRING_VALUE}), speaks=False),
     row("fabric-switched-off", *on_cluster(environmentVariables={"NCCL_NET": UNKNOWN_STRING_VALUE}), speaks=False,
         waits=True),
-    row("fabric-switched-off", (JOB, own(command(environmentVariables={"NCCL_IB_DISABLE": "1"}))), speaks=False),
-    row("fabric-switched-off", serverless("Standard_DS3_v2", resources={"instanceCount": UNKNOWN_STRING_VALUE}),
+    # A cluster that the stack does not declare: what the job says itself is enough.
+    row("fabric-switched-off", (JOB, own(command(environmentVariables={"NCCL_IB_DISABLE": "1"})))),
+    row("fabric-switched-off", (JOB, own(command(command="NCCL_NET=Socket python t.py")))),
+    row("fabric-switched-off", (JOB, own(command(environmentVariables={"NCCL_P2P_DISABLE": "1"}))), speaks=False),
+    row("fabric-switched-off", (JOB, own(command(environmentVariables={"NCCL_IB_DISABLE": "1"}, resources={}))),
+        speaks=False),
+    row("fabric-switched-off", (JOB, own(command(environmentVariables={"NCCL_NET": UNKNOWN_STRING_VALUE}))),
+        speaks=False, waits=True),
+    row("fabric-switched-off",
+        *on_cluster(environmentVariables={"NCCL_IB_DISABLE": "1", "NCCL_NET": UNKNOWN_STRING_VALUE}), waits=True),
+    row("sriov-fabric", *on_promised(resources={"instanceCount": 8})),
+    row("sriov-fabric", *on_promised(resources={"instanceCount": 1}), speaks=False),
+    row("sriov-fabric", *on_promised(resources={}), speaks=False),
+    row("sriov-fabric", *on_promised(resources={"instanceCount": UNKNOWN_STRING_VALUE}), speaks=False, waits=True),
+    row("sriov-fabric", *on_promised(computeId=UNKNOWN_STRING_VALUE), speaks=False, waits=True),
+    row("sriov-fabric", *on_promised(computeId=UNKNOWN_STRING_VALUE, resources={"instanceCount": 1}), speaks=False),
+    row("sriov-fabric", *on_cluster(computeId=UNKNOWN_STRING_VALUE), speaks=False),
+    row("sriov-fabric", *on_cluster(computeId=None), speaks=False),
+    row("sriov-fabric", on_promised()[0], (COMPUTE, {**cluster(), "computeName": "other"}),
+        (JOB, own(command(computeId="other"))), speaks=False),
+    row("sriov-fabric", *on_promised(computeId="elsewhere"), speaks=False),
+    row("sriov-fabric", *on_promised(UNKNOWN_STRING_VALUE), speaks=False, waits=True),
+    row("sriov-fabric", *on_promised("false"), speaks=False),
+    row("sriov-fabric", on_promised()[0], serverless(), speaks=False),
+    row("fabric-switched-off", serverless("Standard_DS3_v2", **OFF, resources={"instanceCount": UNKNOWN_STRING_VALUE}),
         speaks=False),
     row("fabric-switched-off",
-        serverless("Standard_ND96is_H100_v5", resources={"instanceCount": UNKNOWN_STRING_VALUE}), speaks=False),
+        serverless("Standard_ND96is_H100_v5", **OFF, resources={"instanceCount": UNKNOWN_STRING_VALUE}), speaks=False),
     row("fabric-switched-off",
-        serverless("Standard_HB120rs_v3", resources={"instanceCount": UNKNOWN_STRING_VALUE}), speaks=False),
+        serverless("Standard_HB120rs_v3", **OFF, resources={"instanceCount": UNKNOWN_STRING_VALUE}), speaks=False),
     row("fabric-switched-off", *on_cluster(command={"not": "text"}), speaks=False),
     row("spot-checkpoint", (COMPUTE, cluster(vmPriority="LowPriority")), (JOB, own(command()))),
     row("spot-checkpoint", (COMPUTE, cluster(vmPriority="Dedicated")), (JOB, own(command())), speaks=False),
@@ -189,7 +218,9 @@ ROWS = [
         (JOB, own(command(outputs={"a": {"mode": "Upload"}})))),
     row("spot-checkpoint", (COMPUTE, cluster(vmPriority="LowPriority")),
         (JOB, own(command(resources={"instanceCount": 1}, outputs=UNKNOWN_STRING_VALUE))), speaks=False),
-    row("fabric-switched-off", serverless(UNKNOWN_STRING_VALUE), speaks=False, waits=True),
+    row("fabric-switched-off", serverless(UNKNOWN_STRING_VALUE), speaks=False),
+    row("fabric-switched-off", serverless(UNKNOWN_STRING_VALUE, environmentVariables={"NCCL_IB_DISABLE": "1"}),
+        speaks=False, waits=True),
     row("shared-memory", *on_cluster(resources={"instanceCount": 2, "dockerArgs": "--ipc=host"}), gib_per_gpu=8,
         speaks=False),
     row("shared-memory", *on_cluster(resources={"instanceCount": 2, "dockerArgs": {"--ipc=host": ""}}), gib_per_gpu=8),

@@ -36,7 +36,7 @@ def test_an_exception_counts_on_its_resources_until_its_day(name: str, on: date,
     ("entry", "message"),
     [
         ({**WAIVER, "owner": ""}, r"exceptions\[0\] lacks owner"),
-        ({**WAIVER, "rule": "size-old"}, "no rule 'size-old'"),
+        ({**WAIVER, "rule": "size-retird"}, "no rule 'size-retird'. Did you mean `size-retired`"),
         ({**WAIVER, "expires": "soon"}, "'soon' is no day"),
         ("size-retired", "lacks rule, resource"),
     ],
@@ -49,7 +49,10 @@ def test_an_exception_without_owner_reason_or_day_is_none(entry: Any, message: s
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"node-cieling": "mandatory"}, "no rule 'node-cieling'"),
+        ({"node-cieling": "mandatory"}, "no rule 'node-cieling'. Did you mean `node-ceiling`\\?"),
+        ({"Size_Retired": "mandatory"}, "no rule 'Size_Retired'. Did you mean `size-retired`\\?"),
+        ({"size-old": "mandatory"}, r"no rule 'size-old'. Did you mean .*`size-retired`"),
+        ({"xyzzy": "mandatory"}, "no rule 'xyzzy'. `amlstack policy list` lists them"),
         ({"node-ceiling": "strict"}, "'strict' is no level"),
         ({"node-ceiling": {"node": 4}}, "no setting node. It has nodes"),
         ({"ssh-closed": {"node": 4}}, "no setting node. It has none"),

@@ -95,7 +95,9 @@ def _job(properties: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 def test_a_job_on_a_cluster_that_nobody_showed_is_judged_by_what_needs_no_size() -> None:
     job = command(environmentVariables={"NCCL_IB_DISABLE": "1"}, limits={})
 
-    assert seen(pack(), "amlstack:jobs:Job", own(job)) == ["advisory job-timeout"]
+    found = seen(pack(), "amlstack:jobs:Job", own(job))
+
+    assert found == ["mandatory fabric-switched-off", "advisory job-timeout"]
 
 
 def test_jobs_on_low_priority_nodes_need_a_mounted_output() -> None:

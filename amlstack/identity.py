@@ -19,8 +19,23 @@ OWNER: Final = "amlstack.owner"
 DERIVED: Final = "amlstack.derived"
 """Property of a record: digest of the body it was created with, metadata left out."""
 
+STACK: Final = "amlstack.stack"
+"""Property of a record: the random id of the stack that created it, where that stack has one."""
+
+NAME: Final = "amlstack.name"
+"""Property of a record: the job's name; records of earlier versions lack it, their id begins with it."""
+
+RESOURCE: Final = "amlstack.resource"
+"""Property of a record: `resource_of` its URN, so that two resources of one name do not end each other's runs."""
+
+ON_EDIT: Final = "amlstack.onEdit"
+"""Property of a record: what its job's ``on_edit`` was when it was submitted."""
+
 KEPT_FOR: Final = "amlstack.keptFor"
-"""Tag of a record that an edit left running: the id of the run that replaced it."""
+"""Tag of a record that goes on although its job has moved on: the id of the run that replaced it, or `NO_JOB`."""
+
+NO_JOB: Final = "-"
+"""Value of `KEPT_FOR` for a run that goes on although its job was removed from the program."""
 
 
 def canonical(value: Any) -> str:
@@ -58,6 +73,11 @@ def job_id(name: str, declaration: Any, code_hash: str, rerun: str, owner: str) 
     return f"{name}-{sha256([name, declaration, code_hash, rerun, owner])[:10]}"
 
 
+def name_of(run: str) -> str:
+    """The job's name out of `job_id`."""
+    return run[:-11] if len(run) > 11 and run[-11] == "-" else run
+
+
 def environment_version(body: dict[str, Any]) -> str:
     """The version of an environment: sixteen hex digits of its content."""
     return sha256(body)[:16]
@@ -74,3 +94,8 @@ def owner_of(urn: str) -> str:
     if len(parts) < 4 or head[:2] != ["urn", "pulumi"] or len(head) != 3:
         raise ValueError(f"{urn} is no resource URN")
     return f"{parts[1]}/{head[2]}"
+
+
+def resource_of(urn: str) -> str:
+    """``type::name`` out of a URN: what a renamed stack or project does not change."""
+    return "::".join(urn.split("::")[2:])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pulumi
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 OnEdit = Literal["refuse", "cancel", "keep"]
 Wait = Literal["none", "started", "completed"]
@@ -39,6 +39,8 @@ _WIRE = {
     "code_hash": "codeHash",
     "on_edit": "onEdit",
     "delete_history": "deleteHistory",
+    "placed_on": "placedOn",
+    "stack_id": "stackId",
     "schedule_id": "scheduleId",
 }
 
@@ -165,6 +167,10 @@ class Job(_Resource):
         on_edit: What becomes of an active run whose declaration is edited.
         wait: How far it must come before what depends on it goes on.
         delete_history: Whether the record goes with the resource.
+        placed_on: Ids, as outputs, of what the run lives on: resource group, workspace, cluster. Replacing one of them
+            is then treated like an edit of an active run. No part of the identity.
+        stack_id: The stack's random id, so that an equally named stack elsewhere is another owner. No part of the
+            identity.
         opts: Pulumi's own options.
 
     Attributes:
@@ -196,6 +202,8 @@ class Job(_Resource):
         on_edit: pulumi.Input[OnEdit] = "refuse",
         wait: pulumi.Input[Wait] = "none",
         delete_history: pulumi.Input[bool] = False,
+        placed_on: pulumi.Input[Sequence[pulumi.Input[str]]] | None = None,
+        stack_id: pulumi.Input[str] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         inputs = {
@@ -208,6 +216,8 @@ class Job(_Resource):
             "on_edit": on_edit,
             "wait": wait,
             "delete_history": delete_history,
+            "placed_on": placed_on,
+            "stack_id": stack_id,
         }
         outputs = ("job_id", "status", "owner", "identity", "gone", "services")
         super().__init__("amlstack:jobs:Job", resource_name, _with_outputs(inputs, *outputs), opts)

@@ -5,11 +5,26 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from amlstack.identity import DERIVED, IDENTITY, KEPT_FOR, OWNER, digest, job_id, owner_of, sha256
+from amlstack.identity import (
+    DERIVED,
+    IDENTITY,
+    KEPT_FOR,
+    NAME,
+    ON_EDIT,
+    OWNER,
+    RESOURCE,
+    STACK,
+    digest,
+    job_id,
+    owner_of,
+    resource_of,
+    sha256,
+)
 from amlstack.provider import edits, labels, metadata
 from amlstack.provider.arm import ArmError
 from amlstack.provider.gates import Gates
-from amlstack.provider.resource import NAME, WORKSPACE_ID, Call, Difference, Field, Services, Shape, Values, known
+from amlstack.provider.resource import NAME as NAME_FIELD
+from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, Field, Services, Shape, Values, known
 from amlstack.provider.runs import Record, WorkspaceMissingError
 from amlstack.provider.states import UNSUCCESSFUL, OnEdit, Wait, is_active
 from amlstack.provider.waiting import InterruptedWaitError, WaitTimeoutError, follow
@@ -18,7 +33,7 @@ from amlstack.rpc import Code, Failures, ProviderError, bare
 SHAPE = Shape(
     {
         "workspace": WORKSPACE_ID,
-        "name": NAME,
+        "name": NAME_FIELD,
         "declaration": Field(object, required=True),
         "codeHash": Field(str, default=""),
         "rerun": Field(str, default=""),
@@ -26,9 +41,11 @@ SHAPE = Shape(
         "onEdit": Field(str, default=OnEdit.REFUSE.value, choices=tuple(OnEdit)),
         "wait": Field(str, default=Wait.NONE.value, choices=tuple(Wait)),
         "deleteHistory": Field(bool, default=False),
+        "placedOn": Field(list),
+        "stackId": Field(str),
     }
 )
-_OWN_WORDS: tuple[str, ...] = ("wait", "onEdit", "deleteHistory")
+_OWN_WORDS: tuple[str, ...] = ("wait", "onEdit", "deleteHistory", "placedOn", "stackId")
 """Inputs that tell this provider how to treat the run."""
 
 
@@ -140,7 +157,7 @@ class Jobs:
         if record is None:
             state["environmentId"] = labels.environment_of(self._services.arm, workspace, inputs["body"])
             self._mark_kept(call, run)
-            record = self._submit(workspace, run, state)
+            record = self._submit(call, workspace, run, state)
             self._host.status(f"submitted {run}", call.urn)
         else:
             self._adopt(call, record, state)
@@ -178,10 +195,10 @@ class Jobs:
             message += "; what is derived has changed since and does not apply to it"
         self._host.info(message, call.urn)
 
-    def _submit(self, workspace: str, run: str, state: Values) -> Record:
+    def _submit(self, call: Call, workspace: str, run: str, state: Values) -> Record:
         body: dict[str, Any] = bare(state["body"])
         properties = dict(body["properties"])
-        marks = {IDENTITY: state["identity"], OWNER: state["owner"], DERIVED: _derived(state["body"])}
+        marks = _marks(call, state)
         properties["properties"] = {**(properties.get("properties") or {}), **marks}
         if state.get("environmentId"):
             properties["environmentId"] = state["environmentId"]
@@ -315,6 +332,20 @@ class Jobs:
             "services": record.services,
         }
         return {**state, **seen}
+
+
+def _marks(call: Call, state: Values) -> dict[str, str]:
+    """What the record says about where it comes from."""
+    stack = str(bare(state.get("stackId")) or "")
+    return {
+        IDENTITY: state["identity"],
+        OWNER: state["owner"],
+        DERIVED: _derived(state["body"]),
+        NAME: str(bare(state["name"])),
+        RESOURCE: resource_of(call.urn),
+        ON_EDIT: str(bare(state.get("onEdit")) or OnEdit.REFUSE),
+        **({STACK: stack} if stack else {}),
+    }
 
 
 def _derived(body: Values) -> str:

@@ -120,7 +120,13 @@ class Field:
     pattern: tuple[re.Pattern[str], str] | None = None
 
 
-_JSON_NAMES: Mapping[type, str] = {str: "a text", bool: "true or false", dict: "an object", object: "a JSON value"}
+_JSON_NAMES: Mapping[type, str] = {
+    str: "a text",
+    bool: "true or false",
+    dict: "an object",
+    list: "a list",
+    object: "a JSON value",
+}
 
 NAME = Field(
     str,

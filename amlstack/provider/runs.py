@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from amlstack.identity import DERIVED, IDENTITY, OWNER
+from amlstack.identity import DERIVED, IDENTITY, KEPT_FOR, NAME, ON_EDIT, OWNER, RESOURCE, STACK, name_of
 from amlstack.provider.arm import ArmClient, ArmError, Response
 from amlstack.scrub import scrub
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+
+_COMPUTE_KEYS = frozenset({"computeId", "default_compute", "defaultCompute"})
 
 
 class WorkspaceMissingError(Exception):
@@ -58,6 +60,36 @@ class Record:
     def derived(self) -> str | None:
         """Digest of the body that it was created with."""
         return self._marked(DERIVED)
+
+    @property
+    def stack(self) -> str | None:
+        """Random id of the stack that created it; ``None`` for records of earlier versions and stacks without one."""
+        return self._marked(STACK)
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return self._marked(NAME) or name_of(self.job_id)
+
+    @property
+    def resource(self) -> str | None:
+        """``type::name`` of the resource that submitted it; ``None`` for records of earlier versions."""
+        return self._marked(RESOURCE)
+
+    @property
+    def on_edit(self) -> str | None:
+        """Its job's ``on_edit`` when it was submitted; ``None`` for records of earlier versions."""
+        return self._marked(ON_EDIT)
+
+    @property
+    def kept_for(self) -> str:
+        """The run that replaced it while it goes on, `amlstack.identity.NO_JOB`, or empty when it is not kept."""
+        return str(self.tags.get(KEPT_FOR) or "")
+
+    @property
+    def computes(self) -> frozenset[str]:
+        """ARM ids, in lower case, of what it runs on; a pipeline has one for each step that names its own."""
+        return frozenset(_computes(self.properties))
 
     @property
     def tags(self) -> dict[str, str]:
@@ -171,7 +203,25 @@ class Runs:
         return base
 
 
-def _record(job_id: str, response: Response) -> Record:
-    properties = response.body.get("properties") if isinstance(response.body, dict) else None
+def record_of(job_id: str, body: Any, delay: float | None = None) -> Record:
+    """The record in a job's ARM body."""
+    properties = body.get("properties") if isinstance(body, dict) else None
     properties = properties if isinstance(properties, dict) else {}
-    return Record(job_id, str(properties.get("status") or "Unknown"), properties, response.delay)
+    return Record(job_id, str(properties.get("status") or "Unknown"), properties, delay)
+
+
+def _record(job_id: str, response: Response) -> Record:
+    return record_of(job_id, response.body, response.delay)
+
+
+def _computes(value: Any) -> Iterator[str]:
+    match value:
+        case dict():
+            for key, item in value.items():
+                if key in _COMPUTE_KEYS and isinstance(item, str) and item:
+                    yield item.lower()
+                else:
+                    yield from _computes(item)
+        case list():
+            for item in value:
+                yield from _computes(item)

@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 import trustme
 
@@ -65,6 +65,8 @@ class FakeArm:
     """What each new run goes through: one status further with every look at it."""
     cancelled: list[str] = field(default_factory=list)
     tag_removal: bool = True
+    page: int = 2
+    """How many jobs a page of the list has."""
     down_after: int | None = None
     """How many requests are answered before every further one gets 503."""
     hold: str | None = None
@@ -220,6 +222,8 @@ class FakeArm:
         rest = path[len(workspace[0]) :]
         if not rest:
             return 200, {"id": path, "properties": {"discoveryUrl": f"{self.url}/discovery"}}
+        if rest == "/jobs":
+            return self._list(method, path, query)
         if rest.startswith("/jobs/"):
             return self._jobs(method, path, body)
         if rest.startswith("/schedules/"):
@@ -270,6 +274,21 @@ class FakeArm:
             return 200, None
         assert method == "GET"
         return 200, json.loads(json.dumps({"id": path, "properties": known}))
+
+    def _list(self, method: str, path: str, query: dict[str, str]) -> tuple[int, Any]:
+        """Records that have a property of that name, in pages, whatever their status; a look at it moves no status."""
+        assert method == "GET"
+        assert query["listViewType"] == "All"
+        known = [
+            {"id": key, "name": key.rsplit("/", 1)[-1], "properties": job["properties"]}
+            for key, job in sorted(self.jobs.items())
+            if key.startswith(f"{path}/".lower()) and query["properties"] in job["properties"].get("properties", {})
+        ]
+        start = int(query.get("$skip", "0"))
+        page: dict[str, Any] = {"value": json.loads(json.dumps(known[start : start + self.page]))}
+        if start + self.page < len(known):
+            page["nextLink"] = f"{self.url}{path}?{urlencode({**query, '$skip': start + self.page})}"
+        return 200, page
 
     def _jobs(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         cancel = path.endswith("/cancel")

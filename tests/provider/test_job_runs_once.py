@@ -46,6 +46,9 @@ def test_the_body_reaches_the_service_as_it_is_with_our_marks(wire: Wire, arm: F
         "amlstack.identity": job.outputs["identity"],
         "amlstack.owner": OWNER,
         "amlstack.derived": marks["amlstack.derived"],
+        "amlstack.name": "mnist",
+        "amlstack.resource": "amlstack:jobs:Job::a",
+        "amlstack.onEdit": "refuse",
     }
     assert job.outputs["status"] == "Queued"
     assert job.outputs["services"] == {"Studio": f"https://ml.azure.com/runs/{job.id}"}

@@ -1,0 +1,58 @@
+"""Runs that belong to a stack, as the workspace knows them: found by their marks, whatever the state file says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amlstack.identity import OWNER
+from amlstack.provider.arm import ArmError
+from amlstack.provider.runs import record_of
+from amlstack.provider.states import is_active
+
+if TYPE_CHECKING:
+    from amlstack.provider.arm import ArmClient
+    from amlstack.provider.runs import Record
+
+_MOST_PAGES = 10_000
+"""More pages than any workspace has; a list that never ends is an error and no reason to hang."""
+
+
+def is_ours(record: Record, owner: str, *stack_ids: str) -> bool:
+    """Whether a record belongs to a stack.
+
+    Args:
+        record: The record.
+        owner: ``project/stack``.
+        stack_ids: The stack's random id, as far as it is known; several while it is being changed.
+
+    A record of an earlier version has no stack id, and so has one of a program that gives none: its owner decides.
+    """
+    return record.owner == owner and (record.stack is None or record.stack in stack_ids)
+
+
+def active(arm: ArmClient, workspace: str, owner: str, stack_id: str) -> list[Record]:
+    """The runs of a stack that have not ended, kept ones included, sorted by id.
+
+    Args:
+        arm: Azure Resource Manager.
+        workspace: ARM id of the workspace. One that is not there has no runs.
+        owner: ``project/stack``.
+        stack_id: The stack's random id; empty when it has none.
+
+    Raises:
+        ArmError: The list could not be read to its end. No part of it is given then: a missing run could be ended.
+    """
+    # The service selects by the mark's name only: which characters a value may have in that filter is not documented.
+    query = {"listViewType": "All", "properties": OWNER}
+    found: list[Record] = []
+    response = arm.get(f"{workspace}/jobs", query=query, allow=(404,))
+    for _ in range(_MOST_PAGES):
+        body = response.body if response.status != 404 and isinstance(response.body, dict) else {}
+        found += [record_of(str(one.get("name") or ""), one) for one in body.get("value") or ()]
+        if not body.get("nextLink"):
+            break
+        response = arm.request("GET", str(body["nextLink"]), None)
+    else:
+        raise ArmError(0, "ListTooLong", f"the list of jobs of {workspace} does not end")
+    ours = {one.job_id: one for one in found if is_ours(one, owner, stack_id) and is_active(one.status)}
+    return [ours[run] for run in sorted(ours)]

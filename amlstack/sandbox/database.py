@@ -7,6 +7,8 @@ import sqlite3
 import threading
 from typing import TYPE_CHECKING, Any
 
+from amlstack.sandbox.places import private
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -67,7 +69,7 @@ class Database:
     """
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private(path.parent)
         self.path = path
         self._lock = threading.RLock()
         self._depth = 0

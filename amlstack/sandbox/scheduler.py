@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING
 from amlstack.sandbox import allocation, processes
 from amlstack.sandbox.children import play
 from amlstack.sandbox.children.crew import is_parent
-from amlstack.sandbox.runner import prepare, tree
+from amlstack.sandbox.runner import prepare, temporary, tree
 from amlstack.sandbox.store import JobError, JobRow, Store, cluster_of, job_folder
 
 if TYPE_CHECKING:
@@ -186,7 +185,7 @@ class Scheduler:
 
     def _lost(self, job: JobRow) -> None:
         tree.sweep(self.home, job.id, spare=(os.getpid(),))
-        shutil.rmtree(prepare.temporary(self.home, job.id), ignore_errors=True)
+        temporary.remove(self.home, job.id)
         if job.cancel_requested:
             self._end(job, "Canceled")
             return

@@ -19,6 +19,7 @@ from amlstack import home as homes
 from amlstack import paths
 from amlstack.sandbox import door, identity, kinds, processes, provisioning, tls, typecheck
 from amlstack.sandbox.kinds.base import Context
+from amlstack.sandbox.places import PRIVATE, private
 from amlstack.sandbox.runner import ports
 from amlstack.sandbox.store import Store, folder
 
@@ -35,13 +36,13 @@ GATHER_SECONDS = 0.02
 def main() -> int:
     """Serves until it is told to end (SIGTERM, SIGINT); 3 when another server has this home, 1 when it is not ours."""
     home = paths.home()
+    os.umask(PRIVATE)
     try:
         homes.claim(home)
     except homes.ForeignHomeError as error:
         print(error, file=sys.stderr)  # noqa: T201 - goes to its log
         return 1
-    place = folder(home)
-    place.mkdir(parents=True, exist_ok=True)
+    place = private(folder(home))
     with (place / "serve.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

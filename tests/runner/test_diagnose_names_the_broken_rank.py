@@ -12,7 +12,7 @@ from failures import ALONE, LOADER, NEVER_JOINS, STEPS, WAYS
 from runner_lab import CURATED, LIMIT
 
 from amlstack.diagnose import diagnose
-from amlstack.sandbox.runner import shm
+from amlstack.sandbox.runner import namespace
 
 if TYPE_CHECKING:
     from runner_lab import Lab
@@ -41,7 +41,7 @@ CASES = [(way, seed) for way in WAYS for seed in seeds(20 if way == "raise" else
 @pytest.mark.parametrize(("way", "seed"), CASES)
 def test_the_rank_that_was_broken_is_named(lab: Lab, way: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     made = WAYS[way]
-    if made.shm and not shm.possible():
+    if made.shm and not namespace.possible():
         pytest.skip(NO_MOUNT)
     # Who is left ends by itself, but for a rank that hangs: for that one the others must not be cut short.
     monkeypatch.setenv("AMLSTACK_SANDBOX_SETTLE", "10" if made.silence else str(LIMIT))
@@ -110,7 +110,7 @@ def test_a_node_that_never_joins_is_named(lab: Lab, seed: int, monkeypatch: pyte
 @pytest.mark.training
 @pytest.mark.parametrize("seed", seeds(2))
 def test_a_data_loader_without_shared_memory_is_named(lab: Lab, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not shm.possible():
+    if not namespace.possible():
         pytest.skip(NO_MOUNT)
     monkeypatch.setenv("AMLSTACK_SANDBOX_SETTLE", str(LIMIT))
     broken = drawn("loader", seed)

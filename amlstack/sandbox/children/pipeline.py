@@ -109,6 +109,6 @@ def _collect(crew: Crew) -> None:
     for name, uri in outputs(crew.store, crew.parent, crew.children).items():
         target = crew.folder / "outputs" / name
         try:
-            storage.fetch(storage.locate(uri, f"The output {name!r}"), target, f"The output {name!r}", copy=False)
+            storage.fetch(storage.locate(uri, f"The output {name!r}"), target, f"The output {name!r}", link=True)
         except (RefusedError, FileExistsError) as error:
             crew.note(f"output {name}: {error}")

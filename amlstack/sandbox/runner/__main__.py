@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
 import time
 import traceback
@@ -12,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox import images, processes
-from amlstack.sandbox.runner import contract, finish, fixed, prepare, spec, tree
+from amlstack.sandbox.places import PRIVATE, USUAL, umask
+from amlstack.sandbox.runner import contract, finish, fixed, prepare, spec, temporary, tree
 from amlstack.sandbox.runner.cancel import Cancel, CanceledError
 from amlstack.sandbox.runner.crews import Outcome, Play
 from amlstack.sandbox.store import JobError, JobRow, Store, job_folder
@@ -48,7 +48,8 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
             _check_wanted(store, job)
             store.jobs.move(job.id, "Preparing")
             ending.spec = wanted = spec.read(job.properties)
-            built = images.build(prepare.image(store, wanted), lambda line: _progress(store, job, line))
+            with umask(USUAL):  # the user's cache, which may serve several
+                built = images.build(prepare.image(store, wanted), lambda line: _progress(store, job, line))
             ending.stage = stage = prepare.stage(store, job, wanted, built, note)
             ports = fixed.ports(wanted, stage.folder / "nodes" / "0" / "wd")
             fixed.hold(ports, f"the job {job.name} ({store.home})", lambda line: _progress(store, job, line), held)
@@ -71,11 +72,12 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
             tree.wipe()
             tree.sweep(store.home, job.id, spare=(os.getpid(),))
         ending.write(outcome)
-        shutil.rmtree(prepare.temporary(store.home, job.id), ignore_errors=True)
+        temporary.remove(store.home, job.id)
 
 
 def main(home: str, key: str) -> int:
     """Runs one job; 0 when it reached an end, 3 when it was not ours to run."""
+    os.umask(PRIVATE)
     tree.adopt_orphans()
     cancel = Cancel()
     store = Store(Path(home))

@@ -15,6 +15,7 @@ import subprocess
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from amlstack.sandbox.places import USUAL
 from amlstack.sandbox.runner import tree
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ class Door:
             stdout=out,
             stderr=err,
             process_group=0,
+            umask=USUAL,
             preexec_fn=tree.die_with_parent,  # noqa: PLW1509 - this process has one thread
         )
         child.returncode = 0  # its end is taken by the agent, by pid

@@ -103,4 +103,4 @@ def crew(mpirun: str, spec: Spec, plain: Crew, file: Path, folder: Path) -> Crew
         replace(first, rank=LAUNCHER, argv=command(mpirun, spec, folder), env=env, log=log) if plain.node == 0 else None
     )
     ranks = (line,) if line else ()
-    return Crew(plain.node, ranks, started, str(door), env, first.cwd, tuple(private), plain.shm)
+    return Crew(plain.node, ranks, started, str(door), env, first.cwd, tuple(private), plain.shm, plain.mounts)

@@ -21,7 +21,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from amlstack.sandbox.runner import shm, tree
+from amlstack.sandbox.places import USUAL
+from amlstack.sandbox.runner import namespace, tree
 from amlstack.sandbox.runner.door import Door
 
 LAUNCHER = -1
@@ -55,6 +56,7 @@ class Crew:
         env, cwd: What a command from outside starts with.
         private: Variables of ``env`` that no rank shall see.
         shm: Bytes of /dev/shm that its processes share; None for the machine's own.
+        mounts: Source and target of the inputs that its processes can only read.
     """
 
     node: int
@@ -65,6 +67,7 @@ class Crew:
     cwd: str = ""
     private: tuple[str, ...] = ()
     shm: int | None = None
+    mounts: tuple[tuple[str, str], ...] = ()
 
     def dumps(self) -> str:
         """As JSON."""
@@ -76,7 +79,8 @@ class Crew:
         data = json.loads(text)
         for name in ("ranks", "started"):
             data[name] = tuple(Rank(**{**rank, "argv": tuple(rank["argv"])}) for rank in data[name])
-        return Crew(**{**data, "private": tuple(data["private"])})
+        mounts = tuple((source, target) for source, target in data["mounts"])
+        return Crew(**{**data, "private": tuple(data["private"]), "mounts": mounts})
 
 
 @dataclass(slots=True)
@@ -110,6 +114,7 @@ class Agent:
                         stdout=log,
                         stderr=subprocess.STDOUT,
                         process_group=0,
+                        umask=USUAL,
                         preexec_fn=tree.die_with_parent,  # noqa: PLW1509 - this process has one thread
                     )
                 except OSError as error:
@@ -197,8 +202,7 @@ def main(crew: Path) -> int:
     # A Ctrl-C and the runner's end reach the agent through stdin alone, so that it always gets to wipe its node.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     made = Crew.loads(crew.read_text())
-    if made.shm is not None:
-        shm.take(made.shm)
+    namespace.take(made.shm, made.mounts)
     agent = Agent(made)
     with selectors.DefaultSelector() as selector:
         selector.register(0, selectors.EVENT_READ)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox import images
-from amlstack.sandbox.runner import contract, expressions, mpi, ports, shm, tracking
+from amlstack.sandbox.runner import contract, expressions, inputs, mpi, namespace, ports, temporary, tracking
 from amlstack.sandbox.runner.node import Crew, Rank
 from amlstack.sandbox.runner.spec import RefusedError
 from amlstack.sandbox.runner.storage import Location, Storage
-from amlstack.sandbox.runner.variables import LOGS, environ, processes_mark, replaced, temporary, torchrun_logs
+from amlstack.sandbox.runner.variables import LOGS, environ, processes_mark, replaced, torchrun_logs
 from amlstack.sandbox.store import job_folder
 
-__all__ = ["LOGS", "Stage", "Upload", "image", "processes_mark", "stage", "temporary", "torchrun_logs"]
+__all__ = ["LOGS", "Stage", "Upload", "image", "processes_mark", "stage", "torchrun_logs"]
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from amlstack.sandbox.runner.spec import Spec
     from amlstack.sandbox.store import JobRow, Store
@@ -97,17 +97,29 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
     addresses = ports.several(spec.ranks if spec.distribution == "TensorFlow" else 1)
     places = contract.places(spec)
     run = tracking.variables(store, job, spec.experiment)
-    room = spec.shm if spec.shm is not None and shm.possible() else None
+    wanted = inputs.resolve(storage, spec)
     overridden = replaced(spec)
+    mounted = inputs.protected(wanted, folder)
+    if not mounted:
+        copies = [one.name for one in wanted if one.how == "read"]
+        overridden |= {
+            f"inputs.{name}.mode": (spec.inputs[name].mode or "ReadOnlyMount", "Download") for name in copies
+        }
+        note(f"inputs {', '.join(copies)}: copies, since this machine does not let a process mount them read-only")
+    room = spec.shm if spec.shm is not None and namespace.possible() else None
     if spec.shm is not None and room is None:
         overridden["resources.shmSize"] = (str(spec.shm), "")
         note("shared memory is this machine's own: it does not let a process mount one of the declared size")
+    temp = temporary.make(store.home, job.id)
     crews = []
     sources: dict[str, list[Path]] = {name: [] for name in locations if name not in mounts}
     for node in range(spec.nodes):
         root = folder / "nodes" / str(node)
         work = _working_folder(store, storage, spec, root)
-        given = _inputs(storage, spec, root)
+        given, readonly = {}, list[tuple[str, str]]()
+        for one in wanted:
+            given[one.name], mounts_of_one = inputs.put(storage, one, root, mount=mounted)
+            readonly += mounts_of_one
         outputs = {}
         for name in spec.outputs:
             path = root / "outputs" / name
@@ -124,7 +136,7 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
                 place.rank,
                 place.local_rank,
                 ("/bin/bash", "-c", command),
-                environ(store.home, job, spec, place, run=run, addresses=addresses, built=built, root=root),
+                environ(store.home, job, spec, place, run=run, addresses=addresses, built=built, root=root, temp=temp),
                 str(work),
                 str(folder / LOGS / place.log),
             )
@@ -133,8 +145,8 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
         )
         crew = root / "crew.json"
         crew.touch(mode=0o600)
-        plain = Crew(node, ranks, shm=room)
-        made = mpi.crew(mpirun, spec, plain, crew, temporary(store.home, job.id)) if mpirun else None
+        plain = Crew(node, ranks, shm=room, mounts=tuple(readonly))
+        made = mpi.crew(mpirun, spec, plain, crew, temp) if mpirun else None
         crew.write_text((made or plain).dumps())
         crews.append((crew, tuple(rank.rank for rank in ranks)))
     listed = ", ".join(map(str, addresses))
@@ -152,37 +164,11 @@ def _working_folder(store: Store, storage: Storage, spec: Spec, root: Path) -> P
             message = f"The code version {spec.code} does not exist."
             raise RefusedError(message)
         place = storage.locate(str(code.body["properties"]["codeUri"]), "The code")
-        storage.fetch(place, work, "The code", copy=True)
+        storage.fetch(place, work, "The code")
     # What a node writes here is its own until the end, when the service collects it.
     for name in ("outputs", "logs"):
         (work / name).mkdir(exist_ok=True)
     return work
-
-
-def _inputs(storage: Storage, spec: Spec, root: Path) -> dict[str, str]:
-    given = {}
-    for name, port in spec.inputs.items():
-        if port.kind == "literal":
-            given[name] = port.value
-            continue
-        what = f"The input {name!r}"
-        if not port.uri:
-            message = f"{what} has no path."
-            raise RefusedError(message)
-        if port.mode == "Direct":
-            given[name] = port.uri
-            continue
-        place = storage.locate(port.uri, what)
-        source = place.path if isinstance(place, Location) else place.name
-        if port.mode == "ReadWriteMount" and isinstance(place, Location) and port.kind != "uri_file":
-            place = storage.mount(place)
-        # A file keeps its name, since programs look at the ending.
-        target = root / "inputs" / name
-        if port.kind == "uri_file":
-            target = target / Path(source).name
-        storage.fetch(place, target, what, copy=port.copied)
-        given[name] = str(target)
-    return given
 
 
 def _output(job: JobRow, storage: Storage, name: str, spec: Spec) -> Location:

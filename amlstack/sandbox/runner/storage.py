@@ -98,8 +98,15 @@ class Storage:
                 raise RefusedError(message)
             yield relative, blob.path
 
-    def fetch(self, place: Location | Path, target: Path, what: str, *, copy: bool) -> None:
-        """Puts the data at ``target``: a copy, or links to what is stored.
+    def fetch(self, place: Location | Path, target: Path, what: str, *, link: bool = False) -> None:
+        """Puts a copy of the data at ``target``.
+
+        Args:
+            place: Where they are.
+            target: The file or folder to make.
+            what: Whose data it is, for the message.
+            link: What is stored gets a second name instead of a copy (where both lie on one disk): for a folder that
+                nobody can write to.
 
         Raises:
             RefusedError: There is nothing.
@@ -108,31 +115,30 @@ class Storage:
             if not place.exists():
                 message = f"{what} is {place}, which does not exist."
                 raise RefusedError(message)
-            _local(place, target, copy=copy)
+            _copy(place, target)
             return
         found = False
         for relative, file in self.files(place):
             found = True
             one = target / relative if relative else target
             one.parent.mkdir(parents=True, exist_ok=True)
-            if copy:
+            if not (link and _linked(file, one)):
                 shutil.copyfile(file, one)
-            else:
-                one.symlink_to(file)
         if not found:
             message = f"{what} is at {place.container}/{place.path} in {place.account}, where nothing is stored."
             raise RefusedError(message)
 
     def mount(self, place: Location) -> Path:
-        """The folder of a location mounted for writing, with what is stored there already.
+        """The folder or file of a location mounted for writing, with what is stored there already.
 
         It outlives the job, as what is written to a mount does, and is shared by the nodes.
         """
         shared = folder(self.store.home) / "mounts" / place.account / place.container / place.path
-        shared.mkdir(parents=True, exist_ok=True)
+        if not place.path or self.store.blobs.get(place.account, place.container, place.path) is None:
+            shared.mkdir(parents=True, exist_ok=True)
         for relative, file in self.files(place):
-            one = shared / relative
-            if relative and (not one.exists() or one.stat().st_mtime < file.stat().st_mtime):
+            one = shared / relative if relative else shared
+            if not one.exists() or one.stat().st_mtime < file.stat().st_mtime:
                 one.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, one)
         return shared
@@ -155,12 +161,21 @@ class Storage:
         return published
 
 
-def _local(place: Path, target: Path, *, copy: bool) -> None:
+def _linked(file: Path, name: Path) -> bool:
+    """Gives a file a second name; False where its disk does not allow it."""
+    try:
+        name.hardlink_to(file)
+    except FileExistsError:
+        raise
+    except OSError:
+        return False
+    return True
+
+
+def _copy(place: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    if not copy:
-        target.symlink_to(place)
-    elif place.is_dir():
-        shutil.copytree(place, target, dirs_exist_ok=True)
+    if place.is_dir():
+        shutil.copytree(place, target, symlinks=True, dirs_exist_ok=True)
     else:
         shutil.copyfile(place, target)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +29,7 @@ def environ(
     addresses: Sequence[int],
     built: Path,
     root: Path,
+    temp: Path,
 ) -> dict[str, str]:
     """The whole environment of one process; makes the folders that it names.
 
@@ -43,16 +42,17 @@ def environ(
         addresses: Free ports, as `contract.rank_variables` wants them.
         built: Folder of the environment.
         root: Folder of the node.
+        temp: The job's temporary folder.
     """
-    temp = temporary(home, job.id) / str(place.node)
+    own_temp = temp / str(place.node)
     own_home = root / "home"
-    for path in (temp, own_home):
+    for path in (own_temp, own_home):
         path.mkdir(parents=True, exist_ok=True)
     folder = job_folder(home, job.id)
     cores = len(os.sched_getaffinity(0))
     error = folder / LOGS / f"process_{place.rank:02d}_error.json"
     variables = {
-        **contract.base_variables(built, own_home, temp),
+        **contract.base_variables(built, own_home, own_temp),
         "OMP_NUM_THREADS": str(contract.threads(spec, cores)),
         "CUDA_VISIBLE_DEVICES": contract.gpus(spec, place, _gpus()),
         **torchrun.variables(torchrun_logs(folder, place.rank), error, addresses[0]),
@@ -81,11 +81,6 @@ def replaced(spec: Spec) -> dict[str, tuple[str, str]]:
 def torchrun_logs(folder: Path, rank: int) -> Path:
     """Where torchrun, started as this process, keeps the logs of its own ranks while it runs."""
     return folder / LOGS / "torchrun" / f"process_{rank:02d}"
-
-
-def temporary(home: Path, job: str) -> Path:
-    """TMPDIR of a job, short since sockets are made there (their paths may have 107 characters); one for each job."""
-    return Path(tempfile.gettempdir()) / f"amlstack-{sha256(processes_mark(home, job).encode()).hexdigest()[:12]}"
 
 
 def processes_mark(home: Path, job: str) -> str:

@@ -9,6 +9,8 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from amlstack.sandbox.places import private
+
 if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
@@ -52,7 +54,7 @@ class Blobs:
 
     def fresh(self) -> Path:
         """A new file name for incoming bytes; becomes a blob by `put`, else is left for `reset` to remove."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        private(self.root)
         return self.root / uuid.uuid4().hex
 
     def get(self, account: str, container: str, name: str) -> Blob | None:
@@ -81,7 +83,8 @@ class Blobs:
         type: str = "application/octet-stream",  # noqa: A002 - the wire's word
         metadata: dict[str, str] | None = None,
     ) -> Blob:
-        """Makes or replaces a blob from a file of `fresh`, which from now on is the blob's own."""
+        """Makes or replaces a blob from a file of `fresh`, which from now on is the blob's own and never written to."""
+        file.chmod(0o444)
         with self._db.transaction():
             before = self.get(account, container, name)
             self._db.execute(

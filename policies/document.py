@@ -119,8 +119,9 @@ once; Azure takes up to half an hour to see a new one.
   `Resource`; command jobs, in a sweep the trial, in a pipeline each step, in a schedule what it starts. A job on a
   cluster that the same stack declares is judged by that cluster's size and by its promise of single-node jobs (with the
   whole stack, where the program registers the cluster after the job); on any other cluster by what the job says itself.
-  A step is judged by the component that it names where the stack registers it (`amlstack:components:Version`, azure-native's `ComponentVersion`); of a component registered
-  elsewhere nobody here sees the command, and only what the step says itself is judged.
+  A step is judged by the component that it names where the stack registers it (`amlstack:components:Version`,
+  azure-native's `ComponentVersion`); of a component registered elsewhere nobody here sees the command, and only what
+  the step says itself is judged.
 - Serverless jobs: `resources.instanceType` of the same; in a sweep the trial's, in a pipeline each step's. A job that
   names a compute is judged by that compute.
 

@@ -37,6 +37,8 @@ _WIRE = {
     "component_id": "componentId",
     "job_id": "jobId",
     "code_hash": "codeHash",
+    "former_code_hashes": "formerCodeHashes",
+    "code_files": "codeFiles",
     "on_edit": "onEdit",
     "delete_history": "deleteHistory",
     "placed_on": "placedOn",
@@ -162,6 +164,9 @@ class Job(_Resource):
         name: Name of the job; the run's id is this and ten hex digits of its identity.
         declaration: What the person wrote, any JSON; part of the identity.
         code_hash: Content hash of the code; part of the identity.
+        former_code_hashes: Other hashes by which a run with this very code may have been recorded: it is the same run.
+        code_files: Files and folders (``data/``) of the code with digests, for naming what changed; no part of the
+            identity.
         body: The ARM job body, ``{"properties": {…}}``, sent as it is; no part of the identity.
         rerun: Any word; another word is another run.
         on_edit: What becomes of an active run whose declaration is edited.
@@ -198,6 +203,8 @@ class Job(_Resource):
         declaration: pulumi.Input[Any],
         body: pulumi.Input[Mapping[str, Any]],
         code_hash: pulumi.Input[str] = "",
+        former_code_hashes: pulumi.Input[Sequence[str]] = (),
+        code_files: pulumi.Input[Mapping[str, str]] | None = None,
         rerun: pulumi.Input[str] = "",
         on_edit: pulumi.Input[OnEdit] = "refuse",
         wait: pulumi.Input[Wait] = "none",
@@ -211,6 +218,8 @@ class Job(_Resource):
             "name": name,
             "declaration": declaration,
             "code_hash": code_hash,
+            "former_code_hashes": former_code_hashes or None,
+            "code_files": code_files or None,
             "rerun": rerun,
             "body": body,
             "on_edit": on_edit,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from amlstack import snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     Environment = Callable[[Any], dict[str, Any]]
 
@@ -23,17 +23,13 @@ class Composed:
         name: Name of the run; its id is this and a hash.
         plan: The sweep or pipeline against the clusters of its parts.
         codes: The content of each part's folder, by the part's place; parts without one are not there.
+        own: What of all its code counts for the run's identity.
     """
 
     name: str
     plan: jobs.SweepPlan | jobs.PipelinePlan
     codes: Mapping[str, snapshot.Snapshot]
-
-    @property
-    def code_hash(self) -> str:
-        """What all its code is, for the run's identity; empty without any."""
-        told = sorted((place, code.own_hash) for place, code in self.codes.items())
-        return hashlib.sha256(repr(told).encode()).hexdigest() if told else ""
+    own: snapshot.OwnCode
 
 
 def scanned(plan: jobs.Planned) -> dict[str, snapshot.Snapshot]:
@@ -43,6 +39,17 @@ def scanned(plan: jobs.Planned) -> dict[str, snapshot.Snapshot]:
         for place, part in jobs.parts(plan).items()
         if part.code is not None and part.code.is_dir()
     }
+
+
+def own_code(plan: jobs.Plan, code: snapshot.Snapshot, file: Path) -> snapshot.OwnCode:
+    """What of a job's code counts for its run's identity; ``file`` declares the run."""
+    return snapshot.own_code(code, declared_in=(file,), commands=(plan.enriched.command,))
+
+
+def own_codes(plan: jobs.Planned, codes: Mapping[str, snapshot.Snapshot], file: Path) -> snapshot.OwnCode:
+    """The same of a run of several parts, whose codes are given by their places."""
+    parts = jobs.parts(plan)
+    return snapshot.together({place: own_code(parts[place], code, file) for place, code in codes.items()})
 
 
 def with_environments(declared: jobs.Sweep | jobs.Pipeline, means: Environment) -> jobs.Sweep | jobs.Pipeline:

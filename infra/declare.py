@@ -13,7 +13,7 @@ from amlstack.catalog import environments
 from amlstack.findings import Finding, errors
 from amlstack.paths import PROJECT
 from infra import assigned, ruling, scheduled
-from infra.composed import Composed, scanned, with_environments
+from infra.composed import Composed, own_code, own_codes, scanned, with_environments
 from infra.named import environment_of
 from infra.scheduled import Timed
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
@@ -36,11 +36,13 @@ class Run:
         name: Name of the job; its id is this and a hash.
         plan: The job against its cluster.
         code: Its folder's content; None when it has none to upload.
+        own: What of it counts for the run's identity.
     """
 
     name: str
     plan: jobs.Plan
     code: snapshot.Snapshot | None
+    own: snapshot.OwnCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,7 @@ class _Stack:
                 several: tuple[Composed | Timed, list[Finding]] = (
                     self.timed(job, job_file, loaded.source)
                     if isinstance(job, jobs.Schedule)
-                    else self.composed(job, job_file, loaded.source, path.stem)
+                    else self.composed(job, job_file, loaded.source, path)
                 )
                 runs.append(several[0])
                 found += several[1]
@@ -197,18 +199,20 @@ class _Stack:
             code = snapshot.scan(plan.code, plan.beside) if plan.code and plan.code.is_dir() else None
             found += [_in_folder(code.root, finding) for finding in code.findings] if code else []
             found += [loaded.source.locate(finding) for finding in _not_deployable(declared)]
-            runs.append(Run(name, plan, code))
+            own = own_code(plan, code, path) if code else snapshot.OwnCode()
+            runs.append(Run(name, plan, code, own))
         return runs, [self.shortened(finding) for finding in found]
 
     def composed(
-        self, run: jobs.Sweep | jobs.Pipeline, job_file: JobFile, source: jobs.Source, name: str
+        self, run: jobs.Sweep | jobs.Pipeline, job_file: JobFile, source: jobs.Source, path: Path
     ) -> tuple[Composed, list[Finding]]:
         """A sweep or pipeline, and what is wrong with it."""
         declared = with_environments(run.model_copy(update=job_file.overrides), self.means)
         plan = jobs.resolve(declared, self.target, on=self.on, source=source, environments=self.own_environments)
         assert isinstance(plan, (jobs.SweepPlan, jobs.PipelinePlan))  # noqa: S101 - of a sweep or a pipeline
-        codes, found = self.parted(plan, declared.name or name, source, source.locate)
-        return Composed(declared.name or name, plan, codes), found
+        name = declared.name or path.stem
+        codes, found = self.parted(plan, name, source, source.locate)
+        return Composed(name, plan, codes, own_codes(plan, codes, path)), found
 
     def timed(self, schedule: jobs.Schedule, job_file: JobFile, source: jobs.Source) -> tuple[Timed, list[Finding]]:
         """A schedule, and what is wrong with it and with what it starts."""

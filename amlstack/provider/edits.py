@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.provider.resource import same_arm_id
 from amlstack.rpc import bare, changed_paths, unknown_paths
+from amlstack.snapshot import differences
 
 if TYPE_CHECKING:
     from amlstack.provider.resource import Values
@@ -25,12 +26,20 @@ class Edit:
         metadata: Property paths that are edited in place.
         derived: Property paths of the body that were derived anew; they change nothing.
         unknown: Whether part of what decides is not known yet.
+        files: What changed in the code, file by file (``train.py changed``), as far as that was recorded.
     """
 
     identity: tuple[str, ...]
     metadata: tuple[str, ...]
     derived: tuple[str, ...]
     unknown: bool
+    files: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """What makes it another run, in words: files in place of the code's hash, where they are known."""
+        others = tuple(path for path in self.identity if not self.files or path != "codeHash")
+        return listed((*others, *self.files))
 
 
 def edit_of(old_inputs: Values, old: Values, new: Values) -> Edit:
@@ -42,7 +51,12 @@ def edit_of(old_inputs: Values, old: Values, new: Values) -> Edit:
         new: The wanted inputs.
     """
     before = old_inputs or old
-    identity = [path for name in IDENTITY_INPUTS for path in changed_paths(before.get(name), new.get(name), name)]
+    identity = [
+        path
+        for name in IDENTITY_INPUTS
+        for path in changed_paths(before.get(name), new.get(name), name)
+        if not (name == "codeHash" and bare(before.get(name)) in code_hashes(new))
+    ]
     if not same_arm_id(before.get("workspace"), new.get("workspace")):
         identity.append("workspace")
     body = [path for path in changed_paths(old.get("body"), new.get("body"), "body") if path]
@@ -50,7 +64,20 @@ def edit_of(old_inputs: Values, old: Values, new: Values) -> Edit:
     metadata = tuple(path for path in body if path.startswith(_METADATA_PATHS))
     derived = tuple(path for path in body if path not in metadata and path not in open_paths)
     unknown = any(True for name in (*IDENTITY_INPUTS, "workspace") for _ in unknown_paths(new.get(name)))
-    return Edit(tuple(identity), metadata, derived, unknown)
+    files = _changed_files(before, new) if "codeHash" in identity else ()
+    return Edit(tuple(identity), metadata, derived, unknown, files)
+
+
+def code_hashes(inputs: Values) -> tuple[Any, ...]:
+    """The code's hash, then those by which a run with the same code may have been recorded before."""
+    former = bare(inputs.get("formerCodeHashes"))
+    return (bare(inputs.get("codeHash")), *(former if isinstance(former, list) else ()))
+
+
+def _changed_files(before: Values, new: Values) -> tuple[str, ...]:
+    """The files that make the code another one, as far as they were recorded."""
+    old, now = (bare(values.get("codeFiles")) for values in (before, new))
+    return differences(old, now) if isinstance(old, dict) and isinstance(now, dict) else ()
 
 
 def metadata_of(body: Any) -> dict[str, Any]:

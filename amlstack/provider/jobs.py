@@ -36,6 +36,8 @@ SHAPE = Shape(
         "name": NAME_FIELD,
         "declaration": Field(object, required=True),
         "codeHash": Field(str, default=""),
+        "formerCodeHashes": Field(list),
+        "codeFiles": Field(dict),
         "rerun": Field(str, default=""),
         "body": Field(dict, required=True),
         "onEdit": Field(str, default=OnEdit.REFUSE.value, choices=tuple(OnEdit)),
@@ -106,13 +108,15 @@ class Jobs:
         mode = OnEdit(bare(new.get("onEdit")) or OnEdit.REFUSE)
         workspace = str(bare(old.get("workspace")))
         record = self._running(workspace, resource_id, old)
+        if edit.files and (record is None or mode is not OnEdit.REFUSE):
+            self._host.info(f"another run than {resource_id}: {edit.summary}", call.urn)
         if record is None:
             return Difference(replaces=edit.identity)
         if edit.unknown:
             self._host.info(f"run {resource_id} is {record.status}; whether this edits it is not known yet", call.urn)
         elif mode is OnEdit.REFUSE:
             raise ProviderError(
-                f"run {resource_id} is {record.status} and its declaration changed ({edits.listed(edit.identity)}). "
+                f"run {resource_id} is {record.status} and its declaration changed ({edit.summary}). "
                 "An edit is a new run, and the active one is not ended by surprise. Wait for its end or cancel it, or "
                 "say what becomes of it: `on_edit: cancel` ends it first, `on_edit: keep` lets it go on"
             )
@@ -145,15 +149,14 @@ class Jobs:
         if not known(*(inputs.get(name) for name in (*edits.IDENTITY_INPUTS, "workspace"))):
             return "", dict(inputs)  # only at preview: the run's id will be known later
         workspace, owner = str(bare(inputs["workspace"])), owner_of(call.urn)
-        name, declaration, code_hash, rerun = (bare(inputs.get(part)) for part in edits.IDENTITY_INPUTS)
-        identity = digest(name, declaration, code_hash, rerun)
-        run = job_id(name, declaration, code_hash, rerun, owner)
+        run, identity, record = self._recorded(call, workspace, owner, inputs)
         state = {**inputs, "jobId": f"{workspace}/jobs/{run}", "owner": owner, "identity": identity, "gone": False}
         if call.preview:
-            self._foretell(workspace, run, state)
+            # A foreign record is refused already; whatever else is unclear is left to the deployment.
+            if record is not None:
+                _refuse_foreign(record, state)
             return "", state
         self._hold(call, run)
-        record = self._runs.get(workspace, run)
         if record is None:
             state["environmentId"] = labels.environment_of(self._services.arm, workspace, inputs["body"])
             self._mark_kept(call, run)
@@ -165,14 +168,21 @@ class Jobs:
         state = self._observed(state, record)
         return run, self._gates.pass_(call, run, state, record)
 
-    def _foretell(self, workspace: str, run: str, state: Values) -> None:
-        """At preview a foreign record is refused already; whatever else is unclear is left to the deployment."""
+    def _recorded(self, call: Call, workspace: str, owner: str, inputs: Values) -> tuple[str, str, Record | None]:
+        """The run: its id, its identity, and its record if there is one, also by a former hash of the same code."""
+        name, declaration, _, rerun = (bare(inputs.get(part)) for part in edits.IDENTITY_INPUTS)
+        ids = [
+            (job_id(name, declaration, code_hash, rerun, owner), digest(name, declaration, code_hash, rerun))
+            for code_hash in edits.code_hashes(inputs)
+        ]
         try:
-            record = self._runs.get(workspace, run)
+            for run, identity in ids:
+                if (record := self._runs.get(workspace, run)) is not None:
+                    return run, identity, record
         except (ArmError, WorkspaceMissingError):
-            return
-        if record is not None:
-            _refuse_foreign(record, state)
+            if not call.preview:
+                raise
+        return *ids[0], None
 
     def _hold(self, call: Call, run: str) -> None:
         with self._lock:

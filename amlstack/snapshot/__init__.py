@@ -6,7 +6,20 @@ then ``#path#size`` of each file in the order of lower-cased paths, then all con
 
 from __future__ import annotations
 
+from amlstack.snapshot.manifest import differences
+from amlstack.snapshot.own import OwnCode, own_code, together
 from amlstack.snapshot.scan import HASH_VERSION, File, Snapshot, scan
 from amlstack.snapshot.staged import staged, zipped
 
-__all__ = ["HASH_VERSION", "File", "Snapshot", "scan", "staged", "zipped"]
+__all__ = [
+    "HASH_VERSION",
+    "File",
+    "OwnCode",
+    "Snapshot",
+    "differences",
+    "own_code",
+    "scan",
+    "staged",
+    "together",
+    "zipped",
+]

@@ -1,8 +1,7 @@
-"""Walks a folder, judges what it finds and hashes it, reading every file once."""
+"""Walks a folder, judges what it finds and hashes it."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from dataclasses import dataclass, field
@@ -10,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from amlstack.findings import Finding, Level, errors
+from amlstack.snapshot.content import Content
 from amlstack.snapshot.ignore import Ignore
-from amlstack.snapshot.secrets import HEAD, suspicion
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 HASH_VERSION: Final = "202208"
-_CHUNK: Final = HEAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +42,8 @@ class Snapshot:
         files: In hash order.
         hash: Content hash, 64 hex digits; empty when an error among the findings makes the content unknown.
         own_hash: The same of the folder alone, without what travels beside it.
+        tidy_hash: The same as ``own_hash`` without what tools leave in a folder.
+        digests: SHA-256 of each file of the folder alone, by its name; empty where the hashes are.
         findings: Errors refuse the upload; warnings are for the reader.
     """
 
@@ -52,6 +52,8 @@ class Snapshot:
     hash: str
     own_hash: str
     findings: tuple[Finding, ...]
+    tidy_hash: str = ""
+    digests: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def bytes(self) -> int:
@@ -85,10 +87,14 @@ def scan(folder: Path, beside: Sequence[Path] = ()) -> Snapshot:
             "A code snapshot needs at least one file",
             remedy=f"Check {ignore.path.name}" if ignore.path else "",
         )
-    digest, own = ("", "") if errors(walk.findings) else _digests(files, frozenset(extra), walk.findings)
     if errors(walk.findings):
-        digest = own = ""
-    return Snapshot(root, files, digest, own, tuple(walk.findings))
+        return Snapshot(root, files, "", "", tuple(walk.findings))
+    content = Content(files, frozenset(extra))
+    walk.findings += content.read()
+    if errors(walk.findings):
+        return Snapshot(root, files, "", "", tuple(walk.findings))
+    whole, own, tidy = content.hashes()
+    return Snapshot(root, files, whole, own, tuple(walk.findings), tidy, content.digests)
 
 
 def _package(folder: Path) -> list[File]:
@@ -251,48 +257,3 @@ class _Walk:
             remedy=f"Add .git/ to {self.ignore.path.name if self.ignore.path else '.amlignore'}",
             level=Level.WARNING,
         )
-
-
-def _digests(files: tuple[File, ...], extra: frozenset[File], findings: list[Finding]) -> tuple[str, str]:
-    """The content hashes with and without the extra files.
-
-    Adds findings for files that cannot be read, change meanwhile or look like secrets.
-    """
-    whole = hashlib.sha256(str(len(files)).encode())
-    own = hashlib.sha256(str(len(files) - len(extra)).encode())
-    for file in files:
-        head = f"#{file.relative}#{file.size}".encode()
-        whole.update(head)
-        if file not in extra:
-            own.update(head)
-    for file in files:
-        read = 0
-        try:
-            with file.path.open("rb") as stream:
-                while chunk := stream.read(_CHUNK):
-                    if not read and (finding := suspicion(file.relative, chunk)):
-                        findings.append(finding)
-                    read += len(chunk)
-                    whole.update(chunk)
-                    if extra and file not in extra:
-                        own.update(chunk)
-        except OSError as error:
-            seen = f"{file.relative} cannot be read ({error.strerror or error})"
-            findings.append(
-                Finding(
-                    "file-unreadable",
-                    "",
-                    seen,
-                    "Everything in the folder is uploaded",
-                    "Make it readable or list it in .amlignore",
-                    file=file.relative,
-                )
-            )
-            continue
-        if not file.size and (finding := suspicion(file.relative, b"")):
-            findings.append(finding)
-        if read != file.size:
-            seen = f"{file.relative} had {file.size} bytes and then {read}"
-            rule = "A snapshot is taken of a folder that nobody writes to"
-            findings.append(Finding("file-changed", "", seen, rule, "Try again", file=file.relative))
-    return whole.hexdigest(), own.hexdigest() if extra else whole.hexdigest()

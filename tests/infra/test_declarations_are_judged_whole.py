@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import textwrap
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.declare import Declaration, declare
+from infra.declare import Declaration, Run, declare
 from infra.registered import Registered
 from infra.settings import parse, read_file
 from policies.config import ALL
@@ -75,6 +76,25 @@ def test_a_good_stack_has_its_runs_planned(project: Path) -> None:
     assert (run.name, run.plan.nodes, run.plan.world_size) == ("ddp", 2, 16)
     assert run.code is not None
     assert [file.relative for file in run.code.files] == ["train.py"]
+
+
+def test_a_job_file_beside_its_code_and_what_tools_leave_there_are_no_part_of_the_run(project: Path) -> None:
+    change(project, "workloads/ddp.py", 'code="src"', 'code="."')
+    (project / "workloads" / "train.py").write_text("import data\n")
+    (before,) = judged(project).runs
+    change(project, "workloads/ddp.py", 'name="ddp"', 'name="ddp", display_name="two"')
+    (project / "workloads" / "__pycache__").mkdir()
+    (project / "workloads" / "__pycache__" / "data.pyc").write_bytes(b"x")
+    (after,) = judged(project).runs
+    assert isinstance(before, Run)
+    assert isinstance(after, Run)
+    assert before.code is not None
+    assert after.code is not None
+    assert after.own == replace(before.own, former=(after.code.own_hash, after.code.tidy_hash))
+    assert after.plan.declaration == before.plan.declaration
+    assert after.code.hash != before.code.hash, "the workspace gets the folder as it is"
+    change(project, "workloads/train.py", "import data", "import ddp")
+    assert sorted(judged(project).runs[0].own.files) == ["ddp.py", "src/train.py", "train.py"]
 
 
 def test_a_typo_a_size_a_folder_and_a_binding_are_told_together(project: Path) -> None:

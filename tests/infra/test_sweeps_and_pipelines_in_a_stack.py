@@ -55,9 +55,9 @@ def test_each_part_has_its_code_and_its_cluster(project: Path) -> None:
 
 
 def test_an_edit_of_one_steps_code_is_another_run(project: Path) -> None:
-    before = composed(project)["pipeline"].code_hash
+    before = composed(project)["pipeline"].own.hash
     (project / "prepare" / "prepare.py").write_text("print('else')\n")
-    assert composed(project)["pipeline"].code_hash != before
+    assert composed(project)["pipeline"].own.hash != before
 
 
 def test_an_edit_of_a_component_is_another_run_and_a_move_of_its_file_is_not(project: Path) -> None:

@@ -97,6 +97,21 @@ def test_a_run_of_another_stack_is_refused_by_name(jobs: Stack, arm: FakeArm) ->
     assert arm.runs_started() == 0
 
 
+def test_a_run_recorded_by_a_former_hash_of_its_code_stays_the_run(jobs: Stack, arm: FakeArm) -> None:
+    jobs.set("jobs", {"mnist": job()})
+    jobs.up().ok()
+    arm.set_status(run_of("mnist", job()), "Running")
+    today = {"code_hash": "1" * 64, "former_code_hashes": ["0" * 64], "code_files": {"train.py": "a"}}
+    jobs.set("jobs", {"mnist": job(**today)})
+    assert jobs.up().ok().op("mnist") == "same"
+    # From here on the former hash, which every file of the folder is part of, decides nothing.
+    jobs.set("jobs", {"mnist": job(**{**today, "former_code_hashes": ["2" * 64]})})
+    assert jobs.up().ok().op("mnist") == "same"
+    jobs.set("jobs", {"mnist": job(code_hash="3" * 64, code_files={"train.py": "b", "data.py": "c"})})
+    assert "(data.py added, train.py changed)" in "\n".join(jobs.preview().failed().errors)
+    assert arm.runs_started() == 1
+
+
 def test_a_vanished_record_is_run_again_by_neither_refresh_nor_up(jobs: Stack, arm: FakeArm) -> None:
     jobs.set("jobs", {"mnist": job()})
     jobs.up().ok()

@@ -1,0 +1,145 @@
+"""Job files that lie in the code folder of their job: they say what runs and do not run, unless the code uses them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+from amlstack.snapshot.secrets import HEAD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+    from pathlib import Path
+
+    from amlstack.snapshot.scan import File, Snapshot
+
+_DECLARES: Final = re.compile(rb"^jobs?[ \t]*(?::[^=\n]+)?=(?!=)", re.MULTILINE)
+_OUR_WORDS: Final = re.compile(rb"^(?:from[ \t]+jobs(?:\.\w+)*[ \t]+import\b|import[ \t]+jobs\b)", re.MULTILINE)
+_SCHEMA: Final = re.compile(rb"^[\"']?\$schema[\"']?[ \t]*:.*azureml", re.MULTILINE)
+_KEY: Final = re.compile(rb"^[\"']?(\w+)[\"']?[ \t]*:", re.MULTILINE)
+_OF_AZURE_ML: Final[tuple[frozenset[bytes], ...]] = (
+    frozenset({b"command", b"environment"}),
+    frozenset({b"trial", b"search_space"}),
+    frozenset({b"type", b"jobs"}),
+    frozenset({b"create_job", b"trigger"}),
+)
+"""Top-level keys by which a file is a job, a component, a sweep, a pipeline or a schedule of Azure ML."""
+_SCRIPTS: Final = (".sh", ".bash", ".zsh", ".ksh")
+_IMPORTERS: Final = frozenset({"import_module", "__import__", "run_module", "run_path", "find_spec"})
+
+
+def declarations(found: Snapshot, own: Collection[Path], commands: Sequence[str], left: Collection[str]) -> set[str]:
+    """The job files in a folder that nothing which runs makes use of.
+
+    A file is one by what it holds, whichever stack names it, so that a run stays the same when the stack gets or loses
+    another job; the job's own file is one whatever it holds. It is used, and counts as code, when a command or a shell
+    script names it, or when a Python file imports it or has its name in a text.
+
+    Args:
+        found: The folder.
+        own: The job's own file and those it was read from.
+        commands: What runs.
+        left: Files that do not count anyway.
+    """
+    files = [file for file in found.files if file.relative not in left]
+    theirs = any(file.relative == "jobs.py" or file.relative.startswith("jobs/") for file in files)
+    places = {path.resolve() for path in own}
+    unused = {file.relative: file for file in files if file.path in places or _declares(file, theirs=theirs)}
+    running = [file for file in files if file.relative not in unused]
+    used = {name for name in unused if any(_names(command, name) for command in commands)}
+    while unused:
+        running += [unused.pop(name) for name in used]
+        used = _used(running, unused)
+        if not used:
+            break
+        running = []  # what these use is known; what the used ones use comes next
+    return set(unused)
+
+
+def _declares(file: File, *, theirs: bool) -> bool:
+    suffix = PurePosixPath(file.relative).suffix.lower()
+    if suffix == ".py":
+        # A folder with a module `jobs` of its own means that one.
+        return not theirs and bool(_DECLARES.search(content := _content(file)) and _OUR_WORDS.search(content))
+    if suffix in (".yml", ".yaml"):
+        content = _content(file)
+        if _SCHEMA.search(content):
+            return True
+        keys = frozenset(_KEY.findall(content))
+        return any(marks <= keys for marks in _OF_AZURE_ML)
+    return False
+
+
+def _used(running: Sequence[File], candidates: Collection[str]) -> set[str]:
+    """Those of the candidates that one of these files imports or names."""
+    used: set[str] = set()
+    stems = {name: PurePosixPath(name).stem.encode() for name in candidates}
+    for file in running:
+        suffix = PurePosixPath(file.relative).suffix.lower()
+        if suffix not in (".py", "", *_SCRIPTS):
+            continue
+        content = _content(file)
+        named = [name for name, stem in stems.items() if stem in content and name not in used]
+        if not named:
+            continue
+        uses = _of_python(content) if suffix == ".py" else _of_script(content, suffix)
+        used |= {name for name in named if uses(name)}
+    return used
+
+
+def _of_script(content: bytes, suffix: str) -> Callable[[str], bool]:
+    if not suffix and not content.startswith(b"#!"):
+        return lambda _: False
+    text = content.decode(errors="replace")
+    return lambda name: _names(text, name)
+
+
+def _of_python(content: bytes) -> Callable[[str], bool]:
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        text = content.decode(errors="replace")
+        return lambda name: re.search(rf"\b{re.escape(PurePosixPath(name).stem)}\b", text) is not None
+    modules, texts = set(_imported(tree)), list(_texts(tree))
+    return lambda name: PurePosixPath(name).stem in modules or any(_names(text, name) for text in texts)
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """Last parts of all names that could be modules which it imports."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (each.name.rpartition(".")[2] for each in names)
+            case ast.ImportFrom(module=module, names=names):
+                yield (module or "").rpartition(".")[2]
+                yield from (each.name for each in names)
+            case ast.Call(
+                func=ast.Name(id=called) | ast.Attribute(attr=called), args=[ast.Constant(value=str(name)), *_]
+            ) if called in _IMPORTERS:
+                yield name.rpartition(".")[2]
+
+
+def _texts(tree: ast.Module) -> Iterator[str]:
+    """Its texts, those left out that stand by themselves: documentation."""
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone:
+            yield node.value
+
+
+def _names(text: str, relative: str) -> bool:
+    """Whether a command or a text names a file: ``job.py``, ``sub/job.py`` or ``-m sub.job``."""
+    path = PurePosixPath(relative)
+    if re.search(rf"(?<![\w.-]){re.escape(path.name)}(?![\w-])", text):
+        return True
+    return path.suffix == ".py" and re.search(rf"-m\s+(?:\w+\.)*{re.escape(path.stem)}(?![\w-])", text) is not None
+
+
+def _content(file: File) -> bytes:
+    try:
+        with file.path.open("rb") as stream:
+            return stream.read(HEAD)
+    except OSError:
+        return b""

@@ -1,0 +1,82 @@
+"""What of a code folder makes a run the run it is: the files that it runs, without what only lies beside them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from amlstack.snapshot.declarations import declarations
+from amlstack.snapshot.litter import litter
+from amlstack.snapshot.manifest import compact
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from pathlib import Path
+
+    from amlstack.snapshot.scan import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCode:
+    """The code of a run, for its identity.
+
+    Attributes:
+        hash: Of the files that count, 64 hex digits; empty without code, or where it cannot be read.
+        former: Hashes by which the same code was recorded while every file of the folder counted: of the folder as it
+            is, and of the folder as a fresh checkout has it. A run that bears one of them is this run.
+        files: The files that count with digests, as `compact` lists them: for naming what changed.
+    """
+
+    hash: str = ""
+    former: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+def own_code(found: Snapshot, *, declared_in: Collection[Path] = (), commands: Sequence[str] = ()) -> OwnCode:
+    """The part of a scanned folder that counts for the identity of the run that it is the code of.
+
+    Args:
+        found: The folder; what travels beside it never counts.
+        declared_in: The job's own file.
+        commands: What the run executes: a job file that they name is code.
+    """
+    if not found.own_hash:
+        return OwnCode()
+    left = litter(found.digests)
+    left |= declarations(found, declared_in, commands, left)
+    digests = {path: digest for path, digest in found.digests.items() if path not in left}
+    former = tuple(dict.fromkeys((found.own_hash, found.tidy_hash)))
+    return OwnCode(_hash(digests), former, compact(digests))
+
+
+def together(codes: Mapping[str, OwnCode]) -> OwnCode:
+    """The code of a run of several parts, by their places; parts with the same files are listed once."""
+    if not codes:
+        return OwnCode()
+    hashes = {place: code.hash for place, code in codes.items()}
+    variants = max(len(code.former) for code in codes.values())
+    former = [
+        {place: code.former[min(number, len(code.former) - 1)] for place, code in codes.items() if code.former}
+        for number in range(variants)
+    ]
+    first: dict[str, str] = {}
+    for place, digest in sorted(hashes.items()):
+        first.setdefault(digest, place)
+    several = len(first) > 1
+    files = {
+        f"{place.removeprefix('jobs.')}/{name.removeprefix('./')}" if several else name: digest
+        for place in first.values()
+        for name, digest in codes[place].files.items()
+    }
+    return OwnCode(_of_parts(hashes), tuple(dict.fromkeys(map(_of_parts, former))), compact(files))
+
+
+def _hash(digests: Mapping[str, str]) -> str:
+    """Of names and contents; where nothing is left that counts, still a hash."""
+    return hashlib.sha256(json.dumps(sorted(digests.items())).encode()).hexdigest()
+
+
+def _of_parts(hashes: Mapping[str, str]) -> str:
+    return hashlib.sha256(repr(sorted(hashes.items())).encode()).hexdigest()

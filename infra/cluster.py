@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import pulumi
 from pulumi_azure_native import machinelearningservices as ml
 
+from infra.order import behind
 from infra.settings import SINGLE_NODE_TAG
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from infra.names import Names
     from infra.settings import Cluster
+    from infra.workspace import Workspace
 
 REPLACED_BY = (
     "location",
@@ -39,19 +40,20 @@ class RdmaCluster(pulumi.ComponentResource):
     def __init__(
         self,
         spec: Cluster,
-        names: Names,
         *,
         location: str,
         tags: Mapping[str, str],
-        depends_on: list[pulumi.Resource],
+        workspace: Workspace,
     ) -> None:
         super().__init__("amlstack:infra:RdmaCluster", spec.name)
+        names = workspace.names
         promise = {SINGLE_NODE_TAG: "true"} if spec.single_node_jobs else {}
         self.compute = ml.Compute(
             spec.name,
             compute_name=spec.name,
-            resource_group_name=names.group,
-            workspace_name=names.workspace,
+            # Known at preview, and the engine knows where they come from: it deletes clusters before the workspace.
+            resource_group_name=behind(names.group, workspace.group),
+            workspace_name=behind(names.workspace, workspace.workspace),
             location=location,
             properties=ml.AmlComputeArgs(
                 compute_type="AmlCompute",
@@ -74,7 +76,7 @@ class RdmaCluster(pulumi.ComponentResource):
             tags={**tags, **spec.tags, **promise},
             opts=pulumi.ResourceOptions(
                 parent=self,
-                depends_on=depends_on,
+                depends_on=[workspace],
                 replace_on_changes=list(REPLACED_BY),
                 # The name stays, so the old cluster has to go before the new one can come.
                 delete_before_replace=True,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,9 +35,13 @@ class Names:
 
     @classmethod
     def of(cls, settings: Settings, *, project: str, stack: str, subscription: str) -> Names:
-        """The names of a stack's resources, from its settings."""
+        """The names of a new stack's resources, from its settings."""
         group = settings.resource_group or re.sub(r"[^\w.()-]", "-", f"rg-{project}-{stack}")[:90].rstrip(".")
         return cls(subscription, group, settings.workspace.name, settings.workspace.name_salt)
+
+    def within(self, group: str | None) -> Names:
+        """The same names in the resource group that the stack has; None leaves them as they are."""
+        return replace(self, group=group) if group else self
 
     @property
     def storage(self) -> str:

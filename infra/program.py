@@ -53,39 +53,53 @@ def main() -> None:
     if wrong := errors(found):
         things = "thing is" if len(wrong) == 1 else "things are"
         raise pulumi.RunError(f"{len(wrong)} {things} wrong with this stack; nothing was changed.")
-    if reading.settings is not None:
-        build(reading.settings, declaration.runs, who, rules=declaration.config)
+    settings = reading.settings
+    if settings is not None:
+        # The engine waits for it: names depend on the group that the stack has, which only the engine knows.
+        pulumi.run(lambda: build(settings, declaration.runs, who, rules=declaration.config))
 
 
-def build(
+async def build(
     settings: Settings, runs: Iterable[Run | Composed | Timed], who: Account, *, rules: Config | None = None
-) -> None:
-    """Declare the resources of a stack that nothing is wrong with, and its outputs."""
+) -> dict[str, Any]:
+    """Declare the resources of a stack that nothing is wrong with.
+
+    Returns:
+        The stack's outputs.
+
+    Raises:
+        pulumi.RunError: The settings name another resource group than the protected one that the stack has.
+    """
     # Loading azure-native takes most of a second, which a stack with faults should not wait for.
     from infra.cluster import RdmaCluster  # noqa: PLC0415
     from infra.composite import Composite  # noqa: PLC0415
     from infra.timetable import Timetable  # noqa: PLC0415
     from infra.training import Assets, Training  # noqa: PLC0415
-    from infra.workspace import Workspace  # noqa: PLC0415
+    from infra.workspace import Workspace, moved  # noqa: PLC0415
 
     if not settings.keep_aliases:
         pulumi.runtime.register_stack_transformation(aliases.drop)
     names = Names.of(settings, project=pulumi.get_project(), stack=pulumi.get_stack(), subscription=who.subscription)
+    protect = _protected(settings, pulumi.get_stack())
     workspace = Workspace(
         settings.workspace,
         names,
-        who,
         location=settings.location,
         tags=settings.tags,
-        protect=_protected(settings, pulumi.get_stack()),
+        keeps_group=protect or settings.resource_group is None,
+        protect=protect,
     )
+    names = names.within(await _name_of(workspace.group))
+    if wrong := moved(settings, names):
+        _tell([wrong])
+        raise pulumi.RunError("1 thing is wrong with this stack; nothing was changed.")
+    workspace.fill(names, who)
     clusters = {
         cluster.name: RdmaCluster(
             cluster,
-            names,
             location=cluster.location or settings.location,
             tags=settings.tags,
-            depends_on=[workspace],
+            workspace=workspace,
         )
         for cluster in settings.clusters
     }
@@ -99,17 +113,26 @@ def build(
             trainings[run.name] = run, Composite(run, assets, clusters=clusters)
         else:
             trainings[run.name] = run, Training(run, assets, cluster=clusters.get(run.plan.target.cluster or ""))
+    outputs: dict[str, Any] = {}
     if settings.azure_policy is not None and rules is not None:
         from infra.azure_policy import AzurePolicy  # noqa: PLC0415
 
         spec = assigned(settings.azure_policy, rules, names, on=clock.today())
         gate = AzurePolicy(spec, depends_on=[workspace.group])
-        pulumi.export("azurePolicy", {"assignmentId": gate.assignment_id, "effects": dict(spec.effects)})
-    pulumi.export("workspace", {"id": names.workspace_id, "name": names.workspace, "resource_group": names.group})
-    pulumi.export("clusters", {cluster.name: _cluster(cluster, names) for cluster in settings.clusters})
-    pulumi.export("jobs", {name: _job(run, training.job) for name, (run, training) in trainings.items()})
-    if schedules:
-        pulumi.export("schedules", schedules)
+        outputs["azurePolicy"] = {"assignmentId": gate.assignment_id, "effects": dict(spec.effects)}
+    outputs["workspace"] = {"id": names.workspace_id, "name": names.workspace, "resource_group": names.group}
+    outputs["clusters"] = {cluster.name: _cluster(cluster, names) for cluster in settings.clusters}
+    outputs["jobs"] = {name: _job(run, training.job) for name, (run, training) in trainings.items()}
+    return {**outputs, "schedules": schedules} if schedules else outputs
+
+
+async def _name_of(group: Any) -> str | None:
+    """The name of the group that the stack has; None while it has none, and where its registration failed."""
+    try:
+        name = await group.name.future()
+    except Exception:  # noqa: BLE001 - the engine has reported it already, and ends the program
+        return None
+    return str(name) if name else None
 
 
 def _cluster(cluster: Any, names: Names) -> dict[str, Any]:

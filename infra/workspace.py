@@ -15,12 +15,31 @@ from pulumi_azure_native import (
     storage,
 )
 
+from amlstack.findings import Finding
+from infra.order import behind
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from infra import settings as declared
     from infra.account import Account
     from infra.names import Names
+    from infra.settings import Settings
+
+
+def moved(settings: Settings, names: Names) -> Finding | None:
+    """The finding on settings that name another resource group than the one that the stack has."""
+    wanted = settings.resource_group
+    if wanted is None or wanted.lower() == names.group.lower():
+        return None
+    return Finding(
+        "resource-group-moved",
+        "amlstack:resource_group",
+        f"`{wanted}` was given, and the stack's resources are in `{names.group}`",
+        "Nothing moves to another resource group: workspace, storage and run records would be deleted and made anew, "
+        "and this stack protects them",
+        f"Write `{names.group}`. To give all of it up, set `amlstack:protect` to false first.",
+    )
 
 
 class Workspace(pulumi.ComponentResource):
@@ -34,24 +53,60 @@ class Workspace(pulumi.ComponentResource):
         self,
         spec: declared.Workspace,
         names: Names,
-        account: Account,
         *,
         location: str,
         tags: Mapping[str, str],
+        keeps_group: bool,
         protect: bool,
     ) -> None:
+        """Declare the resource group; `fill` declares what is in it.
+
+        Args:
+            spec: The workspace's settings.
+            names: The names of a new stack.
+            location: Azure region.
+            tags: Tags of every resource.
+            keeps_group: A group that the stack has keeps its name, whatever ``names`` says.
+            protect: The engine refuses to delete what holds data.
+        """
         super().__init__("amlstack:infra:Workspace", spec.name)
-        self.names, self._tags, self._location = names, dict(tags), location
+        self._spec, self._tags, self._location = spec, dict(tags), location
         self._public = "Enabled" if spec.public_network else "Disabled"
-        self._plain = pulumi.ResourceOptions(parent=self)
-        self.group = resources.ResourceGroup(
-            "group", resource_group_name=names.group, location=location, tags=self._tags, opts=self._plain
+        self._guarded = pulumi.ResourceOptions(parent=self, protect=protect)
+        kept = pulumi.ResourceOptions(
+            # Where a group's own record lies says nothing of where its resources are.
+            ignore_changes=["location", *(["resource_group_name"] if keeps_group else [])],
+            # A protected group is never replaced. A state that was written before groups were protected does not say
+            # so, and the engine would delete the group first; with creation first it finds the name taken and stops.
+            delete_before_replace=not protect,
         )
-        self._inside = pulumi.ResourceOptions(parent=self, depends_on=[self.group])
+        self.group = resources.ResourceGroup(
+            "group",
+            resource_group_name=names.group,
+            location=location,
+            tags=self._tags,
+            opts=pulumi.ResourceOptions.merge(self._guarded, kept),
+        )
+
+    def fill(self, names: Names, account: Account) -> None:
+        """Declare everything in the group.
+
+        Args:
+            names: The stack's names, in the group that it has.
+            account: Subscription and tenant.
+        """
+        self.names = names
+        # Known at preview, and the engine knows where it comes from: it deletes the group last.
+        self._group_name = behind(names.group, self.group)
+        # The names are taken until the old resource is gone.
+        fixed = pulumi.ResourceOptions(parent=self, depends_on=[self.group], delete_before_replace=True)
+        self._inside = fixed
         # What holds data: the engine refuses to delete it until somebody takes the protection off.
-        self._kept = pulumi.ResourceOptions.merge(self._inside, pulumi.ResourceOptions(protect=protect))
+        self._kept = pulumi.ResourceOptions.merge(fixed, self._guarded)
+        spec = self._spec
+        self.storage = self._storage()
         parts = [
-            self._storage(),
+            self.storage,
             self._key_vault(account.tenant),
             self._insights(),
             self._registry(),
@@ -59,8 +114,8 @@ class Workspace(pulumi.ComponentResource):
         self.workspace = machinelearningservices.Workspace(
             "workspace",
             workspace_name=names.workspace,
-            resource_group_name=names.group,
-            location=location,
+            resource_group_name=self._group_name,
+            location=self._location,
             friendly_name=spec.display_name or spec.name,
             description=spec.description,
             identity=machinelearningservices.ManagedServiceIdentityArgs(type="SystemAssigned"),
@@ -79,7 +134,7 @@ class Workspace(pulumi.ComponentResource):
         account: pulumi.Resource = storage.StorageAccount(
             "storage",
             account_name=self.names.storage,
-            resource_group_name=self.names.group,
+            resource_group_name=self._group_name,
             location=self._location,
             kind="StorageV2",
             sku=storage.SkuArgs(name="Standard_LRS"),
@@ -97,7 +152,7 @@ class Workspace(pulumi.ComponentResource):
         vault: pulumi.Resource = keyvault.Vault(
             "key-vault",
             vault_name=self.names.key_vault,
-            resource_group_name=self.names.group,
+            resource_group_name=self._group_name,
             location=self._location,
             properties=keyvault.VaultPropertiesArgs(
                 tenant_id=tenant,
@@ -116,7 +171,7 @@ class Workspace(pulumi.ComponentResource):
         logs = operationalinsights.Workspace(
             "logs",
             workspace_name=self.names.logs,
-            resource_group_name=self.names.group,
+            resource_group_name=self._group_name,
             location=self._location,
             sku=operationalinsights.WorkspaceSkuArgs(name="PerGB2018"),
             retention_in_days=30,
@@ -126,7 +181,7 @@ class Workspace(pulumi.ComponentResource):
         insights: pulumi.Resource = applicationinsights.Component(
             "insights",
             resource_name_=self.names.insights,
-            resource_group_name=self.names.group,
+            resource_group_name=self._group_name,
             location=self._location,
             kind="web",
             application_type="web",
@@ -141,7 +196,7 @@ class Workspace(pulumi.ComponentResource):
         registry: pulumi.Resource = containerregistry.Registry(
             "registry",
             registry_name=self.names.registry,
-            resource_group_name=self.names.group,
+            resource_group_name=self._group_name,
             location=self._location,
             # Only the premium tier can be closed to the internet.
             sku=containerregistry.SkuArgs(name="Standard" if self._public == "Enabled" else "Premium"),

@@ -186,7 +186,10 @@ class Settings(_Model):
     """The whole namespace ``amlstack:``."""
 
     location: Location = Field(description="Azure region of everything that does not name its own.")
-    resource_group: GroupName | None = Field(None, description="Resource group; `rg-<project>-<stack>` when absent.")
+    resource_group: GroupName | None = Field(
+        None,
+        description="Resource group; when absent the one that the stack has, `rg-<project>-<stack>` for a new stack.",
+    )
     workspace: Annotated[Workspace, _or_named("name")] = Field(description="The workspace: a name, or an object.")
     clusters: tuple[Cluster, ...] = Field((), description="The clusters.")
     environments: tuple[Environment, ...] = Field((), description="Environments that jobs refer to by name.")

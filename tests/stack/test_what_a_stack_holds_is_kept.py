@@ -1,0 +1,137 @@
+"""What a protected stack holds survives what would replace it, with and without a preview, and a new name."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from small_jobs import FOREVER, Told, job, runs, settings, store_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from engine_result import Result
+    from harness import Stack
+    from small_jobs import Own
+
+# The first one waits for the whole story.
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
+
+NEW_KINDS = ("amlstack:stack:Record", "amlstack:runs:Guard")
+NEW_INPUTS = ("placedOn", "stackId")
+
+
+@dataclass
+class Story(Told):
+    """With what the service had after each step: the ids of all resources, and the runs."""
+
+    there: dict[str, set[str]] = field(default_factory=dict)
+    known: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def tell(self, step: str, result: Result) -> Result:
+        self.results[step] = result
+        self.known[step] = {key: row.status for key, row in runs(self.home).items()}
+        with store_of(self.home) as store:
+            self.there[step] = {row.id.lower() for row in store.resources.all()}
+        return result
+
+
+@pytest.fixture(scope="module")
+def story(own: Own, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    return told(own.stack, tmp_path_factory.mktemp("jobs"), own.home)
+
+
+def told(stack: Stack, folder: Path, home: Path) -> Story:
+    story = Story(home)
+    for key, value in {**settings("ws-kept"), "amlstack:protect": "true"}.items():
+        stack.set(key, value, path=False)
+    stack.set("amlstack:jobs", [{"file": str(job(folder, "long", FOREVER)), "wait": "started"}])
+    story.tell("first", stack.up().ok())
+
+    forget_what_is_new(stack)
+    rename(stack, stack.project, "prod")
+    story.tell("upgraded and renamed", stack.up(preview=True).ok())
+    rename(stack, "other-project", "prod")
+    story.tell("another project", stack.up().ok())
+
+    stack.set("amlstack:location", "northeurope")
+    story.tell("location", stack.up().failed())
+    story.tell("location at preview", stack.preview().failed())
+    stack.set("amlstack:location", "westeurope").set("amlstack:resource_group", "rg-elsewhere")
+    story.tell("group", stack.up().failed())
+    stack.set("amlstack:resource_group", None)
+    story.tell("group by command", stack.up("--replace", group_of(stack)).failed())
+    story.tell("destroyed", stack.destroy().failed())
+
+    stack.set("amlstack:protect", "false")
+    story.tell("unprotected", stack.up().ok())
+    story.tell("emptied", stack.destroy().ok())
+    return story
+
+
+def forget_what_is_new(stack: Stack) -> None:
+    """The state as it was written before there were guards: no new resources and inputs, no order among properties."""
+    deployment = stack.state()
+    kept = [one for one in deployment["resources"] if one["type"] not in NEW_KINDS]
+    new = {one["urn"] for one in deployment["resources"] if one["type"] in NEW_KINDS}
+    for one in kept:
+        one["dependencies"] = [urn for urn in one.get("dependencies", ()) if urn not in new]
+        one["propertyDependencies"] = {name: [] for name in one.get("inputs", {})}
+        for name in NEW_INPUTS:
+            one.get("inputs", {}).pop(name, None)
+            one.get("outputs", {}).pop(name, None)
+        if one["type"].endswith(":ResourceGroup"):
+            one["protect"] = False
+    exported = stack.folder / "state.json"
+    exported.write_text(json.dumps({"version": 3, "deployment": {**deployment, "resources": kept}}), "utf-8")
+    stack.pulumi("stack", "import", "--file", str(exported), "--stack", stack.name).ok()
+
+
+def group_of(stack: Stack) -> str:
+    """URN of the resource group."""
+    (group,) = (one["urn"] for one in stack.state()["resources"] if one["type"].endswith(":ResourceGroup"))
+    return str(group)
+
+
+def rename(stack: Stack, project: str, name: str) -> None:
+    """Gives stack and project other names, as people do."""
+    stack.pulumi("stack", "rename", f"organization/{project}/{name}", "--stack", stack.name).ok()
+    stack.name, stack.project = name, project
+    manifest: dict[str, Any] = yaml.safe_load((stack.folder / "Pulumi.yaml").read_text("utf-8"))
+    (stack.folder / "Pulumi.yaml").write_text(yaml.safe_dump({**manifest, "name": project}, sort_keys=False), "utf-8")
+    stack.pulumi("stack", "select", name).ok()
+
+
+def test_a_stack_of_an_earlier_version_goes_on_under_another_name_and_nothing_runs_or_is_replaced(story: Story) -> None:
+    upgraded = story.results["upgraded and renamed"]
+    assert {op for op in upgraded.changes if op not in ("create", "update")} == set()
+    assert {step.type for step in upgraded.planned if step.op == "create"} <= set(NEW_KINDS)
+    assert story.results["another project"].changes == {}
+    assert story.known["another project"] == story.known["first"]
+    assert story.there["another project"] == story.there["first"]
+    assert all("/resourcegroups/rg-amlstack-test" in one for one in story.there["first"] if "/resourcegroups/" in one)
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        ("location", "as it is currently marked for protection"),
+        ("location at preview", "as it is currently marked for protection"),
+        ("group", "`rg-elsewhere` was given, and the stack's resources are in `rg-amlstack-test`"),
+        ("group by command", "as it is currently marked for protection"),
+    ],
+)
+def test_nothing_protected_is_lost_when_a_change_would_replace_it(story: Story, step: str, words: str) -> None:
+    assert words in "\n".join(story.results[step].errors)
+    assert story.there[step] == story.there["first"]
+    assert list(story.known[step].values()) == ["Running"]
+
+
+def test_a_stack_that_is_no_longer_protected_goes_as_a_whole(story: Story) -> None:
+    gone = story.there["first"] - story.there["destroyed"]
+    assert {one.split("/")[-2] for one in gone} == {"computes"}  # what holds data was protected then
+    assert set(story.results["unprotected"].changes) == {"create"}
+    assert story.there["emptied"] == set()

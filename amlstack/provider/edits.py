@@ -51,12 +51,7 @@ def edit_of(old_inputs: Values, old: Values, new: Values) -> Edit:
         new: The wanted inputs.
     """
     before = old_inputs or old
-    identity = [
-        path
-        for name in IDENTITY_INPUTS
-        for path in changed_paths(before.get(name), new.get(name), name)
-        if not (name == "codeHash" and bare(before.get(name)) in code_hashes(new))
-    ]
+    identity = identity_paths(before, new)
     if not same_arm_id(before.get("workspace"), new.get("workspace")):
         identity.append("workspace")
     body = [path for path in changed_paths(old.get("body"), new.get("body"), "body") if path]
@@ -66,6 +61,16 @@ def edit_of(old_inputs: Values, old: Values, new: Values) -> Edit:
     unknown = any(True for name in (*IDENTITY_INPUTS, "workspace") for _ in unknown_paths(new.get(name)))
     files = _changed_files(before, new) if "codeHash" in identity else ()
     return Edit(tuple(identity), metadata, derived, unknown, files)
+
+
+def identity_paths(before: Values, new: Values) -> list[str]:
+    """The property paths at which two jobs' inputs run something else, the workspace left out."""
+    return [
+        path
+        for name in IDENTITY_INPUTS
+        for path in changed_paths(before.get(name), new.get(name), name)
+        if not (name == "codeHash" and bare(before.get(name)) in code_hashes(new))
+    ]
 
 
 def code_hashes(inputs: Values) -> tuple[Any, ...]:

@@ -1,0 +1,127 @@
+"""Other active runs of a job than the one that its resource stands for: kept ones, and those that nobody stands for."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from amlstack.identity import NO_JOB, owner_of
+from amlstack.provider import owned
+from amlstack.provider.lifecycle import marks
+from amlstack.provider.lifecycle.ending import end, of_job, stack_ids
+from amlstack.provider.states import OnEdit, is_active
+from amlstack.rpc import ProviderError, bare
+
+if TYPE_CHECKING:
+    from amlstack.provider.lifecycle.memory import Deployment
+    from amlstack.provider.resource import Call, Services, Values
+    from amlstack.provider.runs import Record
+
+
+class Siblings:
+    """Finds and settles them. Safe for use by several threads."""
+
+    def __init__(self, services: Services, deployment: Deployment) -> None:
+        self._services = services
+        self._deployment = deployment
+        self._lock = threading.Lock()
+        # Listed once in a deployment: what is looked for is older than it. Each find is looked at again.
+        self._listed: dict[tuple[str, str, str], list[Record]] = {}
+
+    def of(self, call: Call, workspace: str, run: str, owner: str, values: Values) -> list[Record]:
+        """The active runs of the job but ``run``, as they are now.
+
+        Args:
+            call: Its URN tells runs of this resource from those of another one of the same name.
+            workspace: ARM id of the workspace.
+            run: The run to leave out.
+            owner: ``project/stack``.
+            values: Inputs or state of the job.
+
+        Raises:
+            ArmError: The workspace cannot be asked.
+        """
+        found: list[Record] = []
+        for one in self._active(workspace, owner, next(iter(stack_ids(values)), "")):
+            if one.job_id == run or not of_job(one, call, values):
+                continue
+            if self._deployment.holder(workspace, one.job_id) not in (None, call.urn):
+                continue
+            now = self._services.runs.get(workspace, one.job_id)
+            if now is not None and is_active(now.status):
+                found.append(now)
+        return found
+
+    def foretell(self, call: Call, workspace: str, run: str, state: Values) -> None:
+        """Says at preview what `settle` will do.
+
+        Raises:
+            ProviderError: A run that nobody stands for is active, and ``on_edit`` is refuse.
+            ArmError: The workspace cannot be asked.
+        """
+        planned = {plan.run for plan in self._deployment.plans(call.urn)}
+        orphans = [one for one in self._orphans(call, workspace, run, state) if one.job_id not in planned]
+        mode = _mode(state, orphans)
+        for one in orphans:
+            becomes = "goes on" if mode is OnEdit.KEEP else "is ended first"
+            self._services.host.info(f"{_seen(one)}; it {becomes} (on_edit: {mode})", call.urn)
+
+    def settle(self, call: Call, workspace: str, run: str, state: Values) -> None:
+        """Before ``run`` begins or is adopted: what goes on is marked, what must end is ended.
+
+        A crash at any later point then finds every other run of the job kept or ended.
+
+        Raises:
+            ProviderError: A run that nobody stands for is active, and ``on_edit`` is refuse; or one cannot be marked.
+            ArmError: The workspace cannot be asked.
+        """
+        for plan in self._deployment.plans(call.urn):
+            if plan.mode is OnEdit.KEEP and plan.run != run:
+                marks.keep(self._services.runs, plan.workspace, plan.run, run)
+        orphans = self._orphans(call, workspace, run, state)
+        mode = _mode(state, orphans)
+        for one in orphans:
+            if mode is OnEdit.KEEP:
+                marks.keep(self._services.runs, workspace, one.job_id, run)
+                self._services.host.info(f"{_seen(one)}; it goes on (on_edit: keep)", call.urn)
+            else:
+                self._services.host.info(f"{_seen(one)}; it is ended first (on_edit: cancel)", call.urn)
+                end(self._services, call, workspace, one)
+
+    def end_all(self, call: Call, workspace: str, run: str, old: Values) -> None:
+        """When the job itself is removed: nobody stands for its other runs any more.
+
+        Records of earlier versions do not say of which resource they are; of these only kept ones are ended.
+
+        Raises:
+            ArmError: The workspace cannot be asked, or refused.
+        """
+        for one in self.of(call, workspace, run, str(old.get("owner")), old):
+            if one.kept_for != NO_JOB and (one.resource or one.kept_for):
+                self._services.host.info(f"run {one.job_id} is ended as well: its job is removed", call.urn)
+                end(self._services, call, workspace, one)
+
+    def _orphans(self, call: Call, workspace: str, run: str, state: Values) -> list[Record]:
+        return [one for one in self.of(call, workspace, run, owner_of(call.urn), state) if not one.kept_for]
+
+    def _active(self, workspace: str, owner: str, stack_id: str) -> list[Record]:
+        key = (workspace.casefold(), owner, stack_id)
+        with self._lock:
+            if key not in self._listed:
+                self._listed[key] = owned.active(self._services.arm, workspace, owner, stack_id)
+            return self._listed[key]
+
+
+def _seen(record: Record) -> str:
+    return f"run {record.job_id} of this job is {record.status}, and no resource stands for it"
+
+
+def _mode(state: Values, orphans: list[Record]) -> OnEdit:
+    mode = OnEdit(bare(state.get("onEdit")) or OnEdit.REFUSE)
+    if orphans and mode is OnEdit.REFUSE:
+        raise ProviderError(
+            f"{_seen(orphans[0])} (an interrupted deployment leaves such a run, or a lost state). A second one is not "
+            "started beside it by surprise. Declare it again, wait for its end or cancel it, or say what becomes of "
+            "it: `on_edit: cancel` ends it first, `on_edit: keep` lets it go on"
+        )
+    return mode

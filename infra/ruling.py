@@ -63,6 +63,7 @@ _FIELDS: Mapping[str, str] = {
     "distribution.processCountPerInstance": "launcher",
     "distribution.process_count_per_instance": "launcher",
     "queueSettings.jobTier": "queue_settings.job_tier",
+    "displayName": "display_name",
 }
 
 

@@ -44,7 +44,7 @@ def files(chosen: Path | None = None) -> dict[str, bytes]:
     """
     found = {f"policies/{name}": content for name, content in _package(PROJECT / "policies")}
     found |= {f"amlstack/catalog/{name}": content for name, content in _package(PROJECT / "amlstack" / "catalog")}
-    for name in ("__init__.py", "azurepolicy.py", "findings.py"):
+    for name in ("__init__.py", "azurepolicy.py", "credentials.py", "findings.py"):
         found[f"amlstack/{name}"] = (PROJECT / "amlstack" / name).read_bytes()
     # The engine runs the folder of the manifest; inside the archive that is the folder around the packages.
     found["__main__.py"] = found.pop("policies/__main__.py")

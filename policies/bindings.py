@@ -30,6 +30,7 @@ from policies.checks import (
     required_tags,
     retiring_size,
     scale_to_zero,
+    secret,
     shared_memory,
     spot_checkpoint,
     ssh,
@@ -338,6 +339,23 @@ def _job_timeout(subject: Subject, config: Mapping[str, Any], _: Context) -> Fou
     yield job_timeout.check(_timeout(subject), hours=config["hours"], where=subject.facts.at("timeout"))
 
 
+def _secret(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
+    facts = subject.facts
+    yield from secret.check(facts.value("whole"), where=facts.at("whole"))
+    for path, name in _unknown_texts(facts.value("whole"), facts.at("whole"), ""):
+        if secret.may_be(name):
+            raise Undecided(Unknown(path))
+
+
+def _unknown_texts(value: Any, path: str, name: str) -> Iterable[tuple[str, str]]:
+    """Path and name of each value that is not known yet."""
+    if value is UNKNOWN:
+        yield path, name
+    inner = value.items() if isinstance(value, Mapping) else ()
+    for key, each in inner:
+        yield from _unknown_texts(each, f"{path}.{key}", str(key))
+
+
 def _configured(config: Mapping[str, Any]) -> bool:
     return any(value is not None for value in config.values())
 
@@ -409,6 +427,7 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(fabric_off.RULE, _JOB, _fabric_off),
     Binding(spot_checkpoint.RULE, _JOB, _checkpoint),
     Binding(job_timeout.RULE, _JOB, _job_timeout),
+    Binding(secret.RULE, frozenset({"text"}), _secret),
 )
 """Every rule on single resources. `policies.verdicts` judges sizes by three rules together; of those, only what a
 cluster promised of the jobs on it is here."""

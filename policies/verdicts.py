@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _OF_KIND = {
     kind: tuple(binding for binding in BINDINGS if kind in binding.kinds)
-    for kind in ("cluster", "job", "environment", "resource")
+    for kind in ("cluster", "job", "environment", "resource", "text")
 }
 
 

@@ -18,7 +18,7 @@ from policies.reading import ABSENT, ELSEWHERE, Facts, Path, Unknown, dig, flag,
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Kind = Literal["cluster", "job", "environment", "resource"]
+Kind = Literal["cluster", "job", "environment", "resource", "text"]
 
 SINGLE_NODE_JOBS_TAG = "amlstack:single_node_jobs"
 """Tag on a cluster resource (value ``"true"``): no job on it spans nodes. Azure ML has no property for that."""
@@ -236,6 +236,8 @@ def _cluster(props: Any, paths: Mapping[str, tuple[Path, ...]], *, classic: bool
 
 
 def _jobs(props: Any, at: Path) -> Iterator[Subject]:
+    if isinstance(dig(props, *at), Mapping):
+        yield Subject("text", ".".join(at), None, 0, Facts(props, {"whole": (at,)}))
     for found in jobs_in(props, at):
         yield Subject("job", found.where, found.size, found.nodes, found.facts, compute=found.compute)
 

@@ -20,7 +20,7 @@ BASE = ("amlstack.findings", "amlstack.paths", "amlstack.scrub")
 MAY = {
     "amlnode": ("amlnode",),
     "amlstack.catalog": ("amlstack.catalog", *BASE),
-    "policies.checks": ("policies.checks", "amlstack.catalog", *BASE),
+    "policies.checks": ("policies.checks", "amlstack.catalog", "amlstack.credentials", *BASE),
     "jobs": ("jobs", "policies.checks", "amlstack.catalog", "amlstack.snapshot", *BASE),
     "infra": (
         "infra",
@@ -50,10 +50,11 @@ MAY = {
     "amlstack.azurepolicy": (),
     "amlstack.diagnose": ("amlstack.diagnose", "amlstack.catalog", *BASE),
     "amlstack.report": ("amlstack.report", "amlstack.diagnose", "amlstack.sandbox", "amlstack.catalog", *BASE),
-    "amlstack.snapshot": ("amlstack.snapshot", *BASE),
+    "amlstack.snapshot": ("amlstack.snapshot", "amlstack.credentials", *BASE),
     "amlstack.rpc": ("amlstack.rpc", *BASE),
     "amlstack.resources": ("amlstack.identity", *BASE),
     "amlstack.identity": (),
+    "amlstack.credentials": (),
     "amlstack.engine": ("amlstack.home", "amlstack.leftovers", *BASE),
     "amlstack.home": ("amlstack.paths",),
     "amlstack.leftovers": ("amlstack.procfs",),
@@ -71,6 +72,7 @@ NEITHER_PULUMI_NOR_AZURE = (
     "amlstack.findings",
     "amlstack.paths",
     "amlstack.identity",
+    "amlstack.credentials",
     "amlstack.scrub",
     "amlstack.snapshot",
 )

@@ -6,6 +6,7 @@ import re
 from pathlib import PurePosixPath
 from typing import Final
 
+from amlstack.credentials import FORMS
 from amlstack.findings import Finding, Level
 
 _NAMES: Final = {
@@ -29,16 +30,7 @@ _SUFFIXES: Final = {
 _FOLDERS: Final = {".ssh": "keys of SSH", ".aws": "credentials of AWS", ".azure": "tokens of the Azure CLI"}
 _TEMPLATE: Final = re.compile(r"\.(example|sample|template|dist)$", re.IGNORECASE)
 
-_CONTENT: Final = (
-    (re.compile(rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----"), "a private key"),
-    (re.compile(rb"AccountKey=[A-Za-z0-9+/]{40,}={0,2}"), "the key of a storage account"),
-    (re.compile(rb"[?&]sig=[A-Za-z0-9%+/]{30,}"), "a signed URL (SAS)"),
-    (re.compile(rb"\bgh[pousr]_[A-Za-z0-9]{36,}"), "a GitHub token"),
-    (re.compile(rb"\bhf_[A-Za-z0-9]{30,}"), "a Hugging Face token"),
-    (re.compile(rb"\bAKIA[0-9A-Z]{16}\b"), "an AWS access key id"),
-    (re.compile(rb"\bxox[baprs]-[A-Za-z0-9-]{20,}"), "a Slack token"),
-    (re.compile(rb"\beyJ[A-Za-z0-9_-]{20,}\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}"), "a JSON web token"),
-)
+_CONTENT: Final = tuple((re.compile(pattern.encode()), what) for pattern, what in FORMS)
 
 HEAD: Final = 1024 * 1024
 """How many bytes from the start of a file are looked at."""

@@ -31,6 +31,7 @@ from policies.checks import (
     retired_size,
     retiring_size,
     scale_to_zero,
+    secret,
     shared_memory,
     spot_checkpoint,
     ssh,
@@ -75,6 +76,7 @@ RULES: tuple[Rule, ...] = (
     fabric_off.RULE,
     spot_checkpoint.RULE,
     job_timeout.RULE,
+    secret.RULE,
 )
 """Every rule, in the order in which docs/policies.md shows them."""
 

@@ -273,6 +273,37 @@ def test_files_that_look_like_secrets_are_told_with_their_path(project: Path) ->
     assert {finding.file for finding in found} == {"workloads/src/.env"}
 
 
+PIPELINE = """\
+type: pipeline
+inputs:
+  api_key: 0a1b2c3d4e
+tags: {owner: "ghp_0123456789abcdef0123456789abcdef0123"}
+jobs:
+  train:
+    type: command
+    command: python train.py --password hunter2
+    environment: azureml:e:1
+    compute: azureml:a100
+    environment_variables:
+      WANDB_API_KEY: 0a1b2c3d4e
+      MAX_TOKENS: "4096"
+"""
+
+
+def test_secrets_in_a_jobs_text_are_told_at_their_place_and_never_shown(project: Path) -> None:
+    (project / "pipeline.yml").write_text(PIPELINE)
+    change(project, "Pulumi.team.yaml", "workloads/ddp.py", "pipeline.yml")
+    (project / "rules.json").write_text('{"secret-in-job": "mandatory", "job-timeout": "disabled"}')
+    found = [each for each in judged(project).findings if each.code == "secret-in-job"]
+    assert {(each.where, each.line, each.level) for each in found} == {
+        ("inputs.api_key", 3, "error"),
+        ("tags.owner", 4, "error"),
+        ("jobs.train.command", 8, "error"),
+        ("jobs.train.environment_variables.WANDB_API_KEY", 12, "error"),
+    }
+    assert not any(value in str(each) for value in ("0a1b2c", "ghp_", "hunter2") for each in found)
+
+
 def test_settings_that_cannot_be_read_at_all_are_still_findings() -> None:
     declaration = declare(parse({}), on=TODAY)
     assert [finding.where for finding in declaration.findings] == ["amlstack:location", "amlstack:workspace"]

@@ -73,7 +73,9 @@ def some_command(chance: random.Random, size: str) -> dict[str, Any]:
     job: dict[str, Any] = {
         "command": command,
         "environment": chance.choice(ENVIRONMENTS),
-        "environment_variables": chance.choice([{}, {}, {"NCCL_NET": "Socket"}, {"NCCL_P2P_DISABLE": "1"}]),
+        "environment_variables": chance.choice(
+            [{}, {}, {"NCCL_NET": "Socket"}, {"NCCL_P2P_DISABLE": "1"}, {"API_KEY": "0a1b2c3d"}]
+        ),
         "resources": resources,
     }
     if chance.random() < 0.5:

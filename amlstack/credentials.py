@@ -1,0 +1,91 @@
+"""What credentials look like: by the form that their issuer gives them, and by the names that people give them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FORMS: Final = (
+    (r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----", "a private key"),
+    (r"AccountKey=[A-Za-z0-9+/]{40,}={0,2}", "the key of a storage account"),
+    (r"[?&]sig=[A-Za-z0-9%+/]{30,}", "a signed URL (SAS)"),
+    (r"\bgh[pousr]_[A-Za-z0-9]{36,}", "a GitHub token"),
+    (r"\bhf_[A-Za-z0-9]{30,}", "a Hugging Face token"),
+    (r"\bAKIA[0-9A-Z]{16}\b", "an AWS access key id"),
+    (r"\bxox[baprs]-[A-Za-z0-9-]{20,}", "a Slack token"),
+    (r"\beyJ[A-Za-z0-9_-]{20,}\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}", "a JSON web token"),
+)
+"""Patterns of what is a credential wherever it stands, and what it is."""
+
+_FORMS: Final = tuple((re.compile(pattern), what) for pattern, what in FORMS)
+_IN_URL: Final = re.compile(r"://[^/\s:@]*:(?P<value>[^/\s@]+)@")
+
+_PASSWORD: Final = re.compile(r"(?:^|_)(?:PASSWORD|PASSWD|PASSPHRASE|PWD)$")
+_KEY: Final = re.compile(
+    r"(?:^|_)(?:(?:API|ACCESS|SECRET|PRIVATE|ACCOUNT|STORAGE|AUTH|ENCRYPTION|SIGNING|SUBSCRIPTION)_?KEY|SECRET|"
+    r"CREDENTIALS?)$"
+)
+_TOKEN: Final = re.compile(r"(?:^|_)(?:TOKEN|SAS)$")
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_NO_SECRETS: Final = frozenset({"PWD", "OLDPWD"})
+"""Variables of every shell that end like a secret's name."""
+
+_ASSIGNED: Final = re.compile(
+    r"(?<![\w$.-])(?:(?P<name>[A-Za-z_]\w*)=|--?(?P<option>[A-Za-z][\w-]*)(?:=|[ \t]+))"
+    r"(?P<quote>[\"']?)(?P<value>[^\s\"';&|]+)(?P=quote)"
+)
+"""``NAME=VALUE``, ``--name VALUE`` and ``--name=VALUE`` in a command line, ``Name=Value;`` in a connection string."""
+
+_PLACEHOLDER: Final = re.compile(
+    r"""  [x*.\-_0]+ | none | null | nil | true | false | todo | tbd | dummy | redacted | hidden
+        | change[-_]?me | replace[-_]?me | insert.* | example.* | (?:enter|put|set)?[-_ ]?your.* | .*placeholder.*
+        | .*(?:\.\.\.|…).*                     # cut short
+        | .*[<{\[$%`].*                        # <key>, {key}, $KEY, ${{inputs.key}}, $(cat key), %KEY%
+        | (?:[a-z]+:)?/.* | \.{1,2}/.* | ~/.*  # a path, or a URL: where the secret lies
+        | azureml:.* | @.*
+    """,
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+_LEAST_KEY, _LEAST_PASSWORD, _LEAST_TOKEN = 8, 4, 16
+
+
+def form(text: str) -> str | None:
+    """What a text holds that is a credential by its form, e.g. ``a GitHub token``; None for nothing."""
+    for pattern, what in _FORMS:
+        if pattern.search(text):
+            return what
+    if any(not _PLACEHOLDER.fullmatch(found["value"]) for found in _IN_URL.finditer(text)):
+        return "a URL with a password"
+    return None
+
+
+def named(name: str, value: str) -> bool:
+    """Whether something has the name of a secret, and a value that can be one.
+
+    A token of a language model's vocabulary (``EOS_TOKEN``) is none: a secret is long and holds a digit. Placeholders,
+    expressions, and where a secret lies (a path, a URL) are none either.
+    """
+    words = _CAMEL.sub("_", name).replace("-", "_").replace(".", "_").upper()
+    value = value.strip()
+    if words in _NO_SECRETS or _PLACEHOLDER.fullmatch(value):
+        return False
+    if _PASSWORD.search(words):
+        return len(value) >= _LEAST_PASSWORD
+    if " " in value:
+        return False
+    if _KEY.search(words):
+        return len(value) >= _LEAST_KEY
+    return _TOKEN.search(words) is not None and len(value) >= _LEAST_TOKEN and any(map(str.isdigit, value))
+
+
+def assigned(text: str) -> Iterator[str]:
+    """Names in a command line or a connection string that `named` takes for secrets, each once."""
+    seen: set[str] = set()
+    for found in _ASSIGNED.finditer(text):
+        name = found["name"] or found["option"]
+        if name not in seen and named(name, found["value"]):
+            seen.add(name)
+            yield name if found["name"] else f"--{name}"

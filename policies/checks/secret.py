@@ -1,0 +1,104 @@
+"""No credential in the text of a job, which everybody who sees the job can read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from amlstack import credentials
+from amlstack.findings import Finding
+from policies.checks.rule import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RULE = Rule(
+    code="secret-in-job",
+    title="A job's text holds no secret.",
+    what=(
+        "Looks through everything that a job says, its steps and trials included: variables, command, inputs, tags. A "
+        "secret is what has the form of one (a storage key, a SAS, a private key, a token of GitHub, Hugging Face, "
+        "Slack or AWS, a JSON web token, a password in a URL), and what is named like one (`…_API_KEY`, `…_TOKEN`, "
+        "`…PASSWORD`, `…SECRET`, `--api-key VALUE`) and has a value that can be one. Placeholders, expressions "
+        "(`${{inputs.key}}`, `$HF_TOKEN`), paths and short words (`EOS_TOKEN`) are none. The value is never shown."
+    ),
+    why=(
+        "Everybody who can read the workspace reads the job's record, for as long as it is kept. Here it lies in the "
+        "stack's state as well, in previews, and in the logs of a pipeline that shows them."
+    ),
+    example="""\
+# amlstack:jobs:Job
+body:
+  properties:
+    jobType: Command
+    command: python train.py
+    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
+    environmentVariables: {WANDB_API_KEY: 0a1b2c3d4e5f60718293}
+    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
+    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
+    limits: {jobLimitsType: Command, timeout: PT12H}
+""",
+    instead="""\
+# amlstack:jobs:Job
+body:
+  properties:
+    jobType: Command
+    command: python train.py
+    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
+    environmentVariables: {KEY_VAULT: https://kv-team.vault.azure.net, WANDB_SECRET_NAME: wandb}
+    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
+    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
+    limits: {jobLimitsType: Command, timeout: PT12H}
+""",
+    options=(
+        "It is advice until a team makes it `mandatory`. A false alarm of one job is an exception; rename what is no "
+        "secret where you can."
+    ),
+    level="advisory",
+)
+
+_VALUES = ("value", "uri", "path", "default")
+"""Keys under which the wire keeps what an input is: the input's own name stands one level up."""
+
+
+def check(job: Any, *, where: str) -> tuple[Finding, ...]:
+    """Judge all texts in a job.
+
+    Args:
+        job: Its properties, any JSON; other values in it than JSON's are not looked at.
+        where: Their path in the declaration.
+    """
+    return tuple(
+        Finding(
+            RULE.code,
+            ".".join(path),
+            seen=seen,
+            rule="Everybody who can read the workspace reads a job's text, and its record is kept",
+            remedy="Put it into a key vault, and read it in the job with the job's identity",
+        )
+        for path, seen in _suspicions(job, (where,), "")
+    )
+
+
+def _suspicions(value: Any, path: tuple[str, ...], name: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Place and reason of each text that looks like a secret; ``name`` is what people call the value."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            inside = (path, name) if key in _VALUES else ((*path, str(key)), str(key))
+            yield from _suspicions(inner, *inside)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _suspicions(inner, (*path, str(number)), name)
+    elif isinstance(value, str):
+        if what := credentials.form(value):
+            yield path, f"`{name}` holds what looks like {what}"
+        elif credentials.named(name, value):
+            yield path, f"`{name}` is named like a secret, and has a value"
+        else:
+            yield from (
+                (path, f"`{each}` is named like a secret, and is set here") for each in credentials.assigned(value)
+            )
+
+
+def may_be(name: str) -> bool:
+    """Whether a value of that name that is not known yet may be a secret."""
+    return credentials.named(name, "0123456789abcdefghij")

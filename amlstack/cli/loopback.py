@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
-from amlstack.provider.arm import ArmClient, ArmError, Response, no_answer, parsed
+from amlstack.provider.arm import ACTING_HEADER, ArmClient, ArmError, Response, no_answer, parsed
 
 if TYPE_CHECKING:
     from amlstack.sandbox.daemon import Endpoint
@@ -50,9 +50,9 @@ class LoopbackArm(ArmClient):
         self._sandbox = endpoint
         self._context = ssl.create_default_context(cafile=str(endpoint.ca))
         self._connection: http.client.HTTPSConnection | None = None
-        self._token: _Token | None = None
+        self._tokens: dict[str, _Token] = {}
 
-    def exchange(self, method: str, url: str, body: Any) -> tuple[Response, str]:
+    def exchange(self, method: str, url: str, body: Any, *, acting: bool = False) -> tuple[Response, str]:
         """See `ArmClient.exchange`; repeated when the connection breaks.
 
         That is safe: all that a rehearsal posts (for a token, for a place to upload to, a cancel) may be said twice.
@@ -63,7 +63,9 @@ class LoopbackArm(ArmClient):
         if not url.startswith(f"{self.endpoint}/"):
             raise ArmError(0, "EndpointInvalid", f"{urlsplit(url).netloc} is not the sandbox at {self.endpoint}")
         with self._lock:
-            headers = {"Accept": "application/json", "Authorization": f"Bearer {self._bearer()}"}
+            headers = {"Accept": "application/json", "Authorization": f"Bearer {self._token(self.endpoint)}"}
+            if acting:
+                headers[ACTING_HEADER] = self._token(self.ml_audience)
             content = None
             if body is not None:
                 content = json.dumps(body).encode()
@@ -76,14 +78,15 @@ class LoopbackArm(ArmClient):
             self._connection.close()
             self._connection = None
 
-    def _bearer(self) -> str:
-        if self._token is None or self._token.until < time.time():
+    def _token(self, audience: str) -> str:
+        known = self._tokens.get(audience)
+        if known is None or known.until < time.time():
             form = {
                 "grant_type": "client_credentials",
                 "client_id": self._sandbox.client,
                 "client_assertion_type": _ASSERTION,
                 "client_assertion": self._sandbox.token.read_text(),
-                "scope": f"{self.endpoint}/.default",
+                "scope": f"{audience}/.default",
             }
             url = f"{self.endpoint}/{self._sandbox.tenant}/oauth2/v2.0/token"
             headers = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -91,8 +94,9 @@ class LoopbackArm(ArmClient):
             if answer.status != 200:
                 told = answer.body.get("error_description") if isinstance(answer.body, dict) else None
                 raise ArmError(0, "NoCredential", f"no token from the sandbox ({answer.status}): {told or text[:300]}")
-            self._token = _Token(answer.body["access_token"], time.time() + float(answer.body["expires_in"]) - EARLY)
-        return self._token.text
+            until = time.time() + float(answer.body["expires_in"]) - EARLY
+            known = self._tokens[audience] = _Token(answer.body["access_token"], until)
+        return known.text
 
     def _send(self, method: str, url: str, content: bytes | None, headers: dict[str, str]) -> tuple[Response, str]:
         for pause in _PAUSES:

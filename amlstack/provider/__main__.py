@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from amlstack.provider.server import Provider
 from amlstack.rpc import serve
 
 if __name__ == "__main__":
-    sys.exit(serve(Provider))
+    status = serve(Provider)
+    sys.stdout.flush()
+    # Not `sys.exit`: it would wait for the threads of the storage client, and what they send nobody waits for any more.
+    os._exit(status)

@@ -5,18 +5,14 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from amlstack.findings import Level, errors
-from amlstack.provider.arm import ArmError
+from amlstack.provider.arm import ArmError, InterruptedWaitError
 from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, Field, Services, Shape, Values, same_arm_id
 from amlstack.provider.runs import WorkspaceMissingError
+from amlstack.provider.upload import upload
 from amlstack.rpc import UNKNOWN, Code, Failures, ProviderError, bare
-from amlstack.scrub import scrub
 from amlstack.snapshot import HASH_VERSION, Snapshot, scan
-
-if TYPE_CHECKING:
-    from amlstack.snapshot import File
 
 _HASH = (re.compile(r"[0-9a-f]{64}"), "64 hex digits: the folder's content hash")
 SHAPE = Shape(
@@ -27,9 +23,6 @@ SHAPE = Shape(
         "beside": Field(str, default=""),
     }
 )
-_PARALLEL = 16
-_STREAMS = 4
-"""Parallel blocks of one large file; small files are parallel among each other."""
 
 
 class Snapshots:
@@ -81,6 +74,11 @@ class Snapshots:
                 self._services.host.status("already registered", call.urn)
         except ArmError as error:
             raise ProviderError(f"the code could not be registered: {error}") from None
+        except InterruptedWaitError:
+            raise ProviderError(
+                "interrupted; the next `up` looks whether the code is registered, and else uploads it again",
+                Code.ABORTED,
+            ) from None
         return code_id, state
 
     def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
@@ -144,40 +142,8 @@ class Snapshots:
         if not signed or not uri:
             raise ProviderError("the workspace offered no place for the upload (startPendingUpload without a SAS)")
         folder = snapshot.root.name or "code"
-        try:
-            self._send(call, str(signed), folder, snapshot)
-        except ProviderError:
-            raise
-        except Exception as error:  # noqa: BLE001  whatever the storage client raises may quote the signed URL
-            raise ProviderError(f"the upload failed: {scrub(str(error))[:500]}", Code.UNAVAILABLE) from None
+        upload(self._services, call, str(signed), folder, snapshot)
         return f"{str(uri).rstrip('/')}/{folder}"
-
-    def _send(self, call: Call, signed: str, folder: str, snapshot: Snapshot) -> None:
-        # 0.15 s, needed for an upload only.
-        from concurrent.futures import ThreadPoolExecutor, as_completed  # noqa: PLC0415
-
-        from azure.storage.blob import ContainerClient  # noqa: PLC0415
-
-        total, done = len(snapshot.files), 0
-        with ContainerClient.from_container_url(signed) as container, ThreadPoolExecutor(_PARALLEL) as pool:
-            waiting = [pool.submit(self._send_one, container, folder, file) for file in snapshot.files]
-            try:
-                for future in as_completed(waiting):
-                    future.result()
-                    done += 1
-                    self._services.host.status(f"uploaded {done} of {total} files", call.urn)
-            except BaseException:
-                for future in waiting:
-                    future.cancel()
-                raise
-
-    def _send_one(self, container: Any, folder: str, file: File) -> None:
-        if self._services.cancelled.is_set():
-            raise ProviderError("interrupted while uploading; the next `up` uploads again", Code.ABORTED)
-        with file.path.open("rb") as stream:
-            container.upload_blob(
-                f"{folder}/{file.relative}", stream, length=file.size, overwrite=True, max_concurrency=_STREAMS
-            )
 
 
 def _beside(inputs: Values) -> tuple[Path, ...]:

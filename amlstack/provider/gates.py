@@ -87,7 +87,7 @@ class Gates:
         """The service's reason; a run history that does not answer only makes the message poorer."""
         try:
             return self._services.runs.why(str(bare(state["workspace"])), run)
-        except ArmError:
+        except (ArmError, InterruptedWaitError):
             return ""
 
 

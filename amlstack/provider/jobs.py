@@ -16,7 +16,7 @@ from amlstack.provider.lifecycle.siblings import Siblings
 from amlstack.provider.resource import NAME, WORKSPACE_ID, Call, Difference, Field, Services, Shape, Values, known
 from amlstack.provider.runs import Record, WorkspaceMissingError
 from amlstack.provider.states import OnEdit, Wait, is_active
-from amlstack.provider.waiting import InterruptedWaitError, WaitTimeoutError
+from amlstack.provider.waiting import InterruptedWaitError, WaitTimeoutError, interrupted_submission
 from amlstack.rpc import Code, Failures, ProviderError, bare
 
 if TYPE_CHECKING:
@@ -104,6 +104,12 @@ class Jobs:
 
     def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
         """Adopts the record that a killed deployment left behind, refuses a foreign one, else submits once."""
+        try:
+            return self._create(call, inputs)
+        except InterruptedWaitError as error:
+            raise ProviderError(interrupted_submission(error), Code.ABORTED) from None
+
+    def _create(self, call: Call, inputs: Values) -> tuple[str, Values]:
         if not known(*(inputs.get(name) for name in (*edits.IDENTITY_INPUTS, "workspace"))):
             return "", dict(inputs)  # only at preview: the run's id will be known later
         workspace, owner = str(bare(inputs["workspace"])), owner_of(call.urn)
@@ -213,7 +219,7 @@ class Jobs:
             self._host.info(f"run {resource_id} stays: a resource stands for it", call.urn)
             return
         try:
-            with _ends(f"run {resource_id} was asked to end"):
+            with _ends(f"run {resource_id} was asked to end", f"run {resource_id} goes on"):
                 self._end(call, workspace, resource_id, asked, old)
         except WorkspaceMissingError:
             return
@@ -247,12 +253,18 @@ class Jobs:
 
 
 @contextlib.contextmanager
-def _ends(what: str) -> Iterator[None]:
-    """What interrupts the wait for a run's end is an answer in words; the next ``up`` waits again."""
+def _ends(what: str, untouched: str = "") -> Iterator[None]:
+    """What interrupts the wait for a run's end is an answer in words; the next ``up`` waits again.
+
+    Args:
+        what: What is true then.
+        untouched: What is true when nothing was asked to end yet; the same when not given.
+    """
     try:
         yield
-    except InterruptedWaitError:
-        message = f"interrupted; {what}, and the next `up` waits for it again"
+    except InterruptedWaitError as error:
+        seen = what if error.uncertain else untouched or what
+        message = f"interrupted at {error.request}; {seen}, and the next `up` ends it and waits for its end"
         raise ProviderError(message, Code.ABORTED) from None
     except WaitTimeoutError as error:
         raise ProviderError(f"{error}; the next `up` waits for its end again", Code.DEADLINE_EXCEEDED) from None

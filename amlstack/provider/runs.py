@@ -150,7 +150,7 @@ class Runs:
         except ArmError as error:
             # The service refuses to cancel what has ended. Which words it uses is not documented; the record decides.
             record = self.get(workspace, job_id) if error.status in (400, 409) else None
-            if record is None or record.status not in ("Completed", "Failed", "Canceled"):
+            if record is None or record.status not in ("CancelRequested", "Completed", "Failed", "Canceled"):
                 raise
 
     def delete(self, workspace: str, job_id: str) -> Response:

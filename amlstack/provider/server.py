@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,10 @@ TYPES: dict[str, Callable[[Services], Resource]] = {
 }
 _CONFIG = "amlstack:config:armEndpoint"
 _CODES = {0: Code.UNAVAILABLE, 401: Code.UNAUTHENTICATED, 403: Code.PERMISSION_DENIED, 404: Code.NOT_FOUND}
+
+
+_URN: contextvars.ContextVar[str] = contextvars.ContextVar("urn", default="")
+"""Of the resource whose operation is under way."""
 
 
 class Provider(Plugin):
@@ -73,7 +78,7 @@ class Provider(Plugin):
             endpoint = arm.endpoint(configured)
         except ArmError as error:
             raise ProviderError(error.message, Code.INVALID_ARGUMENT) from None
-        client = ArmClient(endpoint, self._credential)
+        client = ArmClient(endpoint, self._credential, cancelled=self.cancelled, announce=self._announce)
         services = Services(client, Runs(client), self.host, self.cancelled)
         with self._lock:
             self._resources = {token: make(services) for token, make in TYPES.items()}
@@ -91,7 +96,7 @@ class Provider(Plugin):
         return failures.response(checked)
 
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:
-        with _as_answers(request.id):
+        with _as_answers(request.urn, request.id):
             difference = self._resource(request.urn).diff(
                 Call(request.urn), request.id, decode(request.old_inputs), decode(request.olds), decode(request.news)
             )
@@ -99,13 +104,13 @@ class Provider(Plugin):
 
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:
         call = _call(request, preview=request.preview)
-        with _as_answers(request.urn.rsplit("::", 1)[-1]):
+        with _as_answers(request.urn, request.urn.rsplit("::", 1)[-1]):
             resource_id, state = self._resource(request.urn).create(call, decode(request.properties))
         return provider_pb2.CreateResponse(id=resource_id, properties=encode(state, keep_unknowns=request.preview))
 
     def Read(self, request: Any, context: grpc.ServicerContext) -> Any:
         inputs = decode(request.inputs)
-        with _as_answers(request.id):
+        with _as_answers(request.urn, request.id):
             resource_id, state = self._resource(request.urn).read(
                 _call(request), request.id, inputs, decode(request.properties)
             )
@@ -116,15 +121,19 @@ class Provider(Plugin):
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:
         call = _call(request, preview=request.preview)
         resource = self._resource(request.urn)
-        with _as_answers(request.id):
+        with _as_answers(request.urn, request.id):
             state = resource.update(call, request.id, decode(request.olds), decode(request.news))
         return provider_pb2.UpdateResponse(properties=encode(state, keep_unknowns=request.preview))
 
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:
         resource = self._resource(request.urn)
-        with _as_answers(request.id):
+        with _as_answers(request.urn, request.id):
             resource.delete(_call(request), request.id, decode(request.old_inputs), decode(request.properties))
         return empty_pb2.Empty()
+
+    def _announce(self, message: str) -> None:
+        """What a request says while it waits, beside the resource that it is for."""
+        self.host.status(message, _URN.get())
 
     def _resource(self, urn: str) -> Resource:
         token = urn.split("::")[2].rsplit("$", 1)[-1] if urn.count("::") >= 3 else urn
@@ -138,16 +147,28 @@ class Provider(Plugin):
 
 
 @contextlib.contextmanager
-def _as_answers(what: str) -> Iterator[None]:
+def _as_answers(urn: str, what: str) -> Iterator[None]:
     """What the service refused becomes an answer in its own words, with a code that leaves no pending operation."""
+    under_way = _URN.set(urn)
     try:
         yield
     except ArmError as error:
         raise ProviderError(f"{what}: {error}", _CODES.get(error.status, Code.FAILED_PRECONDITION)) from None
     except WorkspaceMissingError as error:
         raise ProviderError(f"{what}: {error}") from None
-    except InterruptedWaitError:
-        raise ProviderError(f"{what}: interrupted; the next `up` goes on", Code.ABORTED) from None
+    except InterruptedWaitError as error:
+        raise ProviderError(f"{what}: {_interrupted(error)}", Code.ABORTED) from None
+    finally:
+        _URN.reset(under_way)
+
+
+def _interrupted(error: InterruptedWaitError) -> str:
+    """What is known of a request that was interrupted."""
+    if error.uncertain:
+        return (
+            f"interrupted at {error.request}, which may have taken effect; the next `up` looks and goes on from there"
+        )
+    return f"interrupted{f' at {error.request}' if error.request else ''}, which changed nothing; the next `up` goes on"
 
 
 def _call(request: Any, *, preview: bool = False) -> Call:

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from amlstack.provider.arm import ArmError, InterruptedWaitError, pause
+from amlstack.provider.arm import THROTTLED, ArmError, InterruptedWaitError, pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,8 @@ def follow(
     Raises:
         InterruptedWaitError: The engine wants to end.
         WaitTimeoutError: The call's timeout has passed.
-        ArmError: The service refused, or has not answered for some time.
+        ArmError: The service refused, or has not answered for some time. Seconds that the service itself asked to wait
+            do not count, and a service that throttles answers.
     """
     started = answered = time.monotonic()
     local = urlsplit(services.arm.endpoint).hostname in {"127.0.0.1", "::1", "localhost"}
@@ -66,15 +67,28 @@ def follow(
             answered = time.monotonic()
         except ArmError as error:
             # A wait may last for days; the network and the service may fail for minutes.
-            silent = time.monotonic() - answered
+            answered += error.waited
+            silent = 0.0 if error.status == THROTTLED else time.monotonic() - answered
             if not _passing(error) or silent > patience:
                 raise
+            if error.status == THROTTLED:
+                answered = time.monotonic()
             services.host.status(f"{error.message}; asking again", call.urn)
     return current
 
 
+def interrupted_submission(error: InterruptedWaitError) -> str:
+    """What is known of a run whose submission was interrupted."""
+    if error.uncertain and error.request.startswith("PUT"):
+        return (
+            "interrupted; whether the run was accepted is not known: the next `up` looks for it first, and submits it "
+            "only if it is not there"
+        )
+    return "interrupted; the run was not submitted, and the next `up` goes on"
+
+
 def _passing(error: ArmError) -> bool:
-    return error.code == "ConnectionFailed" or error.status == 429 or error.status >= 500
+    return error.code == "ConnectionFailed" or error.status == THROTTLED or error.status >= 500
 
 
 def _clock(seconds: float) -> str:
@@ -83,4 +97,4 @@ def _clock(seconds: float) -> str:
     return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{rest:02}s" if minutes else f"{rest}s"
 
 
-__all__ = ["InterruptedWaitError", "WaitTimeoutError", "follow"]
+__all__ = ["InterruptedWaitError", "WaitTimeoutError", "follow", "interrupted_submission"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import json
 import re
+import socket
 import ssl
+import sys
 import threading
 from collections import deque
 from dataclasses import dataclass, field
@@ -30,6 +32,13 @@ def _certificate() -> tuple[trustme.CA, trustme.LeafCert]:
     return authority, authority.issue_cert("127.0.0.1")
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hung up is none of the service's faults; anything else is."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
 @dataclass(frozen=True)
 class Asked:
     method: str
@@ -40,7 +49,17 @@ class Asked:
 
 @dataclass
 class Failure:
-    """The next matching request fails; with ``after`` only once it has taken effect, as a lost answer does."""
+    """The next matching requests fail; with ``after`` only once they have taken effect, as with a lost answer.
+
+    Attributes:
+        method, path: What matches; the method of the storage's requests is ``BLOB``.
+        status: The answer's; 0 closes the connection without an answer.
+        times: How many requests fail; None for all of them.
+        skip: How many matching requests are answered well before.
+        headers: Of the answer, beside the usual.
+        hold: The request is answered as if nothing were wrong, but not before this is set; `FakeArm.held` tells that it
+            has come.
+    """
 
     method: str
     path: str
@@ -48,6 +67,10 @@ class Failure:
     code: str = "Boom"
     message: str = "it does not work"
     after: bool = False
+    times: int | None = 1
+    skip: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
+    hold: threading.Event | None = None
 
 
 @dataclass
@@ -71,6 +94,8 @@ class FakeArm:
     """How many requests are answered before every further one gets 503."""
     hold: str | None = None
     """A path whose PUT takes effect but is not answered until `release` is set; `held` tells that it has come."""
+    created: list[str] = field(default_factory=list)
+    """Paths of all runs and schedules that were ever made, one entry for each time."""
 
     def __post_init__(self) -> None:
         authority, certificate = _certificate()
@@ -93,7 +118,7 @@ class FakeArm:
 
             do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = do_HEAD = do  # noqa: N815
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = _Server(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         self.url = f"https://127.0.0.1:{self.server.server_address[1]}"
@@ -160,46 +185,68 @@ class FakeArm:
             if http.headers.get("Authorization") != f"Bearer {TOKEN}":
                 self._reply(http, 401, {"error": {"code": "InvalidAuthenticationToken", "message": "no token"}})
                 return
-            failure = next(
-                (one for one in self.failures if one.method == http.command and re.search(one.path, path)), None
-            )
-            if failure:
-                self.failures.remove(failure)
+            failure = self._failure(http.command, path)
             if self.down_after is not None and len(self.asked) > self.down_after:
                 self._reply(http, 503, {"error": {"code": "ServiceUnavailable", "message": "later"}})
                 return
-            if failure is None or failure.after:
+            if failure is None or failure.after or failure.hold:
                 status, answer = self.answer(http.command, path, query, body)
-            if failure:
-                status, answer = failure.status, {"error": {"code": failure.code, "message": failure.message}}
+        if failure and not self._fail(http, failure):
+            return
         if self.hold and http.command == "PUT" and re.search(self.hold, path):
             self.held.set()
             self.release.wait(300)
         try:
             self._reply(http, status, answer)
         except OSError:
-            assert self.release.is_set(), "only a client that was killed on purpose may hang up"
+            assert self.release.is_set() or failure, "only a client that was killed on purpose may hang up"
 
-    def _reply(self, http: BaseHTTPRequestHandler, status: int, answer: Any) -> None:
+    def _failure(self, method: str, path: str) -> Failure | None:
+        found = next((one for one in self.failures if one.method == method and re.search(one.path, path)), None)
+        if found is not None and found.skip:
+            found.skip -= 1
+            return None
+        if found is not None and found.times is not None:
+            found.times -= 1
+            if found.times == 0:
+                self.failures.remove(found)
+        return found
+
+    def _fail(self, http: BaseHTTPRequestHandler, failure: Failure) -> bool:
+        """Fails a request as it is to fail; whether it is to be answered after all."""
+        if failure.hold is not None:
+            self.held.set()
+            failure.hold.wait(300)
+            return True
+        if failure.status:
+            answer = {"error": {"code": failure.code, "message": failure.message}}
+            self._reply(http, failure.status, answer, failure.headers)
+        else:
+            http.close_connection = True
+            http.connection.shutdown(socket.SHUT_RDWR)
+        return False
+
+    def _reply(
+        self, http: BaseHTTPRequestHandler, status: int, answer: Any, headers: dict[str, str] | None = None
+    ) -> None:
         data = b"" if answer is None else json.dumps(answer).encode()
         http.send_response(status)
         http.send_header("Content-Type", "application/json")
         http.send_header("Content-Length", str(len(data)))
-        http.send_header("retry-after-ms", "5")
+        for name, value in (headers or {"retry-after-ms": "5"}).items():
+            http.send_header(name, value)
         http.end_headers()
         http.wfile.write(data)
 
     def _blob(self, http: BaseHTTPRequestHandler, path: str, query: dict[str, str], raw: bytes) -> None:
         with self._lock:
-            failure = next((one for one in self.failures if one.method == "BLOB"), None)
-            if failure:
-                self.failures.remove(failure)
-                self._reply(http, failure.status, {"error": failure.code})
-                return
+            failure = self._failure("BLOB", path)
             assert query.get("sig"), "blobs need a SAS"
             assert "Authorization" not in http.headers, "no token may reach the storage"
-            if http.command == "PUT":
+            if http.command == "PUT" and (failure is None or failure.after or failure.hold):
                 self.blobs[path.removeprefix("/blobs/")] = raw
+        if failure and not self._fail(http, failure):
+            return
         http.send_response(201)
         http.send_header("Content-Length", "0")
         http.send_header("ETag", '"1"')
@@ -263,6 +310,8 @@ class FakeArm:
             trigger = properties["trigger"]
             if "startTime" in trigger:
                 properties["trigger"] = {**trigger, "startTime": trigger["startTime"].replace(" ", "T")}
+            if known is None:
+                self.created.append(path)
             self.schedules[path] = properties
             return (200 if known else 201), {"id": path, "properties": properties}
         if known is None:
@@ -303,6 +352,7 @@ class FakeArm:
                 services = {"Studio": {"jobServiceType": "Studio", "endpoint": f"https://ml.azure.com/runs/{name}"}}
                 properties = {**body["properties"], "status": self.script[0], "services": services}
                 self.statuses[name] = deque(self.script[1:])
+                self.created.append(path)
                 job = self.jobs[key] = {"properties": properties, "sent": body["properties"]}
             return 201, {"id": path, "name": name, "properties": job["properties"]}
         if job is None:
@@ -311,8 +361,9 @@ class FakeArm:
             if job["properties"]["status"] in ("Completed", "Failed", "Canceled"):
                 return 400, {"error": {"code": "UserError", "message": "the job has ended"}}
             self.cancelled.append(name)
-            job["properties"]["status"] = "CancelRequested"
-            self.statuses.setdefault(name, deque()).extend(["CancelRequested", "Canceled"])
+            if job["properties"]["status"] != "CancelRequested":
+                job["properties"]["status"] = "CancelRequested"
+                self.statuses.setdefault(name, deque()).extend(["CancelRequested", "Canceled"])
             return 200, None
         if method == "DELETE":
             del self.jobs[key]

@@ -168,7 +168,7 @@ def test_the_signature_is_in_no_state_no_log_and_no_error(wire: Wire, arm: FakeA
 def test_an_interrupted_upload_registers_nothing_and_is_repeated(wire: Wire, arm: FakeArm, code: Path) -> None:
     wire.plugin.cancelled.set()
     snapshot = wire.snapshot()
-    with pytest.raises(Refused, match="interrupted while uploading"):
+    with pytest.raises(Refused, match="uploads it again"):
         snapshot.up(of(code))
     assert arm.resources == {}
     wire.restart()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from amlstack.identity import NO_JOB, resource_of
 from amlstack.provider.owned import is_ours
 from amlstack.provider.states import OnEdit, is_active
-from amlstack.provider.waiting import follow
+from amlstack.provider.waiting import InterruptedWaitError, follow
 from amlstack.rpc import bare
 
 if TYPE_CHECKING:
@@ -26,7 +26,10 @@ def end(services: Services, call: Call, workspace: str, record: Record) -> None:
     """
     services.host.status(f"cancelling {record.job_id}, which is {record.status}", call.urn)
     services.runs.cancel(workspace, record.job_id)
-    follow(services, call, workspace, record, until=lambda now: not is_active(now.status), what="has ended")
+    try:
+        follow(services, call, workspace, record, until=lambda now: not is_active(now.status), what="has ended")
+    except InterruptedWaitError:
+        raise InterruptedWaitError(f"the wait for the end of {record.job_id}", uncertain=True) from None
 
 
 def stack_ids(*values: Values) -> tuple[str, ...]:

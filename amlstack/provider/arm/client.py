@@ -1,97 +1,33 @@
-"""Azure Resource Manager over REST: our bytes on the wire unchanged, Entra ID, retries, long-running operations.
+"""Asks Azure Resource Manager, with retries of what may be repeated, and follows long-running operations.
 
-The client is azure-core's pipeline with azure-identity's `DefaultAzureCredential`; there is no logging policy in it, so
-that neither tokens nor signed URLs can reach a log. Used by the provider and by the command line.
+The client is azure-core's pipeline with a credential of azure-identity; there is no logging policy in it, so that
+neither tokens nor signed URLs can reach a log. Used by the provider and by the command line.
 """
 
 from __future__ import annotations
 
-import json
-import os
+import re
 import threading
-import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
-from amlstack.scrub import scrub
+from amlstack.provider.arm import clouds
+from amlstack.provider.arm.answers import ArmError, Response, error_of, no_answer, parsed
+from amlstack.provider.arm.interrupts import InterruptedWaitError, pause
+from amlstack.provider.arm.retries import Attempts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from azure.core.credentials import TokenCredential
 
 API_VERSION: Final = "2025-12-01"
 """Of Microsoft.MachineLearningServices; the default of azure-native 3.29 and azure-ai-ml 1.35."""
 
-PUBLIC_ENDPOINT: Final = "https://management.azure.com"
-ENDPOINT_VARIABLE: Final = "AMLSTACK_ARM_ENDPOINT"
-
 _DEFAULT_DELAY: Final = 2.0
-_LONGEST_DELAY: Final = 60.0
 _UNFINISHED: Final = frozenset({"inprogress", "running", "accepted", "creating", "updating", "deleting", "notstarted"})
-
-
-class ArmError(Exception):
-    """The service refused, or could not be asked.
-
-    Attributes:
-        status: HTTP status; 0 when there was no answer at all.
-        code: The service's error code, e.g. ``ResourceNotFound``; ours are ``ConnectionFailed`` and ``NoCredential``.
-        message: The service's own words, without anything secret.
-    """
-
-    def __init__(self, status: int, code: str, message: str) -> None:
-        self.status = status
-        self.code = code
-        self.message = scrub(message)
-        super().__init__(f"{self.code} ({status}): {self.message}" if status else self.message)
-
-
-class InterruptedWaitError(Exception):
-    """The engine asked for running operations to end while one was being waited for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """An answer with a status below 400, or one of those that the caller allowed.
-
-    Attributes:
-        status: HTTP status.
-        body: Parsed JSON; ``{}`` when there is none.
-        headers: Names in lower case.
-        url: The absolute URL that answered.
-    """
-
-    status: int
-    body: Any
-    headers: Mapping[str, str] = field(default_factory=dict)
-    url: str = ""
-
-    @property
-    def delay(self) -> float | None:
-        """Seconds after which the service wants to be asked again; ``None`` when it does not say."""
-        for name, unit in (("retry-after-ms", 0.001), ("x-ms-retry-after-ms", 0.001), ("retry-after", 1.0)):
-            try:
-                value = float(self.headers.get(name, "")) * unit
-            except ValueError:
-                continue
-            if value > 0:
-                return min(value, _LONGEST_DELAY)
-        return None
-
-
-def endpoint(configured: str | None = None) -> str:
-    """Where ARM is: the configured endpoint, else ``AMLSTACK_ARM_ENDPOINT``, else Azure's public cloud.
-
-    Raises:
-        ArmError: It is no https URL; tokens are sent over nothing else.
-    """
-    chosen = (configured or os.environ.get(ENDPOINT_VARIABLE) or PUBLIC_ENDPOINT).rstrip("/")
-    parts = urlsplit(chosen)
-    if parts.scheme != "https" or not parts.netloc or parts.path:
-        raise ArmError(0, "EndpointInvalid", f"{chosen} is no ARM endpoint: give https://host, without a path")
-    return chosen
+_JOB: Final = re.compile(r".*/workspaces/[^/]+/jobs/[^/]+", re.IGNORECASE)
+_READS: Final = frozenset({"GET", "HEAD"})
 
 
 class ArmClient:
@@ -100,11 +36,25 @@ class ArmClient:
     Args:
         arm_endpoint: ``https://host``, without a path.
         credential: Any azure-core token credential; `DefaultAzureCredential` when not given, made at the first call.
+        ml_audience: Whom a token for Azure Machine Learning itself is for; that of the endpoint's cloud when not given.
+        cancelled: Ends every wait and every request when it is set.
+        announce: Takes what is to be told while a request waits, e.g. that the service throttles.
     """
 
-    def __init__(self, arm_endpoint: str, credential: TokenCredential | None = None) -> None:
+    def __init__(
+        self,
+        arm_endpoint: str,
+        credential: TokenCredential | None = None,
+        *,
+        ml_audience: str | None = None,
+        cancelled: threading.Event | None = None,
+        announce: Callable[[str], None] | None = None,
+    ) -> None:
         self.endpoint = arm_endpoint
+        self.ml_audience = ml_audience or clouds.of_endpoint(arm_endpoint).ml_audience
         self._credential = credential
+        self._cancelled = cancelled
+        self._announce = announce or _silent
         self._lock = threading.Lock()
         self._pipeline: Any = None
 
@@ -113,8 +63,9 @@ class ArmClient:
         return self.request("GET", path, api_version, **options)
 
     def put(self, path: str, body: Any, api_version: str = API_VERSION, **options: Any) -> Response:
-        """PUT a JSON body; see `request`."""
-        return self.request("PUT", path, api_version, body=body, **options)
+        """PUT a JSON body; see `request`. A job that acts for the person who submits it brings that person's token."""
+        acting = acts_for_a_person(path, body)
+        return self.request("PUT", path, api_version, body=body, acting=acting, **options)
 
     def post(self, path: str, body: Any = None, api_version: str = API_VERSION, **options: Any) -> Response:
         """POST, with a JSON body if there is one; see `request`."""
@@ -137,8 +88,9 @@ class ArmClient:
         body: Any = None,
         query: Mapping[str, str] | None = None,
         allow: tuple[int, ...] = (),
+        acting: bool = False,
     ) -> Response:
-        """One exchange, with retries of what may be repeated.
+        """Asks, and asks again after a fault of the connection or the service, or when the service throttles.
 
         Args:
             method: HTTP method.
@@ -147,29 +99,38 @@ class ArmClient:
             body: Sent as JSON.
             query: Further query parameters.
             allow: Statuses of 400 and above that are answers to the caller, not errors.
+            acting: Send a token for Azure Machine Learning itself too (``x-azureml-token``).
 
         Raises:
             ArmError: Any other status of 400 and above, no connection, no credential.
+            InterruptedWaitError: The engine wants to end.
         """
-        response, text = self.exchange(method, self.url(path, api_version, query), body)
+        response, text = self.exchange(method, self.url(path, api_version, query), body, acting=acting)
         if response.status >= 400 and response.status not in allow:
             raise error_of(response, text)
         return response
 
-    def exchange(self, method: str, url: str, body: Any) -> tuple[Response, str]:
+    def exchange(self, method: str, url: str, body: Any, *, acting: bool = False) -> tuple[Response, str]:
         """Sends a request and reads its answer, whatever its status; a subclass may carry it otherwise.
 
         Args:
             method: HTTP method.
             url: Absolute, with its query.
             body: Sent as JSON; None for no body.
+            acting: Send a token for Azure Machine Learning itself too.
 
         Returns:
             The answer, and its text.
 
         Raises:
             ArmError: No connection, no credential.
+            InterruptedWaitError: The engine wants to end.
         """
+        words = f"{method} {'/'.join(urlsplit(url).path.split('/')[-2:])}"
+        attempts = Attempts(words, method not in _READS, self._cancelled, self._announce)
+        return attempts.run(lambda: self._once(method, url, body, acting=acting))
+
+    def _once(self, method: str, url: str, body: Any, *, acting: bool) -> tuple[Response, str]:
         # Imported late: a preview that asks nothing should not pay for it.
         from azure.core.exceptions import AzureError, ClientAuthenticationError  # noqa: PLC0415
         from azure.core.rest import HttpRequest  # noqa: PLC0415
@@ -177,7 +138,10 @@ class ArmClient:
         request = HttpRequest(method, url, json=body)
         request.headers["Accept"] = "application/json"
         try:
-            raw = self._run(request)
+            pipeline, credential = self._made()
+            if acting:
+                request.headers[ACTING_HEADER] = credential.get_token(f"{self.ml_audience}/.default").token
+            raw = pipeline.send_request(request)
             text = raw.text()
         except ClientAuthenticationError as error:
             raise ArmError(0, "NoCredential", _no_credential(str(error))) from None
@@ -218,7 +182,7 @@ class ArmClient:
             return self._finish_operation(response, urljoin(response.url, operation), cancelled)
         location = response.headers.get("location")
         while response.status == 202 and location:
-            pause(response.delay or _DEFAULT_DELAY, cancelled)
+            self._until_next_look(response, cancelled)
             response = self.request("GET", urljoin(response.url or self.endpoint, location), None)
             location = response.headers.get("location", location)
         return response
@@ -231,70 +195,57 @@ class ArmClient:
                 return current
             if status.lower() not in _UNFINISHED:
                 raise error_of(current, f"the operation ended {status}")
-            pause(current.delay or _DEFAULT_DELAY, cancelled)
+            self._until_next_look(current, cancelled)
             current = self.request("GET", operation, None)
 
-    def _run(self, request: Any) -> Any:
+    def _until_next_look(self, response: Response, cancelled: threading.Event | None) -> None:
+        try:
+            pause(response.delay or _DEFAULT_DELAY, cancelled or self._cancelled)
+        except InterruptedWaitError:
+            what = f"the end of an operation of {'/'.join(urlsplit(response.url).path.split('/')[-2:])}"
+            raise InterruptedWaitError(what, uncertain=True) from None
+
+    def _made(self) -> tuple[Any, TokenCredential]:
+        """The pipeline and the credential, made at the first call."""
         with self._lock:
+            if self._credential is None:
+                from azure.identity import DefaultAzureCredential  # noqa: PLC0415
+
+                self._credential = DefaultAzureCredential()
             if self._pipeline is None:
-                self._pipeline = self._build()
-        return self._pipeline.send_request(request)
+                from azure.core import PipelineClient  # noqa: PLC0415
+                from azure.core.pipeline.policies import (  # noqa: PLC0415
+                    BearerTokenCredentialPolicy,
+                    UserAgentPolicy,
+                )
 
-    def _build(self) -> Any:
-        from azure.core import PipelineClient  # noqa: PLC0415
-        from azure.core.pipeline.policies import (  # noqa: PLC0415
-            BearerTokenCredentialPolicy,
-            RetryPolicy,
-            UserAgentPolicy,
-        )
-
-        if self._credential is None:
-            from azure.identity import DefaultAzureCredential  # noqa: PLC0415
-
-            self._credential = DefaultAzureCredential()
-        policies = [
-            UserAgentPolicy("amlstack"),
-            RetryPolicy(retry_total=5, retry_connect=3, retry_backoff_factor=0.4, retry_backoff_max=20),
-            BearerTokenCredentialPolicy(self._credential, f"{self.endpoint}/.default"),
-        ]
-        return PipelineClient(self.endpoint, policies=policies)
+                bearer = BearerTokenCredentialPolicy(self._credential, f"{self.endpoint}/.default")
+                # No retry policy: its sleeps could not be interrupted (see `retries`).
+                self._pipeline = PipelineClient(self.endpoint, policies=[UserAgentPolicy("amlstack"), bearer])
+            return self._pipeline, self._credential
 
 
-def pause(seconds: float, cancelled: threading.Event | None) -> None:
-    """Waits, but no longer than until ``cancelled`` is set.
+ACTING_HEADER: Final = "x-azureml-token"
+"""Carries a token for Azure Machine Learning itself, with which the service acts for whoever submits a job."""
 
-    Raises:
-        InterruptedWaitError: It was set.
+
+def acts_for_a_person(path: str, body: Any) -> bool:
+    """Whether a PUT submits a job for which the service needs the person's own token.
+
+    That is every pipeline, and every job with ``identity: user_identity``, as azure-ai-ml 1.35 has it
+    (``operations/_job_operations.py``, ``create_or_update``); schedules are none.
     """
-    if cancelled is None:
-        time.sleep(seconds)
-    elif cancelled.wait(seconds):
-        raise InterruptedWaitError
+    properties = body.get("properties") if isinstance(body, dict) else None
+    if not isinstance(properties, dict) or not _JOB.fullmatch(path):
+        return False
+    identity = properties.get("identity")
+    return properties.get("jobType") == "Pipeline" or (
+        isinstance(identity, dict) and identity.get("identityType") == "UserIdentity"
+    )
 
 
-def no_answer(url: str, error: Exception) -> ArmError:
-    """The typed error of a connection that could not be made, or broke."""
-    return ArmError(0, "ConnectionFailed", f"no answer from {urlsplit(url).netloc}: {error}")
-
-
-def error_of(response: Response, fallback: str = "") -> ArmError:
-    """The typed error of an answer; ARM wraps it in ``error``, the data plane does not always."""
-    body = response.body if isinstance(response.body, dict) else {}
-    inner = body.get("error")
-    error: dict[str, Any] = inner if isinstance(inner, dict) else body
-    code = str(error.get("code") or f"Http{response.status}")
-    message = str(error.get("message") or fallback.strip()[:500] or "the service gave no reason")
-    details = [str(item.get("message")) for item in error.get("details") or () if isinstance(item, dict)]
-    more = [text for text in details if text and text != "None" and text not in message]
-    return ArmError(response.status, code, " ".join((message, *more)))
-
-
-def parsed(text: str) -> Any:
-    """The JSON of an answer; ``{}`` when there is none."""
-    try:
-        return json.loads(text) if text.strip() else {}
-    except ValueError:
-        return {}
+def _silent(message: str) -> None:
+    """Where nobody listens."""
 
 
 def _no_credential(message: str) -> str:

@@ -1,0 +1,25 @@
+"""Azure Resource Manager over REST: our bytes on the wire unchanged, Entra ID, retries, long-running operations."""
+
+from amlstack.provider.arm.answers import ArmError, Response, error_of, no_answer, parsed
+from amlstack.provider.arm.client import ACTING_HEADER, API_VERSION, ArmClient
+from amlstack.provider.arm.clouds import ENDPOINT_VARIABLE, PUBLIC_ENDPOINT, endpoint
+from amlstack.provider.arm.interrupts import InterruptedWaitError, attended, pause
+from amlstack.provider.arm.retries import THROTTLED
+
+__all__ = [
+    "ACTING_HEADER",
+    "API_VERSION",
+    "ENDPOINT_VARIABLE",
+    "PUBLIC_ENDPOINT",
+    "THROTTLED",
+    "ArmClient",
+    "ArmError",
+    "InterruptedWaitError",
+    "Response",
+    "attended",
+    "endpoint",
+    "error_of",
+    "no_answer",
+    "parsed",
+    "pause",
+]

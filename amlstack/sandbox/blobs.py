@@ -15,6 +15,7 @@ from xml.sax.saxutils import escape
 from starlette.responses import FileResponse, Response
 
 from amlstack.sandbox import identity, sas
+from amlstack.sandbox.intake import body as bodies
 from amlstack.sandbox.refusals import Refused
 
 if TYPE_CHECKING:
@@ -46,19 +47,24 @@ async def answer(context: Context, request: Request, raw: str) -> Response:
         _authorize(context, request, place)
         return await _route(context, request, place)
     except Refused as refused:
-        text = (
-            f'<?xml version="1.0" encoding="utf-8"?><Error><Code>{refused.code}</Code>'
-            f"<Message>{escape(refused.message)}</Message></Error>"
-        )
-        headers = {"x-ms-error-code": refused.code, "x-ms-version": sas.VERSION}
-        return Response(text, refused.status, headers, media_type="application/xml")
+        return refusal(refused)
+
+
+def refusal(refused: Refused) -> Response:
+    """A refusal in the blob service's form."""
+    text = (
+        f'<?xml version="1.0" encoding="utf-8"?><Error><Code>{refused.code}</Code>'
+        f"<Message>{escape(refused.message)}</Message></Error>"
+    )
+    headers = {"x-ms-error-code": refused.code, "x-ms-version": sas.VERSION}
+    return Response(text, refused.status, headers, media_type="application/xml")
 
 
 def _authorize(context: Context, request: Request, place: Place) -> None:
     account = next((row for row in context.store.resources.of_type(STORAGE) if row.name == place.account), None)
     if account is None:
         raise Refused(404, "ResourceNotFound", f"The storage account '{place.account}' does not exist.")
-    authorization = request.headers.get("authorization", "")
+    authorization = bodies.authorization(request) or ""
     if authorization.lower().startswith("sharedkey"):
         if account.body["properties"].get("allowSharedKeyAccess", True) is False:
             message = "Key based authentication is not permitted on this storage account."

@@ -20,7 +20,8 @@ The sandbox is one server on loopback, TLS and bearer tokens included, that answ
 types below. What is not in the table is refused with `501 SandboxNotEmulated`; a plausible empty answer would hide a
 mistake. Bodies are checked against the classes of the installed `pulumi-azure-native`: an unknown property, a missing
 one, a wrong enum value or type is `400 InvalidRequestContent` with its path and near misses. Azure lets some of that
-pass.
+pass. Each type takes the api-versions that Azure has for it (`amlstack/sandbox/intake/api_versions.json` names the
+sources); another one is a 400 that lists them. A body beyond 4 MB is `413 RequestContentTooLarge`.
 
 ## Resource types
 
@@ -41,8 +42,9 @@ properties, sets displayName, description, hidden; PATCH of its `tags` sets and 
 | `/mlflow/v1.0{workspace}/api/2.0/mlflow/…` | MLflow's tracking service (API 2.0); every job's `MLFLOW_TRACKING_URI` \
 leads here. Jobs are runs; runs made within one (`start_run(nested=True)`) and outside of any, metrics, parameters, \
 tags, search, experiments; registered models, which are the workspace's models. Files (`mlflow.log_artifact`, \
-`mlflow.pytorch.log_model`) lie in the job's `artifacts/`, a nested run's in `runs/<run>/artifacts/`. No data sets \
-(`runs/log-inputs`), aliases, traces, nor MLflow 3's `logged-models` |
+`log_text`, `log_dict`) lie in the job's `artifacts/`, a nested run's in `runs/<run>/artifacts/`. No data sets \
+(`runs/log-inputs`), aliases, traces, nor MLflow 3's `logged-models`: `log_model` of its flavours (`mlflow.pytorch`) \
+begins with those and fails here. Save the model's files with the framework and log them as artifacts |
 | `/discovery` | where the data plane is: the same door; asked without a token |
 
 Long-running operations advance by polls of the operation or the resource, and once a second when nobody polls. They
@@ -52,6 +54,10 @@ answer `retry-after-ms`, so that tests do not wait.
 
 The sandbox had to choose; do not rely on Azure doing the same.
 
+- JSON nested deeper than 64 levels is `400 InvalidRequestContent`; Azure's own bound is not known.
+- `nextVersion` of a container is one more than the greatest of its versions that are whole numbers; `latestVersion` is
+  the last one made, archived or not.
+- An archived container takes its versions out of the lists too.
 - DELETE of a job that has not ended: `409 JobIsActive`. Cancel it first.
 - Cancelling a job that has ended: `200`, nothing changes.
 - A pipeline goes on after a failed step with what does not need it, unless its settings say otherwise, and then fails.

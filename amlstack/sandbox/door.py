@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import uuid
-from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from amlstack.sandbox import blobs, identity, mlflow, runhistory, service
+from amlstack.sandbox.intake import body as bodies
 from amlstack.sandbox.refusals import Refused, not_emulated
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def make(context: Context, federated: str) -> Starlette:
 
     async def handle(request: Request) -> Response:
         # Starlette's path is decoded already; a blob's name may hold an encoded slash or question mark.
-        raw = request.scope["raw_path"].decode().partition("?")[0]
+        raw = request.scope["raw_path"].decode("latin-1").partition("?")[0]
         if raw.startswith("/blob/"):
             return await blobs.answer(context, request, raw)
         try:
@@ -50,14 +50,25 @@ def make(context: Context, federated: str) -> Starlette:
         text = f"{request.method} {request.url.path}: {type(error).__name__}. The sandbox's serve.log tells more."
         return JSONResponse({"error": {"code": "InternalServerError", "message": text}}, 500)
 
-    return Starlette(routes=[Route("/{path:path}", handle, methods=METHODS)], exception_handlers={Exception: broken})
+    def unsupported(request: Request, error: Exception) -> Response:
+        del error
+        code, text = "MethodNotAllowed", f"The requested resource does not support the HTTP method '{request.method}'."
+        if request.url.path.startswith("/blob/"):
+            return blobs.refusal(Refused(405, "UnsupportedHttpVerb", text))
+        return JSONResponse(Refused(405, code, text).body, 405, {"Allow": ", ".join(METHODS), "x-ms-error-code": code})
+
+    handlers = {Exception: broken, 405: unsupported}
+    return Starlette(routes=[Route("/{path:path}", handle, methods=METHODS)], exception_handlers=handlers)
 
 
 async def _answer(context: Context, federated: str, request: Request, path: str) -> Response:
     if path == "/healthz":
         return JSONResponse({"status": "ready"})
     if path.endswith(ENTRA_ROUTE) and request.method == "POST":
-        form = dict(parse_qsl((await request.body()).decode()))
+        form = bodies.form(await bodies.read(request))
+        if form is None:
+            text = "AADSTS900144: The request body must be form fields in ASCII, percent-encoded where they are not."
+            return JSONResponse({"error": "invalid_request", "error_description": text}, 400)
         tenant = path.removesuffix(ENTRA_ROUTE).strip("/")
         status, answer = identity.token_answer(context.key, federated, tenant, form)
         return JSONResponse(answer, status)
@@ -66,8 +77,8 @@ async def _answer(context: Context, federated: str, request: Request, path: str)
     if path.startswith("/discovery") and request.method == "GET":
         # azure-ai-ml asks without a token, and learns nothing but the address that it has just called.
         return JSONResponse(dict.fromkeys(DATA_PLANES, context.base))
-    identity.check_bearer(context.key, request.headers.get("authorization"))
-    body = _json(await request.body())
+    identity.check_bearer(context.key, bodies.authorization(request))
+    body = bodies.parse(await bodies.read(request))
     if path.startswith("/mlflow/"):
         return _reply(request, mlflow.answer(context, request.method, path, request.query_params, body))
     if path.startswith("/history/"):
@@ -76,15 +87,6 @@ async def _answer(context: Context, federated: str, request: Request, path: str)
         reply = service.answer(context, request.method, path.rstrip("/"), request.query_params, body)
         return _reply(request, reply)
     raise not_emulated(f"{request.method} {path}")
-
-
-def _json(raw: bytes) -> Any:
-    if not raw:
-        return {}
-    try:
-        return json.loads(raw)
-    except ValueError as error:
-        raise Refused(400, "InvalidRequestContent", f"The request content was invalid: {error}.") from None
 
 
 def _reply(request: Request, reply: Reply) -> Response:

@@ -35,7 +35,8 @@ def grant(key: str, account: str, container: str, permissions: str, *, hours: fl
 def check(key: str, query: Mapping[str, str], account: str, container: str, needs: str) -> None:
     """Refuses (403) a query without a good signature for this container and one of the permissions in ``needs``."""
     words = {name: query.get(name, "") for name in ("sv", "sr", "sp", "se", "spr")}
-    if not hmac.compare_digest(_signature(key, account, container, words), query.get("sig", "")):
+    # As bytes: a text that is not ASCII cannot be compared.
+    if not hmac.compare_digest(_signature(key, account, container, words).encode(), query.get("sig", "").encode()):
         message = (
             "Server failed to authenticate the request. Make sure the value of Authorization header is formed "
             "correctly including the signature."

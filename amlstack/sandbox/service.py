@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.sandbox import enforcement, kinds, provisioning, typecheck
 from amlstack.sandbox.identity import SUBSCRIPTION
 from amlstack.sandbox.ids import GROUPS, ArmPath, parse
+from amlstack.sandbox.intake import api_versions
 from amlstack.sandbox.kinds import computes, jobs
 from amlstack.sandbox.kinds.base import Body, Context, Kind, Reply
 from amlstack.sandbox.refusals import Refused, near, not_emulated
@@ -58,12 +59,7 @@ def answer(context: Context, method: str, text: str, query: Mapping[str, str], b
 
 
 def _check_call(text: str, query: Mapping[str, str]) -> None:
-    version = query.get("api-version")
-    if version is None:
-        message = "The api-version query parameter (?api-version=) is required for all requests."
-        raise Refused(400, "MissingApiVersionParameter", message)
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d(-[a-z]+)?", version):
-        raise Refused(400, "InvalidApiVersionParameter", f"The api-version '{version}' is invalid.")
+    api_versions.check(text, query)
     found = re.match(r"/subscriptions/([^/]+)", text, re.IGNORECASE)
     if found and found[1].lower() != SUBSCRIPTION:
         message = f"The subscription '{found[1]}' could not be found. The sandbox has only '{SUBSCRIPTION}'."
@@ -160,7 +156,8 @@ def _put(context: Context, kind: Kind, path: ArmPath, body: Body, *, patch: bool
         if kind.ticks:
             operation = store.operations.start(made.key, "create", kind.ticks)
             headers = _headers(context, kind, operation)
-    return Reply(201, kind.render(context, made), headers)
+    # An answer of 202 has no body: clients poll, and then ask for the resource.
+    return Reply(kind.made_status, None if kind.made_status == 202 else kind.render(context, made), headers)
 
 
 def _check_location(kind: Kind, path: ArmPath, body: Body, before: Resource | None) -> None:

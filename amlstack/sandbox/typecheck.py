@@ -31,6 +31,8 @@ def check(kind: Kind, body: Body) -> Body:
     if kind.schema is None:
         return {"properties": {}, **body}
     given = {key: value for key, value in body.items() if key not in READ_BACK and value is not None}
+    if isinstance(given.get("properties"), dict):
+        given["properties"] = {key: value for key, value in given["properties"].items() if key not in kind.assigned}
     envelope, inner = _fields(kind.schema)
     if kind.schema.wrapped:
         known = {**envelope, "properties": inner["properties"]}
@@ -39,8 +41,7 @@ def check(kind: Kind, body: Body) -> Body:
     if not isinstance(properties, dict):
         raise _wrong("properties", "an object", properties)
     hint = _misplaced(properties, envelope)
-    below = {key: value for key, value in properties.items() if key != "provisioningState"}
-    checked = _object(kind.noun, inner, below, "properties", hint=hint)
+    checked = _object(kind.noun, inner, properties, "properties", hint=hint)
     return {**_object(kind.noun, envelope, given, "", inner=inner), "properties": checked}
 
 

@@ -5,12 +5,13 @@ Run as a process of its own: the SDK takes seconds to import and warns about its
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
 from pathlib import Path
 
-from azure.ai.ml import MLClient, command
+from azure.ai.ml import MLClient, command, load_component
 from azure.ai.ml.entities import AmlCompute, Environment, JobSchedule, RecurrencePattern, RecurrenceTrigger
 from azure.core.exceptions import HttpResponseError
 from azure.identity import DefaultAzureCredential
@@ -35,6 +36,8 @@ def main(name: str, folder: Path) -> dict[str, object]:
     seen["computes"] = [compute.name for compute in client.compute.list()]
     client.environments.create_or_update(Environment(name="own", image="mcr/x:1", version="7"))
     seen["version"] = client.environments.get("own", label="latest").version
+    seen["assets"] = assets_of(client)
+    seen["described"] = described(client, name)
     job = client.jobs.create_or_update(
         command(
             code=str(folder),
@@ -53,6 +56,32 @@ def main(name: str, folder: Path) -> dict[str, object]:
     seen["schedule"] = schedule_of(client, job.name)
     seen["archived"] = [row.name == job.name for row in client.jobs.list(list_view_type="ArchivedOnly")]
     return seen
+
+
+def assets_of(client: MLClient) -> list[object]:
+    """Versions that the client numbers itself, the latest one, and lists without what was archived."""
+    numbered = [client.environments.create_or_update(Environment(name="counted", image=f"mcr/x:{n}")) for n in (1, 2)]
+    seen: list[object] = [made.version for made in numbered]
+    for number in ("1", "2"):
+        spec = {"name": "step", "version": number, "type": "command", "command": "true", "environment": "azureml:own:7"}
+        client.components.create_or_update(load_component(source=io.StringIO(json.dumps(spec))))
+    seen.append(client.components.get("step", label="latest").version)
+    client.components.archive("step", version="2")
+    seen.append(client.components.get("step", label="latest").version)
+    client.environments.archive("counted", version="2")
+    seen.append([row.version for row in client.environments.list("counted")])
+    client.environments.restore("counted", version="2")
+    client.environments.archive("counted")
+    views = [client.environments.list(list_view_type=view) for view in ("ActiveOnly", "ArchivedOnly")]
+    return [*seen, *([row.name for row in rows] for rows in views)]
+
+
+def described(client: MLClient, name: str) -> object:
+    """A workspace's description and tags, changed by a PATCH."""
+    workspace = client.workspaces.get(name)
+    workspace.description, workspace.tags = "ours", {"team": "a"}
+    changed = client.workspaces.begin_update(workspace).result()
+    return [changed.description, dict(changed.tags)]
 
 
 def schedule_of(client: MLClient, job: str) -> list[object]:

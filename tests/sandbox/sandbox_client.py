@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import ssl
 import urllib.error
 import urllib.request
@@ -13,10 +14,25 @@ from urllib.parse import urlencode
 
 from amlstack.sandbox import identity
 
-VERSION = "2025-12-01"
+VERSIONS = {
+    "machinelearningservices": "2025-12-01",
+    "storage": "2024-01-01",
+    "keyvault": "2024-11-01",
+    "insights": "2020-02-02",
+    "operationalinsights": "2023-09-01",
+    "containerregistry": "2023-01-01-preview",
+    "authorization": "2025-01-01",
+}
+"""By namespace, as azure-native speaks to them."""
 ROOT = f"/subscriptions/{identity.SUBSCRIPTION}"
 CURATED = "azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/1"
 ML = "Microsoft.MachineLearningServices/workspaces"
+
+
+def version_of(path: str) -> str:
+    """The api-version for the innermost namespace of a path; that of resource groups when it has none."""
+    found = re.findall(r"/providers/Microsoft\.(\w+)", path)
+    return VERSIONS.get(found[-1].lower(), "2024-03-01") if found else "2024-03-01"
 
 
 @dataclass(frozen=True)
@@ -63,7 +79,7 @@ class Arm:
 
     def call(self, method: str, path: str, body: Any = None, **query: str) -> Answer:
         """One call with the bearer token and an api-version; ``path`` may be a whole address."""
-        words = {"api-version": VERSION, **query}
+        words = {"api-version": version_of(path), **query}
         address = path if path.startswith("https://") else f"{self.url}{path}?{urlencode(words)}"
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
@@ -93,7 +109,7 @@ class Arm:
         group = self.make_group(name)
         for path, body in workspace_bodies(group, name):
             answer = self.put(group + path, body)
-            assert answer.status in {200, 201}, answer
+            assert answer.status in {200, 201, 202}, answer
             if "Azure-AsyncOperation" in answer.headers:
                 self.finish(answer)
         return f"{group}/providers/{ML}/{name}"

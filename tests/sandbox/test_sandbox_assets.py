@@ -193,16 +193,70 @@ def test_an_environment_needs_something_to_run_in(manager: Manager) -> None:
     assert "either 'image' or 'build'" in error["message"]
 
 
-def test_the_newest_version_is_found_by_its_time(manager: Manager) -> None:
-    for version in ("7", "3", "5"):
-        manager.call(
-            "PUT", f"{manager.workspace}/environments/e/versions/{version}", {"properties": {"image": version}}
+ASSETS = {
+    "environments": {"image": "mcr/x:1"},
+    "components": {"componentSpec": {"type": "command", "name": "e", "command": "true", "environment": "azureml:e:1"}},
+    "models": {"modelUri": "azureml://datastores/workspaceblobstore/paths/m"},
+}
+
+
+def versions(manager: Manager, word: str, *names: str) -> str:
+    """Registers versions of one asset in this order; the container's id."""
+    for name in names:
+        status, answer = manager.call(
+            "PUT", f"{manager.workspace}/{word}/e/versions/{name}", {"properties": dict(ASSETS[word])}
         )
+        assert status == 201, answer
+    return f"{manager.workspace}/{word}/e"
 
-    query = {"$orderBy": "createdtime desc", "$top": "1"}
-    _, listed = manager.call("GET", f"{manager.workspace}/environments/e/versions", **query)
 
-    assert [row["name"] for row in listed["value"]] == ["5"]
+def listed(manager: Manager, path: str, **query: str) -> list[str]:
+    status, answer = manager.call("GET", path, **query)
+    assert status == 200, answer
+    return [row["name"] for row in answer["value"]]
+
+
+@pytest.mark.parametrize("word", ASSETS)
+def test_the_newest_version_is_found_by_its_time(manager: Manager, word: str) -> None:
+    asset = versions(manager, word, "7", "3", "5")
+
+    assert listed(manager, f"{asset}/versions", **{"$orderBy": "createdtime desc", "$top": "1"}) == ["5"]
+    assert listed(manager, f"{asset}/versions", **{"$top": "2"}) == ["7", "3"]
+
+
+@pytest.mark.parametrize("word", ASSETS)
+def test_a_container_counts_its_versions(manager: Manager, word: str) -> None:
+    asset = versions(manager, word, "10", "9", "dev")
+    properties = manager.call("GET", asset)[1]["properties"]
+    assert (properties["latestVersion"], properties["nextVersion"]) == ("dev", "11")
+
+    back = dict(properties.items())
+    status, answer = manager.call("PUT", asset, {"properties": {**back, "description": "mine"}})
+    assert (status, answer["properties"]["description"]) == (200, "mine"), "what a GET gave may come back"
+    stored = manager.store.resources.get(asset)
+    assert stored is not None
+    assert not {"latestVersion", "nextVersion"} & set(stored.body["properties"])
+
+
+@pytest.mark.parametrize("word", ASSETS)
+def test_archived_assets_leave_the_lists(manager: Manager, word: str) -> None:
+    asset = versions(manager, word, "1", "2")
+    version = f"{asset}/versions/2"
+    body = {"properties": {**ASSETS[word], "isArchived": True}}
+    assert manager.call("PUT", version, body)[0] == 200
+    assert listed(manager, f"{asset}/versions") == ["1"]
+    assert listed(manager, f"{asset}/versions", **{"$orderBy": "createdtime desc", "$top": "1"}) == ["1"]
+    assert listed(manager, f"{asset}/versions", listViewType="ArchivedOnly") == ["2"]
+    assert listed(manager, f"{asset}/versions", listViewType="All") == ["1", "2"]
+    assert manager.call("GET", version)[0] == 200, "what is archived can still be used"
+
+    manager.call("PUT", asset, {"properties": {"isArchived": True}})
+    assert listed(manager, f"{manager.workspace}/{word}") == []
+    assert listed(manager, f"{asset}/versions") == []
+    assert listed(manager, f"{manager.workspace}/{word}", listViewType="All") == ["e"]
+    manager.call("PUT", asset, {"properties": {"isArchived": False}})
+    assert listed(manager, f"{manager.workspace}/{word}") == ["e"]
+    assert listed(manager, f"{asset}/versions") == ["1"]
 
 
 def test_what_a_crash_cut_off_is_swept_and_blobs_stay(store: Store) -> None:

@@ -128,7 +128,7 @@ def test_indexed_definitions_judge_what_has_a_place(manager: Manager, group: str
     body = {"location": "eastus", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
 
     assert manager.call("PUT", storage, body)[1]["code"] == "RequestDisallowedByPolicy"
-    assert manager.call("PUT", storage, {**body, "tags": {"Team": "a"}})[0] == 201
+    assert manager.call("PUT", storage, {**body, "tags": {"Team": "a"}})[0] == 202
     assert manager.call("PUT", f"{manager.workspace}/codes/c/versions/1", {"properties": {}})[0] != 403
 
 

@@ -18,7 +18,7 @@ GROUP = f"{ROOT}/resourceGroups/door"
 
 
 def test_a_call_without_a_token_is_refused(arm: Arm) -> None:
-    answer = arm.send(urllib.request.Request(f"{arm.url}{GROUP}?api-version=2025-12-01"))
+    answer = arm.send(urllib.request.Request(f"{arm.url}{GROUP}?api-version=2024-03-01"))
 
     assert answer.error[:2] == (401, "AuthenticationFailed")
     assert answer.headers["WWW-Authenticate"].startswith("Bearer authorization_uri=")
@@ -114,7 +114,7 @@ def test_every_call_names_its_api_version(arm: Arm) -> None:
 
 def test_a_body_that_is_no_json_object_is_refused(arm: Arm) -> None:
     headers = {"Authorization": f"Bearer {arm.token}"}
-    request = urllib.request.Request(f"{arm.url}{GROUP}?api-version=2025-12-01", b"{", headers, method="PUT")
+    request = urllib.request.Request(f"{arm.url}{GROUP}?api-version=2024-03-01", b"{", headers, method="PUT")
 
     assert arm.send(request).error[:2] == (400, "InvalidRequestContent")
     assert arm.put(GROUP, [1]).error[:2] == (400, "InvalidRequestContent")

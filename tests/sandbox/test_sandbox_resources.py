@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sandbox_client import ML, ROOT, Arm, cluster, job
+from sandbox_client import ML, ROOT, Arm, cluster, job, workspace_bodies
 
-from amlstack.sandbox import provisioning
+from amlstack.sandbox import kinds, provisioning
 
 if TYPE_CHECKING:
     from conftest import Manager
@@ -20,7 +20,8 @@ def test_a_new_resource_is_creating_until_it_was_polled_to_its_end(arm: Arm) -> 
 
     made = arm.put(path, STORAGE)
 
-    assert (made.status, made.body["properties"]["provisioningState"]) == (201, "Creating")
+    assert (made.status, made.body) == (202, None)
+    assert arm.get(path).body["properties"]["provisioningState"] == "Creating"
     assert int(made.headers["retry-after-ms"]) > 0
     assert "Retry-After" not in made.headers, "zero would count as absent, one second is slow"
     assert arm.finish(made)[-1] == "Succeeded"
@@ -245,3 +246,53 @@ def test_a_verb_that_is_not_emulated_is_refused(manager: Manager) -> None:
 
     assert manager.call("POST", f"{account}/listKeys", {})[1]["code"] == "SandboxNotEmulated"
     assert manager.call("PATCH", f"{manager.workspace}/jobs/x", {})[1]["code"] == "SandboxNotEmulated"
+
+
+def test_every_kind_that_takes_a_patch_takes_one_of_what_a_get_answered(manager: Manager) -> None:
+    """What the service assigned is stored with the rest; a merge with it is no body that a client wrote."""
+    manager.call("PUT", f"{manager.workspace}/computes/gpu", cluster())
+    manager.settle()
+    patched = []
+    for kind in kinds.ALL:
+        if not kind.patches or kind.type.endswith("/computes"):
+            continue
+        rows = manager.store.resources.of_type(kind.type)
+        for row in rows:
+            before = manager.call("GET", row.id)[1]
+            status, answer = manager.call("PATCH", row.id, {"tags": {"team": "a"}})
+            assert (status, answer["tags"]) == (200, {"team": "a"}), (kind.type, answer)
+            assert answer["properties"] == before["properties"], kind.type
+            if "properties" not in before:
+                continue
+            again, answer = manager.call("PATCH", row.id, {"properties": before["properties"]})
+            assert (again, answer["properties"]) == (200, before["properties"]), (kind.type, answer)
+        patched += [kind.type] * bool(rows)
+
+    assert "Microsoft.MachineLearningServices/workspaces" in patched
+    assert "Microsoft.Storage/storageAccounts" in patched
+
+
+def test_a_patch_of_a_workspace_changes_what_it_names(manager: Manager) -> None:
+    assigned = manager.call("GET", manager.workspace)[1]["properties"]["workspaceId"]
+
+    status, answer = manager.call("PATCH", manager.workspace, {"properties": {"description": "ours"}})
+
+    assert (status, answer["properties"]["description"], answer["properties"]["workspaceId"]) == (200, "ours", assigned)
+
+
+def test_a_new_resource_is_answered_with_a_status_that_microsofts_clients_take(manager: Manager) -> None:
+    """azure-mgmt-storage takes 200 and 202, azure-mgmt-applicationinsights 200 alone; the others 201 too."""
+    group = f"{ROOT}/resourceGroups/rg2"
+    seen = {"groups": manager.call("PUT", group, {"location": "eastus"})[0]}
+    for path, body in workspace_bodies(group, "space-2"):
+        status, answer = manager.call("PUT", group + path, body)
+        seen[path.split("/")[-2]] = status
+        assert (answer is None) is (status == 202), path
+    assert seen == {
+        "groups": 201,
+        "storageAccounts": 202,
+        "vaults": 201,
+        "components": 200,
+        "registries": 201,
+        "workspaces": 201,
+    }

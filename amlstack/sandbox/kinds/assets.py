@@ -30,12 +30,23 @@ class Containers(Kind):
 
     names = ASSET
     tracked = False
+    assigned = Kind.assigned | {"latestVersion", "nextVersion"}
     note = "Made by itself with the first version."
 
     def __init__(self, word: str, noun: str, args: str) -> None:
         self.type = f"{ML}/workspaces/{word}"  # type: ignore[misc]
         self.noun = noun  # type: ignore[misc]
         self.schema = Schema("machinelearningservices", args, PLACE, envelope=frozenset(), wrapped=True)  # type: ignore[misc]
+
+    def show(self, context: Context, resource: Resource) -> Body:
+        """The newest version, and the number that a client gives to one without a version: clients count by it."""
+        names = [row.name for row in context.store.resources.under(resource.key, f"{self.type}/versions")]
+        following = str(max((int(name) for name in names if name.isdecimal()), default=0) + 1)
+        return {"nextVersion": following, **({"latestVersion": names[-1]} if names else {})}
+
+    def select(self, context: Context, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
+        """Those that are not archived, unless the others or all are asked for (``listViewType``)."""
+        return tuple(row for row in super().select(context, path, query) if _seen(query, archived=_archived(row)))
 
 
 class Versions(Kind):
@@ -63,6 +74,16 @@ class Versions(Kind):
         del context, path
         defaults: Body = {"isAnonymous": False, "isArchived": False, "tags": {}, "properties": {}}
         return {**body, "properties": {**defaults, **body["properties"]}}
+
+    def select(self, context: Context, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
+        """Those that are not archived, unless asked otherwise (``listViewType``); newest first and so many if asked."""
+        container = context.store.resources.get(path.parent)
+        whole = container is not None and _archived(container)
+        rows = [row for row in super().select(context, path, query) if _seen(query, archived=whole or _archived(row))]
+        if query.get("$orderBy", "").lower().startswith("createdtime desc"):
+            rows.reverse()
+        top = query.get("$top", "")
+        return tuple(rows[: int(top)] if top.isdecimal() else rows)
 
     def show(self, context: Context, resource: Resource) -> Body:
         """An asset is done as soon as it is there."""
@@ -156,13 +177,15 @@ class EnvironmentVersions(Versions):
         defaults = {"osType": "Linux", "environmentType": "UserCreated", "autoRebuild": "Disabled"}
         return {**filled, "properties": {**defaults, **filled["properties"]}}
 
-    def select(self, context: Context, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
-        """All versions, newest first when asked so, ``$top`` of them."""
-        rows = super().select(context, path, query)
-        if query.get("$orderBy", "").lower().startswith("createdtime desc"):
-            rows = rows[::-1]
-        top = query.get("$top", "")
-        return rows[: int(top)] if top.isdigit() else rows
+
+def _archived(row: Resource) -> bool:
+    return bool(row.body["properties"].get("isArchived"))
+
+
+def _seen(query: Mapping[str, str], *, archived: bool) -> bool:
+    """Whether a list shows an asset: the active ones unless ``listViewType`` is ``ArchivedOnly`` or ``All``."""
+    view = query.get("listViewType", "ActiveOnly").lower()
+    return view == "all" or archived is (view == "archivedonly")
 
 
 def _fixed(properties: Body) -> Body:

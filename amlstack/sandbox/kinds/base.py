@@ -97,6 +97,9 @@ class Kind:
         read_only: Nothing but GET and the actions.
         actions: POST verbs.
         makes_parent: A PUT makes the container above when it is missing (versions of an asset).
+        made_status: What a PUT that makes one answers; Microsoft's clients take some of them only.
+        assigned: Names under ``properties`` that only the service writes: a client that PUTs or PATCHes what it got
+            sends them along, and ARM takes no notice.
         note: A sentence for docs/sandbox.md.
     """
 
@@ -111,6 +114,8 @@ class Kind:
     read_only: ClassVar[bool] = False
     actions: ClassVar[tuple[str, ...]] = ()
     makes_parent: ClassVar[bool] = False
+    made_status: ClassVar[int] = 201
+    assigned: ClassVar[frozenset[str]] = frozenset({"provisioningState"})
     note: ClassVar[str] = ""
 
     def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:

@@ -32,6 +32,7 @@ class LogWorkspaces(Kind):
     )
     ticks = 1
     patches = True
+    assigned = Kind.assigned | {"customerId"}
     note = "The resource only: nothing is ingested, nothing can be queried."
 
     def fill(self, context: Context, path: ArmPath, body: Body) -> Body:
@@ -74,6 +75,7 @@ class Components(Kind):
             "forceCustomerStorageForProfiler": "ForceCustomerStorageForProfiler",
         },
     )
+    made_status = 200
     note = "The resource only: nothing is ingested, nothing can be queried."
 
     def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:

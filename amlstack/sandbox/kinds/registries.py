@@ -21,6 +21,7 @@ class Registries(Kind):
     schema = Schema("containerregistry", "RegistryArgs", frozenset({"resourceGroupName", "registryName"}))
     ticks = 2
     patches = True
+    assigned = Kind.assigned | {"loginServer"}
     note = "The resource only: no images are stored or built."
 
     def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:

@@ -29,7 +29,9 @@ class StorageAccounts(Kind):
         },
     )
     ticks = 2
+    made_status = 202
     patches = True
+    assigned = Kind.assigned | {"primaryEndpoints", "primaryLocation", "statusOfPrimary"}
     note = "Blob data plane with SAS or bearer; shared keys are refused; no listKeys, files, queues or tables."
 
     def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:

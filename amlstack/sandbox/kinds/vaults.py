@@ -23,6 +23,7 @@ class Vaults(Kind):
     )
     schema = Schema("keyvault", "VaultArgs", frozenset({"resourceGroupName", "vaultName"}), wrapped=True)
     patches = True
+    assigned = Kind.assigned | {"vaultUri"}
     note = "The resource only: no secrets, and a deleted vault's name is free at once (Azure keeps it for days)."
 
     def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:

@@ -39,6 +39,8 @@ class Workspaces(Kind):
     patches = True
     note = "Default workspaces with their datastores and discovery; no hubs, projects or feature stores."
 
+    assigned = Kind.assigned | {"workspaceId", "discoveryUrl", "mlFlowTrackingUri"}
+
     def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
         """What a workspace stands on must exist; which of it cannot change later."""
         del path

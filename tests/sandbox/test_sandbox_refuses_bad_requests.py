@@ -1,0 +1,185 @@
+"""What no client should send is a 4xx in the service's own form: nothing is stored, and nothing breaks."""
+
+from __future__ import annotations
+
+import http.client
+import importlib
+import json
+import re
+import ssl
+import urllib.parse
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sandbox_client import ROOT, version_of
+
+from amlstack.sandbox import kinds
+from amlstack.sandbox.azure_native import table
+from amlstack.sandbox.ids import parse
+from amlstack.sandbox.intake import api_versions, body
+from amlstack.sandbox.refusals import Refused
+
+if TYPE_CHECKING:
+    from conftest import Manager
+    from sandbox_client import Arm
+
+GROUP = f"{ROOT}/resourceGroups/bad"
+QUERY = "?api-version=2024-03-01"
+
+
+def raw(arm: Arm, method: str, path: str, data: bytes | None = None, **headers: str | bytes) -> tuple[int, Any, Any]:
+    """One exchange in which everything is sent as it is; a text of XML comes back as bytes."""
+    parts = urllib.parse.urlsplit(arm.url)
+    context = ssl.create_default_context(cafile=str(arm.endpoint.ca))
+    connection = http.client.HTTPSConnection(parts.hostname or "", parts.port, context=context)
+    try:
+        connection.putrequest(method, path, skip_accept_encoding=True)
+        for name, value in {"Authorization": f"Bearer {arm.token}", **headers}.items():
+            connection.putheader(name.replace("_", "-"), value)
+        if data is not None and "Transfer_Encoding" not in headers:
+            connection.putheader("Content-Length", str(len(data)))
+        connection.endheaders()
+        if data is not None:
+            connection.send(data)
+        reply = connection.getresponse()
+        text = reply.read()
+    finally:
+        connection.close()
+    is_json = "json" in (reply.headers["Content-Type"] or "")
+    return reply.status, json.loads(text) if is_json else text, reply.headers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"location": "eastus", "tags": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_001,
+        b'{"location": "eastus", "tags": ' + b'{"a":' * body.DEPTH + b"{}" + b"}" * (body.DEPTH + 1),
+        b'{"location": "eastus", "tags": {"a": NaN}}',
+        b'{"location": "eastus", "tags": {"a": 1e999}}',
+        b'{"location": "eastus", "tags": {"a": "\\ud800"}}',
+        b'{"location": "eastus", "tags": {"a": ' + b"9" * 5000 + b"}}",
+        b'{"location": "\xff"}',
+    ],
+    ids=["nested 100000 deep", "nested too deep", "NaN", "infinite", "half a character", "a huge number", "no UTF-8"],
+)
+def test_what_is_no_json_that_can_be_answered_again_is_refused(arm: Arm, text: bytes) -> None:
+    status, answer, _ = raw(arm, "PUT", GROUP + QUERY, text, Content_Type="application/json")
+
+    assert (status, answer["error"]["code"]) == (400, "InvalidRequestContent"), answer
+    assert arm.get(GROUP).status == 404
+
+
+def test_a_body_beyond_four_megabytes_is_refused_and_not_stored(arm: Arm) -> None:
+    group = arm.make_group("large")
+    fits = b'{"location": "eastus", "tags": {"a": "' + b"x" * (body.LIMIT - 100) + b'"}}'
+    assert raw(arm, "PUT", group + QUERY, fits)[0] == 200
+
+    announced = raw(arm, "PUT", group + QUERY, None, Content_Length=str(64 << 20))
+    chunk = b"100000\r\n" + b"x" * 0x100000 + b"\r\n"
+    chunked = raw(arm, "PUT", group + QUERY, chunk * 5 + b"0\r\n\r\n", Transfer_Encoding="chunked")
+
+    for status, answer, _ in (announced, chunked):
+        assert (status, answer["error"]["code"]) == (413, "RequestContentTooLarge")
+    assert arm.put(group, {"location": "eastus", "tags": {"a": "b"}}).status == 200
+
+
+def test_a_client_that_sends_too_much_sees_the_answer(arm: Arm) -> None:
+    answer = arm.put(GROUP, {"location": "eastus", "tags": {"a": "x" * (8 << 20)}})
+
+    assert answer.error[:2] == (413, "RequestContentTooLarge")
+
+
+def test_a_token_that_no_token_is_made_of_is_refused(arm: Arm) -> None:
+    arm.make_workspace("ascii")
+    for path in (GROUP + QUERY, "/blob/ascii/container/name"):
+        status, _, headers = raw(arm, "GET", path, Authorization="Bearer ä.ö.ü".encode())
+        assert (status, headers["x-ms-error-code"]) == (401, "InvalidAuthenticationToken")
+    status, _, headers = raw(arm, "GET", "/blob/ascii/container/name?sig=%C3%A4", Authorization="")
+    assert (status, headers["x-ms-error-code"]) == (403, "AuthenticationFailed")
+
+
+@pytest.mark.parametrize("form", [b"\xff\xfe", b"client_id=%ff", b"client_assertion=%C3%A4", "client_id=ä".encode()])
+def test_a_form_that_is_no_text_gets_no_token(arm: Arm, form: bytes) -> None:
+    status, answer, _ = raw(arm, "POST", f"/{arm.endpoint.tenant}/oauth2/v2.0/token", form)
+
+    assert (status, answer["error"]) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize("method", ["TRACE", "OPTIONS", "PURGE"])
+def test_a_verb_that_nothing_has_is_refused_in_the_services_form(arm: Arm, method: str) -> None:
+    status, answer, headers = raw(arm, method, GROUP + QUERY)
+    assert (status, answer["error"]["code"]) == (405, "MethodNotAllowed")
+    assert "PATCH" in headers["Allow"]
+
+    status, answer, headers = raw(arm, method, "/blob/account/container/name")
+    assert (status, headers["x-ms-error-code"]) == (405, "UnsupportedHttpVerb")
+    assert b"<Code>UnsupportedHttpVerb</Code>" in answer
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("", "InvalidApiVersionParameter"),
+        ("/providers/Microsoft.Storage/storageAccounts/a", "NoRegisteredProviderFound"),
+        ("/providers/Microsoft.MachineLearningServices/workspaces", "NoRegisteredProviderFound"),
+        ("/providers/Microsoft.MachineLearningServices/workspaces/w/jobs/j", "NoRegisteredProviderFound"),
+        ("/providers/Microsoft.MachineLearningServices/workspaces/w/jobs/j/cancel", "NoRegisteredProviderFound"),
+        ("/providers/Microsoft.MachineLearningServices/workspaces/w/codes/c/versions", "NoRegisteredProviderFound"),
+    ],
+)
+def test_an_api_version_that_a_type_does_not_have_is_refused_with_those_that_it_has(
+    manager: Manager, path: str, code: str
+) -> None:
+    group = f"{ROOT}/resourceGroups/rg"
+    for version in ("1999-01-01", "2099-01-01", "2025-12-02-preview"):
+        status, error = manager.call(
+            "POST" if path.endswith("cancel") else "GET", group + path, **{"api-version": version}
+        )
+        assert (status, error["code"]) == (400, code)
+        assert f"'{version}'" in error["message"]
+        assert version_of(path) in error["message"]
+
+
+def test_a_call_without_an_api_version_is_refused_also_when_it_is_empty(manager: Manager) -> None:
+    status, error = manager.call("GET", f"{ROOT}/resourceGroups/rg", **{"api-version": ""})
+
+    assert (status, error["code"]) == (400, "MissingApiVersionParameter")
+
+
+def test_every_type_has_the_versions_that_azure_native_and_the_stand_in_speak() -> None:
+    listed = api_versions.known()
+    assert set(listed) == {kind.type.lower() for kind in kinds.ALL}
+    for token in table.tokens():
+        row, version = table.find(f"azure-native:{token}")
+        path = parse(
+            re.sub(r"\{scope\}", "subscriptions/s/resourceGroups/g", re.sub(r"\{(?!scope)\w+\}", "x", row.path))
+        )
+        assert path is not None
+        assert version in listed[path.type.lower()], token
+
+
+def test_the_list_holds_every_version_of_the_installed_azure_native() -> None:
+    """Its aliases name them; a new release with a new version fails here, and the list takes it over."""
+    for kind in kinds.ALL:
+        if kind.schema is None:
+            continue
+        name = kind.schema.args.removesuffix("Args")
+        module = importlib.import_module(f"pulumi_azure_native.{kind.schema.module}")
+        if not (made := getattr(module, name, None)):
+            continue
+        text = importlib.import_module(made.__module__).__loader__.get_data(
+            importlib.import_module(made.__module__).__file__
+        )
+        found = re.findall(rb"azure-native:\w+/v(\d{4})(\d\d)(\d\d)(\w*):" + name.encode(), text)
+        versions = {b"-".join(part for part in each if part).decode() for each in found}
+        assert versions, kind.type
+        assert versions <= set(api_versions.known()[kind.type.lower()]), kind.type
+
+
+def test_nesting_is_counted_and_not_guessed() -> None:
+    def nested(levels: int) -> bytes:
+        return b"[" * levels + b"]" * levels
+
+    assert body.parse(nested(body.DEPTH)) is not None
+    with pytest.raises(Refused, match="nested deeper than 64 levels"):
+        body.parse(nested(body.DEPTH + 1))

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import jobs
 from amlstack import snapshot
 from amlstack.catalog import environments
-from amlstack.findings import Finding, errors
+from amlstack.findings import Finding, Level, errors
 from amlstack.paths import PROJECT
 from infra import assigned, ruling, scheduled
 from infra.composed import Composed, own_code, own_codes, scanned, with_environments
 from infra.named import environment_of
 from infra.scheduled import Timed
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
+from jobs.checks import INPUT_LOCAL
 from jobs.near import did_you_mean
 from policies import gate
 
@@ -201,7 +202,7 @@ class _Stack:
             found += [loaded.source.locate(finding) for finding in _not_deployable(declared)]
             own = own_code(plan, code, path) if code else snapshot.OwnCode()
             runs.append(Run(name, plan, code, own))
-        return runs, [self.shortened(finding) for finding in found]
+        return runs, [self.shortened(_of_a_stack(finding)) for finding in found]
 
     def composed(
         self, run: jobs.Sweep | jobs.Pipeline, job_file: JobFile, source: jobs.Source, path: Path
@@ -301,6 +302,14 @@ def _of_compute(finding: Finding, parts: Collection[str]) -> str:
     """Where a part's finding on its compute stands among the parts; of a sweep's trial that is the sweep's own key."""
     where = finding.where.removeprefix("create_job.")
     return "trial.compute" if where == "compute" and "trial" in parts else where
+
+
+def _of_a_stack(finding: Finding) -> Finding:
+    """What is a warning where azure-ai-ml may submit the file, and refuses a stack: nobody would upload the data."""
+    if finding.code != INPUT_LOCAL:
+        return finding
+    rule = "A stack uploads code and no data: the job would fail after its nodes have come up"
+    return replace(finding, level=Level.ERROR, rule=rule)
 
 
 def _not_deployable(job: jobs.Job) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from jobs.values import Environment, Input
 from policies import checks as rules
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
     from jobs.launchers.base import Lowered
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from jobs.values import Scalar
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}")
+INPUT_LOCAL = "input-local"
+"""A finding that is a warning of a job file, and refuses a stack."""
 
 
 def name(job: Job) -> Iterator[Finding]:
@@ -159,14 +161,20 @@ def files(job: Job, base: Path) -> Iterator[Finding]:
             )
         case _:
             pass
-    for name, value in job.inputs.items():
+    yield from local_inputs(job.inputs, "inputs")
+
+
+def local_inputs(inputs: Mapping[str, Input | Scalar], where: str) -> Iterator[Finding]:
+    """Data on this machine. A warning: azure-ai-ml uploads such, and a rehearsal reads it where it lies."""
+    for name, value in inputs.items():
         if isinstance(value, Input) and value.path and local_path(value.path):
             yield Finding(
-                "input-local",
-                f"inputs.{name}.path",
+                INPUT_LOCAL,
+                f"{where}.{name}.path",
                 f"`{value.path}` is a path on this machine",
                 "Data is uploaded by azure-ai-ml at submission, not by a stack",
-                "Register it as a data asset, or name a datastore: `azureml://datastores/NAME/paths/…`.",
+                f"Upload it once, `az ml data create --name {name} --type {value.type} --path PATH`, and write "
+                f"`azureml:{name}@latest`; or name a datastore: `azureml://datastores/NAME/paths/…`.",
                 Level.WARNING,
             )
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amlstack.findings import Finding, Level
+from jobs.checks import local_inputs
 from jobs.near import did_you_mean
 from jobs.other import OtherComponent, OtherStep
 from jobs.pipeline import SweepStep
@@ -38,6 +39,7 @@ def check(pipeline: Pipeline) -> Iterator[Finding]:
             "Add one under `jobs`.",
             Level.WARNING,
         )
+    yield from _on_this_machine(pipeline)
     for name in pipeline.outputs:
         yield from _named(f"outputs.{name}", name)
     for name, step in pipeline.jobs.items():
@@ -61,6 +63,15 @@ def check(pipeline: Pipeline) -> Iterator[Finding]:
         if named is None:
             yield _no_compute(where)
     yield from _circles(pipeline)
+
+
+def _on_this_machine(pipeline: Pipeline) -> Iterator[Finding]:
+    """Local data of the pipeline, and of steps that no job is planned for: that of the others is found with it."""
+    yield from local_inputs(pipeline.inputs, "inputs")
+    for name, step in pipeline.jobs.items():
+        registered = isinstance(getattr(step, "trial" if isinstance(step, SweepStep) else "component", None), str)
+        if registered or isinstance(step, OtherStep):
+            yield from local_inputs(step.inputs, f"jobs.{name}.inputs")
 
 
 def _carried(pipeline: Pipeline, where: str, step: OtherStep) -> Iterator[Finding]:

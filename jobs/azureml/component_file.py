@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import posixpath
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from jobs.azureml.component import read
 from jobs.azureml.cursor import Bad, Cursor
@@ -22,6 +24,57 @@ if TYPE_CHECKING:
     from jobs.component import Component
 
     Movable = TypeVar("Movable", Component, OtherComponent, Job)
+
+
+MAX_DEPTH: Final = 16
+"""How deep pipelines may lie in pipelines."""
+MAX_FILES: Final = 200
+"""How often one step may have component files read, those in its own component included."""
+
+
+@dataclass
+class _Inside:
+    """The component files that are being read: each names the next one.
+
+    Attributes:
+        chain: Their paths, resolved, outermost first.
+        read: How many were read since the outermost.
+    """
+
+    chain: list[Path] = field(default_factory=list)
+    read: int = 0
+
+    def refused(self, cursor: Cursor, path: Path, written: str) -> Any:
+        """What a step gets whose component cannot be read for where it stands; None for one that can."""
+        if path in self.chain:
+            names = " → ".join(each.name for each in (*self.chain[self.chain.index(path) :], path))
+            return cursor.bad(
+                "component-circle",
+                f"`{written}` is a part of itself ({names})",
+                "A pipeline component holds other components, never itself",
+                "Name another component.",
+            )
+        self.read += 1
+        if self.read == MAX_FILES + 1:
+            return cursor.bad(
+                "component-depth",
+                f"The components of this step lie in each other more than {MAX_FILES} times",
+                f"A step has at most {MAX_FILES} components in it",
+                "Register the inner ones and name them with `azureml:`.",
+            )
+        if self.read > MAX_FILES:
+            return Bad  # told once
+        if len(self.chain) >= MAX_DEPTH:
+            return cursor.bad(
+                "component-depth",
+                f"`{written}` lies {MAX_DEPTH + 1} components deep",
+                f"Components lie in each other {MAX_DEPTH} deep at most",
+                "Register the inner ones and name them with `azureml:`.",
+            )
+        return None
+
+
+_INSIDE: ContextVar[_Inside | None] = ContextVar("_INSIDE", default=None)
 
 
 def moved(component: Movable, folder: Path, base: Path) -> Movable:
@@ -95,6 +148,19 @@ def reference(cursor: Cursor, reader: Callable[..., Any] = read) -> Any:
 
 def from_file(cursor: Cursor, path: Path, written: str, reader: Callable[..., Any] = read) -> Any:
     """The component of a file; its faults are placed in that file."""
+    inside = _INSIDE.get() or _Inside()
+    if (refused := inside.refused(cursor, path.resolve(), written)) is not None:
+        return refused
+    token = _INSIDE.set(inside)
+    inside.chain.append(path.resolve())
+    try:
+        return _from_file(cursor, path, written, reader)
+    finally:
+        inside.chain.pop()
+        _INSIDE.reset(token)
+
+
+def _from_file(cursor: Cursor, path: Path, written: str, reader: Callable[..., Any]) -> Any:
     from jobs import yamltext  # noqa: PLC0415 - only where a pipeline names files
     from jobs.azureml import dialect  # noqa: PLC0415
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import jobs
 from infra.declare import Declaration, Run, declare
 from infra.registered import Registered
 from infra.settings import parse, read_file
@@ -271,6 +272,38 @@ def test_files_that_look_like_secrets_are_told_with_their_path(project: Path) ->
     found = judged(project).findings
     assert found
     assert {finding.file for finding in found} == {"workloads/src/.env"}
+
+
+LOCAL = """\
+type: pipeline
+settings: {default_compute: azureml:a100}
+inputs:
+  all: {type: uri_folder, path: ./data}
+jobs:
+  inline:
+    command: cat ${{inputs.one}}
+    environment: azureml:e:1
+    inputs: {one: {type: uri_file, path: /data/one.txt}}
+  registered:
+    component: azureml:c:1
+    inputs: {two: {type: uri_folder, path: "file:data"}}
+"""
+
+
+def test_data_on_this_machine_refuses_a_stack_and_says_what_to_do(project: Path) -> None:
+    change(project, "workloads/ddp.py", '"lr": 0.1', '"lr": 0.1, "data": {"path": "data"}')
+    (project / "pipeline.yml").write_text(LOCAL)
+    change(project, "Pulumi.team.yaml", "[workloads/ddp.py]", "[workloads/ddp.py, pipeline.yml]")
+    found = [each for each in judged(project).findings if each.code == "input-local"]
+    assert [(each.where, each.level, each.line) for each in found] == [
+        ("inputs.data.path", "error", 7),
+        ("inputs.all.path", "error", 4),
+        ("jobs.registered.inputs.two.path", "error", 12),
+        ("jobs.inline.inputs.one.path", "error", 9),
+    ]
+    assert "`az ml data create --name data --type uri_folder --path PATH`" in found[0].message
+    assert [each.level for each in jobs.plan(jobs.load(project / "workloads" / "ddp.py").jobs[0], on=TODAY).findings
+            if each.code == "input-local"] == ["warning"]  # fmt: skip
 
 
 PIPELINE = """\

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 import pulumi
 from pulumi_azure_native import machinelearningservices as ml
 
+from infra import roles
+from infra.identities import grant
 from infra.order import behind
 from infra.settings import SINGLE_NODE_TAG
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from infra.identities import StackIdentity
     from infra.settings import Cluster
     from infra.workspace import Workspace
 
@@ -44,9 +47,12 @@ class RdmaCluster(pulumi.ComponentResource):
         location: str,
         tags: Mapping[str, str],
         workspace: Workspace,
+        shared: StackIdentity | None,
+        assign_roles: bool,
     ) -> None:
         super().__init__("amlstack:infra:RdmaCluster", spec.name)
         names = workspace.names
+        identity = roles.identity(spec.identity, stack=names.identity_id)
         promise = {SINGLE_NODE_TAG: "true"} if spec.single_node_jobs else {}
         self.compute = ml.Compute(
             spec.name,
@@ -55,6 +61,9 @@ class RdmaCluster(pulumi.ComponentResource):
             resource_group_name=behind(names.group, workspace.group),
             workspace_name=behind(names.workspace, workspace.workspace),
             location=location,
+            identity=ml.ManagedServiceIdentityArgs(
+                type=identity["type"], user_assigned_identities=identity.get("userAssignedIdentities")
+            ),
             properties=ml.AmlComputeArgs(
                 compute_type="AmlCompute",
                 disable_local_auth=True,
@@ -76,10 +85,13 @@ class RdmaCluster(pulumi.ComponentResource):
             tags={**tags, **spec.tags, **promise},
             opts=pulumi.ResourceOptions(
                 parent=self,
-                depends_on=[workspace],
+                depends_on=[workspace, *([shared] if shared and spec.identity.kind == "stack" else ())],
                 replace_on_changes=list(REPLACED_BY),
                 # The name stays, so the old cluster has to go before the new one can come.
                 delete_before_replace=True,
             ),
         )
+        if spec.identity.kind == "system" and assign_roles:
+            principal = self.compute.identity.apply(lambda own: own.principal_id if own else None)
+            grant(workspace, principal, holder=names.cluster_id(spec.name), parent=self)
         self.register_outputs({"id": names.cluster_id(spec.name)})

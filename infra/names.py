@@ -70,6 +70,16 @@ class Names:
         return f"appi-{self._dashed}"
 
     @property
+    def identity(self) -> str:
+        """The clusters' user-assigned identity: 3 to 128 letters, digits, '-' and '_', a letter or digit first."""
+        return f"id-{self._dashed}"
+
+    @property
+    def identity_id(self) -> str:
+        """ARM id of the clusters' identity."""
+        return self.id_of("Microsoft.ManagedIdentity/userAssignedIdentities", self.identity)
+
+    @property
     def group_id(self) -> str:
         """ARM id of the resource group."""
         return f"/subscriptions/{self.subscription}/resourceGroups/{self.group}"

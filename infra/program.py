@@ -94,12 +94,21 @@ async def build(
         _tell([wrong])
         raise pulumi.RunError("1 thing is wrong with this stack; nothing was changed.")
     workspace.fill(names, who)
+    shared = None
+    if any(cluster.identity.kind == "stack" for cluster in settings.clusters):
+        from infra.identities import StackIdentity  # noqa: PLC0415
+
+        shared = StackIdentity(
+            workspace, location=settings.location, tags=settings.tags, assign_roles=settings.assign_roles
+        )
     clusters = {
         cluster.name: RdmaCluster(
             cluster,
             location=cluster.location or settings.location,
             tags=settings.tags,
             workspace=workspace,
+            shared=shared,
+            assign_roles=settings.assign_roles,
         )
         for cluster in settings.clusters
     }

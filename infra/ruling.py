@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import jobs
 from amlstack.findings import Finding, Level
+from infra import roles
 from policies.config import CODES
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ ENVIRONMENT, COMPONENT = "amlstack:environments:Version", "amlstack:components:V
 WORKSPACE = "/subscriptions/-/resourceGroups/-/providers/Microsoft.MachineLearningServices/workspaces/-"
 """Stands for the workspace, which a rule never looks at, in ids."""
 
+STACK_IDENTITY = "/subscriptions/-/resourceGroups/-/providers/Microsoft.ManagedIdentity/userAssignedIdentities/-"
+"""Stands for the stack's identity, likewise."""
+
 PRIORITIES = {"dedicated": "Dedicated", "low_priority": "LowPriority"}
 _LOCATED = {
     "group": "azure-native:resources:ResourceGroup",
@@ -33,6 +37,7 @@ _LOCATED = {
     "insights": "azure-native:applicationinsights:Component",
     "registry": "azure-native:containerregistry:Registry",
     "workspace": "azure-native:machinelearningservices:Workspace",
+    "identity": "azure-native:managedidentity:UserAssignedIdentity",
 }
 """Resources beside the clusters that carry the stack's region and tags."""
 
@@ -44,6 +49,7 @@ _SETTINGS: Mapping[str, tuple[str, ...]] = {
     "properties.properties.vmPriority": ("priority",),
     "properties.properties.enableNodePublicIp": ("node_public_ip",),
     "properties.properties.subnet.id": ("subnet",),
+    "identity": ("identity",),
     "location": ("location",),
     "tags": ("tags",),
 }
@@ -67,7 +73,9 @@ _FIELDS: Mapping[str, str] = {
 }
 
 
-def cluster_properties(spec: Cluster, *, location: str | None, tags: Mapping[str, str]) -> dict[str, Any]:
+def cluster_properties(
+    spec: Cluster, *, location: str | None, tags: Mapping[str, str], stack_identity: str = STACK_IDENTITY
+) -> dict[str, Any]:
     """A cluster as `infra.cluster` registers it, in the words of the wire; a test holds the two together."""
     from infra.settings import SINGLE_NODE_TAG  # noqa: PLC0415 - a file checked against a size has no settings
 
@@ -89,6 +97,7 @@ def cluster_properties(spec: Cluster, *, location: str | None, tags: Mapping[str
     return {
         "computeName": spec.name,
         "location": location,
+        "identity": roles.identity(spec.identity, stack=stack_identity),
         "properties": {
             "computeType": "AmlCompute",
             "disableLocalAuth": True,

@@ -104,13 +104,8 @@ class Workspace(pulumi.ComponentResource):
         # What holds data: the engine refuses to delete it until somebody takes the protection off.
         self._kept = pulumi.ResourceOptions.merge(fixed, self._guarded)
         spec = self._spec
-        self.storage = self._storage()
-        parts = [
-            self.storage,
-            self._key_vault(account.tenant),
-            self._insights(),
-            self._registry(),
-        ]
+        self.storage, self.registry = self._storage(), self._registry()
+        parts = [self.storage, self._key_vault(account.tenant), self._insights(), self.registry]
         self.workspace = machinelearningservices.Workspace(
             "workspace",
             workspace_name=names.workspace,

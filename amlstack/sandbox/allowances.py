@@ -40,6 +40,9 @@ LOOSE_MAPS = frozenset({"properties"})
 ANY_CASE = frozenset({"goal", "rule", "frequency", "weekDays"})
 """Properties whose words are taken in any letter case: azure-ai-ml 1.35 sends ``minimize``, ``sobol``, ``monday``."""
 
+ID_MAPS = frozenset({"userAssignedIdentities"})
+"""Lists of ids in azure-native's classes that are maps on the wire: from each id to an object."""
+
 _OUTPUTS = ("UriFolder", "UriFile", "MLTable", "MLFlowModel", "CustomModel", "TritonModel")
 
 PROPERTIES: tuple[Allowance, ...] = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 GROUPS = "Microsoft.Resources/resourceGroups"
 ML = "Microsoft.MachineLearningServices"
 ABOVE_GROUPS = frozenset({"microsoft.authorization"})
-"""Namespaces whose resources may lie directly in the subscription."""
+"""Namespaces whose resources may lie directly in the subscription, or on any other resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class ArmPath:
         type: ``Microsoft.X/a/b`` as the client wrote it; ``Microsoft.Resources/resourceGroups`` for a group.
         names: The names, one per segment of the type; empty for a collection directly under a group.
         collection: The path ends in a kind, not in a name.
+        on: Id of the resource that this one is written on, for one that extends another; empty for all others.
     """
 
     text: str
@@ -29,6 +30,7 @@ class ArmPath:
     type: str
     names: tuple[str, ...]
     collection: bool
+    on: str = ""
 
     @property
     def name(self) -> str:
@@ -43,6 +45,8 @@ class ArmPath:
     @property
     def parent(self) -> str:
         """Id of the resource directly above: the parent resource, else the group, else the subscription."""
+        if self.on:
+            return self.on
         if self.type.lower() == GROUPS.lower():
             return f"/subscriptions/{self.subscription}"
         if self.type.count("/") == 1:
@@ -68,11 +72,15 @@ def parse(path: str) -> ArmPath | None:
         return ArmPath(text, words[1], group, GROUPS, tuple(words[3:4]), collection=group is None)
     if words[4].lower() != "providers" or len(words) < 7:
         return None
+    lower = [word.lower() for word in words]
+    last = len(words) - 1 - lower[::-1].index("providers")
+    if last > 4 and len(words) > last + 2 and lower[last + 1] in ABOVE_GROUPS:
+        return _of(text, words[1], words[3], words[last + 1 :], on="/" + "/".join(words[:last]))
     return _of(text, words[1], words[3], words[5:])
 
 
-def _of(text: str, subscription: str, group: str | None, words: list[str]) -> ArmPath:
+def _of(text: str, subscription: str, group: str | None, words: list[str], on: str = "") -> ArmPath:
     """The path of a namespace and pairs of kind and name."""
     pairs = words[1:]
     kind = "/".join([words[0], *pairs[0::2]])
-    return ArmPath(text, subscription, group, kind, tuple(pairs[1::2]), collection=len(pairs) % 2 == 1)
+    return ArmPath(text, subscription, group, kind, tuple(pairs[1::2]), collection=len(pairs) % 2 == 1, on=on)

@@ -104,6 +104,8 @@ def _value(hint: Any, value: Any, path: str) -> Any:
 
 
 def _mapping(choice: shapes.Choice, value: Body, path: str) -> Body:
+    if choice.item is not None and path.rsplit(".", 1)[-1] in allowances.ID_MAPS:
+        return {name: {} for name in value}
     if choice.objects:
         shape = _member(choice, value, path)
         checked = _object(f"'{shape.name}'", shape.fields, value, path)

@@ -52,6 +52,12 @@ SubnetId = Annotated[
         r"^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Network/virtualNetworks/[^/]+/subnets/[^/]+\Z"
     ),
 ]
+IdentityId = Annotated[
+    str,
+    _name(
+        r"^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.ManagedIdentity/userAssignedIdentities/[^/]+\Z"
+    ),
+]
 Tags = Annotated[
     dict[Annotated[str, _name(r"^[^<>%&\\?/]{1,512}\Z")], Annotated[str, StringConstraints(max_length=256)]],
     Field(max_length=50),
@@ -89,6 +95,25 @@ class Nodes(_Model):
         return self
 
 
+class Identity(_Model):
+    """As whom the nodes of a cluster act; a bare string is its `type`."""
+
+    type: Literal["stack", "system", "none"] | None = Field(
+        None,
+        description="stack: one user-assigned identity, which the stack makes for all its clusters, so that a replaced "
+        "cluster keeps its access; system: the cluster's own. Both get the roles of docs/identities.md. none: nobody. "
+        "When absent: none beside `user_assigned`, else stack.",
+    )
+    user_assigned: tuple[IdentityId, ...] = Field(
+        (), description="ARM ids of user-assigned identities that exist already. The stack gives them no role."
+    )
+
+    @property
+    def kind(self) -> Literal["stack", "system", "none"]:
+        """The type, with what is meant when it is absent."""
+        return self.type or ("none" if self.user_assigned else "stack")
+
+
 class Cluster(_Model):
     """One AmlCompute cluster."""
 
@@ -109,6 +134,10 @@ class Cluster(_Model):
     subnet: SubnetId | None = Field(None, description="ARM id of the subnet that the nodes join.")
     node_public_ip: bool | None = Field(
         None, description="Whether nodes get public addresses; Azure's default when absent."
+    )
+    identity: Annotated[Identity, _or_named("type")] = Field(
+        default_factory=Identity,
+        description="As whom the nodes read and write datastores and pull images: a type, or an object.",
     )
     description: str | None = Field(None, description="A sentence for people who find the cluster in the studio.")
     tags: Tags = Field(default_factory=dict, description="Tags beside the stack's.")
@@ -205,6 +234,12 @@ class Settings(_Model):
         None,
         alias="azurePolicy",
         description="Assigns the rules in Azure itself, as Azure Policy definitions; nothing is assigned when absent.",
+    )
+    assign_roles: bool = Field(
+        True,
+        description="Whether the stack assigns the roles that its clusters' identities need, which takes a deployer "
+        "who may assign roles (Owner, User Access Administrator or Role Based Access Control Administrator). "
+        "docs/identities.md has the commands for somebody else to run.",
     )
     protect: Literal["auto", "true", "false"] = Field(
         "auto",

@@ -30,6 +30,8 @@ PATTERNS = {
     ("location",): "A region is written as Azure names it, e.g. westeurope",
     ("nodes", "idle"): "The idle time is an ISO 8601 duration: PT10M is ten minutes, PT2H two hours",
     ("subnet",): "A subnet is given by its ARM id, /subscriptions/…/virtualNetworks/<name>/subnets/<name>",
+    ("identity", "user_assigned"): "An identity is given by its ARM id, "
+    "/subscriptions/…/providers/Microsoft.ManagedIdentity/userAssignedIdentities/<name>",
     ("tags",): "A tag's name has up to 512 characters, none of <>%&\\?/, its value up to 256",
 }
 

@@ -9,6 +9,7 @@ from infra.settings.model import (
     Cluster,
     CuratedEnvironment,
     CustomEnvironment,
+    Identity,
     JobFile,
     Nodes,
     Settings,
@@ -35,6 +36,7 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("`workspace`", "A bare string is the name.", Workspace),
     ("`clusters[]`", "", Cluster),
     ("`clusters[].nodes`", "", Nodes),
+    ("`clusters[].identity`", "A bare string is the type. docs/identities.md says which roles come with it.", Identity),
     ("`environments[]`, curated", "A bare string is the name.", CuratedEnvironment),
     ("`environments[]`, your own", "Registered under a version that is the hash of its content.", CustomEnvironment),
     ("`azurePolicy`", "docs/policies.md says what is assigned.", AzurePolicy),
@@ -52,6 +54,7 @@ until then.
 | --- | --- |
 | `nodes.min`, `nodes.max`, `nodes.idle` | update |
 | `size`, `priority`, `location`, `subnet`, `node_public_ip` | replacement, the old cluster first |
+| `identity` | update; whether Azure changes it in place has not been measured (docs/identities.md) |
 | `description`, `tags`, `single_node_jobs` (a tag) | update; whether Azure keeps it has not been measured |
 | `name` | a new cluster, and the old one is deleted |
 
@@ -89,6 +92,8 @@ def _default(field: FieldInfo) -> str:
     value = field.get_default(call_default_factory=True, validated_data={})
     if value is None or value in ((), {}, ""):
         return "none"
+    if isinstance(value, Identity):
+        return f"`{value.kind}`"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 

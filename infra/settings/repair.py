@@ -67,9 +67,12 @@ class Mending:
             elif target := renames[loc]:
                 self._put(target, self._take(loc))
                 self._renamed[target] = loc
-            elif len(loc) > 1 and isinstance(loc[-1], int):
+            elif len(loc) == 2 and isinstance(loc[-1], int):
                 self._put(loc, _item(str(loc[0])))
                 self.doubtful.add(loc)
+            elif isinstance(loc[-1], int):  # an entry of a list that has a default: the whole list becomes that
+                self._take(loc[:-1])
+                self._dropped.add(loc[:-1])
             elif error["type"] == "value_error":  # about several keys together: each of them is in doubt
                 self._put(loc, copy.deepcopy(_MADE_UP.get(str(loc[-1]), {})))
                 self.doubtful.add(loc)
@@ -112,7 +115,7 @@ class Mending:
         return None
 
 
-_SHORT = {"workspace": "name", "environments": "curated", "jobs": "file"}
+_SHORT = {"workspace": "name", "environments": "curated", "jobs": "file", "identity": "type"}
 
 
 def _object(key: str, text: str) -> dict[str, Any]:

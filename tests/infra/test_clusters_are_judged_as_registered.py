@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.paths import PROJECT
+from amlstack.sandbox.identity import SUBSCRIPTION
 from infra.ruling import cluster_properties
 from infra.settings import parse
 
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from running import MakeStack, Sandbox
 
 SUBNET = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/default"
+IDENTITY = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i"
+STACK_IDENTITY = (
+    f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-amlstack-test/providers"
+    "/Microsoft.ManagedIdentity/userAssignedIdentities/id-ws-judged"
+)
 CLUSTERS: list[dict[str, Any]] = [
     {"name": "plain", "size": "Standard_ND96asr_v4", "nodes": {"max": 2}},
     {
@@ -27,6 +33,14 @@ CLUSTERS: list[dict[str, Any]] = [
         "node_public_ip": False,
         "description": "For many small jobs.",
         "tags": {"team": "vision", "cost": "7"},
+    },
+    {"name": "own-identity", "size": "Standard_ND96asr_v4", "nodes": {"max": 2}, "identity": "system"},
+    {"name": "no-identity", "size": "Standard_ND96asr_v4", "nodes": {"max": 2}, "identity": "none"},
+    {
+        "name": "given-identities",
+        "size": "Standard_ND96asr_v4",
+        "nodes": {"max": 2},
+        "identity": {"type": "system", "user_assigned": [IDENTITY]},
     },
 ]
 
@@ -45,6 +59,8 @@ def test_what_is_judged_of_a_cluster_is_what_is_registered(stack: MakeStack, san
     place = {"resourceGroupName": "rg-amlstack-test", "workspaceName": "ws-judged"}
     for spec in settings.clusters:
         (step,) = planned.steps(spec.name, "Compute")
-        judged = cluster_properties(spec, location=spec.location or settings.location, tags=settings.tags)
+        judged = cluster_properties(
+            spec, location=spec.location or settings.location, tags=settings.tags, stack_identity=STACK_IDENTITY
+        )
         judged["properties"] = {key: value for key, value in judged["properties"].items() if value is not None}
         assert {**step.new["inputs"], "azureApiVersion": None} == {**place, **judged, "azureApiVersion": None}

@@ -40,8 +40,20 @@ def outputs(kind: ResourceType, answer: Mapping[str, Any], version: str) -> dict
 def preview(kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any], version: str) -> dict[str, Any]:
     """What is known of the outputs before anything is done: the inputs that come back, and what never changes."""
     names = (*kind.top, *kind.flat, *kind.outputs_top, *kind.outputs_flat)
-    result = {name: inputs[name] if _given(inputs, name) else UNKNOWN for name in names}
+    result = {name: _foreseen(kind, inputs, old, name) if _given(inputs, name) else UNKNOWN for name in names}
     return {**result, **{name: old[name] for name in STABLE if name in old}, "azureApiVersion": version}
+
+
+def _foreseen(kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any], name: str) -> Any:
+    """An input as the answer will have it: what only an answer has (a principal's id) stays while the input does."""
+    given, before = inputs[name], old.get(name)
+    if not isinstance(given, dict):
+        return given
+    later = {path for path in (*kind.hidden, *_ID_SETS) if path.count(".") == 1 and path.startswith(f"{name}.")}
+    below = {path.split(".")[1] for path in later if path in kind.hidden or _given(given, path.split(".")[1])}
+    if isinstance(before, dict) and _without_hidden(kind, before, name) == given:
+        return before
+    return {**given, **dict.fromkeys(below, UNKNOWN)}
 
 
 def writable(kind: ResourceType, state: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,10 +10,12 @@ from amlstack.sandbox.kinds import (
     computes,
     datastores,
     groups,
+    identities,
     jobs,
     models,
     monitoring,
     policy,
+    roles,
     schedules,
     storage,
     vaults,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 ALL: tuple[Kind, ...] = (
     groups.KIND,
+    identities.KIND,
     storage.KIND,
     vaults.KIND,
     monitoring.LOGS,
@@ -47,6 +50,7 @@ ALL: tuple[Kind, ...] = (
     policy.DEFINITIONS,
     policy.SETS,
     policy.ASSIGNMENTS,
+    roles.KIND,
 )
 """Every kind, in the order of docs/sandbox.md."""
 

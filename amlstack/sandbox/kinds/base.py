@@ -170,12 +170,17 @@ class Kind:
         properties = {**resource.body.get("properties", {}), **self.show(context, resource)}
         if self.tracked or self.ticks:
             properties["provisioningState"] = resource.state
+        envelope = {key: value for key, value in resource.body.items() if key != "properties"}
+        if envelope.get("identity"):
+            from amlstack.sandbox.kinds import identities  # noqa: PLC0415 - it is a kind itself
+
+            envelope["identity"] = identities.shown(context, resource, envelope["identity"])
         return {
             "id": resource.id,
             "name": resource.name,
             "type": self.type,
             "etag": f'"{resource.etag}"',
-            **{key: value for key, value in resource.body.items() if key != "properties"},
+            **envelope,
             "properties": properties,
             "systemData": system_data(resource.created, resource.changed),
         }

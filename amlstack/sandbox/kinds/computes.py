@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.kinds import jobs
+from amlstack.sandbox.kinds import identities, jobs
 from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Schema, iso
 from amlstack.sandbox.references import check_size
 from amlstack.sandbox.refusals import Refused, invalid, near, not_emulated
@@ -23,7 +23,7 @@ SCALE_DEFAULTS = {"minNodeCount": 0, "nodeIdleTimeBeforeScaleDown": "PT2M"}
 
 
 class Computes(Kind):
-    """AmlCompute clusters: only the scale can be changed, everything else in a second PUT is quietly ignored."""
+    """AmlCompute clusters: scale and identity can be changed, everything else in a second PUT is quietly ignored."""
 
     type = COMPUTE
     noun = "a compute"
@@ -38,11 +38,15 @@ class Computes(Kind):
     ticks = 2
     ticks_delete = 1
     patches = True
-    note = "AmlCompute only. A PUT or PATCH changes scaleSettings; anything else answers success and changes nothing."
+    note = (
+        "AmlCompute only. A PUT or PATCH changes scaleSettings and identity; anything else answers success and changes "
+        "nothing."
+    )
 
     def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
         """The size must exist, the scale must make sense."""
-        del context, path, before
+        del path, before
+        identities.check(context, body)
         compute = body.get("properties")
         if compute is None:
             raise invalid("properties", "the required property is missing.")
@@ -66,11 +70,16 @@ class Computes(Kind):
         return {**body, "properties": {**compute, "properties": filled}}
 
     def keep(self, body: Body, before: Resource) -> Body:
-        """Takes the new scale and drops the rest without a word, as the service does."""
+        """Takes the new scale and identity and drops the rest without a word, as the service does.
+
+        That the identity changes in place is what terraform-provider-azurerm does (pull request 26404) and what
+        ``az ml computetarget amlcompute identity assign`` is for.
+        """
         compute = before.body["properties"]
         scale = {**SCALE_DEFAULTS, **body["properties"]["properties"]["scaleSettings"]}
         return {
             **before.body,
+            **({"identity": body["identity"]} if body.get("identity") else {}),
             "properties": {**compute, "properties": {**compute["properties"], "scaleSettings": scale}},
         }
 

@@ -1,0 +1,69 @@
+"""As whom clusters act: the stack's own managed identity, and the roles of every identity that the stack makes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+from pulumi_azure_native import authorization, managedidentity
+
+from infra import roles
+from infra.order import behind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from infra.workspace import Workspace
+
+
+class StackIdentity(pulumi.ComponentResource):
+    """One user-assigned identity for all clusters of the stack, with its roles.
+
+    It outlives the clusters, so that a cluster that is replaced has its access at once.
+    """
+
+    def __init__(
+        self, workspace: Workspace, *, location: str, tags: Mapping[str, str], assign_roles: bool
+    ) -> None:
+        names = workspace.names
+        super().__init__("amlstack:infra:StackIdentity", names.identity)
+        self.identity = managedidentity.UserAssignedIdentity(
+            "identity",
+            resource_name_=names.identity,
+            resource_group_name=behind(names.group, workspace.group),
+            location=location,
+            tags=dict(tags),
+            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
+        )
+        if assign_roles:
+            grant(workspace, self.identity.principal_id, holder=names.identity_id, parent=self)
+        self.register_outputs({"id": names.identity_id})
+
+
+def grant(workspace: Workspace, principal: pulumi.Input[str], *, holder: str, parent: pulumi.Resource) -> None:
+    """Assign the roles that a cluster's identity needs.
+
+    Args:
+        workspace: The workspace whose storage and registry the roles are on.
+        principal: Object id of the identity, known once it exists.
+        holder: ARM id of the identity, or of the cluster with an identity of its own.
+        parent: The component that the assignments belong to.
+    """
+    names, label = workspace.names, holder.rsplit("/", 1)[-1]
+    on = {"storage": workspace.storage, "registry": workspace.registry}
+    for role in roles.CLUSTER:
+        authorization.RoleAssignment(
+            f"{label}-{role.name.lower().replace(' ', '-')}",
+            role_assignment_name=roles.assignment_name(role, names, holder),
+            scope=behind(roles.scope(role, names).lstrip("/"), on[role.part]),
+            role_definition_id=roles.definition_id(role, names),
+            principal_id=principal,
+            # Without it Azure looks the principal up at once, and a new one is often not found yet.
+            principal_type="ServicePrincipal",
+            opts=pulumi.ResourceOptions(
+                parent=parent,
+                # Azure changes neither on an assignment that exists; the name is taken until the old one is gone.
+                replace_on_changes=["principalId", "roleDefinitionId"],
+                delete_before_replace=True,
+            ),
+        )

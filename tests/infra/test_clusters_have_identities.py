@@ -1,0 +1,95 @@
+"""As whom clusters act: identities and roles of a stack through its whole life, by the real engine."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from amlstack.paths import PROJECT
+from infra import roles
+from infra.names import Names
+
+if TYPE_CHECKING:
+    from engine_result import Result
+    from harness import Stack
+    from running import MakeStack, Sandbox
+
+ROLES = {role.name.lower().replace(" ", "-"): role for role in roles.CLUSTER}
+
+
+def cluster(name: str, identity: Any = None) -> dict[str, Any]:
+    made = {"name": name, "size": "Standard_ND96asr_v4", "nodes": {"max": 2}}
+    return made if identity is None else {**made, "identity": identity}
+
+
+def granted(one: Stack) -> dict[str, set[str]]:
+    """Principal → names of its roles, as the state has them."""
+    by_definition = {role.definition: name for name, role in ROLES.items()}
+    found: dict[str, set[str]] = {}
+    for each in one.resources("RoleAssignment").values():
+        definition = each["outputs"]["roleDefinitionId"].rsplit("/", 1)[-1]
+        found.setdefault(each["outputs"]["principalId"], set()).add(by_definition[definition])
+    return found
+
+
+@pytest.mark.engine
+def test_identities_and_roles_follow_the_clusters_through_a_stacks_life(stack: MakeStack, sandbox: Sandbox) -> None:
+    one = stack(PROJECT, sandbox=sandbox)
+    one.set("amlstack:location", "westeurope").set("amlstack:workspace", "ws-identities")
+    one.set("amlstack:protect", "false")
+    one.set("amlstack:clusters", [cluster("shared"), cluster("shared-too"), cluster("own", "system")])
+
+    one.up().ok()
+    (shared,) = (each["outputs"]["principalId"] for each in one.resources("UserAssignedIdentity").values())
+    own = one.resources("machinelearningservices:Compute")["own"]["outputs"]["identity"]["principalId"]
+    assert granted(one) == {shared: set(ROLES), own: set(ROLES)}
+    assert one.preview().ok().changes == {}
+    assert one.refresh().ok().changes == {}, "what the sandbox answers is what was declared"
+
+    def ops(result: Result) -> dict[str, str]:
+        return {step.name: step.op for step in result.ok().planned if step.op != "same"}
+
+    # A scale that changes is no reason to touch a role, even one whose principal is the cluster's own.
+    one.set("amlstack:clusters[2].nodes.max", 3)
+    assert ops(one.preview()) == {"own": "update"}
+
+    # Another identity: in place, and the roles of the former principal go.
+    one.set("amlstack:clusters[2].identity", "none")
+    planned = ops(one.up())
+    assert planned == {"own": "update", **{f"own-{name}": "delete" for name in ROLES}}
+    assert granted(one) == {shared: set(ROLES)}
+
+    # A cluster that is replaced keeps the stack's identity, and no role is assigned anew.
+    one.set("amlstack:clusters[0].size", "Standard_ND96amsr_A100_v4")
+    replaced = one.up().ok()
+    assert replaced.op("shared", "Compute") == "replace"
+    assert not [step for step in replaced.planned if step.type.endswith("RoleAssignment") and step.op != "same"]
+
+    # Who may not assign roles leaves that to somebody who may.
+    one.set("amlstack:assign_roles", value=False)
+    assert {step.type for step in one.preview().ok().planned if step.op == "delete"} == {
+        "azure-native:authorization:RoleAssignment"
+    }
+
+
+def test_names_of_role_assignments_differ_by_role_scope_and_holder() -> None:
+    names = Names("s", "rg", "ws")
+    made = [
+        roles.assignment_name(role, at, holder)
+        for role in roles.CLUSTER
+        for at in (names, Names("s", "rg", "other"))
+        for holder in ("/a", "/b")
+    ]
+    assert len(set(made)) == len(made)
+    assert all(re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", name) for name in made)
+    role = roles.CLUSTER[0]
+    assert roles.assignment_name(role, names, "/A") == roles.assignment_name(role, names, "/a"), "ARM ignores case"
+
+
+def test_the_page_on_identities_names_every_role_with_its_id() -> None:
+    page = (PROJECT / "docs" / "identities.md").read_text()
+    for role in roles.CLUSTER:
+        assert f"| {role.name} | `{role.definition}` |" in page
+        assert role.why in page

@@ -38,7 +38,7 @@ def granted(one: Stack) -> dict[str, set[str]]:
 def test_identities_and_roles_follow_the_clusters_through_a_stacks_life(stack: MakeStack, sandbox: Sandbox) -> None:
     one = stack(PROJECT, sandbox=sandbox)
     one.set("amlstack:location", "westeurope").set("amlstack:workspace", "ws-identities")
-    one.set("amlstack:protect", "false")
+    one.set("amlstack:protect", "false").set("amlstack:resource_group", "rg-identities")
     one.set("amlstack:clusters", [cluster("shared"), cluster("shared-too"), cluster("own", "system")])
 
     one.up().ok()
@@ -72,6 +72,9 @@ def test_identities_and_roles_follow_the_clusters_through_a_stacks_life(stack: M
     assert {step.type for step in one.preview().ok().planned if step.op == "delete"} == {
         "azure-native:authorization:RoleAssignment"
     }
+
+    one.destroy().ok()
+    assert one.resources() == {}
 
 
 def test_names_of_role_assignments_differ_by_role_scope_and_holder() -> None:

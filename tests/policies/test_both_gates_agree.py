@@ -124,6 +124,7 @@ def some_settings(chance: random.Random, size: str) -> dict[str, Any]:
         "single_node_jobs": chance.random() < 0.3,
         "node_public_ip": chance.choice([None, True, False]),
         "tags": chance.choice([{}, {"team": "a"}]),
+        "identity": chance.choice(["stack", "system", "none"]),
     }
     if chance.random() < 0.5:
         net = chance.choice(["wide", "other"])

@@ -147,7 +147,7 @@ def test_indexed_definitions_judge_what_has_a_place(manager: Manager, group: str
          "PolicySetDefinitionNotFound"),
         (f"{ROOT}/{AUTH}/policyAssignments/a", assignment("Refuse"), 400, "PolicyParameterValueNotAllowed"),
         (f"{ROOT}/{AUTH}/policyAssignments/a.", assignment(), 400, "InvalidResourceName"),
-        (f"{ROOT}/{AUTH}/roleAssignments/a", {"properties": {}}, 501, "SandboxNotEmulated"),
+        (f"{ROOT}/{AUTH}/roleDefinitions/a", {"properties": {}}, 501, "SandboxNotEmulated"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_assigned_is_refused_by_name(  # noqa: PLR0917

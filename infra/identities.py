@@ -22,9 +22,7 @@ class StackIdentity(pulumi.ComponentResource):
     It outlives the clusters, so that a cluster that is replaced has its access at once.
     """
 
-    def __init__(
-        self, workspace: Workspace, *, location: str, tags: Mapping[str, str], assign_roles: bool
-    ) -> None:
+    def __init__(self, workspace: Workspace, *, location: str, tags: Mapping[str, str], assign_roles: bool) -> None:
         names = workspace.names
         super().__init__("amlstack:infra:StackIdentity", names.identity)
         self.identity = managedidentity.UserAssignedIdentity(

@@ -60,6 +60,16 @@ def sha256(value: Any) -> str:
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
+def slow_digest(value: Any, salt: str) -> str:
+    """Hex digest of the canonical JSON of secrets, 64 hex digits.
+
+    A run's id has to be the same when nothing is left of the state, so no random key can take part. What stands between
+    a digest and the guessing of a secret is the cost of a guess: a tenth of a second and 32 MiB.
+    """
+    text = canonical(value).encode()
+    return hashlib.scrypt(text, salt=salt.encode(), n=2**15, r=8, p=1, maxmem=2**26, dklen=32).hex()
+
+
 def digest(name: str, declaration: Any, code_hash: str, rerun: str) -> str:
     """Identity without the owner, 64 hex digits: what the state and the record keep.
 

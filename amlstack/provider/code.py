@@ -8,18 +8,18 @@ from pathlib import Path
 
 from amlstack.findings import Level, errors
 from amlstack.provider.arm import ArmError, InterruptedWaitError
-from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, Field, Services, Shape, Values, same_arm_id
+from amlstack.provider.resource import WORKSPACE_IN_ID, Call, Difference, Field, Services, Shape, Values, same_arm_id
 from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.provider.upload import upload
-from amlstack.rpc import UNKNOWN, Code, Failures, ProviderError, bare
+from amlstack.rpc import UNKNOWN, Code, Failures, ProviderError
 from amlstack.snapshot import HASH_VERSION, Snapshot, scan
 
 _HASH = (re.compile(r"[0-9a-f]{64}"), "64 hex digits: the folder's content hash")
 SHAPE = Shape(
     {
-        "workspace": WORKSPACE_ID,
+        "workspace": WORKSPACE_IN_ID,
         "path": Field(str, required=True),
-        "hash": Field(str, pattern=_HASH),
+        "hash": Field(str, pattern=_HASH, in_id=True),
         "beside": Field(str, default=""),
     }
 )
@@ -28,16 +28,17 @@ SHAPE = Shape(
 class Snapshots:
     """Registers code under its content hash; immutable, shared by stacks, retained when deleted."""
 
+    shape = SHAPE
+
     def __init__(self, services: Services) -> None:
         self._services = services
 
     def check(self, call: Call, inputs: Values, failures: Failures) -> Values:
         """Hashes the folder unless the program has done so; what is wrong with the folder are failures."""
         result = SHAPE.check(inputs, failures)
-        path = bare(result.get("path"))
-        if failures or result.get("hash") is not None or path is UNKNOWN:
+        if failures or result.get("hash") is not None or UNKNOWN in (result["path"], result.get("beside")):
             return result
-        found = scan(Path(path), _beside(result))
+        found = scan(Path(result["path"]), _beside(result))
         for finding in found.findings:
             if finding.level is Level.ERROR:
                 failures.add(
@@ -51,14 +52,14 @@ class Snapshots:
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
         """Another content or workspace is another snapshot; where the folder lies does not matter."""
-        replaces = [name for name in ("hash",) if bare(old.get(name)) != bare(new.get(name))]
-        if not same_arm_id(bare(old.get("workspace")), bare(new.get("workspace"))):
+        replaces = [name for name in ("hash",) if old.get(name) != new.get(name)]
+        if not same_arm_id(old.get("workspace"), new.get("workspace")):
             replaces.append("workspace")
         return Difference(replaces=tuple(replaces))
 
     def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
         """Reuses what is registered under this content, else uploads and registers it."""
-        workspace, digest = bare(inputs.get("workspace")), bare(inputs.get("hash"))
+        workspace, digest = inputs.get("workspace"), inputs.get("hash")
         if not isinstance(workspace, str) or not isinstance(digest, str):
             return "", dict(inputs)  # only at preview
         code_id = f"{workspace}/codes/{digest}/versions/1"
@@ -66,7 +67,7 @@ class Snapshots:
         if call.preview:
             return "", state
         try:
-            snapshot = self._scanned(bare(inputs["path"]), digest, _beside(inputs))
+            snapshot = self._scanned(inputs["path"], digest, _beside(inputs))
             state |= {"files": len(snapshot.files), "bytes": snapshot.bytes}
             if self._services.arm.get(code_id, allow=(404,)).status == 404:
                 self._register(call, workspace, code_id, snapshot)
@@ -148,5 +149,5 @@ class Snapshots:
 
 def _beside(inputs: Values) -> tuple[Path, ...]:
     """The packages that travel along, from their folders, as on PATH separated by colons."""
-    told = bare(inputs.get("beside"))
+    told = inputs.get("beside")
     return tuple(Path(one) for one in told.split(os.pathsep) if one) if isinstance(told, str) else ()

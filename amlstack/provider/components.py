@@ -7,7 +7,7 @@ from typing import Any
 
 from amlstack.provider.arm import ArmError
 from amlstack.provider.resource import (
-    WORKSPACE_ID,
+    WORKSPACE_IN_ID,
     Call,
     Difference,
     Field,
@@ -18,14 +18,14 @@ from amlstack.provider.resource import (
     same_arm_id,
 )
 from amlstack.provider.runs import WorkspaceMissingError
-from amlstack.rpc import Failures, ProviderError, bare
+from amlstack.rpc import Failures, ProviderError
 
 _NAME = (re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}"), "letters, digits, '-', '_' and '.'")
 SHAPE = Shape(
     {
-        "workspace": WORKSPACE_ID,
-        "name": Field(str, required=True, pattern=_NAME),
-        "version": Field(str, required=True, pattern=_NAME),
+        "workspace": WORKSPACE_IN_ID,
+        "name": Field(str, required=True, pattern=_NAME, in_id=True),
+        "version": Field(str, required=True, pattern=_NAME, in_id=True),
         "body": Field(dict, required=True),
     }
 )
@@ -34,21 +34,23 @@ SHAPE = Shape(
 class Components:
     """Registers component versions; their version is made from their content, so that whoever comes first will do."""
 
+    shape = SHAPE
+
     def __init__(self, services: Services) -> None:
         self._services = services
 
     def check(self, call: Call, inputs: Values, failures: Failures) -> Values:  # noqa: ARG002
         """Types; a component has a specification."""
         result = SHAPE.check(inputs, failures)
-        body = bare(result.get("body"))
+        body = result.get("body")
         if isinstance(body, dict) and known(body) and not body.get("componentSpec"):
             failures.add("body", "a component has a componentSpec")
         return result
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
         """Another name, version or workspace is another component; what its version does not cover is a label."""
-        replaces = [name for name in ("name", "version") if bare(old.get(name)) != bare(new.get(name))]
-        if not same_arm_id(bare(old.get("workspace")), bare(new.get("workspace"))):
+        replaces = [name for name in ("name", "version") if old.get(name) != new.get(name)]
+        if not same_arm_id(old.get("workspace"), new.get("workspace")):
             replaces.append("workspace")
         return Difference(replaces=tuple(replaces))
 
@@ -56,15 +58,15 @@ class Components:
         """Adopts the version that exists, else registers it."""
         if not known(inputs):
             return "", dict(inputs)  # only at preview
-        name, version = bare(inputs["name"]), bare(inputs["version"])
-        component_id = f"{bare(inputs['workspace'])}/components/{name}/versions/{version}"
+        name, version = inputs["name"], inputs["version"]
+        component_id = f"{inputs['workspace']}/components/{name}/versions/{version}"
         state = {**inputs, "componentId": component_id}
         if call.preview:
             return "", state
         arm = self._services.arm
         try:
             if arm.get(component_id, allow=(404,)).status == 404:
-                self._register(component_id, bare(inputs["body"]))
+                self._register(component_id, inputs["body"])
             else:
                 self._services.host.status("already registered", call.urn)
         except ArmError as error:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from amlstack.provider.resource import same_arm_id
-from amlstack.rpc import bare, changed_paths, unknown_paths
+from amlstack.rpc import UNKNOWN, changed_paths, unknown_paths
 from amlstack.snapshot import differences
 
 if TYPE_CHECKING:
@@ -69,32 +69,36 @@ def identity_paths(before: Values, new: Values) -> list[str]:
         path
         for name in IDENTITY_INPUTS
         for path in changed_paths(before.get(name), new.get(name), name)
-        if not (name == "codeHash" and bare(before.get(name)) in code_hashes(new))
+        if not (name == "codeHash" and before.get(name) in code_hashes(new))
     ]
 
 
 def code_hashes(inputs: Values) -> tuple[Any, ...]:
     """The code's hash, then those by which a run with the same code may have been recorded before."""
-    former = bare(inputs.get("formerCodeHashes"))
-    return (bare(inputs.get("codeHash")), *(former if isinstance(former, list) else ()))
+    former = inputs.get("formerCodeHashes")
+    known = (one for one in former if isinstance(one, str)) if isinstance(former, list) else ()
+    return (inputs.get("codeHash"), *known)
 
 
 def _changed_files(before: Values, new: Values) -> tuple[str, ...]:
     """The files that make the code another one, as far as they were recorded."""
-    old, now = (bare(values.get("codeFiles")) for values in (before, new))
+    old, now = (values.get("codeFiles") for values in (before, new))
     return differences(old, now) if isinstance(old, dict) and isinstance(now, dict) else ()
 
 
 def metadata_of(body: Any) -> dict[str, Any]:
     """Display name, description and tags of a job body; what is not given is ``None``, tags are ``{}``."""
-    properties = (bare(body) or {}).get("properties") or {}
+    properties = (body or {}).get("properties") or {}
     return {name: properties.get(name) or ({} if name == "tags" else None) for name in METADATA}
 
 
-def with_metadata(body: Values, other: Values) -> Values:
-    """``body`` with the metadata of ``other``."""
+def with_metadata(body: Values, other: Any) -> Any:
+    """``body`` with the metadata of ``other``; not known when that is not, at preview."""
+    theirs = other if other is UNKNOWN else other.get("properties")
+    if theirs is UNKNOWN:
+        return UNKNOWN
     properties = dict(body.get("properties") or {})
-    theirs = other.get("properties") or {}
+    theirs = theirs or {}
     for name in METADATA:
         properties.pop(name, None)
         if name in theirs:
@@ -104,7 +108,8 @@ def with_metadata(body: Values, other: Values) -> Values:
 
 def without_metadata(body: Values) -> Values:
     """``body`` without display name, description and tags: what was derived for the run."""
-    return with_metadata(body, {})
+    stripped: Values = with_metadata(body, {})
+    return stripped
 
 
 def listed(paths: tuple[str, ...], most: int = 6) -> str:

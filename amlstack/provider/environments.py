@@ -8,7 +8,7 @@ from typing import Any
 from amlstack.identity import environment_version
 from amlstack.provider.arm import ArmError
 from amlstack.provider.resource import (
-    WORKSPACE_ID,
+    WORKSPACE_IN_ID,
     Call,
     Difference,
     Field,
@@ -19,7 +19,7 @@ from amlstack.provider.resource import (
     same_arm_id,
 )
 from amlstack.provider.runs import WorkspaceMissingError
-from amlstack.rpc import Failures, ProviderError, bare
+from amlstack.rpc import Failures, ProviderError
 
 _NAME = (
     re.compile(r"(?!AzureML)[A-Za-z0-9][A-Za-z0-9_.-]{0,254}"),
@@ -27,15 +27,18 @@ _NAME = (
 )
 SHAPE = Shape(
     {
-        "workspace": WORKSPACE_ID,
-        "name": Field(str, required=True, pattern=_NAME),
+        "workspace": WORKSPACE_IN_ID,
+        "name": Field(str, required=True, pattern=_NAME, in_id=True),
         "body": Field(dict, required=True),
-    }
+    },
+    digests={"version": ("body",)},
 )
 
 
 class Environments:
     """Registers environments under the hash of their content; immutable, shared by stacks, retained when deleted."""
+
+    shape = SHAPE
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -43,15 +46,15 @@ class Environments:
     def check(self, call: Call, inputs: Values, failures: Failures) -> Values:  # noqa: ARG002
         """Types; an environment is an image or a build, in the words of ARM."""
         result = SHAPE.check(inputs, failures)
-        body = bare(result.get("body"))
+        body = result.get("body")
         if isinstance(body, dict) and known(body) and not (body.get("image") or body.get("build")):
             failures.add("body", "an environment names an image or a build")
         return result
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
         """Another name, content or workspace is another version."""
-        replaces = [name for name in ("name", "body") if bare(old.get(name)) != bare(new.get(name))]
-        if not same_arm_id(bare(old.get("workspace")), bare(new.get("workspace"))):
+        replaces = [name for name in ("name", "body") if old.get(name) != new.get(name)]
+        if not same_arm_id(old.get("workspace"), new.get("workspace")):
             replaces.append("workspace")
         return Difference(replaces=tuple(replaces))
 
@@ -59,9 +62,9 @@ class Environments:
         """Adopts the version that exists with this content, else registers it."""
         if not known(inputs):
             return "", dict(inputs)  # only at preview
-        body: dict[str, Any] = bare(inputs["body"])
-        version = environment_version(body)
-        environment_id = f"{bare(inputs['workspace'])}/environments/{bare(inputs['name'])}/versions/{version}"
+        body: dict[str, Any] = inputs["body"]
+        version = environment_version(call.hashable(inputs, "body"))
+        environment_id = f"{inputs['workspace']}/environments/{inputs['name']}/versions/{version}"
         state = {**inputs, "environmentId": environment_id, "version": version}
         if call.preview:
             return "", state
@@ -72,7 +75,7 @@ class Environments:
             else:
                 self._services.host.status("already registered", call.urn)
         except ArmError as error:
-            raise ProviderError(f"the environment {bare(inputs['name'])} could not be registered: {error}") from None
+            raise ProviderError(f"the environment {inputs['name']} could not be registered: {error}") from None
         return environment_id, state
 
     def _register(self, environment_id: str, body: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.provider.states import Verdict, Wait, verdict
 from amlstack.provider.waiting import InterruptedWaitError, WaitTimeoutError, follow
-from amlstack.rpc import InitFailedError, bare
+from amlstack.rpc import UNKNOWN, InitFailedError
 
 if TYPE_CHECKING:
     from amlstack.provider.resource import Call, Services, Values
@@ -27,6 +27,8 @@ class Gates:
 
         The engine remembers a failed initialisation by itself, but forgets it when a state is edited or repaired.
         """
+        if new.get("wait") is UNKNOWN:
+            return True  # at preview: it may turn out to be any
         return verdict(_wait(new), str(old.get("status") or "Unknown")) is not Verdict.SATISFIED
 
     def judge(self, run: str, state: Values, inputs: Values) -> None:
@@ -65,7 +67,7 @@ class Gates:
             last = follow(
                 self._services,
                 call,
-                str(bare(state["workspace"])),
+                str(state["workspace"]),
                 record,
                 until=lambda now: verdict(wait, now.status) is not Verdict.PENDING,
                 what=what,
@@ -86,13 +88,13 @@ class Gates:
     def _why(self, run: str, state: Values) -> str:
         """The service's reason; a run history that does not answer only makes the message poorer."""
         try:
-            return self._services.runs.why(str(bare(state["workspace"])), run)
+            return self._services.runs.why(str(state["workspace"]), run)
         except (ArmError, InterruptedWaitError):
             return ""
 
 
 def _wait(values: Values) -> Wait:
-    return Wait(bare(values.get("wait")) or Wait.NONE)
+    return Wait(values.get("wait") or Wait.NONE)
 
 
 def _failed(run: str, wait: Wait, status: str, why: str) -> str:

@@ -37,7 +37,8 @@ SHAPE = Shape(
         "deleteHistory": Field(bool, default=False),
         "placedOn": Field(list),
         "stackId": Field(str),
-    }
+    },
+    digests={"identity": edits.IDENTITY_INPUTS},
 )
 _OWN_WORDS: tuple[str, ...] = ("wait", "onEdit", "deleteHistory", "placedOn", "stackId")
 """Inputs that tell this provider how to treat the run."""
@@ -45,6 +46,8 @@ _OWN_WORDS: tuple[str, ...] = ("wait", "onEdit", "deleteHistory", "placedOn", "s
 
 class Jobs:
     """Runs a job once for each identity; see `amlstack.identity` for what that is."""
+
+    shape = SHAPE
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -130,18 +133,21 @@ class Jobs:
             self._host.status(f"submitted {run}", call.urn)
         else:
             marks.release(self._runs, workspace, record)
-            adoption.announce(self._services, call, record, submission.derived(state["body"]))
+            adoption.announce(self._services, call, record, submission.derived(call, state))
             record = metadata.align(self._services, call, workspace, record, inputs["body"])
         state = self._observed(state, record)
         return run, self._gates.pass_(call, run, state, record)
 
     def _recorded(self, call: Call, workspace: str, owner: str, inputs: Values) -> tuple[str, str, Record | None]:
-        """The run: its id, its identity, and its record if there is one, also by a former hash of the same code."""
-        name, declaration, _, rerun = (bare(inputs.get(part)) for part in edits.IDENTITY_INPUTS)
-        ids = [
-            (job_id(name, declaration, code_hash, rerun, owner), digest(name, declaration, code_hash, rerun))
-            for code_hash in edits.code_hashes(inputs)
-        ]
+        """The run: its id, its identity, and its record if there is one, also as earlier versions named such a run.
+
+        These took what tools leave in a folder into its hash, and secrets into the id.
+        """
+        name, (code_hash, *former) = str(inputs["name"]), edits.code_hashes(inputs)
+        declaration, code, rerun = (call.hashable(inputs, part) for part in ("declaration", "codeHash", "rerun"))
+        told = [(declaration, each, rerun) for each in (code, *former)]
+        told += [(inputs.get("declaration"), each, inputs.get("rerun")) for each in (code_hash, *former)]
+        ids = list(dict.fromkeys((job_id(name, *parts, owner), digest(name, *parts)) for parts in told))
         try:
             for run, identity in ids:
                 if (record := self._runs.get(workspace, run)) is not None:
@@ -160,7 +166,7 @@ class Jobs:
         except (ArmError, WorkspaceMissingError):
             return
         if record is not None:
-            adoption.announce(self._services, call, record, submission.derived(state["body"]))
+            adoption.announce(self._services, call, record, submission.derived(call, state))
 
     # -- read, update ------------------------------------------------------------------------------------------------
 

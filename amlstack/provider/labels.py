@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from amlstack.provider.arm import ArmError
-from amlstack.rpc import ProviderError, bare
+from amlstack.rpc import ProviderError
 
 if TYPE_CHECKING:
     from amlstack.provider.arm import ArmClient
@@ -25,7 +25,7 @@ def environment_of(arm: ArmClient, workspace: str, body: Values) -> str | None:
     Raises:
         ProviderError: The workspace has no version of that environment, or could not be asked.
     """
-    given = bare((body.get("properties") or {}).get("environmentId"))
+    given = (body.get("properties") or {}).get("environmentId")
     match = _LATEST.fullmatch(given) if isinstance(given, str) else None
     if match is None:
         return given if isinstance(given, str) else None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from amlstack.rpc import UNKNOWN, Failures, Host, Secret, unknown_paths
+from amlstack.identity import slow_digest
+from amlstack.rpc import NOTHING, UNKNOWN, Failures, Host, Secrecy, Secret, unknown_paths
 
 if TYPE_CHECKING:
     import threading
@@ -31,11 +32,19 @@ class Call:
         urn: Of the resource.
         preview: Nothing may be changed.
         timeout: Seconds that the person gave (``custom_timeouts``); ``None`` for no limit.
+        secrecy: What of the resource's values is secret. The values themselves are plain: the server takes the engine's
+            marks off before a resource sees them, and marks again what it answers, its messages included.
     """
 
     urn: str
     preview: bool = False
     timeout: float | None = None
+    secrecy: Secrecy = NOTHING
+
+    def hashable(self, values: Mapping[str, Any], name: str) -> Any:
+        """What stands for an input in a digest that others can see: itself, its secrets replaced by a slow digest."""
+        plain, secrets = self.secrecy.parted(values.get(name), (name,))
+        return plain if not secrets else [plain, slow_digest(secrets, self.urn.split("::")[-2])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +80,16 @@ class Difference:
 
 
 class Resource(Protocol):
-    """One resource type. Errors are raised as `ProviderError`."""
+    """One resource type. Values are plain JSON, at preview also `UNKNOWN`; errors are raised as `ProviderError`.
+
+    Attributes:
+        shape: Its inputs.
+    """
+
+    @property
+    def shape(self) -> Shape:
+        """Its inputs."""
+        ...
 
     def check(self, call: Call, inputs: Values, failures: Failures) -> Values:
         """Completes and judges the inputs."""
@@ -111,6 +129,7 @@ class Field:
         default: What is recorded when it is not.
         choices: The allowed words, when they are few.
         pattern: What text must look like, with the rule in words.
+        in_id: Whether the resource's id shows it. The engine keeps ids in clear text.
     """
 
     kind: type
@@ -118,6 +137,7 @@ class Field:
     default: Any = None
     choices: tuple[str, ...] = ()
     pattern: tuple[re.Pattern[str], str] | None = None
+    in_id: bool = False
 
 
 _JSON_NAMES: Mapping[type, str] = {
@@ -132,6 +152,7 @@ NAME = Field(
     str,
     required=True,
     pattern=(re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}"), "letters, digits, '-' and '_', a letter or digit first"),
+    in_id=True,
 )
 WORKSPACE_ID = Field(
     str,
@@ -141,13 +162,37 @@ WORKSPACE_ID = Field(
         "an ARM id, /subscriptions/…/resourceGroups/…/providers/Microsoft.MachineLearningServices/workspaces/NAME",
     ),
 )
+WORKSPACE_IN_ID = replace(WORKSPACE_ID, in_id=True)
+"""Of resources whose id is their ARM id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The inputs of a resource type."""
+    """The inputs of a resource type.
+
+    Attributes:
+        fields: Its inputs by name.
+        digests: Its outputs that hold digests, with the names of the inputs that these are made of.
+    """
 
     fields: Mapping[str, Field]
+    digests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def sealed(self, values: Mapping[str, Any], secrecy: Secrecy) -> Values:
+        """Inputs or state with the engine's marks on what is secret."""
+        return secrecy.seal(values, self.fields, self.digests)
+
+    def bared(self, state: Mapping[str, Any], wanted: Secrecy) -> tuple[str, ...]:
+        """The property paths of inputs that are secret now and that a recorded state shows, or shows a digest of."""
+        shown = [path for path in wanted.unmarked(state) if path.split(".", 1)[0].split("[", 1)[0] in self.fields]
+        digests = [
+            source
+            for name, sources in self.digests.items()
+            if state.get(name) is not None and not isinstance(state[name], Secret)
+            for source in sources
+            if wanted.covers(source)
+        ]
+        return (*shown, *digests)
 
     def check(self, inputs: Values, failures: Failures) -> Values:
         """The inputs with defaults filled in; what is wrong goes to ``failures``."""

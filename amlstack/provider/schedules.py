@@ -13,7 +13,7 @@ from amlstack.provider.edits import listed
 from amlstack.provider.resource import (
     NAME,
     WORKSPACE,
-    WORKSPACE_ID,
+    WORKSPACE_IN_ID,
     Call,
     Difference,
     Field,
@@ -24,9 +24,12 @@ from amlstack.provider.resource import (
     same_arm_id,
 )
 from amlstack.provider.runs import WorkspaceMissingError
-from amlstack.rpc import Code, Failures, ProviderError, bare, changed_paths
+from amlstack.rpc import Code, Failures, ProviderError, changed_paths
 
-SHAPE = Shape({"workspace": WORKSPACE_ID, "name": NAME, "body": Field(dict, required=True)})
+SHAPE = Shape(
+    {"workspace": WORKSPACE_IN_ID, "name": NAME, "body": Field(dict, required=True)},
+    digests={"settled": ("body",)},
+)
 _ID = re.compile(rf"(?P<workspace>{WORKSPACE.pattern})/schedules/(?P<name>[^/]+)", re.IGNORECASE)
 _READ_ONLY = ("provisioningState",)
 
@@ -50,6 +53,8 @@ class _Live:
 class Schedules:
     """Writes schedules whole, keeps them to their stack, and disables them before they are deleted."""
 
+    shape = SHAPE
+
     def __init__(self, services: Services) -> None:
         self._services = services
         self._host = services.host
@@ -63,7 +68,7 @@ class Schedules:
         result = SHAPE.check(inputs, failures)
         body = result.get("body")
         if isinstance(body, dict):
-            properties = bare(body.get("properties"))
+            properties = body.get("properties")
             if not known(properties):
                 return result
             if not isinstance(properties, dict):
@@ -76,22 +81,22 @@ class Schedules:
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
         """Another name or workspace is another schedule; all else, drift included, is written in place."""
-        replaces = ["name"] if bare(old.get("name")) != bare(new.get("name")) else []
-        if not same_arm_id(bare(old.get("workspace")), bare(new.get("workspace"))):
+        replaces = ["name"] if old.get("name") != new.get("name") else []
+        if not same_arm_id(old.get("workspace"), new.get("workspace")):
             replaces.append("workspace")
         if replaces:
             # The old one goes first: two that start the same job would both do so.
             return Difference(replaces=tuple(replaces), delete_first=True)
-        updates = (*changed_paths(old.get("body"), new.get("body"), "body"), *(bare(old.get("drifted")) or ()))
+        updates = (*changed_paths(old.get("body"), new.get("body"), "body"), *(old.get("drifted") or ()))
         if not updates and old.get("enabled") is False and _said(new["body"]) is None:
-            self._say_paused(call, bare(new["name"]))
+            self._say_paused(call, new["name"])
         return Difference(updates=tuple(dict.fromkeys(updates)))
 
     def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
         """Takes up what a killed deployment of this stack left behind, refuses what is another's, else makes it."""
         if not known(inputs.get("workspace"), inputs.get("name")):
             return "", dict(inputs)  # only at preview
-        workspace, name = str(bare(inputs["workspace"])), str(bare(inputs["name"]))
+        workspace, name = str(inputs["workspace"]), str(inputs["name"])
         schedule_id = f"{workspace}/schedules/{name}"
         state = {**inputs, "scheduleId": schedule_id, "owner": owner_of(call.urn)}
         if call.preview:
@@ -125,8 +130,8 @@ class Schedules:
         if not old:
             return resource_id, self._imported(call, workspace, name, inputs, live)
         settled = old.get("settled") or {}
-        changed = changed_paths(settled, _print(live.properties, _properties(bare(old["body"]))))
-        drifted = [f"body.properties.{path}" for path in changed]
+        changed = changed_paths(settled, _print(live.properties, _properties(old["body"])))
+        drifted = list(dict.fromkeys(call.secrecy.cut(f"body.properties.{path}") for path in changed))
         if live.owner not in ("", old.get("owner")):
             self._host.warning(f"schedule {name} belongs to {live.owner} by now, not to {old.get('owner')}", call.urn)
         elif drifted:
@@ -145,14 +150,14 @@ class Schedules:
         if call.preview:
             return state if (said := _said(new["body"])) is None else {**state, "enabled": said}
         self._hold(call, resource_id)
-        live = self._get(str(bare(old["workspace"])), resource_id)
+        live = self._get(str(old["workspace"]), resource_id)
         if live is not None and live.owner not in ("", old.get("owner")):
-            raise ProviderError(_foreign(bare(new["name"]), live.owner, str(old.get("owner"))), Code.ALREADY_EXISTS)
+            raise ProviderError(_foreign(new["name"], live.owner, str(old.get("owner"))), Code.ALREADY_EXISTS)
         return self._write(call, {**state, "owner": owner_of(call.urn)}, live, before=old)
 
     def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:  # noqa: ARG002
         """Disables it, which the service asks for, then deletes it; the jobs that it started are left alone."""
-        workspace, name = str(bare(old["workspace"])), str(bare(old["name"]))
+        workspace, name = str(old["workspace"]), str(old["name"])
         with self._lock:
             if self._held.get(resource_id.casefold()) == call.urn:
                 self._host.info(f"schedule {name} stays: the new resource stands for the same one", call.urn)
@@ -184,8 +189,8 @@ class Schedules:
         return _Live(properties if isinstance(properties, dict) else {})
 
     def _write(self, call: Call, state: Values, live: _Live | None, *, before: Values | None) -> Values:
-        name, schedule_id = str(bare(state["name"])), str(state["scheduleId"])
-        body: dict[str, Any] = bare(state["body"])
+        name, schedule_id = str(state["name"]), str(state["scheduleId"])
+        body: dict[str, Any] = state["body"]
         properties = {**body["properties"]}
         properties["properties"] = {**(properties.get("properties") or {}), OWNER: state["owner"]}
         if live is not None and not live.enabled and _said(state["body"]) is None and not _was_off(before):
@@ -194,7 +199,7 @@ class Schedules:
         arm = self._services.arm
         try:
             arm.finish(arm.put(schedule_id, {**body, "properties": properties}), self._services.cancelled)
-            now = self._get(str(bare(state["workspace"])), schedule_id)
+            now = self._get(str(state["workspace"]), schedule_id)
         except ArmError as error:
             raise ProviderError(f"schedule {name} was not accepted: {error}") from None
         if now is None:
@@ -234,7 +239,7 @@ class Schedules:
         except (ArmError, WorkspaceMissingError):
             return
         if live is not None:
-            _refuse_foreign(str(bare(state["name"])), live, state["owner"])
+            _refuse_foreign(str(state["name"]), live, state["owner"])
 
     def _hold(self, call: Call, schedule_id: str) -> None:
         with self._lock:
@@ -252,13 +257,13 @@ class Schedules:
 
 
 def _properties(body: Any) -> dict[str, Any]:
-    properties = bare(body.get("properties")) if isinstance(body, dict) else None
+    properties = body.get("properties") if isinstance(body, dict) else None
     return properties if isinstance(properties, dict) else {}
 
 
 def _said(body: Any) -> bool | None:
     """Whether the body says that it is enabled; None when it says nothing."""
-    said = _properties(bare(body)).get("isEnabled")
+    said = _properties(body).get("isEnabled")
     return said if isinstance(said, bool) else None
 
 

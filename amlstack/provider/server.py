@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import dataclasses
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,16 +18,31 @@ from amlstack.provider.code import Snapshots
 from amlstack.provider.components import Components
 from amlstack.provider.environments import Environments
 from amlstack.provider.jobs import Jobs
-from amlstack.provider.resource import Call, Difference, Resource, Services
+from amlstack.provider.resource import Call, Difference, Resource, Services, Shape
 from amlstack.provider.runs import Runs, WorkspaceMissingError
 from amlstack.provider.schedules import Schedules
-from amlstack.rpc import Code, Failures, Host, Plugin, ProviderError, ValueRefusedError, decode, encode
+from amlstack.rpc import (
+    Code,
+    Failures,
+    Host,
+    InitFailedError,
+    Plugin,
+    ProviderError,
+    Secrecy,
+    ValueRefusedError,
+    all_of,
+    bare,
+    decode,
+    encode,
+    opened,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     import grpc
     from azure.core.credentials import TokenCredential
+    from google.protobuf.struct_pb2 import Struct
 
 TYPES: dict[str, Callable[[Services], Resource]] = {
     "amlstack:code:Snapshot": Snapshots,
@@ -66,14 +82,14 @@ class Provider(Plugin):
         failures = Failures()
         news = decode(request.news)
         try:
-            arm.endpoint(_text(news.get("armEndpoint")))
+            arm.endpoint(_text(bare(news.get("armEndpoint"))))
         except ArmError as error:
             failures.add("armEndpoint", error.message)
         # The stack's settings share the namespace `amlstack:` and arrive here too; they are none of the provider's.
         return failures.response({key: value for key, value in news.items() if key == "armEndpoint"})
 
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:
-        configured = request.variables.get(_CONFIG) or _text(decode(request.args).get("armEndpoint"))
+        configured = request.variables.get(_CONFIG) or _text(bare(decode(request.args).get("armEndpoint")))
         try:
             endpoint = arm.endpoint(configured)
         except ArmError as error:
@@ -87,53 +103,77 @@ class Provider(Plugin):
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
         failures = Failures()
         try:
-            inputs = decode(request.news)
+            _, secrecy, inputs = self._opened(request.urn, request.olds, request.news)
         except ValueRefusedError as error:
             failures.add(error.path, error.reason)
             return failures.response({})
         inputs.pop("__defaults", None)
-        checked = self._resource(request.urn).check(Call(request.urn), inputs, failures)
-        return failures.response(checked)
+        resource = self._resource(request.urn)
+        _warn_of_ids(self.host, request.urn, resource.shape, secrecy)
+        checked = resource.check(Call(request.urn, secrecy=secrecy), inputs, failures)
+        return failures.response(resource.shape.sealed(checked, opened(decode(request.news))[1]), secrecy)
 
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:
-        with _as_answers(request.urn, request.id):
-            difference = self._resource(request.urn).diff(
-                Call(request.urn), request.id, decode(request.old_inputs), decode(request.olds), decode(request.news)
+        old_inputs, secrecy, old, new = self._opened(request.urn, request.old_inputs, request.olds, request.news)
+        resource, wanted = self._resource(request.urn), opened(decode(request.news))[1]
+        with _as_answers(request.urn, request.id, resource.shape, secrecy):
+            difference = resource.diff(Call(request.urn, secrecy=secrecy), request.id, old_inputs, old, new)
+        if not difference.replaces:
+            # What has become secret lies in the clear in the state until that is written again.
+            difference = dataclasses.replace(
+                difference, updates=(*difference.updates, *resource.shape.bared(decode(request.olds), wanted))
             )
-        return _diff_response(difference)
+        return _diff_response(difference, secrecy)
 
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:
-        call = _call(request, preview=request.preview)
-        with _as_answers(request.urn, request.urn.rsplit("::", 1)[-1]):
-            resource_id, state = self._resource(request.urn).create(call, decode(request.properties))
-        return provider_pb2.CreateResponse(id=resource_id, properties=encode(state, keep_unknowns=request.preview))
+        inputs, secrecy = self._opened(request.urn, request.properties)
+        resource, call = self._resource(request.urn), _call(request, secrecy, preview=request.preview)
+        with _as_answers(request.urn, request.urn.rsplit("::", 1)[-1], resource.shape, secrecy):
+            resource_id, state = resource.create(call, inputs)
+        properties = encode(resource.shape.sealed(state, secrecy), keep_unknowns=request.preview)
+        return provider_pb2.CreateResponse(id=resource_id, properties=properties)
 
     def Read(self, request: Any, context: grpc.ServicerContext) -> Any:
-        inputs = decode(request.inputs)
-        with _as_answers(request.urn, request.id):
-            resource_id, state = self._resource(request.urn).read(
-                _call(request), request.id, inputs, decode(request.properties)
-            )
+        inputs, secrecy, old = self._opened(request.urn, request.inputs, request.properties)
+        resource, given = self._resource(request.urn), opened(decode(request.inputs))[1]
+        with _as_answers(request.urn, request.id, resource.shape, secrecy):
+            resource_id, state = resource.read(_call(request, secrecy), request.id, inputs, old)
         if not resource_id:
             return provider_pb2.ReadResponse()
-        return provider_pb2.ReadResponse(id=resource_id, properties=encode(state), inputs=encode(inputs))
+        return provider_pb2.ReadResponse(
+            id=resource_id,
+            properties=encode(resource.shape.sealed(state, secrecy)),
+            inputs=encode(resource.shape.sealed(inputs, given)),
+        )
 
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:
-        call = _call(request, preview=request.preview)
-        resource = self._resource(request.urn)
-        with _as_answers(request.urn, request.id):
-            state = resource.update(call, request.id, decode(request.olds), decode(request.news))
-        return provider_pb2.UpdateResponse(properties=encode(state, keep_unknowns=request.preview))
+        _, secrecy, old, new = self._opened(request.urn, request.old_inputs, request.olds, request.news)
+        resource, call = self._resource(request.urn), _call(request, secrecy, preview=request.preview)
+        with _as_answers(request.urn, request.id, resource.shape, secrecy):
+            state = resource.update(call, request.id, old, new)
+        properties = encode(resource.shape.sealed(state, secrecy), keep_unknowns=request.preview)
+        return provider_pb2.UpdateResponse(properties=properties)
 
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:
+        inputs, secrecy, old = self._opened(request.urn, request.old_inputs, request.properties)
         resource = self._resource(request.urn)
-        with _as_answers(request.urn, request.id):
-            resource.delete(_call(request), request.id, decode(request.old_inputs), decode(request.properties))
+        with _as_answers(request.urn, request.id, resource.shape, secrecy):
+            resource.delete(_call(request, secrecy), request.id, inputs, old)
         return empty_pb2.Empty()
 
     def _announce(self, message: str) -> None:
         """What a request says while it waits, beside the resource that it is for."""
         self.host.status(message, _URN.get())
+
+    def _opened(self, urn: str, first: Struct, *others: Struct) -> Any:
+        """Plain values of one resource, and after the first of them what is secret in any.
+
+        No message about the resource shows that from here on.
+        """
+        several = [opened(decode(struct)) for struct in (first, *others)]
+        secrecy = all_of(*(each for _, each in several))
+        self.host.conceal(urn, secrecy)
+        return several[0][0], secrecy, *(values for values, _ in several[1:])
 
     def _resource(self, urn: str) -> Resource:
         token = urn.split("::")[2].rsplit("$", 1)[-1] if urn.count("::") >= 3 else urn
@@ -147,11 +187,15 @@ class Provider(Plugin):
 
 
 @contextlib.contextmanager
-def _as_answers(urn: str, what: str) -> Iterator[None]:
+def _as_answers(urn: str, what: str, shape: Shape, secrecy: Secrecy) -> Iterator[None]:
     """What the service refused becomes an answer in its own words, with a code that leaves no pending operation."""
     under_way = _URN.set(urn)
     try:
         yield
+    except InitFailedError as error:
+        inputs = None if error.inputs is None else shape.sealed(error.inputs, secrecy)
+        reasons = [secrecy.redact(reason) for reason in error.reasons]
+        raise InitFailedError(error.resource_id, shape.sealed(error.outputs, secrecy), reasons, inputs) from None
     except ArmError as error:
         raise ProviderError(f"{what}: {error}", _CODES.get(error.status, Code.FAILED_PRECONDITION)) from None
     except WorkspaceMissingError as error:
@@ -171,18 +215,28 @@ def _interrupted(error: InterruptedWaitError) -> str:
     return f"interrupted{f' at {error.request}' if error.request else ''}, which changed nothing; the next `up` goes on"
 
 
-def _call(request: Any, *, preview: bool = False) -> Call:
-    return Call(request.urn, preview, request.timeout or None)
+def _call(request: Any, secrecy: Secrecy, *, preview: bool = False) -> Call:
+    return Call(request.urn, preview, request.timeout or None, secrecy)
+
+
+def _warn_of_ids(host: Host, urn: str, shape: Shape, secrecy: Secrecy) -> None:
+    for name, rule in shape.fields.items():
+        if rule.in_id and (name,) in secrecy.places:
+            host.warning(
+                f"{name} is a secret, and it becomes part of the resource's id, which the engine keeps in clear text. "
+                "Take a value that everybody may see",
+                urn,
+            )
 
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _diff_response(difference: Difference) -> Any:
+def _diff_response(difference: Difference, secrecy: Secrecy) -> Any:
     kinds = provider_pb2.PropertyDiff
-    detailed = {path: kinds(kind=kinds.UPDATE, inputDiff=True) for path in difference.updates}
-    detailed |= {path: kinds(kind=kinds.UPDATE_REPLACE, inputDiff=True) for path in difference.replaces}
+    detailed = {secrecy.cut(path): kinds(kind=kinds.UPDATE, inputDiff=True) for path in difference.updates}
+    detailed |= {secrecy.cut(path): kinds(kind=kinds.UPDATE_REPLACE, inputDiff=True) for path in difference.replaces}
     response = provider_pb2.DiffResponse
     return response(
         changes=response.DIFF_SOME if detailed else response.DIFF_NONE,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.rpc.errors import Code, Failures, InitFailedError, ProviderError
 from amlstack.rpc.host import Host
+from amlstack.rpc.secrecy import NOTHING, Secrecy, all_of, opened
 from amlstack.rpc.values import (
     UNKNOWN,
     Secret,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from amlstack.rpc.wire import decode, encode
 
 __all__ = [
+    "NOTHING",
     "UNKNOWN",
     "Code",
     "Failures",
@@ -30,13 +32,16 @@ __all__ = [
     "InitFailedError",
     "Plugin",
     "ProviderError",
+    "Secrecy",
     "Secret",
     "Unknown",
     "ValueRefusedError",
+    "all_of",
     "bare",
     "changed_paths",
     "decode",
     "encode",
+    "opened",
     "secret_paths",
     "serve",
     "start",

@@ -6,6 +6,8 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from amlstack.rpc.secrecy import NOTHING
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from pulumi.runtime.proto import provider_pb2
 
     from amlstack.findings import Finding
+    from amlstack.rpc.secrecy import Secrecy
 
 
 class Code(enum.Enum):
@@ -124,11 +127,14 @@ class Failures:
     def __bool__(self) -> bool:
         return bool(self._list)
 
-    def response(self, inputs: Mapping[str, Any]) -> provider_pb2.CheckResponse:
-        """The answer to ``Check``: the inputs as they will be recorded, and the failures."""
+    def response(self, inputs: Mapping[str, Any], secrecy: Secrecy = NOTHING) -> provider_pb2.CheckResponse:
+        """The answer to ``Check``: the inputs as they will be recorded, and the failures without what is secret."""
         from pulumi.runtime.proto import provider_pb2  # noqa: PLC0415
 
         from amlstack.rpc.wire import encode  # noqa: PLC0415
 
-        failures = [provider_pb2.CheckFailure(property=path, reason=reason) for path, reason in self._list]
+        failures = [
+            provider_pb2.CheckFailure(property=secrecy.cut(path), reason=secrecy.redact(reason))
+            for path, reason in self._list
+        ]
         return provider_pb2.CheckResponse(inputs=encode(inputs, keep_unknowns=True), failures=failures)

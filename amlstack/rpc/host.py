@@ -6,10 +6,13 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Literal
 
+from amlstack.rpc.secrecy import NOTHING
 from amlstack.scrub import scrub
 
 if TYPE_CHECKING:
     import grpc
+
+    from amlstack.rpc.secrecy import Secrecy
 
 CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", 400 * 1024 * 1024),
@@ -29,6 +32,7 @@ class Host:
     def __init__(self, address: str = "") -> None:
         self._lock = threading.Lock()
         self._channel: grpc.Channel | None = None
+        self._secrets: dict[str, Secrecy] = {}
         self.address = ""
         if address:
             self.attach(address)
@@ -51,6 +55,18 @@ class Host:
             if self._channel is not None:
                 self._channel.close()
             self._channel, self.address = None, ""
+
+    def conceal(self, urn: str, secrecy: Secrecy) -> None:
+        """From now on, no message about this resource shows what ``secrecy`` notes."""
+        if secrecy.places:
+            with self._lock:
+                self._secrets[urn] = self._secrets.get(urn, NOTHING) | secrecy
+
+    def clean(self, message: str, urn: str = "") -> str:
+        """A message as people may see it: without credentials and without the resource's secrets."""
+        with self._lock:
+            secrecy = self._secrets.get(urn, NOTHING)
+        return scrub(secrecy.redact(message))
 
     def debug(self, message: str, urn: str = "") -> None:
         """Shown with ``--debug`` only."""
@@ -79,7 +95,7 @@ class Host:
         from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc  # noqa: PLC0415
 
         level = engine_pb2.LogSeverity.Value(severity)
-        request = engine_pb2.LogRequest(severity=level, message=scrub(message), urn=urn, ephemeral=ephemeral)
+        request = engine_pb2.LogRequest(severity=level, message=self.clean(message, urn), urn=urn, ephemeral=ephemeral)
         # ValueError: the channel was closed meanwhile.
         with contextlib.suppress(grpc.RpcError, ValueError):
             engine_pb2_grpc.EngineStub(channel).Log(request, timeout=10)

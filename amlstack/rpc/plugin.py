@@ -17,7 +17,6 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 from amlstack.rpc.errors import Code, ProviderError
 from amlstack.rpc.host import CHANNEL_OPTIONS, Host
 from amlstack.rpc.values import ValueRefusedError
-from amlstack.scrub import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,13 +102,13 @@ class _Errors(grpc.ServerInterceptor):  # type: ignore[misc]  # grpc ships no ty
             except NotImplementedError:
                 raise  # the generated base class has set UNIMPLEMENTED
             except ProviderError as error:
-                error.message = scrub(error.message)
                 failure: ProviderError = error
             except ValueRefusedError as error:
                 failure = ProviderError(str(error), Code.INVALID_ARGUMENT)
             except Exception as error:  # noqa: BLE001  the last line of defence
-                self._host.debug(scrub("".join(traceback.format_exception(error))), getattr(request, "urn", ""))
-                failure = ProviderError(scrub(f"unexpected {type(error).__name__}: {error}"), Code.INTERNAL)
+                self._host.debug("".join(traceback.format_exception(error)), getattr(request, "urn", ""))
+                failure = ProviderError(f"unexpected {type(error).__name__}: {error}", Code.INTERNAL)
+            failure.message = self._host.clean(failure.message, getattr(request, "urn", ""))
             return context.abort_with_status(failure.status())
 
         return grpc.unary_unary_rpc_method_handler(

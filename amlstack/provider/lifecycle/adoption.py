@@ -50,13 +50,13 @@ def announce(services: Services, call: Call, record: Record, derived: str) -> No
         services: Where to say it.
         call: Its preview decides about the tense.
         record: The run.
-        derived: Digest of what would be derived for it now.
+        derived: Digest of what would be derived for it now; empty when that is not known.
     """
     done = "is adopted" if call.preview else "adopted"
     message = f"run {record.job_id}, which is {record.status}"
     message = f"{message}, {done}" if call.preview else f"{done} {message}"
     message += ": it runs exactly what is declared, and nothing is submitted"
-    if record.derived and record.derived != derived:
+    if record.derived and derived and record.derived != derived:
         message += "; what is derived has changed since and does not apply to it"
     if record.status == COMPLETED or record.status in UNSUCCESSFUL:
         message += "; to run it again, set `rerun` to another word"

@@ -57,6 +57,13 @@ class Edited:
                 f"run {run} is {record.status}; whether this edits it is not known yet (on_edit: {mode})", call.urn
             )
             return Difference()
+        if new.get("onEdit") is UNKNOWN:
+            self._services.host.info(
+                f"run {run} is {record.status} and its declaration changed ({edit.summary}); what becomes of it is not "
+                "known yet (on_edit)",
+                call.urn,
+            )
+            return Difference()
         if mode is OnEdit.REFUSE:
             raise ProviderError(
                 f"run {run} is {record.status} and its declaration changed ({edit.summary}). "

@@ -10,7 +10,7 @@ from amlstack.provider import owned
 from amlstack.provider.lifecycle import marks
 from amlstack.provider.lifecycle.ending import end, of_job, stack_ids
 from amlstack.provider.states import OnEdit, is_active
-from amlstack.rpc import ProviderError, bare
+from amlstack.rpc import UNKNOWN, ProviderError, bare
 
 if TYPE_CHECKING:
     from amlstack.provider.lifecycle.memory import Deployment
@@ -61,6 +61,10 @@ class Siblings:
         """
         planned = {plan.run for plan in self._deployment.plans(call.urn)}
         orphans = [one for one in self._orphans(call, workspace, run, state) if one.job_id not in planned]
+        if state.get("onEdit") is UNKNOWN:
+            for one in orphans:
+                self._services.host.info(f"{_seen(one)}; what becomes of it is not known yet (on_edit)", call.urn)
+            return
         mode = _mode(state, orphans)
         for one in orphans:
             becomes = "goes on" if mode is OnEdit.KEEP else "is ended first"

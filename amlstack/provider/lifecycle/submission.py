@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.identity import DERIVED, IDENTITY, NAME, ON_EDIT, OWNER, RESOURCE, STACK, resource_of, sha256
 from amlstack.provider import edits
 from amlstack.provider.arm import ArmError
+from amlstack.provider.resource import known
 from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.provider.states import OnEdit
 from amlstack.rpc import ProviderError, bare
@@ -37,9 +38,14 @@ def submit(runs: Runs, call: Call, workspace: str, run: str, state: Values) -> R
         raise ProviderError(f"run {run} was not accepted: {error}") from None
 
 
-def derived(body: Values) -> str:
-    """Digest of what was derived for a run, metadata left out."""
-    return sha256(bare(edits.without_metadata(body)))[:16]
+def derived(call: Call, state: Values) -> str:
+    """Digest of what was derived for a run, without metadata and secrets: who sees the record sees the digest.
+
+    Empty when part of it is not known, at preview.
+    """
+    if not known(state["body"]):
+        return ""
+    return sha256(call.secrecy.parted(edits.without_metadata(state["body"]), ("body",))[0])[:16]
 
 
 def _marks(call: Call, state: Values) -> dict[str, str]:
@@ -48,7 +54,7 @@ def _marks(call: Call, state: Values) -> dict[str, str]:
     return {
         IDENTITY: state["identity"],
         OWNER: state["owner"],
-        DERIVED: derived(state["body"]),
+        DERIVED: derived(call, state),
         NAME: str(bare(state["name"])),
         RESOURCE: resource_of(call.urn),
         ON_EDIT: str(bare(state.get("onEdit")) or OnEdit.REFUSE),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import traceback
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -154,27 +153,43 @@ def _unknown(cursor: Cursor) -> Finding:
 
 
 def _load_python(path: Path) -> Loaded:
-    from jobs.pythonfile import place_of  # noqa: PLC0415 - a YAML file needs no syntax tree
+    from jobs.guard import guarded  # noqa: PLC0415 - a YAML file runs nothing
+    from jobs.pythonfile import place_of  # noqa: PLC0415 - nor needs it a syntax tree
 
     source = Source(str(path), path.parent)
     module: dict[str, Any] = {"__name__": f"amlstack_job_{path.stem}", "__file__": str(path.resolve())}
-    # At the end, so that a neighbour of the file can be imported and shadows nothing.
-    folder = str(path.parent.resolve())
-    sys.path.append(folder)
-    try:
-        content = path.read_bytes()
-        source = replace(source, place=place_of(content))
-        exec(compile(content, str(path), "exec"), module)  # noqa: S102 - a Python job file is the user's own program
-    except ValidationError as error:
+    raised: BaseException | None = None
+    with guarded(str(path), str(path.parent.resolve())) as guard:
+        try:
+            content = path.read_bytes()
+            source = replace(source, place=place_of(content))
+            exec(compile(content, str(path), "exec"), module)  # noqa: S102 - a Python job file is the user's own program
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a user's file raises is a finding
+            raised = error
+    if guard.ends:
+        return Loaded((), tuple(_ends(call, line, path) for call, line in dict.fromkeys(guard.ends)), source)
+    if isinstance(raised, ValidationError):
         from jobs.faults import findings_of  # noqa: PLC0415 - it knows the fields of all that can be declared
 
-        line = _line_in(error, path)
-        return Loaded((), tuple(finding.at(str(path), line) for finding in findings_of(error)), source)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's file raises is a finding
-        return Loaded((), (_raised(error, path),), source)
-    finally:
-        sys.path.remove(folder)
+        line = _line_in(raised, path)
+        return Loaded((), tuple(finding.at(str(path), line) for finding in findings_of(raised)), source)
+    if raised is not None:
+        return Loaded((), (_raised(raised, path),), source)
     return _from_module(module, path, source)
+
+
+def _ends(call: str, line: int | None, path: Path) -> Finding:
+    return Finding(
+        "python-ends-process",
+        "",
+        f"Running the file called `{call}`, which ends the process that reads it",
+        "A Python job file runs to its end and leaves `job` behind",
+        "Keep what runs on the nodes in a file of its own, and let the job's command start that.",
+        file=str(path),
+        line=line,
+    )
 
 
 def _from_module(module: dict[str, Any], path: Path, source: Source) -> Loaded:
@@ -228,12 +243,14 @@ def _raised(error: BaseException, path: Path) -> Finding:
             "",
             file=str(path),
         )
+    try:
+        said = str(error).splitlines()
+    except Exception:  # noqa: BLE001 - an error of the file's own may be unable to say what it is
+        said = []
     return Finding(
         "python-raised",
         "",
-        f"Running the file raised {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(
-            ": "
-        ),
+        f"Running the file raised {type(error).__name__}{f': {said[0]}' if said else ''}",
         "A Python job file runs to its end and leaves `job` behind",
         file=str(path),
         line=_line_in(error, path),

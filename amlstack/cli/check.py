@@ -12,6 +12,7 @@ from amlstack.cli.console import print_findings, print_json, tally
 from amlstack.findings import Finding, errors
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import date
 
     import jobs
@@ -76,6 +77,41 @@ def check(
 
         amlstack check job.yml --size Standard_ND96isr_H100_v5 --policy-config team.json
     """
+
+    def verb(doing: Callable[[str], None]) -> int:
+        return _check(files, size, stack, policy_config, as_json=as_json, doing=doing)
+
+    from amlstack.cli import watched
+
+    if not any(file.suffix.lower() == ".py" for file in files) or not watched.possible():
+        raise typer.Exit(verb(lambda _: None))
+    ended = watched.run(verb)
+    if ended.code is None:
+        finding = Finding(
+            "check-ended",
+            "",
+            f"The check of this file ended before its time ({ended.how})",
+            "A Python job file runs to its end in the process that reads it",
+            "Keep what runs on the nodes in a file of its own, and let the job's command start that.",
+            file=ended.last or None,
+        )
+        if as_json:
+            print_json({"ok": False, "findings": [finding.as_dict()], "files": []})
+        else:
+            print_findings((finding,))
+    raise typer.Exit(1 if ended.code is None else ended.code)
+
+
+def _check(
+    files: list[Path],
+    size: str | None,
+    stack: str | None,
+    policy_config: Path | None,
+    *,
+    as_json: bool,
+    doing: Callable[[str], None],
+) -> int:
+    """The verb, which says of each file that it is being read: its exit status."""
     from amlstack.catalog import clock
     from amlstack.cli import targets
     from jobs.costs import costs
@@ -83,7 +119,10 @@ def check(
     where = targets.find(size, stack)
     day = clock.today()
     gate, about = _gate(where, day, policy_config)
-    checked = [check_file(file, where, day, gate=gate) for file in files]
+    checked = []
+    for file in files:
+        doing(str(file))
+        checked.append(check_file(file, where, day, gate=gate))
     about = (*where.findings, *about, *gate.whole())
     found = (*about, *(finding for each in checked for finding in each.findings))
     if as_json:
@@ -110,7 +149,7 @@ def check(
                     what = ": ".join(part for part in (plan.job.name or each.file.stem, place) if part)
                     typer.echo(f"{each.file}: {what} costs {price}")
         typer.echo(f"{len(files)} file{'' if len(files) == 1 else 's'}: {tally(found)}")
-    raise typer.Exit(1 if errors(found) else 0)
+    return 1 if errors(found) else 0
 
 
 def _gate(where: Targets, day: date, file: Path | None) -> tuple[Gate, tuple[Finding, ...]]:

@@ -62,6 +62,7 @@ NOT_EXPRESSIBLE: Mapping[str, str] = {
     "spot-checkpoint": _NO_JOB,
     "job-timeout": _NO_JOB,
     "checked-at-up": "Azure sees every value",
+    "template-unresolved": "Azure sees what a template deploys, with every value",
     "exception-expired": "Azure has exemptions of its own",
     "catalogue-old": "it is about the pack",
 }
@@ -69,6 +70,7 @@ NOT_EXPRESSIBLE: Mapping[str, str] = {
 
 IN_PART: Mapping[str, str] = {
     fabric.RULE.code: "only sizes that are refused whatever the number of nodes (RDMA without SR-IOV): " + _NO_SCALE,
+    retired_size.RULE.code: "only clusters and compute instances of Azure ML: no alias gives other machines' sizes",
 }
 """Rules of which it can express a part."""
 
@@ -87,7 +89,7 @@ def definitions(config: Config, *, on: date, version: str) -> list[dict[str, Any
     found = [
         _sizes(fabric.RULE, "in", bad, "Sizes with RDMA without SR-IOV"),
         _sizes(known_size.RULE, "notIn", [size.name for size in known], "Sizes that the catalogue knows"),
-        _sizes(retired_size.RULE, "in", gone, f"Sizes retired on {on.isoformat()}"),
+        _sizes(retired_size.RULE, "in", gone, f"Sizes retired on {on.isoformat()}", "ComputeInstance"),
         _switch(public_ip.RULE, _unless(f"{TYPE}/enableNodePublicIp", "false")),
         _switch(ssh.RULE, _unless(f"{TYPE}/remoteLoginPortPublicAccess", "Disabled")),
         _switch(local_auth.RULE, _unless(f"{TYPE}/disableLocalAuth", "true")),
@@ -159,20 +161,22 @@ def _whole(rule: Rule, suffix: str, parts: dict[str, Any], config: Config, versi
     }
 
 
-def _on_clusters(condition: dict[str, Any]) -> dict[str, Any]:
+def _on_clusters(condition: dict[str, Any], *more: str) -> dict[str, Any]:
+    kind = {"in": ["AmlCompute", *more]} if more else {"equals": "AmlCompute"}
     return {
         "allOf": [
             {"field": "type", "equals": TYPE},
-            {"field": f"{TYPE}/computeType", "equals": "AmlCompute"},
+            {"field": f"{TYPE}/computeType", **kind},
             condition,
         ]
     }
 
 
-def _sizes(rule: Rule, operator: str, names: list[str], title: str) -> _Parts:
+def _sizes(rule: Rule, operator: str, names: list[str], title: str, *more: str) -> _Parts:
+    """A rule on sizes of clusters, and of more kinds of computes that name their size the same way."""
     condition = {"field": f"{TYPE}/vmSize", operator: "[parameters('sizes')]"}
     sizes_there = {"type": "Array", "metadata": {"displayName": title}, "defaultValue": names}
-    return rule, "", {"mode": "All", "if": _on_clusters(condition), "parameters": {"sizes": sizes_there}}
+    return rule, "", {"mode": "All", "if": _on_clusters(condition, *more), "parameters": {"sizes": sizes_there}}
 
 
 def _switch(rule: Rule, condition: dict[str, Any]) -> _Parts:

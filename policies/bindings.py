@@ -38,8 +38,7 @@ from policies.checks import (
     subnet_present,
 )
 from policies.checks.duration import seconds
-from policies.reading import Undecided, Unknown, is_expression
-from policies.wire import UNKNOWN
+from policies.reading import Undecided, Unknown, is_expression, last_part, open_part
 
 if TYPE_CHECKING:
     from datetime import date
@@ -90,6 +89,7 @@ class Context:
         on: The day of the judgement.
         clusters: Clusters of the stack seen so far, by name in small letters.
         networks: Address ranges of virtual networks seen so far, by name in small letters.
+        groups: Locations of resource groups seen so far, by name in small letters.
         components: Specs of component versions seen so far, by name and version.
         early: Jobs that name a cluster which had not been seen when they were judged.
     """
@@ -97,6 +97,7 @@ class Context:
     on: date
     clusters: dict[str, Cluster] = field(default_factory=dict)
     networks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    groups: dict[str, str | None] = field(default_factory=dict)
     components: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     early: list[Early] = field(default_factory=list)
 
@@ -131,13 +132,7 @@ def cluster_of(subject: Subject, context: Context) -> Cluster | None:
         Undecided: What it runs on is not known yet.
     """
     compute = subject.compute
-    if isinstance(compute, Unknown):
-        raise Undecided(compute)
-    return context.clusters.get(_name(compute).lower()) if compute else None
-
-
-def _name(compute: Any) -> str:
-    return str(compute).rsplit("/", 1)[-1].removeprefix("azureml:")
+    return context.clusters.get(last_part(compute, subject.where).lower()) if compute else None
 
 
 def _nodes(subject: Subject) -> int:
@@ -159,7 +154,10 @@ def _promise(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
     if isinstance(cluster.single_node_jobs, Unknown):
         raise Undecided(cluster.single_node_jobs)
     yield fabric.check_job(
-        _nodes(subject), cluster=_name(subject.compute), single_node_jobs=True, where=_where_nodes(subject)
+        _nodes(subject),
+        cluster=last_part(subject.compute, subject.where),
+        single_node_jobs=True,
+        where=_where_nodes(subject),
     )
 
 
@@ -239,17 +237,14 @@ def _identity(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
 
 
 def _subnet(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
-    yield subnet_present.check(subject.facts.text("subnet"), where=subject.facts.at("subnet"))
+    yield subnet_present.check(subject.facts.reference("subnet"), where=subject.facts.at("subnet"))
 
 
 def _overlap(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
     size = _size(subject, context)
     if size is None or not size.fabric.rdma:
         return
-    parts = (subject.facts.text("subnet") or "").lower().split("/")
-    if "virtualnetworks" not in parts[:-1]:
-        return
-    name = parts[parts.index("virtualnetworks") + 1]
+    name = subject.facts.named("subnet", "virtualNetworks") or ""
     given = {key.lower(): value for key, value in config["networks"].items()}
     outside = tuple(part.strip() for part in given.get(name, "").split(",") if part.strip())
     prefixes = (*context.networks.get(name, ()), *outside)
@@ -310,19 +305,20 @@ def _fabric_off(subject: Subject, _: Mapping[str, Any], context: Context) -> Fou
     if size is not None and not (size.gpus and size.fabric.usable):
         return
     facts = subject.facts
+    where = (facts.at("variables"), facts.at("command"), facts.at("docker"))
     variables = facts.mapping("variables")
-    known = {name: value for name, value in variables.items() if value is not UNKNOWN}
     given = facts.value("command")
     command, docker = given if isinstance(given, str) else "", _docker(subject)
-    waiting = [name for name in (*fabric_off.INFINIBAND, *fabric_off.NVLINK) if variables.get(name) is UNKNOWN]
+    switches = [(f"{where[0]}.{name}", variables.get(name)) for name in fabric_off.HARMFUL]
+    waiting = [one for one in (open_part(value, place) for place, value in (*switches, (where[1], given))) if one]
+    known = {name: value for name, value in variables.items() if open_part(value, name) is None}
     if not waiting and not fabric_off.harmful(known, command, docker):
         return
     if later is not None:
         raise later
-    where = (facts.at("variables"), facts.at("command"), facts.at("docker"))
     yield from fabric_off.check(known, size, nodes=_nodes(subject), command=command, docker_args=docker, where=where)
     if waiting:
-        raise Undecided(Unknown(f"{where[0]}.{waiting[0]}"))
+        raise Undecided(waiting[0])
 
 
 def _checkpoint(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
@@ -331,7 +327,7 @@ def _checkpoint(subject: Subject, _: Mapping[str, Any], context: Context) -> Fou
     spot = (facts.text("tier") or "").lower() == "spot" or (cluster is not None and cluster.low_priority)
     if not spot or _nodes(subject) < 2:
         return
-    modes = [_mode(output) for output in facts.mapping("outputs").values()]
+    modes = [_mode(output, f"{facts.at('outputs')}.{name}.mode") for name, output in facts.mapping("outputs").items()]
     yield spot_checkpoint.check(modes, preemptible=spot, nodes=_nodes(subject), where=facts.at("outputs"))
 
 
@@ -362,13 +358,18 @@ def _configured(config: Mapping[str, Any]) -> bool:
 
 def _docker(subject: Subject) -> str:
     value = subject.facts.value("docker")
+    for index, one in enumerate(value if isinstance(value, list) else [value]):
+        if (missing := open_part(one, f"{subject.facts.at('docker')}.{index}")) is not None:
+            raise Undecided(missing)
     if isinstance(value, list):
         return " ".join(map(str, value))
     return value if isinstance(value, str) else ""
 
 
-def _mode(output: Any) -> str | None:
+def _mode(output: Any, where: str) -> str | None:
     mode = output.get("mode") if isinstance(output, Mapping) else None
+    if (missing := open_part(mode, where)) is not None:
+        raise Undecided(missing)
     return mode if isinstance(mode, str) else None
 
 
@@ -404,7 +405,7 @@ _LOCATED, _ENVIRONMENTS = frozenset({"resource"}), frozenset({"job", "environmen
 
 BINDINGS: tuple[Binding, ...] = (
     Binding(fabric.RULE, _JOB, _promise),
-    Binding(retiring_size.RULE, _ASKING, _retiring),
+    Binding(retiring_size.RULE, _ASKING | {"machine"}, _retiring),
     Binding(scale_to_zero.RULE, _CLUSTER, _least),
     Binding(idle_time.RULE, _CLUSTER, _idle),
     Binding(node_ceiling.RULE, _ASKING, _ceiling),

@@ -112,9 +112,8 @@ once; Azure takes up to half an hour to see a new one.
 ## What is judged
 
 - Clusters: AmlCompute of azure-native (current, versioned and local-package type tokens), of the classic Azure
-  provider, as azure-native's generic `Resource`, and in the ARM template of a `Deployment`, nested ones included.
-  The number of nodes is the maximum of the scale settings. The tag
-  `{SINGLE_NODE_JOBS_TAG}` with the value `"true"` says that no job on the cluster spans nodes.
+  provider, as azure-native's generic `Resource`, and in ARM templates. The number of nodes is the maximum of the scale
+  settings. The tag `{SINGLE_NODE_JOBS_TAG}` with the value `"true"` says that no job on the cluster spans nodes.
 - Jobs: `amlstack:jobs:Job`, `amlstack:schedules:Schedule`, azure-native's `Job` and `Schedule` and its generic
   `Resource`; command jobs, in a sweep the trial, in a pipeline each step, in a schedule what it starts. A job on a
   cluster that the same stack declares is judged by that cluster's size and by its promise of single-node jobs (with the
@@ -122,6 +121,14 @@ once; Azure takes up to half an hour to see a new one.
   A step is judged by the component that it names where the stack registers it (`amlstack:components:Version`,
   azure-native's `ComponentVersion`); of a component registered elsewhere nobody here sees the command, and only what
   the step says itself is judged.
+- Other machines: compute instances, AKS and virtual machines as computes of Azure ML, online deployments, virtual
+  machines, node pools and whatever else of azure-native names a VM size: by [size-retired](#size-retired) and
+  [size-retiring](#size-retiring) alone, as no job of Azure ML spans their nodes.
+- ARM templates: of deployments and deployment stacks at every scope, template specifications, blueprints' artifacts,
+  managed applications and the classic provider's deployments; nested and child resources included. Expressions are
+  worked out from the parameters and defaults, variables, loops and functions beside them, and what is deployed is
+  judged as if it stood in the program. What cannot be worked out is refused by
+  [template-unresolved](#template-unresolved).
 - Serverless jobs: `resources.instanceType` of the same; in a sweep the trial's, in a pipeline each step's. A job that
   names a compute is judged by that compute.
 

@@ -26,6 +26,58 @@ clusters:
     level="advisory",
 )
 
+TEMPLATE_UNRESOLVED = Rule(
+    code="template-unresolved",
+    title="What a template deploys can be judged before it is deployed.",
+    what=(
+        "Refuses an ARM template in which a mandatory rule cannot be judged: a value is an expression that is not "
+        "worked out from the parameters, defaults, variables and loops beside it, or the template is kept elsewhere "
+        "(`templateLink`). The finding names the expression and the reason. Where only advisory rules are open, "
+        "[checked-at-up](#checked-at-up) says so, and a value that the engine knows at `up` is judged then. Of a "
+        "template that is only kept for others to deploy (a template specification, a blueprint's artifact, a managed "
+        "application), what its user gives is not refused: it is judged where it is deployed."
+    ),
+    why=(
+        "Nobody looks at what a template deploys after the pack: a size that comes in through an expression would "
+        "pass every rule."
+    ),
+    example="""\
+# azure-native:resources:Deployment
+properties:
+  mode: Incremental
+  template:
+    parameters: {size: {type: string}}
+    resources:
+      - type: Microsoft.MachineLearningServices/workspaces/computes
+        name: workspace/train
+        properties:
+          computeType: AmlCompute
+          properties:
+            vmSize: "[parameters('size')]"   # nothing gives it a value
+            scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
+""",
+    instead="""\
+# azure-native:resources:Deployment
+properties:
+  mode: Incremental
+  parameters: {size: {value: Standard_ND96isr_H100_v5}}
+  template:
+    parameters: {size: {type: string}}
+    resources:
+      - type: Microsoft.MachineLearningServices/workspaces/computes
+        name: workspace/train
+        properties:
+          computeType: AmlCompute
+          properties:
+            vmSize: "[parameters('size')]"
+            scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
+""",
+    options=(
+        "None. A team that deploys templates from elsewhere sets the rule to `advisory`, or grants an exception for "
+        "the resource."
+    ),
+)
+
 EXCEPTION_EXPIRED = Rule(
     code="exception-expired",
     title="An exception ends on the day that was agreed.",
@@ -75,4 +127,4 @@ catalogue-old: {days: 365}
     settings=(Setting("days", "integer", "Days that the catalogue may be old.", 365),),
 )
 
-META: tuple[Rule, ...] = (CHECKED_AT_UP, EXCEPTION_EXPIRED, CATALOGUE_OLD)
+META: tuple[Rule, ...] = (CHECKED_AT_UP, TEMPLATE_UNRESOLVED, EXCEPTION_EXPIRED, CATALOGUE_OLD)

@@ -16,16 +16,41 @@ AT_UP = "is not known before the update"
 AT_RUN = "is an expression that Azure resolves later"
 ABSENT = "is not declared"
 ELSEWHERE = "is a template kept elsewhere"
+GAP = "…"
+"""Stands in a text for a part that only Azure knows; no Azure name can contain it."""
 
 Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A value that nobody can judge yet: where it stands and why, e.g. ``is not known before the update``."""
+    """A value that nobody can judge yet: where it stands and why, e.g. ``is not known before the update``.
+
+    Attributes:
+        path: Where it stands.
+        why: Why it is not known, as the end of a sentence.
+        unresolved: Whether it is part of a template that is deployed as it is: nobody here will ever know it.
+    """
 
     path: str
     why: str = AT_UP
+    unresolved: bool = False
+
+
+class Gapped(str):
+    """A text of which parts are not known, such as the id of a resource in a group that Azure chooses."""
+
+    __slots__ = ("why",)
+    why: str
+
+    @classmethod
+    def of(cls, text: str, why: str) -> str:
+        """The text, as one with gaps where it has any; ``why`` they are there is the end of a sentence."""
+        if GAP not in text:
+            return text
+        made = cls(text)
+        made.why = why
+        return made
 
 
 class Undecided(Exception):  # noqa: N818 - not an error: the answer comes later
@@ -55,6 +80,8 @@ def dig(props: Any, *path: str) -> Any:
         elif isinstance(value, Mapping):
             value = value.get(name)
         else:
+            if isinstance(value, Unknown):  # part of a template
+                return value
             return Unknown(_until_unknown(props, path)) if value is UNKNOWN else None
     return Unknown(_until_unknown(props, path)) if value is UNKNOWN else value
 
@@ -78,7 +105,39 @@ def text(props: Any, *path: str) -> str | Unknown | None:
     value = dig(props, *path)
     if isinstance(value, str) and is_expression(value):
         return Unknown(".".join(path), AT_RUN)
+    if isinstance(value, Gapped):
+        return open_part(value, ".".join(path))
     return value if isinstance(value, str | Unknown) else None
+
+
+def open_part(value: Any, path: str) -> Unknown | None:
+    """Why a value that was read as it is, such as one of a mapping, is not known as a whole; None where it is.
+
+    Args:
+        value: The value.
+        path: Where it stands.
+    """
+    if isinstance(value, Gapped):
+        return Unknown(path, f"is `{value}`: {value.why}", unresolved=True)
+    return Unknown(path) if value is UNKNOWN else value if isinstance(value, Unknown) else None
+
+
+def last_part(value: Any, path: str) -> str:
+    """The name at the end of an id or of a child resource's full name.
+
+    Args:
+        value: The id; parts before its end may not be known.
+        path: Where it stands.
+
+    Raises:
+        Undecided: Its end is not known.
+    """
+    if isinstance(value, Unknown):
+        raise Undecided(value)
+    end = str(value).rsplit("/", 1)[-1].removeprefix("azureml:")
+    if isinstance(value, Gapped) and GAP in end and (missing := open_part(value, path)):
+        raise Undecided(missing)
+    return end
 
 
 def number(props: Any, *path: str) -> int | Unknown | None:
@@ -154,6 +213,27 @@ class Facts:
         """The text, None where there is none; raises as `value`, and for an expression."""
         path = self._paths.get(fact) and self.path(fact)
         return _known(text(self._props, *path)) if path else None
+
+    def name(self, fact: str) -> str | None:
+        """The last part of a name or id, None where there is none; raises as `value`, and for an expression."""
+        value = self.reference(fact)
+        return last_part(value, self.at(fact)) if value else None
+
+    def reference(self, fact: str) -> str | None:
+        """An id of which parts may not be known (gaps), None where there is none; otherwise as `text`."""
+        value = self.value(fact)
+        return value if isinstance(value, Gapped) else self.text(fact)
+
+    def named(self, fact: str, kind: str) -> str | None:
+        """The name after a type in an id, in small letters, None where the id has none; raises as `name`."""
+        value = self.reference(fact) or ""
+        parts = value.lower().split("/")
+        if kind.lower() not in parts[:-1]:
+            return None
+        name = parts[parts.index(kind.lower()) + 1]
+        if GAP in name and (missing := open_part(value, self.at(fact))):
+            raise Undecided(missing)
+        return name
 
     def number(self, fact: str) -> int | None:
         """The whole number; as `text`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
@@ -10,9 +11,9 @@ from amlstack.catalog import sizes
 from amlstack.findings import Finding, Level
 from policies import age, checks
 from policies.bindings import BINDINGS, Cluster, Early, cluster_of
-from policies.checks import stack_budget
-from policies.meta import CATALOGUE_OLD, CHECKED_AT_UP, EXCEPTION_EXPIRED
-from policies.reading import AT_UP, Undecided, Unknown, dig
+from policies.checks import retired_size, stack_budget
+from policies.meta import CATALOGUE_OLD, CHECKED_AT_UP, EXCEPTION_EXPIRED, TEMPLATE_UNRESOLVED
+from policies.reading import AT_UP, Undecided, Unknown
 from policies.views import component, fill, judged, subjects
 
 if TYPE_CHECKING:
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 
 _OF_KIND = {
     kind: tuple(binding for binding in BINDINGS if kind in binding.kinds)
-    for kind in ("cluster", "job", "environment", "resource", "text")
+    for kind in ("cluster", "job", "environment", "resource", "text", "network", "group", "machine")
 }
+_REMEMBERED = {"cluster", "network", "group"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +92,12 @@ def judge_resource(
         name: The resource's name.
         urn: Its URN, as far as it is known.
     """
-    if resource_type.endswith(":VirtualNetwork"):
-        remember_network(props, context)
     if known := component(resource_type, props):
         context.components[known[0]] = known[1]
     fill(resource_type, props, context.components)
     found: list[Finding] = []
     notes: list[Finding] = []
-    for subject in subjects(resource_type, props):
+    for subject in subjects(resource_type, props, context.groups):
         remember(subject, context)
         verdict = judge(subject, config, context)
         if _before_its_cluster(subject, context):
@@ -105,7 +105,20 @@ def judge_resource(
             context.early.append(Early(subject, seen, name, urn))
         found += verdict.findings
         notes += verdict.notes
-    return Verdict(tuple(found), tuple(notes) if config.enabled(CHECKED_AT_UP.code) else ())
+    return Verdict(_once(found), _once(notes) if config.enabled(CHECKED_AT_UP.code) else ())
+
+
+_TURN = re.compile(r"\[\d+\]")
+
+
+def _once(findings: list[Finding]) -> tuple[Finding, ...]:
+    """Findings without those that repeat an earlier one on a further turn of a template's loop."""
+    if len(findings) < 2:  # as almost always
+        return tuple(findings)
+    kept: dict[tuple[str, str, str], Finding] = {}
+    for one in findings:
+        kept.setdefault((one.code, _TURN.sub("", one.where), _TURN.sub("", one.seen)), one)
+    return tuple(kept.values())
 
 
 def _before_its_cluster(subject: Subject, context: Context) -> bool:
@@ -150,9 +163,8 @@ def judge(subject: Subject, config: Config, context: Context) -> Verdict:
         found += certain
         if undecided:
             waits[unknown] = undecided
-    if not subject.facts.known:  # unknown as a whole: there is nothing else to read
-        return Verdict(tuple(found), tuple(_note(subject, waits)))
-    for binding in _OF_KIND[subject.kind]:
+    # Of what is unknown as a whole there is nothing else to read.
+    for binding in _OF_KIND[subject.kind] if subject.facts.known else ():
         code = binding.rule.code
         if not config.enabled(code):
             continue
@@ -162,29 +174,30 @@ def judge(subject: Subject, config: Config, context: Context) -> Verdict:
                     found.append(one)
         except Undecided as undecided_yet:
             waits.setdefault((undecided_yet.unknown,), []).append(code)
-    return Verdict(tuple(one for one in found if config.enabled(one.code)), tuple(_note(subject, waits)))
+    refused, notes = _open(subject.where, waits, config)
+    return Verdict((*(one for one in found if config.enabled(one.code)), *refused), notes)
 
 
 def remember(subject: Subject, context: Context) -> None:
-    """Keep what jobs need to know of the cluster that they run on; clusters come before them."""
-    if subject.kind != "cluster" or not isinstance(subject.size, str):
+    """Keep what others need to know of a cluster, a network or a resource group; those come before them."""
+    if subject.kind not in _REMEMBERED:
         return
+    facts = subject.facts
     try:
-        name = subject.facts.text("name")
-        priority = subject.facts.text("priority") or ""
+        name = facts.name("name")
+        if not name:
+            return
+        if subject.kind == "network":
+            ranges = facts.value("ranges")
+            listed = ranges if isinstance(ranges, list) else ()
+            context.networks[name.lower()] = tuple(one for one in listed if isinstance(one, str))
+        elif subject.kind == "group":
+            context.groups[name.lower()] = facts.text("location")
+        elif isinstance(subject.size, str):
+            priority = (facts.text("priority") or "").lower()
+            context.clusters[name.lower()] = Cluster(subject.size, priority == "lowpriority", subject.single_node_jobs)
     except Undecided:
         return
-    if name:
-        context.clusters[name.rsplit("/", 1)[-1].lower()] = Cluster(
-            subject.size, priority.lower() == "lowpriority", subject.single_node_jobs
-        )
-
-
-def remember_network(props: Mapping[str, Any], context: Context) -> None:
-    """Keep the address ranges of a virtual network, for the clusters in it."""
-    name, ranges = dig(props, "virtualNetworkName"), dig(props, "addressSpace", "addressPrefixes")
-    if isinstance(name, str) and isinstance(ranges, list):
-        context.networks[name.lower()] = tuple(one for one in ranges if isinstance(one, str))
 
 
 def judge_stack(subjects: Iterable[Subject], config: Config) -> tuple[Finding, ...]:
@@ -200,14 +213,19 @@ def judge_stack(subjects: Iterable[Subject], config: Config) -> tuple[Finding, .
         if size is not None and isinstance(subject.nodes, int):
             asked.append((size, subject.nodes))
     found = stack_budget.check(asked, **config.settings(stack_budget.RULE.code))
-    waits = {(value,): [stack_budget.RULE.code] for value in unknown}
-    return (*found, *(_wait("", key, codes) for key, codes in waits.items()))
+    refused, notes = _open("", {(value,): [stack_budget.RULE.code] for value in unknown}, config)
+    return (*found, *refused, *notes)
 
 
 def _sizes(subject: Subject, context: Context) -> tuple[list[Finding], list[str], tuple[Unknown, ...]]:
     """The rules on sizes: what they find for certain, which of them are open, and the values that are missing."""
     if isinstance(subject.size, Unknown):
-        return [], [rule.code for rule in checks.SIZE_RULES], (subject.size,)
+        rules = (retired_size.RULE,) if subject.kind == "machine" else checks.SIZE_RULES
+        return [], [rule.code for rule in rules], (subject.size,)
+    if subject.kind == "machine":  # no job spans its nodes, and the catalogue need not know every size
+        known = sizes.get(subject.size or "")
+        gone = retired_size.check(known, on=context.on, where=subject.where) if known else None
+        return [gone] if gone else [], [], ()
     unknown = tuple(value for value in (subject.nodes, subject.single_node_jobs) if isinstance(value, Unknown))
     outcomes = [
         checks.sizes_for(subject.size or "", nodes=nodes, on=context.on, single_node_jobs=single, where=subject.where)
@@ -222,8 +240,31 @@ def _sizes(subject: Subject, context: Context) -> tuple[list[Finding], list[str]
     return [finding for finding in outcomes[0] if finding.code in certain], undecided, unknown
 
 
-def _note(subject: Subject, waits: Mapping[tuple[Unknown, ...], list[str]]) -> Iterable[Finding]:
-    return (_wait(subject.where, unknown, codes) for unknown, codes in waits.items())
+def _open(
+    where: str, waits: Mapping[tuple[Unknown, ...], list[str]], config: Config
+) -> tuple[list[Finding], tuple[Finding, ...]]:
+    """What is refused because nobody here will ever know it, and what is only noted."""
+    refused: list[Finding] = []
+    notes: list[Finding] = []
+    for unknown, codes in waits.items():
+        enabled = [code for code in dict.fromkeys(codes) if config.enabled(code)]
+        final = any(value.unresolved for value in unknown)
+        bound = [code for code in enabled if final and config.level(code) in {"mandatory", "remediate"}]
+        if bound and config.enabled(TEMPLATE_UNRESOLVED.code):
+            refused.append(_unresolved(where, unknown, bound))
+        elif enabled:
+            notes.append(_wait(where, unknown, enabled))
+    return refused, tuple(notes)
+
+
+def _unresolved(where: str, unknown: tuple[Unknown, ...], codes: list[str]) -> Finding:
+    return Finding(
+        TEMPLATE_UNRESOLVED.code,
+        where,
+        seen=" and ".join(f"{value.path} {value.why}" for value in unknown),
+        rule=f"What a template deploys is judged before it is deployed, and {_list(codes)} open here",
+        remedy="Give the value in the deployment's parameters, or write it out in the template",
+    )
 
 
 def _wait(where: str, unknown: tuple[Unknown, ...], codes: list[str]) -> Finding:
@@ -232,7 +273,7 @@ def _wait(where: str, unknown: tuple[Unknown, ...], codes: list[str]) -> Finding
         CHECKED_AT_UP.code,
         where,
         seen=" and ".join(f"{value.path} {value.why}" for value in unknown),
-        rule=f"{_list(list(dict.fromkeys(codes)))} {'checked at up' if later else 'not decided here'}",
+        rule=f"{_list(codes)} {'checked at up' if later else 'not decided here'}",
         remedy="" if later else "Write the value out to have it judged",
         level=Level.INFO,
     )

@@ -13,12 +13,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from policies.job_view import complete, component_key, jobs_in
-from policies.reading import ABSENT, ELSEWHERE, Facts, Path, Unknown, dig, flag, number, text
+from policies.reading import ABSENT, Facts, Path, Unknown, dig, flag, number, text
+from policies.resource_types import machines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Kind = Literal["cluster", "job", "environment", "resource", "text"]
+Kind = Literal["cluster", "job", "environment", "resource", "text", "network", "group", "machine"]
 
 SINGLE_NODE_JOBS_TAG = "amlstack:single_node_jobs"
 """Tag on a cluster resource (value ``"true"``): no job on it spans nodes. Azure ML has no property for that."""
@@ -33,7 +34,7 @@ _OWN_JOBS: Mapping[str, Path] = {
 }
 """Resources of our own that hold a job, and where."""
 
-_OURS = frozenset({*_OWN_JOBS, _OWN_ENVIRONMENT, _OWN_COMPONENT, _CLASSIC_CLUSTER})
+_OURS = frozenset({*_OWN_JOBS, _OWN_ENVIRONMENT, _OWN_COMPONENT, _CLASSIC_CLUSTER, *machines.CLASSIC})
 _JUDGED = {
     ("machinelearningservices", "Compute"),
     ("machinelearningservices", "MachineLearningCompute"),
@@ -42,9 +43,16 @@ _JUDGED = {
     ("machinelearningservices", "EnvironmentVersion"),
     ("machinelearningservices", "ComponentVersion"),
     ("resources", "Resource"),
-    ("resources", "Deployment"),
+    ("resources", "ResourceGroup"),
     ("network", "VirtualNetwork"),
 }
+_TEMPLATES = re.compile(
+    r"(?:DeploymentAt|DeploymentStack|TemplateSpecVersion|TemplateArtifact)\w*|"
+    r"ApplicationDefinition|ContentTemplate|VendorSkus|ManagementConfiguration"
+)
+"""Types of azure-native that hold a template, in whatever module; beside ``resources:Deployment``."""
+_CLASSIC_TEMPLATE = re.compile(r"azure:\w+/(?:\w*[tT]emplateDeployment):\w*TemplateDeployment")
+_NONE: Mapping[str, Any] = {}
 _JOBS_AT: tuple[Path, ...] = (
     *_OWN_JOBS.values(),
     ("properties",),
@@ -120,7 +128,14 @@ def judged(resource_type: str, *, everything: bool = False) -> bool:
     if resource_type in _OURS:
         return True
     token = _AZURE_NATIVE.fullmatch(resource_type)
-    return token is not None and (everything or (token["module"], token["type"]) in _JUDGED)
+    if token is None:
+        return resource_type.endswith("TemplateDeployment") and _CLASSIC_TEMPLATE.fullmatch(resource_type) is not None
+    kind = token["module"], token["type"]
+    return everything or kind in _JUDGED or kind in machines.MACHINES or _holds_template(*kind)
+
+
+def _holds_template(module: str, kind: str) -> bool:
+    return (module, kind) == ("resources", "Deployment") or _TEMPLATES.fullmatch(kind) is not None
 
 
 def component(resource_type: str, props: Any) -> tuple[str, Mapping[str, Any]] | None:
@@ -146,31 +161,41 @@ def fill(resource_type: str, props: Any, components: Mapping[str, Any]) -> None:
             complete(dig(props, *at), components)
 
 
-def subjects(resource_type: str, props: Any) -> tuple[Subject, ...]:
+def subjects(resource_type: str, props: Any, groups: Mapping[str, Any] = _NONE) -> tuple[Subject, ...]:
     """What a resource asks for; empty for resources that no rule speaks about.
 
     Args:
         resource_type: Pulumi's type token.
         props: The properties off the wire.
+        groups: Locations of the stack's resource groups, by name in small letters.
     """
-    return tuple(_subjects(resource_type, props))
+    return tuple(_subjects(resource_type, props, groups))
 
 
-def _subjects(resource_type: str, props: Any) -> Iterator[Subject]:
+def _subjects(resource_type: str, props: Any, groups: Mapping[str, Any]) -> Iterator[Subject]:
     if resource_type in _OWN_JOBS:
         yield from _jobs(props, _OWN_JOBS[resource_type])
-        return
-    if resource_type == _OWN_ENVIRONMENT:
+    elif resource_type == _OWN_ENVIRONMENT:
         yield from _environment(props, ("body",))
-        return
-    if resource_type == _CLASSIC_CLUSTER:
+    elif resource_type == _CLASSIC_CLUSTER:
         yield from _cluster(props, {fact: (path,) for fact, path in _CLASSIC.items()}, classic=True)
         yield from _located(props, ())
+    elif resource_type in machines.CLASSIC:
+        yield from _machines(props, machines.CLASSIC[resource_type])
+        yield from _located(props, ())
+    elif _CLASSIC_TEMPLATE.fullmatch(resource_type):
+        yield from _template("", props, groups)
+    elif token := _AZURE_NATIVE.fullmatch(resource_type):
+        yield from _azure_native(token["module"], token["type"], props, groups)
+
+
+def _azure_native(module: str, kind: str, props: Any, groups: Mapping[str, Any]) -> Iterator[Subject]:
+    if _holds_template(module, kind):
+        yield from _template(f"{module}:{kind}", props, groups)
         return
-    token = _AZURE_NATIVE.fullmatch(resource_type)
-    if token is None:
-        return
-    match token["module"], token["type"]:
+    if (known := machines.MACHINES.get((module, kind))) is not None:
+        yield from _machines(props, known.paths)
+    match module, kind:
         case "machinelearningservices", "Compute" | "MachineLearningCompute":
             yield from _aml_compute(props, ())
         case "machinelearningservices", "Job":
@@ -184,14 +209,40 @@ def _subjects(resource_type: str, props: Any) -> Iterator[Subject]:
             yield from _environment(props, ("properties",))
             yield from _environment(props, ("environmentVersionProperties",))
         case "resources", "Resource":
-            provider, kind = text(props, "resourceProviderNamespace"), text(props, "resourceType")
-            if isinstance(provider, str) and isinstance(kind, str):
-                # The parents of a generic resource stand elsewhere or before it: the last part says what it is.
-                yield from _arm(f"{provider}/workspaces/{kind.rsplit('/', 1)[-1]}", props, ())
-        case "resources", "Deployment":
-            yield from _template(props, ("properties",), "")
-            return
+            yield from _generic(props)
+        case "resources", "ResourceGroup":
+            facts = Facts(props, {"name": (("resourceGroupName",),), "location": (("location",),)})
+            yield Subject("group", "location", None, 0, facts)
+        case "network", "VirtualNetwork":
+            yield from _network(props, ("virtualNetworkName",), ("addressSpace", "addressPrefixes"))
     yield from _located(props, ())
+
+
+def _generic(props: Any) -> Iterator[Subject]:
+    """azure-native's resource of any type, by the parts of that type."""
+    provider, kind = text(props, "resourceProviderNamespace"), text(props, "resourceType")
+    if not isinstance(provider, str) or not isinstance(kind, str):
+        return
+    parents = text(props, "parentResourcePath")
+    # ``workspaces/w`` around ``computes``: types and names in turn; some write the whole type instead.
+    around = parents.strip("/").split("/")[::2] if isinstance(parents, str) and "/" not in kind else []
+    whole = "/".join(part for part in (provider, *around, kind) if part)
+    if provider.lower() == _ML.strip("/") and len(whole.split("/")) < 3:
+        whole = f"{provider}/workspaces/{kind}"
+    yield from _arm(whole, props, ())
+
+
+def _network(props: Any, name: Path, ranges: Path) -> Iterator[Subject]:
+    yield Subject("network", ".".join(ranges), None, 0, Facts(props, {"name": (name,), "ranges": (ranges,)}))
+
+
+def _machines(props: Any, paths: tuple[Path, ...], at: Path = ()) -> Iterator[Subject]:
+    """Nodes of a size outside training clusters, one subject for each place that names a size."""
+    for path in paths:
+        for place in machines.places(props, (*at, *path)):
+            size = text(props, *place)
+            if size is not None:
+                yield Subject("machine", ".".join(place), size, 1, Facts(props, {"size": (place,)}))
 
 
 def _located(props: Any, at: Path) -> Iterator[Subject]:
@@ -204,6 +255,8 @@ def _located(props: Any, at: Path) -> Iterator[Subject]:
 def _aml_compute(props: Any, at: Path) -> Iterator[Subject]:
     kind = text(props, *at, "properties", "computeType")
     if isinstance(kind, str) and kind.lower() != "amlcompute":
+        if kind.lower() in machines.COMPUTES:
+            yield from _machines(props, (("properties", "properties", machines.COMPUTES[kind.lower()]),), at)
         return
     yield from _cluster(props, _compute_paths(at))
 
@@ -258,35 +311,31 @@ def _arm(kind: str, props: Any, at: Path) -> Iterator[Subject]:
             yield from _jobs(props, (*at, "properties", "action", "jobDefinition"))
         case "workspaces/environments/versions" | "workspaces/versions":
             yield from _environment(props, (*at, "properties"))
+        case "microsoft.network/virtualnetworks":
+            yield from _network(props, (*at, "name"), (*at, "properties", "addressSpace", "addressPrefixes"))
+    if (known := machines.OF_ARM.get(kind.lower())) is not None:
+        paths = known.paths
+        if known.inner:
+            paths = tuple(path if path[0] == "sku" else ("properties", *path) for path in paths)
+        yield from _machines(props, paths, at)
 
 
-def _template(props: Any, at: Path, parent: str) -> Iterator[Subject]:
-    """The resources of an ARM template, nested deployments and child resources included.
+def _read_whole(kind: str) -> bool:
+    return kind.startswith(_ML) or kind == "microsoft.network/virtualnetworks" or kind in machines.OF_ARM
 
-    Args:
-        props: The properties of the deployment.
-        at: Where ``template`` and ``templateLink`` stand in them, or a parent with its own ``resources``.
-        parent: Type of the resource around it; empty at the top of a template.
-    """
-    if not parent and dig(props, *at, "templateLink") is not None:
-        missing = Unknown(".".join((*at, "templateLink")), ELSEWHERE)
-        yield Subject("cluster", missing.path, missing, 1, Facts(props, {}))
-    path = at if parent else (*at, "template")
-    listed = dig(props, *path, "resources")
-    if isinstance(listed, Unknown) or isinstance(dig(props, *path), Unknown):
-        missing = listed if isinstance(listed, Unknown) else Unknown(".".join(path))
-        yield Subject("cluster", missing.path, missing, 1, Facts(props, {}))
-        return
-    keys = map(str, listed) if isinstance(listed, Mapping) else map(str, range(len(listed or ())))
-    for key in keys:
-        inner = (*path, "resources", key)
-        kind = text(props, *inner, "type")
-        if not isinstance(kind, str):
-            continue
-        whole = kind if "." in kind.split("/", 1)[0] else f"{parent}/{kind}"
-        if whole.lower() == "microsoft.resources/deployments":
-            yield from _template(props, (*inner, "properties"), "")
-            continue
-        yield from _arm(whole, props, inner)
-        yield from _located(props, inner)
-        yield from _template(props, inner, whole)
+
+def _template(token: str, props: Any, groups: Mapping[str, Any]) -> Iterator[Subject]:
+    """Whatever the templates in a resource deploy, jobs after all else, as a template keeps no order."""
+    # Most stacks have no template, and then nothing of this is loaded.
+    from policies.templates import deployed, forms  # noqa: PLC0415
+
+    last: list[Subject] = []
+    for source in forms.sources(forms.of(token), props, groups):
+        for piece in deployed.pieces(source, _read_whole):
+            if isinstance(piece, Unknown):
+                yield Subject("cluster", piece.path, piece, 1, Facts(props, {}))
+                continue
+            found = (*_arm(piece.kind, piece.props, piece.at), *_located(piece.props, piece.at))
+            yield from (subject for subject in found if subject.kind != "job")
+            last += (subject for subject in found if subject.kind == "job")
+    yield from last

@@ -66,7 +66,7 @@ INFINIBAND: Mapping[str, frozenset[str]] = {
 NVLINK: Mapping[str, frozenset[str]] = {"NCCL_P2P_DISABLE": ON}
 """The same for NVLink, on any number of nodes."""
 
-_HARMFUL = {**INFINIBAND, **NVLINK}
+HARMFUL: Mapping[str, frozenset[str]] = {**INFINIBAND, **NVLINK}
 _ASSIGNED = re.compile(r"(?<![\w$])(?P<name>NCCL_\w+)=(?P<quote>[\"']?)(?P<value>[^\s\"';&|]*)(?P=quote)")
 
 
@@ -119,7 +119,7 @@ def harmful(variables: Mapping[str, object], command: str, docker_args: str) -> 
         *((1, name, value) for name, value in assigned(command)),
         *((2, name, value) for name, value in assigned(docker_args)),
     )
-    return tuple(one for one in written if one[2].strip().lower() in _HARMFUL.get(one[1], ()))
+    return tuple(one for one in written if one[2].strip().lower() in HARMFUL.get(one[1], ()))
 
 
 def _lost(name: str, size: Size | None) -> str:

@@ -15,6 +15,7 @@ SCENARIOS = {
     "cost-per-hour": COSTS,
     "cost-per-job": COSTS,
     "stack-budget": COSTS,
+    "template-unresolved": EXAMPLES,
     "checked-at-up": of_the_pack.test_a_size_known_only_at_up_is_announced_at_preview_and_refused_at_up,
     "exception-expired": EXAMPLES,
     "catalogue-old": of_the_pack.test_a_pack_older_than_the_newest_retirement_says_so_in_the_engine,

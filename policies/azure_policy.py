@@ -61,6 +61,7 @@ NOT_EXPRESSIBLE: Mapping[str, str] = {
     "fabric-switched-off": _NO_JOB,
     "spot-checkpoint": _NO_JOB,
     "job-timeout": _NO_JOB,
+    "secret-in-job": _NO_JOB,
     "checked-at-up": "Azure sees every value",
     "template-unresolved": "Azure sees what a template deploys, with every value",
     "exception-expired": "Azure has exemptions of its own",

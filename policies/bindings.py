@@ -244,7 +244,7 @@ def _overlap(subject: Subject, config: Mapping[str, Any], context: Context) -> F
     size = _size(subject, context)
     if size is None or not size.fabric.rdma:
         return
-    name = subject.facts.named("subnet", "virtualNetworks") or ""
+    name = subject.facts.named("subnet", "virtualNetworks")
     given = {key.lower(): value for key, value in config["networks"].items()}
     outside = tuple(part.strip() for part in given.get(name, "").split(",") if part.strip())
     prefixes = (*context.networks.get(name, ()), *outside)
@@ -338,15 +338,15 @@ def _job_timeout(subject: Subject, config: Mapping[str, Any], _: Context) -> Fou
 def _secret(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
     facts = subject.facts
     yield from secret.check(facts.value("whole"), where=facts.at("whole"))
-    for path, name in _unknown_texts(facts.value("whole"), facts.at("whole"), ""):
+    for missing, name in _unknown_texts(facts.value("whole"), facts.at("whole"), ""):
         if secret.may_be(name):
-            raise Undecided(Unknown(path))
+            raise Undecided(missing)
 
 
-def _unknown_texts(value: Any, path: str, name: str) -> Iterable[tuple[str, str]]:
-    """Path and name of each value that is not known yet."""
-    if value is UNKNOWN:
-        yield path, name
+def _unknown_texts(value: Any, path: str, name: str) -> Iterable[tuple[Unknown, str]]:
+    """Each value that is not known yet, with its name."""
+    if (missing := open_part(value, path)) is not None:
+        yield missing, name
     inner = value.items() if isinstance(value, Mapping) else ()
     for key, each in inner:
         yield from _unknown_texts(each, f"{path}.{key}", str(key))

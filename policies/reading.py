@@ -224,12 +224,12 @@ class Facts:
         value = self.value(fact)
         return value if isinstance(value, Gapped) else self.text(fact)
 
-    def named(self, fact: str, kind: str) -> str | None:
-        """The name after a type in an id, in small letters, None where the id has none; raises as `name`."""
+    def named(self, fact: str, kind: str) -> str:
+        """The name after a type in an id, in small letters, empty where the id has none; raises as `name`."""
         value = self.reference(fact) or ""
         parts = value.lower().split("/")
         if kind.lower() not in parts[:-1]:
-            return None
+            return ""
         name = parts[parts.index(kind.lower()) + 1]
         if GAP in name and (missing := open_part(value, self.at(fact))):
             raise Undecided(missing)

@@ -67,11 +67,24 @@ def find() -> Engine:
 
 
 def environ(engine: Engine, sandbox: Mapping[str, str]) -> dict[str, str]:
-    """The environment of every engine command on the sandbox stack.
+    """The environment of every engine command on the sandbox stack: this process's, and `variables` over it.
 
     Args:
         engine: The engine that :func:`find` gave.
         sandbox: What a client of the running sandbox needs (``Endpoint.environ()``).
+
+    Raises:
+        EngineError: The home holds files of others.
+    """
+    own = {
+        "PULUMI_DEBUG_COMMANDS": "1",  # --event-log is behind it
+        "PYTHONUNBUFFERED": "1",
+    }
+    return {**os.environ, **sandbox, **variables(engine), **own}
+
+
+def variables(engine: Engine) -> dict[str, str]:
+    """What makes a plain ``pulumi`` one that works on the sandbox's backend, beside what a client of the sandbox needs.
 
     Raises:
         EngineError: The home holds files of others.
@@ -81,21 +94,34 @@ def environ(engine: Engine, sandbox: Mapping[str, str]) -> dict[str, str]:
         homes.claim(home)
     except homes.ForeignHomeError as error:
         raise EngineError(str(error)) from None
+    # The stand-in for azure-native is found by its name on PATH.
     front = [*engine.folders, Path(sys.executable).parent, paths.PROJECT / "amlstack" / "sandbox" / "bin"]
+    words = [*map(str, front), *os.environ.get("PATH", os.defpath).split(os.pathsep)]
     backend = home / "pulumi"
     backend.mkdir(parents=True, exist_ok=True)
-    own = {
-        "PATH": os.pathsep.join([*map(str, front), os.environ.get("PATH", os.defpath)]),
+    return {
+        "PATH": os.pathsep.join(dict.fromkeys(words)),
         "PULUMI_HOME": str(home / "pulumi-home"),
         # Without the backend's side-car files: an engine killed while it writes one leaves it empty, and no later
         # command can then read the stack ("failed to load checkpoint: EOF").
         "PULUMI_BACKEND_URL": f"file://{backend}?metadata=skip",
         "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
         "PULUMI_SKIP_UPDATE_CHECK": "1",
-        "PULUMI_DEBUG_COMMANDS": "1",  # --event-log is behind it
-        "PYTHONUNBUFFERED": "1",
     }
-    return {**os.environ, **sandbox, **own}
+
+
+def select(env: Mapping[str, str]) -> None:
+    """Make the sandbox stack the one that commands mean by default; create it when there is none.
+
+    Raises:
+        EngineError: The engine refused; its words are in the message.
+    """
+    done = subprocess.run(
+        ["pulumi", "stack", "select", "--create", "--non-interactive", STACK],
+        cwd=paths.PROJECT, env=dict(env), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise EngineError(f"the stack could not be selected: {done.stderr.strip()}")
 
 
 @dataclass(slots=True)
@@ -109,6 +135,7 @@ class Outcome:
         policies: What policies said in the last phase, as the engine tells it: refusals and advice.
         packs: Name → version of the policy packs that ran.
         output: The command's own text, for when nothing better explains a failure.
+        phases: How many phases (preview, update) have begun.
     """
 
     code: int = 0
@@ -117,6 +144,7 @@ class Outcome:
     policies: list[Mapping[str, Any]] = field(default_factory=list)
     packs: dict[str, str] = field(default_factory=dict)
     output: str = ""
+    phases: int = 0
 
     @property
     def changed(self) -> dict[str, str]:
@@ -136,6 +164,7 @@ class Outcome:
     def take(self, event: Mapping[str, Any]) -> None:
         """Fold one engine event in. A prelude opens a phase (preview, update): the last one counts."""
         if "preludeEvent" in event:
+            self.phases += 1
             self.ops.clear()
             self.policies.clear()
         if meta := (event.get("resourcePreEvent") or {}).get("metadata"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
+import secrets
 import shutil
 from typing import TYPE_CHECKING, Final
 
@@ -63,7 +63,7 @@ def claim(home: Path) -> None:
     check(home)
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = home / f"{MARKER}.{os.getpid()}"
+        fresh = home / f"{MARKER}.{secrets.token_hex(4)}"
         fresh.write_text(json.dumps({"kind": _KIND, "made": made}) + "\n", "utf-8")
         with contextlib.suppress(FileExistsError):  # whoever came first may have made the folder
             (home / MARKER).hardlink_to(fresh)

@@ -31,6 +31,7 @@ VERBS = {
     "rehearse": Verb(
         "amlstack.cli.rehearse:app", "Run a job file on the sandbox, stream its rank logs, exit like the job."
     ),
+    "cancel": Verb("amlstack.cli.cancel:app", "Cancel a run of the sandbox and wait for its end."),
     "schema": Verb("amlstack.cli.schema:app", "The JSON Schema of YAML job files, for editors."),
     "sizes": Verb("amlstack.cli.sizes:app", "The VM sizes that the catalogue knows: GPUs, fabric, retirement."),
     "diagnose": Verb("amlstack.cli.diagnose:app", "Name the first true cause in the logs of a distributed run."),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from rich.console import Console
@@ -21,12 +21,17 @@ DOING = {
 }  # fmt: skip
 
 
+LOUD = frozenset({"updating", "destroying"})
+"""What changes resources: previews and refreshes only look at them."""
+
+
 class Progress:
     """Says what happens, each line with the seconds since the start; on a terminal also in colour."""
 
     def __init__(self) -> None:
         self.start = time.monotonic()
-        self.phases = 0
+        self._coming: list[str] = []
+        self._phase = ""
         # Else as the stream is: colours for a terminal alone.
         self._coloured = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
 
@@ -58,12 +63,21 @@ class Progress:
         """Something to know that is neither."""
         self._line(" ", text, None)
 
+    def follow(self, *phases: str) -> Callable[[Mapping[str, Any]], None]:
+        """What to call with each event of the engine's next command.
+
+        Args:
+            phases: What the command does, one word after the other; in `LOUD` ones each resource has a line.
+        """
+        self._coming, self._phase = list(phases), ""
+        return self.event
+
     def event(self, event: Mapping[str, Any]) -> None:
         """One engine event, when it says something to a person: a resource's turn, a status line, a diagnostic."""
         if "preludeEvent" in event:
-            self.phases += 1
-            self.step("previewing" if self.phases == 1 else "updating")
-        elif (meta := (event.get("resourcePreEvent") or {}).get("metadata")) and self.phases > 1:
+            self._phase = self._coming.pop(0) if self._coming else self._phase
+            self.step(self._phase)
+        elif (meta := (event.get("resourcePreEvent") or {}).get("metadata")) and self._phase in LOUD:
             if (verb := DOING.get(meta["op"])) and not meta["type"].startswith(("pulumi:", "amlstack:infra:")):
                 self.step(f"{verb} {name_of(meta['urn'])}")
         elif diagnostic := event.get("diagnosticEvent"):

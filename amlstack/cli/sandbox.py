@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from amlstack.cli.consent import Yes  # noqa: TC001 - typer reads the annotation
+
+if TYPE_CHECKING:
+    from amlstack.sandbox.daemon import Endpoint
 
 app = typer.Typer(no_args_is_help=True, help="Azure on this machine: start it, look at it, end it.")
 
 
 @app.command()
 def up(
-    *, shell: Annotated[bool, typer.Option("--shell", help="Print export lines for a shell instead.")] = False
+    *, shell: Annotated[bool, typer.Option("--shell", help="Print export lines instead, as `env` does.")] = False
 ) -> None:
     """Start the sandbox, or find it running."""
-    from amlstack.sandbox import daemon
-
-    try:
-        endpoint = daemon.up()
-    except daemon.SandboxError as error:
-        _fail(str(error))
+    endpoint = _running()
     if shell:
-        import shlex
-
-        for name, value in endpoint.environ().items():
-            typer.echo(f"export {name}={shlex.quote(value)}")
+        _print_variables(endpoint)
         return
     typer.echo(f"sandbox at {endpoint.url}, process {endpoint.pid}, files in {endpoint.ca.parent}")
+
+
+@app.command()
+def env() -> None:
+    """Start the sandbox, and print the variables with which plain tools work on it and on its stack.
+
+    They are for the shell that evaluates them, and for what it starts: Azure's clients then talk to the sandbox, and
+    `pulumi preview`, `up`, `refresh`, `cancel` in the project's folder work on the stack `sandbox`.
+
+    Examples:
+        eval "$(amlstack sandbox env)"
+
+        (eval "$(amlstack sandbox env)"; pulumi preview --diff)
+    """
+    _print_variables(_running())
 
 
 @app.command()
@@ -138,6 +148,29 @@ def _agree(*, yes: bool) -> None:
         _fail(str(error))
     if not consent.agreed(Progress(), home, holdings.gather(home).lines(), yes=yes):
         raise typer.Exit(1)
+
+
+def _running() -> Endpoint:
+    from amlstack.sandbox import daemon
+
+    try:
+        return daemon.up()
+    except daemon.SandboxError as error:
+        _fail(str(error))
+
+
+def _print_variables(endpoint: Endpoint) -> None:
+    """Without an engine those of a client of Azure alone: for them no engine is needed."""
+    from amlstack.cli import sandbox_env
+    from amlstack.engine import EngineError
+
+    try:
+        values = sandbox_env.variables(endpoint)
+    except EngineError as error:
+        typer.echo(f"nothing is set for Pulumi: {error}", err=True)
+        values = endpoint.environ()
+    for line in sandbox_env.for_shell(values):
+        typer.echo(line)
 
 
 def _fail(message: str) -> NoReturn:

@@ -10,6 +10,8 @@ from rich.markup import escape
 
 from amlstack import paths
 from amlstack.catalog import sizes
+from amlstack.cli.stack.runs import GOOD, statuses
+from amlstack.sandbox.holdings import listed
 from amlstack.sandbox.store import job_folder
 
 if TYPE_CHECKING:
@@ -20,12 +22,19 @@ if TYPE_CHECKING:
 
     from amlstack.engine import Outcome
 
+FEW = 5
+"""So many of a kind have their own lines; more are counted."""
 _INDENT = 11
 """Columns of the headings."""
 
 
 def show(
-    console: Console, outcome: Outcome, outputs: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]]
+    console: Console,
+    outcome: Outcome,
+    outputs: Mapping[str, Any],
+    records: Mapping[str, Mapping[str, Any]],
+    *,
+    edit: str = "",
 ) -> None:
     """Print the summary.
 
@@ -34,11 +43,12 @@ def show(
         outcome: What the engine did.
         outputs: The stack's outputs.
         records: Name → last record (ARM ``properties``) of each job.
+        edit: The file whose edit is another run; empty for a stack without jobs.
     """
     console.print()
-    for name, text in rows(outcome, outputs, records):
+    for name, text in rows(outcome, outputs, records, edit=edit):
         # No word is ever broken: paths, ids and commands stay whole, to be copied.
-        width = max(console.width - _INDENT, 40)
+        width = max(console.width - _INDENT, 20)
         first, *rest = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
         console.print(f"[bold]{name:<{_INDENT}}[/]{escape(first)}", soft_wrap=True)
         for line in rest:
@@ -46,25 +56,57 @@ def show(
 
 
 def rows(
-    outcome: Outcome, outputs: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]]
+    outcome: Outcome, outputs: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]], *, edit: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """Pairs of heading and text."""
+    """Pairs of heading and text; of what there is a lot, numbers and the few that need a look."""
     workspace = outputs["workspace"]
     yield "workspace", f"{workspace['name']} in resource group {workspace['resource_group']}"
-    for name, cluster in outputs["clusters"].items():
-        yield "cluster", f"{name}: {cluster['min']}–{cluster['max']} nodes of {_described(cluster['size'])}"
-        yield "on Azure", _cost(cluster)
+    yield from _clusters(outputs["clusters"])
     yield "policies", _verdict(outcome)
     yield from (("advice", line) for line in _advice(outcome))
-    for name, job in outputs["jobs"].items():
-        yield from _job(name, job, records.get(name, {}))
-    for name, schedule in outputs.get("schedules", {}).items():
+    yield from _jobs(outputs["jobs"], records)
+    yield from _schedules(outputs.get("schedules", {}))
+    what = f"edit {edit}" if edit else "name a job file under amlstack:jobs in Pulumi.sandbox.yaml"
+    yield "next", f"{what} and `make up` again: an edited job is a new run"
+    yield "", ".venv/bin/amlstack sandbox status · .venv/bin/amlstack --help · make test · make down"
+
+
+def _clusters(clusters: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    if len(clusters) <= FEW:
+        for name, cluster in clusters.items():
+            yield "cluster", f"{name}: {cluster['min']}–{cluster['max']} nodes of {_described(cluster['size'])}"
+            yield "on Azure", _cost(cluster)
+        return
+    by_size: dict[str, list[Mapping[str, Any]]] = {}
+    for cluster in clusters.values():
+        by_size.setdefault(cluster["size"], []).append(cluster)
+    for size, same in by_size.items():
+        least, most = sum(each["min"] for each in same), sum(each["max"] for each in same)
+        yield "clusters", f"{len(same)} of {_described(size)}, {least}–{most} nodes together"
+        yield "on Azure", _cost({"size": size, "max": most})
+
+
+def _jobs(jobs: Mapping[str, Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    shown = list(jobs)
+    if len(jobs) > FEW:
+        yield "jobs", f"{len(jobs)}: {statuses(records)}"
+        bad = [name for name in jobs if records.get(name, {}).get("status") not in GOOD]
+        shown = bad[:FEW]
+    for name in shown:
+        yield from _job(name, jobs[name], records.get(name, {}))
+    if len(jobs) > FEW and len(bad) > FEW:
+        yield "", f"{len(bad) - FEW} more did not complete: .venv/bin/amlstack sandbox status"
+
+
+def _schedules(schedules: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    if len(schedules) > FEW:
+        yield "schedules", f"{len(schedules)}, kept and judged; the sandbox starts none: {listed(list(schedules))}"
+        return
+    for name, schedule in schedules.items():
         yield "schedule", f"{name}: {schedule['starts']}{'' if schedule['enabled'] else ' (disabled)'}"
         for place, part in schedule["parts"].items():
             yield "", f"{place.removeprefix('jobs.') or 'job'}: {_ranks(part)}"
         yield "", "kept and judged; the sandbox starts none"
-    yield "next", "edit examples/ddp_torchrun/train.py and `make up` again: an edited job is a new run"
-    yield "", ".venv/bin/amlstack sandbox status · .venv/bin/amlstack --help · make test · make down"
 
 
 def _described(name: str) -> str:
@@ -102,7 +144,7 @@ def _advice(outcome: Outcome) -> Iterator[str]:
     for said in outcome.advice:
         told.setdefault(said["policyName"], []).append(said)
     for policy, all_said in sorted(told.items()):
-        names = ", ".join(dict.fromkeys(said["resourceUrn"].rsplit("::", 1)[-1] for said in all_said))
+        names = listed(list(dict.fromkeys(said["resourceUrn"].rsplit("::", 1)[-1] for said in all_said)))
         description, *finding = all_said[0]["message"].strip().splitlines()
         yield f"{policy} ({names}): {' '.join(finding) or description}"
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from amlstack.findings import Level, errors
 from amlstack.provider.arm import ArmError, InterruptedWaitError
 from amlstack.provider.resource import WORKSPACE_IN_ID, Call, Difference, Field, Services, Shape, Values, same_arm_id
-from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.provider.upload import upload
 from amlstack.rpc import UNKNOWN, Code, Failures, ProviderError
 from amlstack.snapshot import HASH_VERSION, Snapshot, scan
@@ -83,12 +82,13 @@ class Snapshots:
         return code_id, state
 
     def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
-        """Whether it is still registered; code that is not is uploaded again by the next ``up``."""
+        """Whether it is still registered; code that is not is uploaded again by the next ``up``.
+
+        That its workspace is missing is no other answer: what is named by its content is made again without harm.
+        """
         try:
             gone = self._services.arm.get(resource_id, allow=(404,)).status == 404
-            if gone:
-                self._services.runs.require_workspace(resource_id.split("/codes/", 1)[0])
-        except (ArmError, WorkspaceMissingError) as error:
+        except ArmError as error:
             raise ProviderError(f"the code {resource_id} could not be read: {error}") from None
         return ("", {}) if gone else (resource_id, old)
 

@@ -17,7 +17,6 @@ from amlstack.provider.resource import (
     known,
     same_arm_id,
 )
-from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.rpc import Failures, ProviderError
 
 _NAME = (re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}"), "letters, digits, '-', '_' and '.'")
@@ -83,12 +82,10 @@ class Components:
                 raise
 
     def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
-        """Whether it is still registered; one that is not is registered again by the next ``up``."""
+        """Whether it is still registered; one that is not, as its workspace may be, is so by the next ``up``."""
         try:
             gone = self._services.arm.get(resource_id, allow=(404,)).status == 404
-            if gone:
-                self._services.runs.require_workspace(resource_id.split("/components/", 1)[0])
-        except (ArmError, WorkspaceMissingError) as error:
+        except ArmError as error:
             raise ProviderError(f"the component {resource_id} could not be read: {error}") from None
         return ("", {}) if gone else (resource_id, old)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import signal
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox import processes
+from amlstack.sandbox import named, processes
 from amlstack.sandbox.store import job_folder
 
 if TYPE_CHECKING:
@@ -78,24 +77,8 @@ def note_agent(place: Path, pid: int) -> None:
 
 
 def _running(store: Store, wanted: str) -> JobRow:
-    active = {path(store, job): job for job in store.jobs.list(active=True) if job.status == "Running" and job.nodes}
-    found = [named for named, job in active.items() if wanted in (named, job.name, job.id)]
-    stem, slash, place = wanted.partition("/")
-    found = found or [named for named in active if named.startswith(f"{stem}-") and named.endswith(slash + place)]
-    if len(found) == 1:
-        return active[found[0]]
-    names = found or list(active)
-    if found:
-        message = f"{len(found)} running jobs begin with {wanted!r}: {', '.join(names)}. Name one of them."
-        raise EvictError(message)
-    near = difflib.get_close_matches(wanted, names, n=1)
-    hint = f" Near: {near[0]}." if near else ""
-    message = f"No job {wanted!r} runs. Running: {', '.join(names) or 'none'}.{hint}"
-    raise EvictError(message)
-
-
-def path(store: Store, job: JobRow) -> str:
-    """``<job>``, or for a child ``<parent>/<place>``: by what a person can name it."""
-    above = store.family.above(job.id)
-    places = [store.family.place(key) or key for key in (job.id, *above[:-1])]
-    return "/".join([above[-1], *reversed(places)]) if above else job.id
+    running = [job for job in store.jobs.list(active=True) if job.status == "Running" and job.nodes]
+    try:
+        return named.find(store, wanted, running, what="running")
+    except named.UnknownJobError as error:
+        raise EvictError(str(error)) from None

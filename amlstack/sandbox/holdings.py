@@ -41,13 +41,13 @@ class Holdings:
     def lines(self) -> Iterator[str]:
         """A line for each kind of thing, with its number and names; none when there is nothing to miss."""
         if self.active:
-            yield f"{_counted(self.active, 'run')} under way, cancelled: {_listed(self.active)}"
+            yield f"{_counted(self.active, 'run')} under way, cancelled: {listed(self.active)}"
         if self.runs:
-            yield f"{_counted(self.runs, 'run')} with record, logs and outputs: {_listed(self.runs)}"
+            yield f"{_counted(self.runs, 'run')} with record, logs and outputs: {listed(self.runs)}"
         if self.files:
             number = f"{self.files:,} file{'' if self.files == 1 else 's'}"
             size = f"{self.size / 1e6:,.1f} MB"
-            yield f"{number} in mounted outputs, {size} (checkpoints lie there): {_listed(self.folders)}"
+            yield f"{number} in mounted outputs, {size} (checkpoints lie there): {listed(self.folders)}"
         if self.unreadable:
             yield f"records that this version cannot count: {self.unreadable}"
 
@@ -84,7 +84,7 @@ def _counted(names: Sequence[str], noun: str) -> str:
     return f"{len(names)} {noun}{'' if len(names) == 1 else 's'}"
 
 
-def _listed(names: Sequence[str]) -> str:
-    """The latest first few; the rest as a number."""
+def listed(names: Sequence[str]) -> str:
+    """The last few names, which are the latest; the rest as a number."""
     more = len(names) - SHOWN
     return ", ".join(names[-SHOWN:]) + (f" and {more} more" if more > 0 else "")

@@ -6,7 +6,7 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox import daemon, evict
+from amlstack.sandbox import daemon, named
 from amlstack.sandbox.children.crew import is_parent
 from amlstack.sandbox.kinds.base import iso
 from amlstack.sandbox.store import Store, cluster_of, folder
@@ -57,7 +57,7 @@ def _job(store: Store, job: JobRow) -> dict[str, Any]:
     return {
         "name": job.name,
         "id": job.arm_id,
-        "path": evict.path(store, job),
+        "path": named.path(store, job),
         "status": job.status,
         "compute": (cluster_of(job) or ("" if is_parent(job) else "serverless")).rsplit("/", 1)[-1],
         "nodes": list(job.nodes),

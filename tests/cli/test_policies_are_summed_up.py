@@ -66,3 +66,31 @@ def test_the_summary_breaks_no_word_that_is_there_to_be_copied(tmp_path: Path, m
     said = console.export_text()
     assert f"logs       {job_folder(paths.home(), 'train-1') / 'user_logs'}\n" in said
     assert max(map(len, (line for line in said.splitlines() if not line.startswith("logs")))) <= 50
+
+
+def test_a_stack_of_many_jobs_and_clusters_is_summed_up_in_few_lines() -> None:
+    job = {"status": "Completed", "nodes": 2, "processesPerNode": 2, "worldSize": 4}
+    jobs = {f"train-{number}": {**job, "jobId": f"/w/jobs/train-{number}-1"} for number in range(60)}
+    records = {name: {"status": "Failed" if number < 7 else "Completed"} for number, name in enumerate(jobs)}
+    clusters = {f"c{number}": {"size": "Standard_ND96asr_v4", "min": 0, "max": 2} for number in range(30)}
+    advice = [policy("idle-time", "advisory", name) for name in jobs]
+
+    found = list(
+        summary.rows(
+            outcome({"preludeEvent": {}}, *advice),
+            {**OUTPUTS, "jobs": jobs, "clusters": clusters},
+            records,
+            edit="a.py",
+        )
+    )
+
+    assert len(found) < 30
+    assert ("jobs", "60: 53 Completed, 7 Failed") in found
+    assert [text for name, text in found if name == "job"] == [
+        f"train-{number}: Failed; 2 nodes × 2 processes per node = world size 4" for number in range(5)
+    ]
+    assert ("", "2 more did not complete: .venv/bin/amlstack sandbox status") in found
+    (many,) = [text for name, text in found if name == "clusters"]
+    assert many.startswith("30 of Standard_ND96asr_v4")
+    assert many.endswith("0–60 nodes together")
+    assert ("next", "edit a.py and `make up` again: an edited job is a new run") in found

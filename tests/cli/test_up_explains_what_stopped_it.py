@@ -1,4 +1,4 @@
-"""What ``amlstack up`` prints when the engine stopped: each error once, and nothing that says less than the others."""
+"""What ``amlstack up`` prints when it ended: each error once, a next step only where it is one, changes in words."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ import pytest
 
 from amlstack.cli.progress import Progress
 from amlstack.cli.stack import explain
+from amlstack.cli.stack.deploy import Deployed
 from amlstack.engine import Outcome
 
 CLOSING = "an unhandled error occurred: program exited with non-zero exit code: 1"
 WRONG = "1 thing is wrong with this stack; nothing was changed."
+JOB = "urn:pulumi:sandbox::amlstack::amlstack:infra:Training$amlstack:jobs:Job::train"
+GATE = (
+    "run train-1 ended Failed, and what depends on it waits until it has completed. "
+    "It is not run again by itself: set `rerun` to another word to run it again"
+)
 
 
 @pytest.mark.parametrize(
@@ -34,3 +40,27 @@ def test_the_engine_s_closing_line_is_told_only_when_nobody_said_more(
     )
 
     assert failures == told
+
+
+@pytest.mark.parametrize(
+    ("updated", "outcome", "step"),
+    [
+        (False, Outcome(1, diagnostics=[("error", "", WRONG)]), "nothing was changed; once the cause is gone"),
+        (True, Outcome(1, diagnostics=[("error", JOB, GATE)]), "until `rerun` of train is another word"),
+        (True, Outcome(1, diagnostics=[("error", JOB, "not accepted: 503")]), "`make up` again goes on from here"),
+        (True, Outcome(-9), "`make up` again goes on from here"),
+    ],
+    ids=["a mistake or a refused edit", "a failed gate", "a service that failed", "a killed engine"],
+)
+def test_going_on_is_promised_only_where_up_would_go_on(*, updated: bool, outcome: Outcome, step: str) -> None:
+    line = explain.next_step(Deployed(outcome, updated=updated))
+
+    assert step in line
+    assert ("goes on from here" in line) is ("goes on from here" in step)
+
+
+def test_changes_are_counted_in_words_and_a_replacement_once() -> None:
+    ops = {"a": "delete-replaced", "b": "replace", "c": "create", "d": "same", "e": "update", "f": "create-replacement"}
+
+    assert explain.changes(Outcome(ops=ops)) == "stack is up: 1 created, 3 replaced, 1 updated"
+    assert explain.changes(Outcome(ops={"d": "same"})) == "nothing to change: everything is as declared"

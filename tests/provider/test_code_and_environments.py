@@ -127,12 +127,18 @@ def test_a_vanished_code_version_is_made_again(wire: Wire, arm: FakeArm, code: P
     assert snapshot.up(of(code)) == "create"
 
 
-def test_a_missing_workspace_is_no_reason_to_forget_code(wire: Wire, arm: FakeArm, code: Path) -> None:
+def test_code_of_a_vanished_workspace_is_uploaded_again_when_the_workspace_is_back(
+    wire: Wire, arm: FakeArm, code: Path
+) -> None:
     snapshot = wire.snapshot()
     snapshot.up(of(code))
+    workspaces = dict.fromkeys(arm.workspaces) if isinstance(arm.workspaces, dict) else set(arm.workspaces)
     arm.workspaces.clear()
-    with pytest.raises(Refused, match="there is no workspace"):
-        snapshot.refresh()
+    arm.resources.clear()
+    snapshot.refresh()
+    assert snapshot.id == ""
+    arm.workspaces.update(workspaces)
+    assert snapshot.up(of(code)) == "create"
 
 
 def test_what_is_wrong_with_the_folder_is_a_failure_of_check(wire: Wire, tmp_path: Path) -> None:

@@ -62,14 +62,14 @@ def _destroy(progress: Progress) -> bool:
         engine = engines.find()
         env = engines.environ(engine, daemon.up().environ())
         engines.clear_stale_lock()
-        progress.step("destroying the stack")
         words = ["destroy", "--yes", "--non-interactive", "--stack", engines.STACK]
-        outcome = engines.run(words, env, on_event=progress.event)
+        outcome = engines.run(words, env, on_event=progress.follow("previewing", "destroying"))
     except (engines.EngineError, daemon.SandboxError) as error:
         progress.fail(str(error))
         return False
     if outcome.code:
         explain.failures(progress, outcome)
+        progress.note("the stack could not be destroyed; what the sandbox wrote is removed all the same")
     return not outcome.code
 
 

@@ -1,0 +1,80 @@
+"""What a deployment would take away with what it deletes or replaces: data, secrets, images, records of runs."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import TYPE_CHECKING, Final
+
+from amlstack.cli.progress import name_of
+from amlstack.sandbox.holdings import listed
+from amlstack.sandbox.store import Store, cluster_of, folder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from amlstack.cli.stack.state import State
+
+WORKSPACE: Final = "azure-native:machinelearningservices:Workspace"
+CLUSTER: Final = "azure-native:machinelearningservices:Compute"
+HOLDS: Final = {
+    "azure-native:resources:ResourceGroup": "everything in the resource group",
+    "azure-native:storage:StorageAccount": "code, inputs, outputs and checkpoints of runs",
+    "azure-native:keyvault:Vault": "secrets",
+    "azure-native:containerregistry:Registry": "images",
+    WORKSPACE: "registered assets and the history of runs",
+    CLUSTER: "",
+}
+"""Type without its API version → what goes with a resource of it; a cluster counts only with its runs."""
+
+DELETED: Final = {"delete": "deletes", "discard": "forgets"}
+REPLACED: Final = frozenset({"replace", "create-replacement", "delete-replaced", "discard-replaced"})
+_VERSION = re.compile(r"/v\d{8}[^:]*(?=:)")
+
+
+def is_worth_asking(state: State) -> bool:
+    """Whether the state holds anything that a deployment could take away."""
+    return any(_kind(str(one["type"])) in HOLDS for one in state.resources)
+
+
+def of(ops: Mapping[str, str], state: State, home: Path) -> tuple[str, ...]:
+    """A line for each resource that holds something and would be deleted or replaced.
+
+    Args:
+        ops: URN → operation of a preview.
+        state: What is recorded of the stack.
+        home: The sandbox's home, whose records of runs are counted.
+    """
+    found = []
+    runs = _runs(home)
+    for one in state.resources:
+        urn, kind = str(one["urn"]), _kind(str(one["type"]))
+        verb = DELETED.get(ops.get(urn, ""), "replaces" if ops.get(urn) in REPLACED else "")
+        if not verb or kind not in HOLDS or one.get("retainOnDelete"):
+            continue
+        resource_id = str(one.get("id", "")).lower()
+        names = [run for run, places in runs.items() if resource_id in places]
+        if kind == CLUSTER and not names:
+            continue
+        records = f"{len(names)} run{'' if len(names) == 1 else 's'} ({listed(names)})" if names else ""
+        holds = " and ".join(text for text in (HOLDS[kind], records) if text)
+        found.append(f"{verb} {name_of(urn)} ({resource_id.rsplit('/', 1)[-1]}): {holds}")
+    return tuple(found)
+
+
+def _runs(home: Path) -> dict[str, tuple[str, ...]]:
+    """Key of each run → ids of its workspace and its cluster, lower-cased."""
+    if not (folder(home) / "state.db").is_file():
+        return {}
+    with contextlib.closing(Store(home)) as store:
+        children = store.family.members()
+        return {
+            row.id: (row.workspace.lower(), cluster_of(row) or "")
+            for row in store.jobs.list()
+            if row.id not in children
+        }
+
+
+def _kind(token: str) -> str:
+    return _VERSION.sub("", token)

@@ -1,0 +1,103 @@
+"""The runs of a deployed stack: followed to their end, or named with how they ended before."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.cli.follow import TERMINAL, follow, with_reason
+from amlstack.sandbox.store import job_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.cli.progress import Progress
+    from amlstack.provider.arm import ArmClient
+    from amlstack.sandbox.daemon import Endpoint
+
+GONE: Final = "gone"
+GOOD: Final = frozenset({"Completed", GONE})
+"""A record that vanished is no failure: the run was there, and is not run again by itself."""
+FEW: Final = 5
+"""So many completed runs of before have a line each; more of them share one."""
+RERUN: Final = "it is not run again by itself: set `rerun` to another word"
+
+
+def followed(
+    progress: Progress, outputs: Mapping[str, Any], endpoint: Endpoint, *, since: float
+) -> dict[str, Mapping[str, Any]]:
+    """Waits for the end of a stack's runs.
+
+    Args:
+        progress: Where their states and logs are printed.
+        outputs: The stack's outputs.
+        endpoint: The sandbox.
+        since: Seconds since the epoch. A run that had ended by then is named, and its log is not printed again.
+
+    Returns:
+        Name → last record (ARM ``properties``) of each job.
+
+    Raises:
+        ArmError: The sandbox does not answer any more.
+    """
+    from amlstack.provider.arm import ArmClient
+
+    # This process becomes a client of the sandbox; everything of the user's own cloud is out of its sight.
+    os.environ.update(endpoint.environ())
+    arm = ArmClient(endpoint.url)
+    records: dict[str, Mapping[str, Any]] = {}
+    going: dict[str, Mapping[str, Any]] = {}
+    completed: list[str] = []
+    for name, job in outputs.get("jobs", {}).items():
+        job_id, run = job["jobId"], job["jobId"].rsplit("/", 1)[-1]
+        answer = arm.get(job_id, allow=(404,))
+        if answer.status == 404:
+            progress.note(f"job {run}: its record is gone; {RERUN}")
+            records[name] = {"status": GONE}
+        elif (status := answer.body["properties"]["status"]) not in TERMINAL or _ended(answer.body) >= since:
+            going[name] = job
+        else:
+            records[name] = with_reason(arm, job_id, answer.body["properties"])
+            if status in GOOD:
+                completed.append(run)
+            else:
+                progress.fail(f"job {run} has run before: {status}; {RERUN}")
+    if len(completed) > FEW:
+        progress.done(f"{len(completed)} jobs have run before: Completed")
+    else:
+        for run in completed:
+            progress.done(f"job {run} has run before: Completed")
+    for name, job in going.items():
+        records[name] = _follow(progress, arm, job, endpoint)
+    return records
+
+
+def statuses(records: Mapping[str, Mapping[str, Any]]) -> str:
+    """``58 Completed, 2 Failed``."""
+    counts = Counter(str(record["status"]) for record in records.values())
+    return ", ".join(f"{number} {status}" for status, number in counts.most_common())
+
+
+def _follow(progress: Progress, arm: ArmClient, job: Mapping[str, Any], endpoint: Endpoint) -> Mapping[str, Any]:
+    from amlstack.cli.rehearse_children import Family
+
+    job_id, run = job["jobId"], job["jobId"].rsplit("/", 1)[-1]
+    if "parts" in job:
+        progress.step(f"job {run}: {', '.join(part.removeprefix('jobs.') for part in job['parts'])}")
+        return Family(arm, job_id, endpoint.home, progress, quiet=True).follow()
+    progress.step(f"job {run}: {job['worldSize']} ranks on {job['nodes']} nodes")
+    return follow(
+        arm,
+        job_id,
+        job_folder(endpoint.home, run),
+        status=lambda status: progress.step(f"job is {status}"),
+        line=lambda log, text: progress.note(f"{log}: {text}" if log == "runner" else text),
+        only_first=True,
+    )
+
+
+def _ended(body: Mapping[str, Any]) -> float:
+    """When a run that has ended did so, in seconds since the epoch."""
+    return dt.datetime.fromisoformat(body["systemData"]["lastModifiedAt"]).timestamp()

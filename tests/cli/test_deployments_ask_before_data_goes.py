@@ -1,0 +1,129 @@
+"""What a deployment would take away: resources with data by their type, workspaces and clusters with their runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from amlstack.cli.stack import losses
+from amlstack.cli.stack.deploy import Deployment
+from amlstack.cli.stack.lost import lost
+from amlstack.cli.stack.state import State, read
+from amlstack.engine import Engine, Outcome
+from amlstack.sandbox.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+GROUP = "/subscriptions/s/resourceGroups/g"
+WORKSPACE = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/w"
+TYPES = {
+    "azure-native:resources:ResourceGroup": GROUP,
+    "azure-native:machinelearningservices/v20250901:Workspace": WORKSPACE,
+    "azure-native:machinelearningservices:Compute": f"{WORKSPACE}/computes/busy",
+    "azure-native:machinelearningservices/v20250901:Compute": f"{WORKSPACE}/computes/idle",
+    "azure-native:storage:StorageAccount": f"{GROUP}/providers/Microsoft.Storage/storageAccounts/st",
+    "azure-native:operationalinsights:Workspace": f"{GROUP}/providers/Microsoft.OperationalInsights/workspaces/logs",
+    "amlstack:jobs:Job": "train-1",
+}
+
+
+def urn(kind: str) -> str:
+    return f"urn:pulumi:sandbox::amlstack::{kind}::{TYPES[kind].rsplit('/', 1)[-1]}"
+
+
+STATE = State(tuple({"urn": urn(kind), "type": kind, "id": resource} for kind, resource in TYPES.items()))
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A sandbox's home with one run on the cluster `busy`."""
+    monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path))
+    store = Store(tmp_path)
+    store.jobs.add(WORKSPACE, "train-1", {"properties": {"computeId": f"{WORKSPACE}/computes/Busy"}})
+    for resource in TYPES.values():
+        if resource != GROUP:
+            store.resources.put(resource, "Microsoft.X/y", GROUP, {})
+    store.close()
+    return tmp_path
+
+
+@pytest.mark.parametrize("op", ["delete", "replace", "create-replacement", "delete-replaced"])
+def test_what_holds_data_or_runs_is_named_whatever_the_operation(op: str, home: Path) -> None:
+    lines = losses.of(dict.fromkeys(map(urn, TYPES), op), STATE, home)
+
+    verb = "deletes" if op == "delete" else "replaces"
+    assert lines == (
+        f"{verb} ResourceGroup g (g): everything in the resource group",
+        f"{verb} Workspace w (w): registered assets and the history of runs and 1 run (train-1)",
+        f"{verb} Compute busy (busy): 1 run (train-1)",
+        f"{verb} StorageAccount st (st): code, inputs, outputs and checkpoints of runs",
+    )
+
+
+@pytest.mark.parametrize("op", ["create", "same", "update"])
+def test_what_stays_is_not_asked_about(op: str, home: Path) -> None:
+    assert losses.of(dict.fromkeys(map(urn, TYPES), op), STATE, home) == ()
+
+
+def test_what_the_engine_retains_is_not_lost(home: Path) -> None:
+    state = State(tuple({**one, "retainOnDelete": True} for one in STATE.resources))
+
+    assert losses.of(dict.fromkeys(map(urn, TYPES), "delete"), state, home) == ()
+
+
+def test_what_the_sandbox_has_not_is_lost_and_a_run_is_not(home: Path) -> None:
+    assert lost(STATE, home) == (urn("azure-native:resources:ResourceGroup"),)
+    assert lost(State(), home) == ()
+    assert len(lost(STATE, home / "after a reset")) == len(TYPES) - 1
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"checkpoint": {}}', '{"checkpoint": {"latest": null}}'])
+def test_a_state_file_of_an_unknown_form_records_nothing(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "pulumi" / ".pulumi" / "stacks" / "amlstack" / "sandbox.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+
+    assert read(tmp_path) == State()
+
+
+@pytest.mark.parametrize(
+    ("terminal", "answer", "yes", "verbs"),
+    [
+        (False, False, False, ["preview"]),
+        (True, False, False, ["preview"]),
+        (True, True, False, ["preview", "up"]),
+        (False, False, True, ["up"]),
+    ],
+    ids=["a script", "no", "yes", "agreed before"],
+)
+def test_the_update_begins_only_after_an_agreement(
+    *,
+    terminal: bool,
+    answer: bool,
+    yes: bool,
+    verbs: list[str],
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ran: list[Sequence[str]] = []
+
+    def run(words: Sequence[str], *_: object, **__: object) -> Outcome:
+        ran.append(words)
+        return Outcome(ops={urn("azure-native:resources:ResourceGroup"): "replace"})
+
+    monkeypatch.setattr("amlstack.engine.run", run)
+    monkeypatch.setattr("amlstack.cli.stack.state.read", lambda: STATE)
+    monkeypatch.setattr("amlstack.cli.stack.deploy.lost", lambda *_: ())
+    monkeypatch.setattr("amlstack.cli.consent.on_a_terminal", lambda: terminal)
+    monkeypatch.setattr("amlstack.cli.consent.given", lambda _: answer)
+    from amlstack.cli.progress import Progress
+
+    done = Deployment(Engine((), "3", official=False), {}, Progress(), ()).run(yes=yes, refresh=False)
+
+    assert [words[0] for words in ran] == verbs
+    assert done.refused is (verbs == ["preview"])
+    assert done.ok is not done.refused
+    assert home.is_dir()

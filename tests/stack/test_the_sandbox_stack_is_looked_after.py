@@ -1,0 +1,176 @@
+"""The sandbox stack beside `up`: plain `pulumi`, a wrong edit, deletions from outside, a reset, a cancel."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fresh_clone import Clone, Said
+from running import ended_with_us
+from small_jobs import FOREVER, IMAGE, SIZE, job, runs, store_of
+
+from amlstack.cli.loopback import LoopbackArm
+from amlstack.sandbox import daemon
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from running import Engine
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(1800)]
+
+PLAIN = {
+    "preview": "preview --non-interactive",
+    "up": "up --yes --skip-preview --non-interactive",
+    "refresh": "refresh --yes --skip-preview --non-interactive",
+    "cancel": "cancel --yes",
+}
+"""Verb of plain Pulumi → the words of its command."""
+
+
+@dataclass
+class Visit:
+    """What each command printed, and what was found after it."""
+
+    clone: Clone
+    said: dict[str, Said] = field(default_factory=dict)
+    found: dict[str, Any] = field(default_factory=dict)
+
+    def do(self, step: str, *words: str) -> Said:
+        self.said[step] = said = self.clone.run(*words)
+        assert "Traceback" not in said.text, said.text
+        return said
+
+    def resources(self) -> set[str]:
+        with store_of(self.clone.home) as store:
+            return {one.id for one in store.resources.all()}
+
+
+@pytest.fixture(scope="module")
+def visit(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
+    clone = Clone.made(tmp_path_factory.mktemp("clone"))
+    with ended_with_us(clone.home):
+        try:
+            yield visited(Visit(clone))
+        finally:
+            clone.close()
+
+
+def visited(visit: Visit) -> Visit:
+    clone, home = visit.clone, visit.clone.home
+    (clone.folder / "src").mkdir()
+    (clone.folder / "src" / "code.py").write_text("print('here')\n")
+    job(clone.folder, "quick", "python code.py", code="src", compute="azureml:a100")
+    job(clone.folder, "endless", FOREVER, compute="azureml:a100")
+    clone.set(
+        clusters=[{"name": "a100", "size": SIZE, "nodes": {"max": 2}}],
+        environments=[{"name": "small", "image": IMAGE}],
+        jobs=["quick.yml"],
+    )
+    first = visit.do("first", "up")
+    assert first.code == 0, first.text
+    visit.found["first"] = visit.resources()
+
+    for verb, words in PLAIN.items():
+        visit.said[f"plain {verb}"] = plain(clone, words)
+
+    clone.set(location="northeurope")
+    visit.do("other region", "up")
+    visit.found["other region"] = visit.resources()
+    clone.set(location="westeurope")
+
+    (workspace,) = {row.workspace for row in runs(home).values()}
+    endpoint = daemon.find(home)
+    assert endpoint is not None
+    arm = LoopbackArm(endpoint)
+    arm.finish(arm.delete(workspace))
+    assert arm.get(workspace, allow=(404,)).status == 404
+    arm.close()
+    visit.do("workspace deleted", "up")
+    visit.found["workspace deleted"] = visit.resources()
+
+    visit.do("reset", "sandbox", "reset")
+    clone.set(jobs=["quick.yml", "endless.yml"])
+    following = clone.start("up")
+    following.wait_for("job is Running")
+    visit.do("cancel", "cancel", "endless")
+    visit.said["after reset"] = following.end()
+    visit.found["after reset"] = visit.resources()
+    visit.do("cancel again", "cancel", "endless")
+    visit.do("cancel another", "cancel", "endles")
+    visit.found["runs"] = {row.name.rpartition("-")[0]: row.status for row in runs(home).values()}
+    return visit
+
+
+def plain(clone: Clone, words: str) -> Said:
+    """A command of plain Pulumi in a shell that has nothing but what ``amlstack sandbox env`` prints."""
+    python = clone.folder / ".venv" / "bin" / "python"
+    script = f'eval "$({python} -m amlstack.cli.main sandbox env)" && exec pulumi {words}'
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=clone.folder, env=clone.environ, capture_output=True, text=True, check=False
+    )
+    return Said(done.returncode, done.stdout + done.stderr)
+
+
+@pytest.mark.parametrize("verb", PLAIN)
+def test_plain_pulumi_works_on_the_sandbox_stack_with_the_printed_variables(visit: Visit, verb: str) -> None:
+    said = visit.said[f"plain {verb}"]
+    assert said.code == 0, said.text
+    unchanged = "The currently running update" if verb == "cancel" else "unchanged"
+    assert unchanged in said.text
+    assert not any(f" {what}" in said.text for what in ("to create", "to replace", "created", "deleted"))
+
+
+def test_an_edit_that_would_replace_what_holds_data_is_refused_without_a_terminal(visit: Visit) -> None:
+    said = visit.said["other region"]
+    assert said.code == 1
+    for words in (
+        r"replaces StorageAccount storage \(\w+\): code, inputs, outputs and checkpoints of runs",
+        r"replaces Registry registry \(\w+\): images",
+        r"replaces Compute a100 \(a100\): 1 run \(quick-\w+\)",
+    ):
+        assert re.search(words, said.text), said.text
+    assert "nothing was changed" in said.text
+    assert "make up YES=1" in said.text
+    assert visit.found["other region"] == visit.found["first"]
+
+
+@pytest.mark.parametrize("cause", ["workspace deleted", "after reset"])
+def test_one_up_makes_again_what_the_sandbox_lost(visit: Visit, cause: str) -> None:
+    said = visit.said[cause]
+    assert "that the sandbox does not have" in said.text
+    assert "everything is as declared" not in said.text
+    assert visit.found["first"] <= visit.found[cause], said.text
+    assert "its record is gone; it is not run again by itself: set `rerun` to another word" in said.text
+
+
+def test_a_deleted_workspace_fails_no_up(visit: Visit) -> None:
+    assert visit.said["workspace deleted"].code == 0, visit.said["workspace deleted"].text
+
+
+def test_a_reset_names_what_goes(visit: Visit) -> None:
+    assert visit.said["reset"].code == 0, visit.said["reset"].text
+
+
+def test_a_run_is_cancelled_by_its_jobs_name_and_its_end_is_waited_for(visit: Visit) -> None:
+    said = visit.said["cancel"]
+    assert said.code == 0, said.text
+    assert "is canceled; its logs stay" in said.text
+    assert visit.found["runs"]["endless"] == "Canceled"
+    assert visit.said["after reset"].code == 1, "the run that `up` followed did not complete"
+
+
+def test_a_run_that_has_ended_is_named_with_its_end(visit: Visit) -> None:
+    said = visit.said["cancel again"]
+    assert said.code == 0
+    assert "has ended before: Canceled" in said.text
+
+
+def test_an_unknown_run_is_wrong_use_and_near_misses_are_named(visit: Visit) -> None:
+    said = visit.said["cancel another"]
+    assert said.code == 2
+    assert "There is no job 'endles'" in said.text
+    assert "Near: endless." in said.text

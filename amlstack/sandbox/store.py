@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.sandbox.database import Database
 from amlstack.sandbox.places import folder, job_folder
-from amlstack.sandbox.tables.blobs import Blob, Blobs
+from amlstack.sandbox.tables.blobs import Blob, Blobs, Container
 from amlstack.sandbox.tables.family import Family
 from amlstack.sandbox.tables.history import History, Transition
 from amlstack.sandbox.tables.jobs import STATUSES, TERMINAL, Exit, JobError, JobRow, Jobs
@@ -31,6 +31,7 @@ __all__ = [
     "STATUSES",
     "TERMINAL",
     "Blob",
+    "Container",
     "Exit",
     "JobError",
     "JobRow",

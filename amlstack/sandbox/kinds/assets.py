@@ -139,7 +139,7 @@ class CodeVersions(Versions):
         if kind != "TemporaryBlobReference":
             raise not_emulated(f"pendingUploadType '{kind}', only TemporaryBlobReference")
         account = _account(context, path)
-        container = f"code-{uuid.uuid4()}"
+        container = context.store.blobs.make_container(account, f"code-{uuid.uuid4()}").name
         uri = f"{context.base}/blob/{account}/{container}"
         credential = {"credentialType": "SAS", "sasUri": f"{uri}?{sas.grant(context.key, account, container, 'racwl')}"}
         reference = {"blobUri": uri, "storageAccountArmId": _account_id(context, path), "credential": credential}

@@ -13,6 +13,7 @@ from amlstack.sandbox.places import private
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterator
     from pathlib import Path
 
     from amlstack.sandbox.database import Database
@@ -45,8 +46,18 @@ class Blob:
     changed: float
 
 
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container that was made: its place, an etag, and when, in seconds since the epoch."""
+
+    account: str
+    name: str
+    etag: str
+    changed: float
+
+
 class Blobs:
-    """The blobs table, and the files under ``<home>/sandbox/blobs``."""
+    """The tables of blobs and containers, and the files under ``<home>/sandbox/blobs``."""
 
     def __init__(self, database: Database, root: Path) -> None:
         self._db = database
@@ -71,6 +82,27 @@ class Blobs:
             *(account, container, len(prefix), prefix),
         )
         return tuple(map(self._row, rows))
+
+    def listed(self, account: str, container: str, prefix: str = "", after: str = "") -> Iterator[Blob]:
+        """The blobs whose names begin with a prefix and come after a name, one by one, by name."""
+        while rows := self._db.all(
+            "SELECT * FROM blobs WHERE account = ? AND container = ? AND substr(name, 1, ?) = ? AND name > ? "
+            "ORDER BY name LIMIT 1000",
+            *(account, container, len(prefix), prefix, after),
+        ):
+            yield from map(self._row, rows)
+            after = rows[-1]["name"]
+
+    def container(self, account: str, name: str) -> Container | None:
+        """The container that was made under this name; one may also exist because it holds something."""
+        row = self._db.one("SELECT * FROM containers WHERE account = ? AND name = ?", account, name)
+        return Container(**dict(row)) if row else None
+
+    def make_container(self, account: str, name: str) -> Container:
+        """Makes a container; one that is there stays."""
+        made = Container(account, name, uuid.uuid4().hex[:16], time.time())
+        self._db.execute("INSERT OR IGNORE INTO containers VALUES (?, ?, ?, ?)", account, name, made.etag, made.changed)
+        return made
 
     def put(
         self,
@@ -118,6 +150,7 @@ class Blobs:
         """Removes everything in one storage account."""
         for row in self._db.all("SELECT * FROM blobs WHERE account = ?", account):
             self.delete(self._row(row))
+        self._db.execute("DELETE FROM containers WHERE account = ?", account)
 
     def sweep(self) -> int:
         """Removes files that no blob owns (uploads that a crash cut off); how many. Only while nothing is uploaded."""

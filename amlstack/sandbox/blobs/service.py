@@ -1,20 +1,19 @@
-"""The blob data plane, as azure-storage-blob speaks it: ``/blob/<account>/<container>/<name>`` on the one door."""
+"""The calls of the blob service: who may make them, uploads, downloads and deletions."""
 
 from __future__ import annotations
 
 import base64
-import email.utils
 import hashlib
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
-from xml.sax.saxutils import escape
 
 from starlette.responses import FileResponse, Response
 
 from amlstack.sandbox import identity, sas
+from amlstack.sandbox.blobs import conditions, containers, wire
+from amlstack.sandbox.blobs.wire import Place
 from amlstack.sandbox.intake import body as bodies
 from amlstack.sandbox.refusals import Refused
 
@@ -30,15 +29,6 @@ NEEDS = {"GET": "r", "HEAD": "r", "PUT": "cw", "DELETE": "d"}
 STORAGE = "Microsoft.Storage/storageAccounts"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Which blob, or which container when ``name`` is empty."""
-
-    account: str
-    container: str
-    name: str
-
-
 async def answer(context: Context, request: Request, raw: str) -> Response:
     """Answers one call of the data plane; refusals are XML with ``x-ms-error-code``, as the SDKs expect."""
     try:
@@ -47,17 +37,7 @@ async def answer(context: Context, request: Request, raw: str) -> Response:
         _authorize(context, request, place)
         return await _route(context, request, place)
     except Refused as refused:
-        return refusal(refused)
-
-
-def refusal(refused: Refused) -> Response:
-    """A refusal in the blob service's form."""
-    text = (
-        f'<?xml version="1.0" encoding="utf-8"?><Error><Code>{refused.code}</Code>'
-        f"<Message>{escape(refused.message)}</Message></Error>"
-    )
-    headers = {"x-ms-error-code": refused.code, "x-ms-version": sas.VERSION}
-    return Response(text, refused.status, headers, media_type="application/xml")
+        return wire.refusal(refused)
 
 
 def _authorize(context: Context, request: Request, place: Place) -> None:
@@ -89,11 +69,11 @@ async def _route(context: Context, request: Request, place: Place) -> Response:
     comp = query.get("comp", "")
     if not place.name:
         if query.get("restype") == "container" and method == "GET" and comp == "list":
-            return _list(context, request, place)
+            return containers.listing(context, place, query)
         if query.get("restype") == "container" and not comp and method in {"PUT", "GET", "HEAD"}:
-            # Containers are implicit: they hold what was put into them.
-            return Response(status_code=201 if method == "PUT" else 200, headers=_common())
+            return containers.make(context, place) if method == "PUT" else containers.show(context, place)
         raise _unknown(f"{method} of a container with comp='{comp}'")
+    containers.check(context, place)
     if method == "PUT":
         writers = {"": _put_blob, "block": _put_block, "blocklist": _put_blocks, "metadata": _put_metadata}
         if comp not in writers:
@@ -102,14 +82,19 @@ async def _route(context: Context, request: Request, place: Place) -> Response:
     if comp:
         raise _unknown(f"{method} of a blob with comp='{comp}'")
     blob = _found(context, place)
+    conditions.check(request.headers, blob, reads=method in {"GET", "HEAD"})
     if method == "HEAD":
-        return Response(headers={**_describe(blob), "content-length": str(blob.size)})
+        return Response(headers={**wire.describe(blob), "content-length": str(blob.size)})
     if method == "GET":
         return _download(request, blob)
     if method == "DELETE":
         context.store.blobs.delete(blob)
-        return Response(status_code=202, headers=_common())
+        return Response(status_code=202, headers=wire.common())
     raise _unknown(f"{method} of a blob")
+
+
+def _no_xml() -> Refused:
+    return Refused(400, "InvalidXmlDocument", "XML specified is not syntactically valid.")
 
 
 def _unknown(what: str) -> Refused:
@@ -127,7 +112,6 @@ async def _put_blob(context: Context, request: Request, place: Place) -> Respons
     kind = request.headers.get("x-ms-blob-type", "")
     if kind != "BlockBlob" or "x-ms-copy-source" in request.headers:
         raise _unknown(f"x-ms-blob-type '{kind}' or a copy, only BlockBlob uploads")
-    _check_conditions(context, request, place)
     file = context.store.blobs.fresh()
     md5 = await _receive(request, file)
     return _made(context, request, place, file, md5)
@@ -135,54 +119,64 @@ async def _put_blob(context: Context, request: Request, place: Place) -> Respons
 
 async def _put_block(context: Context, request: Request, place: Place) -> Response:
     folder = _blocks(context, place)
+    if not request.query_params.get("blockid"):
+        message = "A query parameter that's mandatory for this request is not specified: blockid."
+        raise Refused(400, "MissingRequiredQueryParameter", message)
     folder.mkdir(parents=True, exist_ok=True)
     md5 = await _receive(request, folder / _block_name(request.query_params["blockid"]))
-    return Response(status_code=201, headers={**_common(), "content-md5": md5})
+    return Response(status_code=201, headers={**wire.common(), "content-md5": md5})
 
 
 async def _put_blocks(context: Context, request: Request, place: Place) -> Response:
-    _check_conditions(context, request, place)
     folder = _blocks(context, place)
-    text = await request.body()
+    text = await bodies.read(request)
     if b"<!" in text:  # a block list has neither document type nor entities
-        raise Refused(400, "InvalidXmlDocument", "XML specified is not syntactically valid.")
+        raise _no_xml()
+    try:
+        wanted = ET.fromstring(text)  # noqa: S314 - without a document type there is nothing to expand
+    except ET.ParseError:
+        raise _no_xml() from None
     file = context.store.blobs.fresh()
     with file.open("wb") as out:
-        for entry in ET.fromstring(text):  # noqa: S314 - without a document type there is nothing to expand
+        for entry in wanted:
             block = folder / _block_name(entry.text or "")
             if not block.exists():
                 raise Refused(400, "InvalidBlockList", "The specified block list is invalid.")
             out.write(block.read_bytes())
+    answer = _made(context, request, place, file, None)
     for block in folder.iterdir() if folder.exists() else ():
         block.unlink()
-    return _made(context, request, place, file, None)
+    return answer
 
 
 def _made(context: Context, request: Request, place: Place, file: Path, md5: str | None) -> Response:
-    blob = context.store.blobs.put(
-        place.account,
-        place.container,
-        place.name,
-        file,
-        md5=request.headers.get("x-ms-blob-content-md5", md5),
-        type=request.headers.get("x-ms-blob-content-type", "application/octet-stream"),
-        metadata=_metadata(request),
-    )
-    headers = {**_common(), "etag": f'"{blob.etag}"', "last-modified": _date(blob.changed)}
-    return Response(status_code=201, headers={**headers, "x-ms-request-server-encrypted": "true"})
+    # Judged where the blob is replaced, in one transaction: of two that saw the same state one alone may write.
+    with context.store.transaction():
+        try:
+            conditions.check(request.headers, context.store.blobs.get(place.account, place.container, place.name))
+        except Refused:
+            file.unlink()
+            raise
+        blob = context.store.blobs.put(
+            place.account,
+            place.container,
+            place.name,
+            file,
+            md5=request.headers.get("x-ms-blob-content-md5", md5),
+            type=request.headers.get("x-ms-blob-content-type", "application/octet-stream"),
+            metadata=_metadata(request),
+        )
+    headers = {**wire.stamp(blob.etag, blob.changed), "x-ms-request-server-encrypted": "true"}
+    return Response(status_code=201, headers=headers)
 
 
 async def _put_metadata(context: Context, request: Request, place: Place) -> Response:
-    context.store.blobs.set_metadata(_found(context, place), _metadata(request))
-    blob = _found(context, place)
-    return Response(headers={**_common(), "etag": f'"{blob.etag}"', "last-modified": _date(blob.changed)})
-
-
-def _check_conditions(context: Context, request: Request, place: Place) -> None:
-    if request.headers.get("if-none-match") == "*":
-        blob = context.store.blobs.get(place.account, place.container, place.name)
-        if blob is not None:
-            raise Refused(409, "BlobAlreadyExists", "The specified blob already exists.")
+    with context.store.transaction():
+        blob = _found(context, place)
+        conditions.check(request.headers, blob)
+        context.store.blobs.set_metadata(blob, _metadata(request))
+        blob = _found(context, place)
+    return Response(headers=wire.stamp(blob.etag, blob.changed))
 
 
 async def _receive(request: Request, file: Path) -> str:
@@ -217,7 +211,7 @@ def _metadata(request: Request) -> dict[str, str]:
 
 def _download(request: Request, blob: Blob) -> Response:
     wanted = request.headers.get("x-ms-range") or request.headers.get("range")
-    headers = _describe(blob)
+    headers = wire.describe(blob)
     if not wanted:
         return FileResponse(blob.path, headers=headers, media_type=blob.type)
     found = re.fullmatch(r"bytes=(\d+)-(\d*)", wanted)
@@ -225,6 +219,8 @@ def _download(request: Request, blob: Blob) -> Response:
         raise Refused(416, "InvalidRange", "The range specified is invalid for the current size of the resource.")
     first = int(found[1])
     last = min(int(found[2] or blob.size), blob.size - 1)
+    if last < first:
+        raise Refused(416, "InvalidRange", "The range specified is invalid: it ends before it begins.")
     with blob.path.open("rb") as stream:
         stream.seek(first)
         data = stream.read(last - first + 1)
@@ -232,46 +228,3 @@ def _download(request: Request, blob: Blob) -> Response:
     headers["x-ms-blob-content-md5"] = headers.pop("content-md5", "")
     headers["content-range"] = f"bytes {first}-{last}/{blob.size}"
     return Response(data, 206, headers, media_type=blob.type)
-
-
-def _list(context: Context, request: Request, place: Place) -> Response:
-    prefix, delimiter = request.query_params.get("prefix", ""), request.query_params.get("delimiter", "")
-    entries, folders = [], dict[str, None]()
-    for blob in context.store.blobs.under(place.account, place.container, prefix):
-        head, cut, _ = blob.name[len(prefix) :].partition(delimiter) if delimiter else (blob.name, "", "")
-        if cut:
-            folders[prefix + head + cut] = None
-            continue
-        md5 = f"<Content-MD5>{blob.md5}</Content-MD5>" if blob.md5 else ""
-        entries.append(
-            f"<Blob><Name>{escape(blob.name)}</Name><Properties><Last-Modified>{_date(blob.changed)}</Last-Modified>"
-            f"<Etag>{blob.etag}</Etag><Content-Length>{blob.size}</Content-Length>"
-            f"<Content-Type>{escape(blob.type)}</Content-Type>{md5}<BlobType>BlockBlob</BlobType></Properties></Blob>"
-        )
-    entries += [f"<BlobPrefix><Name>{escape(folder)}</Name></BlobPrefix>" for folder in folders]
-    text = (
-        f'<?xml version="1.0" encoding="utf-8"?><EnumerationResults ContainerName="{escape(place.container)}">'
-        f"<Prefix>{escape(prefix)}</Prefix><Blobs>{''.join(entries)}</Blobs><NextMarker/></EnumerationResults>"
-    )
-    return Response(text, headers=_common(), media_type="application/xml")
-
-
-def _common() -> dict[str, str]:
-    return {"x-ms-version": sas.VERSION}
-
-
-def _describe(blob: Blob) -> dict[str, str]:
-    return {
-        **_common(),
-        "etag": f'"{blob.etag}"',
-        "last-modified": _date(blob.changed),
-        "accept-ranges": "bytes",
-        "content-type": blob.type,
-        "x-ms-blob-type": "BlockBlob",
-        **({"content-md5": blob.md5} if blob.md5 else {}),
-        **{f"x-ms-meta-{key}": value for key, value in blob.metadata.items()},
-    }
-
-
-def _date(at: float) -> str:
-    return email.utils.formatdate(at, usegmt=True)

@@ -1,0 +1,170 @@
+"""Containers and conditions of the blob service, with Microsoft's own client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from azure.core import MatchConditions
+from azure.core.exceptions import HttpResponseError, ResourceModifiedError
+from azure.storage.blob import BlobBlock, BlobServiceClient, ContainerClient
+
+from amlstack.sandbox import sas
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from azure.storage.blob import BlobClient
+    from running import Sandbox
+    from sandbox_client import Arm
+
+
+@pytest.fixture
+def container(
+    sandbox: Sandbox, arm: Arm, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[ContainerClient]:
+    """A client of a container that nobody has made, one for each test."""
+    for name, value in sandbox.environ.items():
+        monkeypatch.setenv(name, value)
+    arm.make_workspace("blobs")
+    key = (arm.endpoint.token.parent / "key").read_text()
+    name = "".join(letter for letter in request.node.name.lower() if letter.isalnum())[-60:]
+    token = sas.grant(key, "blobs", name, "racwdl")
+    with ContainerClient(f"{arm.url}/blob/blobs", name, credential=token, retry_total=0) as made:
+        yield made
+
+
+def refused(call: Callable[[], Any]) -> tuple[int | None, str | None]:
+    with pytest.raises(HttpResponseError) as caught:
+        call()
+    assert caught.value.response is not None
+    return caught.value.status_code, caught.value.response.headers.get("x-ms-error-code")
+
+
+def test_a_container_exists_once_it_was_made_and_is_made_once(container: ContainerClient) -> None:
+    assert not container.exists()
+    for call in (lambda: container.upload_blob("a", b"1"), lambda: list(container.list_blobs())):
+        assert refused(call) == (404, "ContainerNotFound")
+    assert refused(container.get_blob_client("a").get_blob_properties)[0] == 404
+
+    made = container.create_container()
+
+    assert container.exists()
+    assert container.get_container_properties().etag == made["etag"]
+    assert refused(container.create_container) == (409, "ContainerAlreadyExists")
+    container.upload_blob("a", b"1")
+    assert [blob.name for blob in container.list_blobs()] == ["a"]
+
+
+def test_a_container_of_a_datastore_is_there_with_its_workspace(arm: Arm, container: ContainerClient) -> None:
+    stores = arm.get(f"{arm.make_workspace('blobs')}/datastores").body["value"]
+    name = stores[0]["properties"]["containerName"]
+    key = (arm.endpoint.token.parent / "key").read_text()
+    with ContainerClient(f"{arm.url}/blob/blobs", name, credential=sas.grant(key, "blobs", name, "racwdl")) as there:
+        assert there.exists()
+        assert refused(there.create_container) == (409, "ContainerAlreadyExists")
+    assert not container.exists()
+
+
+def test_a_container_with_a_name_that_none_can_have_is_refused(arm: Arm, container: ContainerClient) -> None:
+    del container
+    key = (arm.endpoint.token.parent / "key").read_text()
+    for name in ("Upper", "a", "a--b", "-ab"):
+        with BlobServiceClient(f"{arm.url}/blob/blobs", credential=sas.grant(key, "blobs", name, "c")) as service:
+            assert refused(service.get_container_client(name).create_container) == (400, "InvalidResourceName")
+
+
+def test_lists_come_in_pages_that_hold_each_entry_once(container: ContainerClient) -> None:
+    container.create_container()
+    names = sorted(["a", "a-b", "b/1", "b/2", "b/c/3", "b0", "ü/<&>", "z"])
+    for name in names:
+        container.upload_blob(name, b"")
+
+    for size in (1, 2, 3, 8, 100):
+        pages = [[blob.name for blob in page] for page in container.list_blobs(results_per_page=size).by_page()]
+        assert [name for page in pages for name in page] == names
+        assert all(len(page) == size for page in pages[:-1])
+        walked = [blob.name for page in container.walk_blobs(results_per_page=size).by_page() for blob in page]
+        assert sorted(walked) == ["a", "a-b", "b/", "b0", "z", "ü/"]
+    assert [blob.name for blob in container.list_blobs(name_starts_with="b/", results_per_page=2)] == names[2:5]
+
+    first = container.list_blobs(results_per_page=3).by_page()
+    next(first)
+    token = first.continuation_token
+    container.delete_blob("a")
+    assert [blob.name for blob in next(container.list_blobs(results_per_page=3).by_page(token))] == names[3:6]
+    assert refused(lambda: next(container.list_blobs().by_page("nonsense"))) == (400, "OutOfRangeQueryParameterValue")
+
+
+WRITES: dict[str, Callable[..., Any]] = {
+    "upload": lambda blob, **when: blob.upload_blob(b"new", overwrite=True, **when),
+    "commit": lambda blob, **when: blob.commit_block_list([BlobBlock("a")], **when),
+    "metadata": lambda blob, **when: blob.set_blob_metadata({"a": "b"}, **when),
+    "delete": lambda blob, **when: blob.delete_blob(**when),
+}
+
+
+def state(blob: BlobClient) -> tuple[bytes, str]:
+    return blob.download_blob().readall(), blob.get_blob_properties().etag
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_a_write_to_a_blob_that_changed_meanwhile_is_refused(container: ContainerClient, write: str) -> None:
+    container.create_container()
+    blob = container.get_blob_client("a")
+    stale = blob.upload_blob(b"first")["etag"]
+    blob.upload_blob(b"second", overwrite=True)
+    blob.stage_block("a", b"new")
+    before = state(blob)
+    seen = blob.get_blob_properties()
+
+    unchanged = {"etag": stale, "match_condition": MatchConditions.IfNotModified}
+    assert refused(lambda: WRITES[write](blob, **unchanged)) == (412, "ConditionNotMet")
+    modified = {"etag": before[1], "match_condition": MatchConditions.IfModified}
+    assert refused(lambda: WRITES[write](blob, **modified)) == (412, "ConditionNotMet")
+    assert refused(lambda: WRITES[write](blob, if_modified_since=seen.last_modified)) == (412, "ConditionNotMet")
+    assert state(blob) == before
+
+    WRITES[write](blob, etag=before[1], match_condition=MatchConditions.IfNotModified)
+
+    assert not blob.exists() or state(blob) != before
+    gone = container.get_blob_client("never")
+    here = {"match_condition": MatchConditions.IfPresent}
+    assert refused(lambda: gone.upload_blob(b"", overwrite=True, **here)) == (412, "ConditionNotMet")
+
+
+def test_a_read_with_a_condition_answers_it(container: ContainerClient) -> None:
+    container.create_container()
+    blob = container.get_blob_client("a")
+    etag = blob.upload_blob(b"first")["etag"]
+
+    same = {"etag": etag, "match_condition": MatchConditions.IfNotModified}
+    other = {"etag": etag, "match_condition": MatchConditions.IfModified}
+    assert blob.download_blob(**same).readall() == b"first"
+    assert refused(lambda: blob.download_blob(**other))[0] == 304
+    assert refused(lambda: blob.get_blob_properties(**other))[0] == 304
+    stale = {"etag": '"0x1"', "match_condition": MatchConditions.IfNotModified}
+    assert refused(lambda: blob.download_blob(**stale)) == (412, "ConditionNotMet")
+
+
+def test_of_many_that_make_the_same_blob_one_alone_succeeds(container: ContainerClient) -> None:
+    """The condition is judged where the blob is replaced, and not when the upload begins."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    container.create_container()
+    blob = container.get_blob_client("a")
+    etag = blob.upload_blob(b"0")["etag"]
+
+    def overwrite(number: int) -> bool:
+        try:
+            when = {"etag": etag, "match_condition": MatchConditions.IfNotModified}
+            blob.upload_blob(bytes([number]) * 300_000, overwrite=True, **when)
+        except ResourceModifiedError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        won = list(pool.map(overwrite, range(1, 9)))
+
+    assert sum(won) == 1
+    assert blob.download_blob().readall() == bytes([won.index(True) + 1]) * 300_000

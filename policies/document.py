@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from amlstack.paths import PROJECT
 from policies import gate
 from policies.config import ALL
+from policies.resource_types import machines, reasons
+from policies.templates.forms import FORMS
 from policies.views import SINGLE_NODE_JOBS_TAG
 
 if TYPE_CHECKING:
@@ -22,6 +24,25 @@ PAGE = PROJECT / "docs" / "policies.md"
 def gate_differences() -> str:
     """What the first two gates see differently, as a list."""
     return "\n".join(f"- [{code}](#{code}): {why}." for code, why in gate.OTHERWISE.items())
+
+
+def resource_types() -> str:
+    """Which types are judged, and why what else is named like a size or a template is left."""
+    judged = sorted({":".join(kind) for kind in machines.MACHINES} | set(FORMS))
+    left = {
+        **reasons.SIZES,
+        **{pattern: why for pattern, why in reasons.TEMPLATES.items() if pattern not in reasons.SIZES},
+    }
+    rows = "".join(f"| {', '.join(f'`{one}`' for one in sorted(each))} | {why} |\n" for why, each in _by_reason(left))
+    names = ", ".join(f"`{kind}`" for kind in judged)
+    return f"Judged beside clusters and jobs: {names}.\n\n| left | why |\n| --- | --- |\n{rows}".rstrip()
+
+
+def _by_reason(left: dict[str, str]) -> list[tuple[str, list[str]]]:
+    found: dict[str, list[str]] = {}
+    for pattern, why in left.items():
+        found.setdefault(why, []).append(pattern)
+    return sorted(found.items())
 
 
 _HEAD = f"""\
@@ -131,6 +152,11 @@ once; Azure takes up to half an hour to see a new one.
   [template-unresolved](#template-unresolved).
 - Serverless jobs: `resources.instanceType` of the same; in a sweep the trial's, in a pipeline each step's. A job that
   names a compute is judged by that compute.
+
+Of the resource types of azure-native that can name a VM size or hold a template, a test over the installed SDK holds
+each judged or listed here:
+
+{resource_types()}
 
 The day of the judgement is today in UTC, or the day in `AMLSTACK_TODAY` (an ISO date).
 

@@ -190,11 +190,11 @@ def _subjects(resource_type: str, props: Any, groups: Mapping[str, Any]) -> Iter
 
 
 def _azure_native(module: str, kind: str, props: Any, groups: Mapping[str, Any]) -> Iterator[Subject]:
+    if (known := machines.MACHINES.get((module, kind))) is not None:
+        yield from _machines(props, known.paths)
     if _holds_template(module, kind):
         yield from _template(f"{module}:{kind}", props, groups)
         return
-    if (known := machines.MACHINES.get((module, kind))) is not None:
-        yield from _machines(props, known.paths)
     match module, kind:
         case "machinelearningservices", "Compute" | "MachineLearningCompute":
             yield from _aml_compute(props, ())

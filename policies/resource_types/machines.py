@@ -44,6 +44,9 @@ _MANUAL = "virtualMachinesProfile.scale.manual.*.size"
 MACHINES: Mapping[tuple[str, str], Machines] = {
     ("azurefleet", "Fleet"): Machines("microsoft.azurefleet/fleets", _at("vmSizesProfile.*.name")),
     ("batch", "Pool"): Machines("microsoft.batch/batchaccounts/pools", _at("vmSize")),
+    ("compute", "CapacityReservation"): Machines(
+        "microsoft.compute/capacityreservationgroups/capacityreservations", _at("sku.name")
+    ),
     ("compute", "VirtualMachine"): Machines("microsoft.compute/virtualmachines", _at("hardwareProfile.vmSize")),
     ("compute", "VirtualMachineScaleSet"): Machines(
         "microsoft.compute/virtualmachinescalesets", _at("sku.name", "skuProfile.vmSizes.*.name")
@@ -53,7 +56,7 @@ MACHINES: Mapping[tuple[str, str], Machines] = {
     ),
     ("computebulkactions", "BulkAction"): Machines(
         "microsoft.computebulkactions/locations/launchbulkinstancesoperations",
-        _at("properties.vmSizesProfile.*.name"),
+        _at("properties.vmSizesProfile.*.name", "properties.vmAttributes.allowedVMSizes.*"),
         inner=False,
     ),
     ("containerservice", "AgentPool"): Machines(
@@ -100,6 +103,19 @@ MACHINES: Mapping[tuple[str, str], Machines] = {
         ),
         inner=False,
     ),
+    ("machinelearningservices", "InferenceGroup"): Machines(
+        "microsoft.machinelearningservices/workspaces/inferencepools/groups",
+        _at("properties.nodeSkuType", "inferenceGroupProperties.nodeSkuType"),
+        inner=False,
+    ),
+    ("machinelearningservices", "Schedule"): Machines(
+        "microsoft.machinelearningservices/workspaces/schedules",
+        tuple(
+            (*before, "action", "monitorDefinition", "computeConfiguration", "instanceType")
+            for before in (("properties",), ("scheduleProperties",))
+        ),
+        inner=False,
+    ),
     ("machinelearningservices", "OnlineDeployment"): Machines(
         "microsoft.machinelearningservices/workspaces/onlineendpoints/deployments",
         _at("properties.instanceType", "onlineDeploymentProperties.instanceType"),
@@ -110,6 +126,24 @@ MACHINES: Mapping[tuple[str, str], Machines] = {
         "microsoft.redhatopenshift/openshiftclusters", _at("masterProfile.vmSize", "workerProfiles.*.vmSize")
     ),
     ("servicefabric", "NodeType"): Machines("microsoft.servicefabric/managedclusters/nodetypes", _at("vmSize")),
+    ("hybridnetwork", "VendorSkus"): Machines(
+        "microsoft.hybridnetwork/vendors/vendorskus",
+        _at("networkFunctionTemplate.networkFunctionRoleConfigurations.*.virtualMachineSize"),
+    ),
+    ("synapse", "IntegrationRuntime"): Machines(
+        "microsoft.synapse/workspaces/integrationruntimes",
+        _at("properties.computeProperties.nodeSize", "properties.typeProperties.computeProperties.nodeSize"),
+        inner=False,
+    ),
+    ("workloads", "SapVirtualInstance"): Machines(
+        "microsoft.workloads/sapvirtualinstances",
+        _at(
+            *(
+                f"configuration.infrastructureConfiguration.{tier}virtualMachineConfiguration.vmSize"
+                for tier in ("", "applicationServer.", "centralServer.", "databaseServer.")
+            )
+        ),
+    ),
     ("virtualmachineimages", "VirtualMachineImageTemplate"): Machines(
         "microsoft.virtualmachineimages/imagetemplates", _at("vmProfile.vmSize", "vmProfile.vnetConfig.proxyVmSize")
     ),

@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from amlstack.sandbox import blobs, identity, mlflow, runhistory, service
+from amlstack.sandbox import acting, blobs, identity, mlflow, runhistory, service
 from amlstack.sandbox.intake import body as bodies
 from amlstack.sandbox.refusals import Refused, not_emulated
 
@@ -77,13 +77,18 @@ async def _answer(context: Context, federated: str, request: Request, path: str)
     if path.startswith("/discovery") and request.method == "GET":
         # azure-ai-ml asks without a token, and learns nothing but the address that it has just called.
         return JSONResponse(dict.fromkeys(DATA_PLANES, context.base))
-    identity.check_bearer(context.key, bodies.authorization(request))
+    audiences = identity.resource_manager(context.base)
+    if not path.lower().startswith("/subscriptions/"):  # the data plane takes either
+        audiences = (*audiences, *identity.machine_learning(context.base))
+    identity.check_bearer(context.key, bodies.authorization(request), audiences)
     body = bodies.parse(await bodies.read(request))
     if path.startswith("/mlflow/"):
         return _reply(request, mlflow.answer(context, request.method, path, request.query_params, body))
     if path.startswith("/history/"):
         return _reply(request, runhistory.answer(context, request.method, path, body))
     if path.lower().startswith("/subscriptions/"):
+        if request.method == "PUT":
+            acting.check(context, path.rstrip("/"), body, request.headers.get(acting.HEADER))
         reply = service.answer(context, request.method, path.rstrip("/"), request.query_params, body)
         return _reply(request, reply)
     raise not_emulated(f"{request.method} {path}")

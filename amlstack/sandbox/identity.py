@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.sandbox.refusals import Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
 TENANT = "0a3c1f6e-52b0-4f59-9d0e-7d1c5a4b2e10"
@@ -50,19 +51,47 @@ def issue(key: str, audience: str, *, now: float | None = None, seconds: int = T
     return f"{head}.{body}.{sign(key, head, body)}"
 
 
-def check_bearer(key: str, authorization: str | None) -> None:
-    """Refuses (401) a call without a good bearer token of this sandbox."""
+def resource_manager(base: str) -> tuple[str, ...]:
+    """Whom a token for the resource manager is for: this sandbox, or Azure's own, which some clients always name."""
+    return (base, "https://management.azure.com", "https://management.core.windows.net")
+
+
+def machine_learning(base: str) -> tuple[str, ...]:
+    """Whom a token for Azure Machine Learning itself is for."""
+    return (base, "https://ml.azure.com")
+
+
+def storage(account: str) -> tuple[str, ...]:
+    """Whom a token for the blobs of an account is for."""
+    return ("https://storage.azure.com", f"https://{account}.blob.core.windows.net")
+
+
+def check_bearer(key: str, authorization: str | None, audiences: Collection[str]) -> None:
+    """Refuses (401) a call without a good bearer token of this sandbox for one of these audiences."""
     if not authorization or not authorization.lower().startswith("bearer "):
         raise Refused(
             401, "AuthenticationFailed", "Authentication failed. The 'Authorization' header is missing or invalid."
         )
-    head, _, rest = authorization[7:].strip().partition(".")
+    audience = audience_of(key, authorization[7:].strip())
+    if audience not in audiences:
+        allowed = ",".join(f"'{one}'" for one in audiences)
+        message = (
+            f"The access token has been obtained for wrong audience or resource '{audience}'. It should exactly match "
+            f"with one of the allowed audiences {allowed}."
+        )
+        raise Refused(401, "InvalidAuthenticationTokenAudience", message)
+
+
+def audience_of(key: str, token: str) -> str:
+    """Whom a token is for, without a slash at the end; refuses (401) one that is not of this sandbox or is over."""
+    head, _, rest = token.partition(".")
     body, _, signature = rest.partition(".")
     if not hmac.compare_digest(sign(key, head, body), signature):
         raise Refused(401, "InvalidAuthenticationToken", "The access token is invalid: this sandbox did not issue it.")
     claims = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
     if claims["exp"] < time.time():
         raise Refused(401, "ExpiredAuthenticationToken", "The access token expired.")
+    return str(claims["aud"]).rstrip("/")
 
 
 def token_answer(key: str, federated: str, tenant: str, form: dict[str, str]) -> tuple[int, dict[str, Any]]:

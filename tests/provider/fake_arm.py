@@ -45,6 +45,8 @@ class Asked:
     path: str
     query: dict[str, str]
     body: Any
+    acting: str = ""
+    """The token for Azure Machine Learning itself, when there was one."""
 
 
 @dataclass
@@ -174,14 +176,16 @@ class FakeArm:
         raw = http.rfile.read(int(http.headers.get("Content-Length") or 0))
         if path.endswith("/oauth2/v2.0/token"):
             assert b"client_assertion=federated" in raw
-            self._reply(http, 200, {"access_token": TOKEN, "expires_in": 3600, "token_type": "Bearer"})
+            scope = parse_qs(raw.decode())["scope"][0]
+            token = TOKEN if scope == f"{self.url}/.default" else f"token-for {scope.removesuffix('/.default')}"
+            self._reply(http, 200, {"access_token": token, "expires_in": 3600, "token_type": "Bearer"})
             return
         if path.startswith("/blobs/"):
             self._blob(http, path, query, raw)
             return
         body = json.loads(raw) if raw else None
         with self._lock:
-            self.asked.append(Asked(http.command, path, query, body))
+            self.asked.append(Asked(http.command, path, query, body, http.headers.get("x-azureml-token", "")))
             if http.headers.get("Authorization") != f"Bearer {TOKEN}":
                 self._reply(http, 401, {"error": {"code": "InvalidAuthenticationToken", "message": "no token"}})
                 return

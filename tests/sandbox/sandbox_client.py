@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from amlstack.sandbox import identity
+from amlstack.sandbox import acting, identity
 
 VERSIONS = {
     "machinelearningservices": "2025-12-01",
@@ -59,10 +59,12 @@ class Arm:
         self._opener = urllib.request.build_opener(*handlers)
         self.endpoint = endpoint
         self.token = self.login(endpoint.token.read_text())
+        self.acting = self.login(endpoint.token.read_text(), audience="https://ml.azure.com")
 
-    def login(self, assertion: str, tenant: str = identity.TENANT) -> str:
-        """An access token, as workload identity asks for it."""
-        form = {"client_id": identity.CLIENT, "client_assertion": assertion, "scope": f"{self.url}/.default"}
+    def login(self, assertion: str, tenant: str = identity.TENANT, audience: str = "") -> str:
+        """An access token, as workload identity asks for it; for the resource manager if for nobody else."""
+        scope = f"{audience or self.url}/.default"
+        form = {"client_id": identity.CLIENT, "client_assertion": assertion, "scope": scope}
         data = urlencode({**form, "grant_type": "client_credentials"}).encode()
         request = urllib.request.Request(f"{self.url}/{tenant}/oauth2/v2.0/token", data, method="POST")
         answer = self.send(request)
@@ -83,6 +85,8 @@ class Arm:
         address = path if path.startswith("https://") else f"{self.url}{path}?{urlencode(words)}"
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        if acting.acts(body) and self.acting:
+            headers[acting.HEADER] = self.acting
         return self.send(urllib.request.Request(address.replace(" ", "%20"), data, headers, method=method))
 
     def get(self, path: str, **query: str) -> Answer:

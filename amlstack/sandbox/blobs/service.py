@@ -52,7 +52,10 @@ def _authorize(context: Context, request: Request, place: Place) -> None:
         message = "The sandbox does not emulate shared keys. Use a SAS or an Entra ID token."
         raise Refused(501, "SandboxNotEmulated", message)
     if authorization:
-        identity.check_bearer(context.key, authorization)
+        try:
+            identity.check_bearer(context.key, authorization, identity.storage(place.account))
+        except Refused as refused:
+            raise Refused(refused.status, "InvalidAuthenticationInfo", refused.message) from None
     elif "sig" in request.query_params:
         listing = request.query_params.get("comp") == "list"
         needs = "l" if listing else NEEDS.get(request.method, "")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import jobs
 from amlstack import snapshot
+from amlstack.provider.arm import API_VERSION
 from amlstack.provider.code import Snapshots
 from amlstack.provider.components import Components
 from amlstack.provider.environments import Environments
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 GROUP = "rehearsal"
 _HERE = Call(urn="")
+
+
+_VERSIONS = {"": "2024-03-01", "Microsoft.Storage": "2024-01-01", "Microsoft.KeyVault": "2024-11-01"}
+"""Api-versions by namespace, as azure-native speaks to them; that of resource groups first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +169,8 @@ class Rehearsal:
 
     def _make(self, resource: str, body: dict[str, Any]) -> None:
         # Always a PUT: an equal one changes nothing, and a cluster of that name may have to grow.
-        self.arm.finish(self.arm.put(resource, body))
+        kind = resource.rpartition("/providers/")[2].split("/", 1)[0] if "/providers/" in resource else ""
+        self.arm.finish(self.arm.put(resource, body, _VERSIONS.get(kind, API_VERSION)))
 
 
 def _nodes(plan: jobs.Plan) -> int:

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from running import Sandbox
 
 IMAGE = "mcr.microsoft.com/azureml/minimal-ubuntu22.04-py39-cpu-inference:latest"
+VERSIONS = {
+    "": "2024-03-01",
+    "Microsoft.Storage": "2024-01-01",
+    "Microsoft.KeyVault": "2024-11-01",
+    "Microsoft.Insights": "2020-02-02",
+}
 
 
 @pytest.fixture
@@ -53,7 +59,8 @@ def workspace(arm: ArmClient, own_sandbox: Sandbox) -> str:
         (workspace, {"identity": {"type": "SystemAssigned"}, "properties": properties}),
         (f"{workspace}/computes/rdma", {"properties": {"computeType": "AmlCompute", "properties": cluster}}),
     ):
-        arm.finish(arm.put(path, {"location": "eastus", **body}))
+        namespace = path.rpartition("/providers/")[2].split("/", 1)[0] if "/providers/" in path else ""
+        arm.finish(arm.put(path, {"location": "eastus", **body}, VERSIONS.get(namespace, "2025-12-01")))
     return workspace
 
 

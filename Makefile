@@ -30,6 +30,10 @@ test: venv test-deps ## everything the tests need, then the tests
 failures: venv test-deps ## every failure of docs/diagnose.md rehearsed with 20 seeds, its culprit named (minutes)
 	@FAILURE_SEEDS=20 $(PY) -m pytest tests/runner/test_diagnose_names_the_broken_rank.py
 
+.PHONY: kills
+kills: venv ## 20 rounds of kill -9 of engine, provider and sandbox at random moments, each with its seed (minutes)
+	@KILL_ROUNDS=20 $(PY) -m pytest -s tests/stack/test_kills_at_random_moments.py
+
 .PHONY: bench
 bench: venv ## benchmarks, each beside what it is compared with (docs/benchmarks.md)
 	@$(PY) tools/bench

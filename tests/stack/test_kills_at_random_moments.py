@@ -1,0 +1,214 @@
+"""SIGKILL of the engine, of the provider or of the sandbox's server at random moments of an `up`, under load.
+
+Each round edits the stack, kills at a moment drawn from its seed, runs a plain `up` again, and then asks: is the state
+what is declared, is the store whole, was no run started twice and none forgotten? ``KILL_ROUNDS`` says how many rounds
+(`make kills`: 20), ``KILL_SEED`` where the seeds start; each round prints its seed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import sqlite3
+import ssl
+import threading
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import pytest
+from harness import ANALYZER, processes_of_session
+from small_jobs import job, runs, settings
+
+from amlstack.sandbox import daemon
+from amlstack.sandbox.store import folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness import Running, Stack
+    from small_jobs import Own
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
+
+FIRST = int(os.environ.get("KILL_SEED", "1"))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("KILL_ROUNDS", "2")))
+VICTIMS = ("engine", "provider", "server")
+MOMENTS = 40
+"""An `up` of this stack writes about twice as many events; most of the work is done by then."""
+ACTIVE = {"NotStarted", "Queued", "Provisioning", "Preparing", "Starting", "Running", "Finalizing", "CancelRequested"}
+
+
+class Load:
+    """Clients that list and read while the engine works; what fails because the server was killed is no matter."""
+
+    def __init__(self, home: Path, clients: int = 4) -> None:
+        self._home = home
+        self._over = threading.Event()
+        self.answers: Counter[int] = Counter()
+        self._threads = [threading.Thread(target=self._ask, args=(number,)) for number in range(clients)]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _ask(self, number: int) -> None:
+        chance = random.Random(number)
+        while not self._over.wait(0.01):
+            # A server that has just been killed is not there, or not yet ready: the next question is another try.
+            with contextlib.suppress(OSError, daemon.SandboxError, ValueError):
+                found = daemon.find(self._home)
+                if found is not None:
+                    self.answers[self._one(found, chance)] += 1
+
+    def _one(self, endpoint: Any, chance: random.Random) -> int:
+        context = ssl.create_default_context(cafile=str(endpoint.ca))
+        handlers = (urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
+        opener = urllib.request.build_opener(*handlers)
+        form = {
+            "client_assertion": endpoint.token.read_text(),
+            "client_id": endpoint.client,
+            "grant_type": "client_credentials",
+            "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+            "scope": f"{endpoint.url}/.default",
+        }
+        data = urllib.parse.urlencode(form).encode()
+        with opener.open(f"{endpoint.url}/{endpoint.tenant}/oauth2/v2.0/token", data, timeout=30) as answer:
+            token = json.load(answer)["access_token"]
+        group = f"/subscriptions/{endpoint.subscription}/resourceGroups"
+        workspace = f"{group}/rg-amlstack-test/providers/Microsoft.MachineLearningServices/workspaces/ws-killed"
+        path = chance.choice([group, workspace, f"{workspace}/jobs", f"{workspace}/computes"])
+        request = urllib.request.Request(f"{endpoint.url}{path}?api-version=2025-12-01")
+        request.add_header("Authorization", f"Bearer {token}")
+        try:
+            with opener.open(request, timeout=30) as answer:
+                answer.read()
+                return int(answer.status)
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return refused.code
+
+
+class Edits:
+    """What a person might change between two `up`s, drawn from a seed: the stack's files after each call."""
+
+    def __init__(self, stack: Stack, folder: Path) -> None:
+        self.stack, self.folder = stack, folder
+        self.jobs: dict[str, int] = {"first": 0, "second": 0}
+        self.most = 8
+        for key, value in settings("ws-killed").items():
+            stack.set(key, value)
+        self.write()
+
+    def draw(self, chance: random.Random) -> str:
+        """One to three edits, in words."""
+        made = []
+        for _ in range(chance.randint(1, 3)):
+            kind = chance.choice(["edit", "edit", "add", "remove", "scale"])
+            if kind == "add" and len(self.jobs) < 4:
+                name = f"job{chance.randrange(10**6)}"
+                self.jobs[name] = 0
+                made.append(f"add {name}")
+            elif kind == "remove" and len(self.jobs) > 1:
+                name = chance.choice(sorted(self.jobs))
+                del self.jobs[name]
+                made.append(f"remove {name}")
+            elif kind == "scale":
+                self.most = chance.choice([4, 5, 6, 7, 8])
+                made.append(f"scale to {self.most}")
+            else:
+                name = chance.choice(sorted(self.jobs))
+                self.jobs[name] += 1
+                made.append(f"edit {name}")
+        self.write()
+        return ", ".join(made)
+
+    def write(self) -> None:
+        files = [
+            str(job(self.folder, name, f"echo {name} {number}", environment_variables={"EDIT": str(number)}))
+            for name, number in self.jobs.items()
+        ]
+        self.stack.set("amlstack:jobs", [{"file": file, "on_edit": "cancel"} for file in files])
+        self.stack.set("amlstack:clusters[0].nodes.max", self.most)
+
+
+@pytest.fixture(scope="module")
+def edits(own: Own, tmp_path_factory: pytest.TempPathFactory) -> Edits:
+    made = Edits(own.stack, tmp_path_factory.mktemp("jobs"))
+    own.stack.up(policy_packs=[ANALYZER]).ok()
+    return made
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_stack_converges_after_a_kill_at_a_random_moment(own: Own, edits: Edits, seed: int) -> None:
+    chance = random.Random(seed)
+    victim, moment = chance.choice(VICTIMS), chance.randrange(MOMENTS)
+    changed = edits.draw(chance)
+    print(f"seed {seed}: {changed}; {victim} killed after {moment} events of the engine")
+
+    with Load(own.home) as load:
+        running = own.stack.start_up(policy_packs=[ANALYZER])
+        _wait(running, moment)
+        _kill(running, victim, own)
+        first = running.result()
+        again = own.stack.unlock().up("--refresh", policy_packs=[ANALYZER])
+    print(f"seed {seed}: the killed up ended with {first.code}; {sum(load.answers.values())} other requests answered")
+    again.ok()
+
+    state = own.stack.state()
+    assert not state.get("pending_operations")
+    assert own.stack.preview(policy_packs=[ANALYZER]).ok().changes == {}
+    declared = {one["outputs"]["jobId"].rsplit("/", 1)[-1] for one in own.stack.resources("jobs:Job").values()}
+    known = runs(own.home)
+    assert declared <= {row.name for row in known.values()}
+    active = {row.name for row in known.values() if row.status in ACTIVE}
+    assert active <= declared, "a run goes on that no resource stands for"
+    started = Counter(row.name for row in known.values())
+    assert set(started.values()) == {1}
+    with contextlib.closing(sqlite3.connect(folder(own.home) / "state.db")) as store:
+        assert store.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def _wait(running: Running, moment: int) -> None:
+    seen = 0
+
+    def enough(_: object) -> bool:
+        nonlocal seen
+        seen += 1
+        return seen > moment
+
+    with contextlib.suppress(AssertionError):  # it was over before
+        running.wait_for(enough)
+
+
+def _kill(running: Running, victim: str, own: Own) -> None:
+    if victim == "engine":
+        running.kill()
+    elif victim == "provider":
+        for pid in _providers(running):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    else:
+        server = daemon.find(own.home)
+        assert server is not None
+        os.kill(server.pid, signal.SIGKILL)
+        own.stack.env.update(daemon.up(own.home).environ())
+
+
+def _providers(running: Running) -> Iterator[int]:
+    for pid in processes_of_session(running.process.pid):
+        with contextlib.suppress(OSError):
+            if b"amlstack.provider" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                yield pid

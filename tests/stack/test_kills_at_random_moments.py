@@ -14,6 +14,7 @@ import random
 import signal
 import sqlite3
 import ssl
+import sys
 import threading
 import urllib.error
 import urllib.parse
@@ -155,14 +156,16 @@ def edits(own: Own, tmp_path_factory: pytest.TempPathFactory) -> Edits:
 def test_a_stack_converges_after_a_kill_at_a_random_moment(own: Own, edits: Edits, seed: int) -> None:
     chance = random.Random(seed)
     victim, moment = chance.choice(VICTIMS), chance.randrange(MOMENTS)
-    edits.draw(chance)
+    changed = edits.draw(chance)
+    _show(f"seed {seed}: {changed}; {victim} killed after {moment} events of the engine")
 
-    with Load(own.home):
+    with Load(own.home) as load:
         running = own.stack.start_up(policy_packs=[ANALYZER])
         _wait(running, moment)
         _kill(running, victim, own)
-        running.result()
+        first = running.result()
         again = own.stack.unlock().up("--refresh", policy_packs=[ANALYZER])
+    _show(f"seed {seed}: that `up` ended with {first.code}; {sum(load.answers.values())} other requests answered")
     again.ok()
 
     state = own.stack.state()
@@ -177,6 +180,10 @@ def test_a_stack_converges_after_a_kill_at_a_random_moment(own: Own, edits: Edit
     assert set(started.values()) == {1}
     with contextlib.closing(sqlite3.connect(folder(own.home) / "state.db")) as store:
         assert store.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def _show(line: str) -> None:
+    sys.stdout.write(f"{line}\n")  # shown by `make kills`, and with a failure
 
 
 def _wait(running: Running, moment: int) -> None:

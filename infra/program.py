@@ -13,7 +13,7 @@ import jobs
 from amlstack.catalog import clock
 from amlstack.findings import Finding, Level, errors
 from amlstack.paths import PROJECT
-from infra import account, aliases
+from infra import account, aliases, sign_in
 from infra.assigned import assigned
 from infra.composed import Composed
 from infra.declare import declare
@@ -79,6 +79,7 @@ async def build(
 
     if not settings.keep_aliases:
         pulumi.runtime.register_stack_transformation(aliases.drop)
+    sign_in.provide(_config(), settings.arm_endpoint)
     names = Names.of(settings, project=pulumi.get_project(), stack=pulumi.get_stack(), subscription=who.subscription)
     protect = _protected(settings, pulumi.get_stack())
     workspace = Workspace(

@@ -112,7 +112,7 @@ def as_dict(size: Size, on: date) -> dict[str, Any]:
 def _refresh(subscription: str | None, location: str, on: date, *, write: bool) -> None:
     from amlstack.catalog.files import path
     from amlstack.cli import refresh
-    from amlstack.provider.arm import ArmClient, ArmError, endpoint
+    from amlstack.provider.arm import ArmClient, ArmError, SignIn, endpoint
 
     if not subscription:
         typer.echo("--refresh asks Azure: name a subscription, --subscription ID or AZURE_SUBSCRIPTION_ID.", err=True)
@@ -120,7 +120,7 @@ def _refresh(subscription: str | None, location: str, on: date, *, write: bool) 
     file = path("sizes")
     before = file.read_text(encoding="utf-8")
     try:
-        skus, listed = refresh.ask(ArmClient(endpoint()), subscription, location)
+        skus, listed = refresh.ask(ArmClient(endpoint(cloud=SignIn.read({}).cloud)), subscription, location)
     except ArmError as error:
         typer.echo(f"Azure could not be asked for sizes. {error}", err=True)
         raise typer.Exit(1) from None

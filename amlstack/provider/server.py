@@ -18,7 +18,7 @@ from amlstack.provider.code import Snapshots
 from amlstack.provider.components import Components
 from amlstack.provider.environments import Environments
 from amlstack.provider.jobs import Jobs
-from amlstack.provider.resource import Call, Difference, Resource, Services, Shape
+from amlstack.provider.resource import Call, Difference, Resource, Services, Shape, Values
 from amlstack.provider.runs import Runs, WorkspaceMissingError
 from amlstack.provider.schedules import Schedules
 from amlstack.rpc import (
@@ -51,7 +51,9 @@ TYPES: dict[str, Callable[[Services], Resource]] = {
     "amlstack:jobs:Job": Jobs,
     "amlstack:schedules:Schedule": Schedules,
 }
-_CONFIG = "amlstack:config:armEndpoint"
+SETTINGS = ("armEndpoint", *arm.VARIABLES)
+"""What the provider is configured with; all but the endpoint are azure-native's own settings."""
+_CONFIG = "amlstack:config:"
 _CODES = {0: Code.UNAVAILABLE, 401: Code.UNAUTHENTICATED, 403: Code.PERMISSION_DENIED, 404: Code.NOT_FOUND}
 
 
@@ -80,21 +82,25 @@ class Provider(Plugin):
 
     def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
         failures = Failures()
-        news = decode(request.news)
-        try:
-            arm.endpoint(_text(bare(news.get("armEndpoint"))))
-        except ArmError as error:
-            failures.add("armEndpoint", error.message)
         # The stack's settings share the namespace `amlstack:` and arrive here too; they are none of the provider's.
-        return failures.response({key: value for key, value in news.items() if key == "armEndpoint"})
+        news = {key: value for key, value in decode(request.news).items() if key in SETTINGS}
+        try:
+            _signing_in(_texts(news))
+        except ArmError as error:
+            at_fault = "environment" if error.code == "EnvironmentInvalid" else "armEndpoint"
+            failures.add(at_fault, error.message)
+        return failures.response(news)
 
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:
-        configured = request.variables.get(_CONFIG) or _text(bare(decode(request.args).get("armEndpoint")))
+        variables = {name: request.variables.get(f"{_CONFIG}{name}") for name in SETTINGS}
+        given = _texts({**decode(request.args), **{name: value for name, value in variables.items() if value}})
         try:
-            endpoint = arm.endpoint(configured)
+            endpoint, sign_in = _signing_in(given)
         except ArmError as error:
             raise ProviderError(error.message, Code.INVALID_ARGUMENT) from None
-        client = ArmClient(endpoint, self._credential, cancelled=self.cancelled, announce=self._announce)
+        client = ArmClient(
+            endpoint, self._credential, sign_in=sign_in, cancelled=self.cancelled, announce=self._announce
+        )
         services = Services(client, Runs(client), self.host, self.cancelled)
         with self._lock:
             self._resources = {token: make(services) for token, make in TYPES.items()}
@@ -229,8 +235,16 @@ def _warn_of_ids(host: Host, urn: str, shape: Shape, secrecy: Secrecy) -> None:
             )
 
 
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
+def _texts(values: Values) -> dict[str, str]:
+    """What is known of the settings and is text."""
+    plain = {name: bare(value) for name, value in values.items()}
+    return {name: value for name, value in plain.items() if isinstance(value, str)}
+
+
+def _signing_in(settings: dict[str, str]) -> tuple[str, arm.SignIn]:
+    """Where the resource manager is, and how to sign in."""
+    sign_in = arm.SignIn.read(settings)
+    return arm.endpoint(settings.get("armEndpoint"), sign_in.cloud), sign_in
 
 
 def _diff_response(difference: Difference, secrecy: Secrecy) -> Any:

@@ -21,6 +21,8 @@ _STREAMS: Final = 4
 _RETRIES: Final = 5
 BACKOFF: Final = (1, 2)
 """Seconds before a block is sent again: the first number, and the base of the power that is added each time."""
+JITTER: Final = 1
+"""Seconds by which that varies, so that parallel blocks do not come back together."""
 _LOOK: Final = 0.2
 """Seconds between two looks at whether the engine wants to end."""
 
@@ -73,7 +75,7 @@ def _container(services: Services, call: Call, signed: str) -> Any:
                 pause(seconds, cancelled)
 
     initial, base = BACKOFF
-    retries = Retries(initial_backoff=initial, increment_base=base, retry_total=_RETRIES, random_jitter_range=1)
+    retries = Retries(initial_backoff=initial, increment_base=base, retry_total=_RETRIES, random_jitter_range=JITTER)
     return ContainerClient.from_container_url(signed, transport=Transport(), retry_policy=retries)
 
 

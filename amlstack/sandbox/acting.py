@@ -35,7 +35,7 @@ def check(context: Context, path: str, body: Any, token: str | None) -> None:
     rule = (
         f"The PUT of {kind} carries a token for https://ml.azure.com in the header '{HEADER}', as azure-ai-ml sends it"
     )
-    if not token:
+    if not token or not token.isascii():
         raise Refused(400, "UserError", f"{rule}. The request has no such header.")
     try:
         audience = identity.audience_of(context.key, token)

@@ -35,6 +35,18 @@ class SandboxError(Exception):
     """The sandbox could not be started or ended; the message says what was seen and where the log is."""
 
 
+FOREIGN = (
+    "ARM_CLIENT_SECRET",
+    "ARM_CLIENT_CERTIFICATE_PATH",
+    "ARM_USE_OIDC",
+    "ARM_USE_MSI",
+    "ARM_ENVIRONMENT",
+    "AZURE_ENVIRONMENT",
+    "ARM_AUXILIARY_TENANT_IDS",
+)
+"""Variables of a user's own login, or of another cloud's, which count for nothing here."""
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """A running sandbox.
@@ -85,6 +97,8 @@ class Endpoint:
             "ARM_SUBSCRIPTION_ID": self.subscription,
             "ARM_TENANT_ID": self.tenant,
             "ARM_CLIENT_ID": self.client,
+            # Nor what azure-native and our provider sign in with.
+            **dict.fromkeys(FOREIGN, ""),
             "REQUESTS_CA_BUNDLE": str(self.bundle),
             "SSL_CERT_FILE": str(self.bundle),
             "NO_PROXY": local,

@@ -96,6 +96,10 @@ class FakeArm:
     """How many requests are answered before every further one gets 503."""
     hold: str | None = None
     """A path whose PUT takes effect but is not answered until `release` is set; `held` tells that it has come."""
+    secrets: set[str] = field(default_factory=lambda: {"federated"})
+    """What is accepted at sign-in."""
+    signed_in: list[dict[str, str]] = field(default_factory=list)
+    """The forms of all sign-ins, with their tenant."""
     created: list[str] = field(default_factory=list)
     """Paths of all runs and schedules that were ever made, one entry for each time."""
 
@@ -175,10 +179,20 @@ class FakeArm:
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         raw = http.rfile.read(int(http.headers.get("Content-Length") or 0))
         if path.endswith("/oauth2/v2.0/token"):
-            assert b"client_assertion=federated" in raw
-            scope = parse_qs(raw.decode())["scope"][0]
+            form = {name: values[0] for name, values in parse_qs(raw.decode()).items()}
+            assert form.get("client_assertion", form.get("client_secret")) in self.secrets
+            self.signed_in.append({"tenant": path.split("/")[1], **form})
+            scope = form["scope"]
             token = TOKEN if scope == f"{self.url}/.default" else f"token-for {scope.removesuffix('/.default')}"
             self._reply(http, 200, {"access_token": token, "expires_in": 3600, "token_type": "Bearer"})
+            return
+        if path.endswith("/v2.0/.well-known/openid-configuration"):
+            tenant = f"{self.url}/{path.split('/')[1]}"
+            places = {"token_endpoint": f"{tenant}/oauth2/v2.0/token", "authorization_endpoint": f"{tenant}/authorize"}
+            self._reply(http, 200, {**places, "issuer": f"{tenant}/v2.0"})
+            return
+        if path == "/oidc" and http.headers.get("Authorization") == "Bearer of-the-pipeline":
+            self._reply(http, 200, {"value": f"issued for {query['audience']}"})
             return
         if path.startswith("/blobs/"):
             self._blob(http, path, query, raw)

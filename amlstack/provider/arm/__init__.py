@@ -3,6 +3,7 @@
 from amlstack.provider.arm.answers import ArmError, Response, error_of, no_answer, parsed
 from amlstack.provider.arm.client import ACTING_HEADER, API_VERSION, ArmClient
 from amlstack.provider.arm.clouds import ENDPOINT_VARIABLE, PUBLIC_ENDPOINT, endpoint
+from amlstack.provider.arm.credentials import SECRET, VARIABLES, SignIn
 from amlstack.provider.arm.interrupts import InterruptedWaitError, attended, pause
 from amlstack.provider.arm.retries import THROTTLED
 
@@ -11,11 +12,14 @@ __all__ = [
     "API_VERSION",
     "ENDPOINT_VARIABLE",
     "PUBLIC_ENDPOINT",
+    "SECRET",
     "THROTTLED",
+    "VARIABLES",
     "ArmClient",
     "ArmError",
     "InterruptedWaitError",
     "Response",
+    "SignIn",
     "attended",
     "endpoint",
     "error_of",

@@ -11,8 +11,9 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
-from amlstack.provider.arm import clouds
+from amlstack.provider.arm import clouds, rights
 from amlstack.provider.arm.answers import ArmError, Response, error_of, no_answer, parsed
+from amlstack.provider.arm.credentials import SignIn
 from amlstack.provider.arm.interrupts import InterruptedWaitError, pause
 from amlstack.provider.arm.retries import Attempts
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from azure.core.credentials import TokenCredential
+
+    from amlstack.provider.arm.clouds import Cloud
 
 API_VERSION: Final = "2025-12-01"
 """Of Microsoft.MachineLearningServices; the default of azure-native 3.29 and azure-ai-ml 1.35."""
@@ -35,8 +38,8 @@ class ArmClient:
 
     Args:
         arm_endpoint: ``https://host``, without a path.
-        credential: Any azure-core token credential; `DefaultAzureCredential` when not given, made at the first call.
-        ml_audience: Whom a token for Azure Machine Learning itself is for; that of the endpoint's cloud when not given.
+        credential: Any azure-core token credential; that of ``sign_in`` when not given, made at the first call.
+        sign_in: How to sign in, and to which cloud; as the environment says when not given.
         cancelled: Ends every wait and every request when it is set.
         announce: Takes what is to be told while a request waits, e.g. that the service throttles.
     """
@@ -46,17 +49,31 @@ class ArmClient:
         arm_endpoint: str,
         credential: TokenCredential | None = None,
         *,
-        ml_audience: str | None = None,
+        sign_in: SignIn | None = None,
         cancelled: threading.Event | None = None,
         announce: Callable[[str], None] | None = None,
     ) -> None:
         self.endpoint = arm_endpoint
-        self.ml_audience = ml_audience or clouds.of_endpoint(arm_endpoint).ml_audience
         self._credential = credential
+        self._sign_in = sign_in or SignIn.read({})
         self._cancelled = cancelled
         self._announce = announce or _silent
         self._lock = threading.Lock()
         self._pipeline: Any = None
+
+    @property
+    def cloud(self) -> Cloud:
+        """The cloud of the endpoint; the one that is configured when the endpoint is none of Azure's own.
+
+        Raises:
+            ArmError: The environment names a cloud that there is not.
+        """
+        return clouds.of_endpoint(self.endpoint, self._sign_in.cloud)
+
+    @property
+    def ml_audience(self) -> str:
+        """Whom a token for Azure Machine Learning itself is for."""
+        return self.cloud.ml_audience
 
     def get(self, path: str, api_version: str = API_VERSION, **options: Any) -> Response:
         """GET; see `request`."""
@@ -107,7 +124,11 @@ class ArmClient:
         """
         response, text = self.exchange(method, self.url(path, api_version, query), body, acting=acting)
         if response.status >= 400 and response.status not in allow:
-            raise error_of(response, text)
+            error = error_of(response, text)
+            if response.status == 403:
+                advice = rights.advice(method, response.url)
+                raise ArmError(403, error.code, f"{error.message.rstrip('.')}.{advice}")
+            raise error
         return response
 
     def exchange(self, method: str, url: str, body: Any, *, acting: bool = False) -> tuple[Response, str]:
@@ -209,9 +230,7 @@ class ArmClient:
         """The pipeline and the credential, made at the first call."""
         with self._lock:
             if self._credential is None:
-                from azure.identity import DefaultAzureCredential  # noqa: PLC0415
-
-                self._credential = DefaultAzureCredential()
+                self._credential = self._sign_in.credential(self.cloud)
             if self._pipeline is None:
                 from azure.core import PipelineClient  # noqa: PLC0415
                 from azure.core.pipeline.policies import (  # noqa: PLC0415
@@ -250,4 +269,4 @@ def _silent(message: str) -> None:
 
 def _no_credential(message: str) -> str:
     first = message.strip().splitlines()[0] if message.strip() else "no credential"
-    return f"no Entra ID token ({first[:300]}); sign in with `az login`, or set the variables of a workload identity"
+    return f"no Entra ID token ({first[:300]}); sign in with `az login`, or set ARM_… or azure-native:… as azure-native"

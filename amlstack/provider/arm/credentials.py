@@ -1,0 +1,209 @@
+"""One credential for azure-native and this provider: the same settings and variables, in the same order.
+
+Names, variables and their order are those of azure-native 3 (its ``auth_azidentity.go``, read on 2026-11-22); a setting
+counts before its variable. Where azure-native ends with the Azure CLI, here follows azure-identity's
+`DefaultAzureCredential`, which has the Azure CLI among others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from amlstack.provider.arm import clouds
+from amlstack.provider.arm.answers import ArmError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from azure.core.credentials import AccessToken, TokenCredential
+
+    from amlstack.provider.arm.clouds import Cloud
+
+VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "environment": ("ARM_ENVIRONMENT", "AZURE_ENVIRONMENT"),
+    "tenantId": ("ARM_TENANT_ID",),
+    "clientId": ("ARM_CLIENT_ID",),
+    "clientSecret": ("ARM_CLIENT_SECRET",),
+    "clientCertificatePath": ("ARM_CLIENT_CERTIFICATE_PATH",),
+    "clientCertificatePassword": ("ARM_CLIENT_CERTIFICATE_PASSWORD",),
+    "useOidc": ("ARM_USE_OIDC",),
+    "oidcToken": ("ARM_OIDC_TOKEN",),
+    "oidcTokenFilePath": ("ARM_OIDC_TOKEN_FILE_PATH",),
+    "oidcRequestToken": ("ARM_OIDC_REQUEST_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
+    "oidcRequestUrl": ("ARM_OIDC_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_URL"),
+    "oidcAudience": ("ARM_OIDC_AUDIENCE",),
+    "useMsi": ("ARM_USE_MSI",),
+    "useDefaultAzureCredential": ("ARM_USE_DEFAULT_AZURE_CREDENTIAL",),
+    "disableInstanceDiscovery": ("ARM_DISABLE_INSTANCE_DISCOVERY",),
+    "auxiliaryTenantIds": ("ARM_AUXILIARY_TENANT_IDS",),
+}
+"""Setting → the environment variables that stand in for it, the first that is set."""
+
+SECRET: Final = ("clientSecret", "clientCertificatePassword", "oidcToken", "oidcRequestToken")
+"""Settings that are nobody else's to read."""
+
+_EXCHANGE: Final = "api://AzureADTokenExchange"
+_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class SignIn:
+    """How to sign in: the settings of `VARIABLES` that are given, none of them empty."""
+
+    values: Mapping[str, str]
+
+    @classmethod
+    def read(cls, settings: Mapping[str, str], environ: Mapping[str, str] | None = None) -> SignIn:
+        """From settings by name, else from the environment."""
+        environ = os.environ if environ is None else environ
+        found = {
+            name: settings[name] if name in settings else next(filter(None, map(environ.get, variables)), "")
+            for name, variables in VARIABLES.items()
+        }
+        return cls({name: value for name, value in found.items() if value})
+
+    def on(self, name: str) -> bool:
+        """Whether a setting that is true or false is true."""
+        return self.values.get(name, "").casefold() == "true"
+
+    @property
+    def cloud(self) -> Cloud:
+        """The cloud of ``environment``, else Azure's public one.
+
+        Raises:
+            ArmError: There is no such cloud.
+        """
+        return clouds.named(self.values["environment"]) if "environment" in self.values else clouds.PUBLIC
+
+    def credential(self, cloud: Cloud) -> TokenCredential:
+        """The credential of the first method that is configured; azure-native's order.
+
+        Args:
+            cloud: Where to sign in; ``AZURE_AUTHORITY_HOST`` counts before it.
+
+        Raises:
+            ArmError: A method is configured, but not all that it needs.
+        """
+        values, authority = self.values, os.environ.get("AZURE_AUTHORITY_HOST") or cloud.authority
+        if self.on("useDefaultAzureCredential"):
+            return self._default(authority)
+        if path := values.get("clientCertificatePath"):
+            from azure.identity import CertificateCredential  # noqa: PLC0415 - as all here: not for a preview
+
+            password = values.get("clientCertificatePassword")
+            try:
+                return CertificateCredential(
+                    *self._principal("a client certificate"), path, password=password, **self._options(authority)
+                )
+            except (OSError, ValueError) as error:
+                raise ArmError(0, "NoCredential", f"the client certificate {path} cannot be read: {error}") from None
+        if secret := values.get("clientSecret"):
+            from azure.identity import ClientSecretCredential  # noqa: PLC0415
+
+            return ClientSecretCredential(*self._principal("a client secret"), secret, **self._options(authority))
+        if self.on("useOidc"):
+            from azure.identity import ClientAssertionCredential  # noqa: PLC0415
+
+            principal = self._principal("OpenID Connect")
+            return ClientAssertionCredential(*principal, self._assertion(), authority=authority)
+        if self.on("useMsi"):
+            from azure.identity import ManagedIdentityCredential  # noqa: PLC0415
+
+            return ManagedIdentityCredential(client_id=values.get("clientId"))
+        return self._default(authority)
+
+    def _default(self, authority: str) -> TokenCredential:
+        from azure.identity import DefaultAzureCredential  # noqa: PLC0415
+
+        tenant = self.values.get("tenantId")
+        if not tenant:
+            return DefaultAzureCredential(authority=authority)
+        allowed = [tenant, *self._auxiliary()]
+        # Of several tenants that the Azure CLI is signed in to, the one that the stack names.
+        chain = DefaultAzureCredential(authority=authority, additionally_allowed_tenants=allowed)
+        return _OfTenant(chain, tenant)
+
+    def _principal(self, method: str) -> tuple[str, str]:
+        """Tenant and client."""
+        missing = [name for name in ("tenantId", "clientId") if not self.values.get(name)]
+        if missing:
+            words = " and ".join(f"azure-native:{name} ({VARIABLES[name][0]})" for name in missing)
+            raise ArmError(0, "NoCredential", f"signing in with {method} needs {words}")
+        return self.values["tenantId"], self.values["clientId"]
+
+    def _options(self, authority: str) -> dict[str, Any]:
+        host = urlsplit(authority).netloc or authority
+        # Another host than Azure's own (a private cloud, a sandbox) is none that Azure's public one could vouch for.
+        private = host not in {cloud.authority for cloud in clouds.CLOUDS}
+        return {
+            "authority": authority,
+            "disable_instance_discovery": private or self.on("disableInstanceDiscovery"),
+            "additionally_allowed_tenants": self._auxiliary(),
+        }
+
+    def _auxiliary(self) -> list[str]:
+        text = self.values.get("auxiliaryTenantIds", "[]")
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = None
+        if not isinstance(found, list):
+            raise ArmError(0, "NoCredential", "azure-native:auxiliaryTenantIds is no JSON list of tenant ids")
+        return [str(tenant) for tenant in found]
+
+    def _assertion(self) -> Any:
+        """Gives the federated token, at each use."""
+        values = self.values
+        if token := values.get("oidcToken"):
+            return lambda: token
+        if path := values.get("oidcTokenFilePath"):
+            return lambda: _from_file(path)
+        url, bearer = values.get("oidcRequestUrl"), values.get("oidcRequestToken")
+        if url and bearer:
+            audience = values.get("oidcAudience", _EXCHANGE)
+            return lambda: _from_issuer(url, bearer, audience)
+        needs = "oidcToken, oidcTokenFilePath, or oidcRequestUrl and oidcRequestToken"
+        raise ArmError(0, "NoCredential", f"signing in with OpenID Connect needs one of azure-native:{needs}")
+
+
+class _OfTenant:
+    """A credential whose tokens are of one tenant, unless another is asked for."""
+
+    def __init__(self, credential: TokenCredential, tenant: str) -> None:
+        self._credential = credential
+        self._tenant = tenant
+
+    def get_token(self, *scopes: str, **options: Any) -> AccessToken:
+        """A token for scopes."""
+        return self._credential.get_token(*scopes, **{**options, "tenant_id": options.get("tenant_id") or self._tenant})
+
+
+def _from_file(path: str) -> str:
+    from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415
+
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise ClientAuthenticationError(f"the file of the OIDC token cannot be read: {error}") from None
+
+
+def _from_issuer(url: str, bearer: str, audience: str) -> str:
+    import requests  # noqa: PLC0415
+    from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415
+
+    if urlsplit(url).scheme != "https":
+        raise ClientAuthenticationError("oidcRequestUrl is no https URL: its token is sent over nothing else")
+    headers = {"Accept": "application/json", "Authorization": f"Bearer {bearer}"}
+    try:
+        answer = requests.get(url, params={"audience": audience}, headers=headers, timeout=_SECONDS)
+        token = answer.json().get("value") if answer.ok else None
+    except (requests.RequestException, ValueError, AttributeError) as error:
+        raise ClientAuthenticationError(f"no OIDC token from {urlsplit(url).netloc}: {type(error).__name__}") from None
+    if not isinstance(token, str) or not token:
+        raise ClientAuthenticationError(f"no OIDC token from {urlsplit(url).netloc}: it answered {answer.status_code}")
+    return token

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jobs
 from amlstack.findings import Finding, Level
 from infra import roles
+from policies import checks as rules
 from policies.config import CODES
 
 if TYPE_CHECKING:
@@ -53,6 +54,13 @@ _SETTINGS: Mapping[str, tuple[str, ...]] = {
     "location": ("location",),
     "tags": ("tags",),
 }
+_IN_SETTINGS: Mapping[str, str] = {
+    rules.identity.REMEDY: "Write identity: stack, identity: system, or identity: {user_assigned: [ID]}",
+    rules.subnet_present.REMEDY: "Write the subnet's ARM id, subnet: /subscriptions/…/virtualNetworks/NET/subnets/NAME",
+    rules.public_ip.REMEDY: "Write node_public_ip: false",
+}
+"""What rules advise for a resource, in the words of the settings; a test applies them."""
+
 _FIELDS: Mapping[str, str] = {
     "command": "command",
     "environmentId": "environment",
@@ -129,7 +137,23 @@ def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> 
 def _in_settings(reading: Reading, loc: tuple[str | int, ...], finding: Finding) -> Finding:
     from infra.settings import dotted  # noqa: PLC0415
 
-    return reading.locate(loc, replace(finding, where=dotted(loc)))
+    return reading.locate(loc, replace(_worded(finding, _IN_SETTINGS), where=dotted(loc)))
+
+
+def _worded(finding: Finding, words: Mapping[str, str]) -> Finding:
+    """A finding whose remedy is worded for the place in which its reader writes; what an exception adds stays."""
+    for of_the_resource, here in words.items():
+        if finding.remedy.startswith(of_the_resource):
+            return replace(finding, remedy=here + finding.remedy.removeprefix(of_the_resource))
+    return finding
+
+
+def _in_job(finding: Finding, planned: object, file: str | None) -> Finding:
+    python = "Write limits=jobs.Limits(timeout=SECONDS)"
+    if isinstance(planned, jobs.SweepPlan):
+        python = "Write timeout=SECONDS in its jobs.SweepLimits"
+    words = python if (file or "").endswith(".py") else "Write limits: {timeout: SECONDS}"
+    return _worded(finding, {rules.job_timeout.REMEDY: words})
 
 
 def of_the_rest(gate: Gate, reading: Reading, settings: Settings) -> tuple[Finding, ...]:
@@ -159,11 +183,13 @@ def of_plan(gate: Gate, name: str, planned: jobs.Planned, source: jobs.Source) -
         file = planned.job.file
         of_start = _ruled(gate, name, planned.started, planned.findings, "" if file else "create_job.", timed=True)
         locate = jobs.load(file).source.locate if file else source.locate
-        return tuple(finding if finding.file else locate(finding) for finding in of_start)
-    return tuple(
+        found = (finding if finding.file else locate(finding) for finding in of_start)
+        return tuple(_in_job(finding, planned.started, finding.file) for finding in found)
+    found = (
         source.locate(finding) if finding.file is None else finding
         for finding in _ruled(gate, name, planned, planned.findings, "")
     )
+    return tuple(_in_job(finding, planned, finding.file) for finding in found)
 
 
 def _ruled(

@@ -38,6 +38,9 @@ properties:
 )
 
 
+REMEDY = "Write identity: {type: SystemAssigned}, or a user-assigned one"
+
+
 def check(kind: str | None, *, where: str = "identity") -> Finding | None:
     """Judge a cluster's identity.
 
@@ -52,5 +55,5 @@ def check(kind: str | None, *, where: str = "identity") -> Finding | None:
         where,
         seen="The cluster has no managed identity",
         rule="A cluster reads data as itself",
-        remedy="Write identity: {type: SystemAssigned}, or a user-assigned one",
+        remedy=REMEDY,
     )

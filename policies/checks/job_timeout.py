@@ -39,6 +39,9 @@ body:
 )
 
 
+REMEDY = "Write limits.timeout, such as PT12H"
+
+
 def check(timeout: int | None, *, hours: float | None = None, where: str = "limits.timeout") -> Finding | None:
     """Judge when a job ends at the latest.
 
@@ -58,5 +61,5 @@ def check(timeout: int | None, *, hours: float | None = None, where: str = "limi
         where,
         seen=seen,
         rule="A job that hangs is ended by its timeout, or by nobody",
-        remedy=f"Write {hours:g} hours or less" if hours is not None else "Write limits: {timeout: …}",
+        remedy=f"Write {hours:g} hours or less" if hours is not None else REMEDY,
     )

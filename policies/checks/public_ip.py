@@ -40,6 +40,9 @@ properties:
 )
 
 
+REMEDY = "Write enableNodePublicIp: false"
+
+
 def check(enabled: bool | None, *, where: str = "node_public_ip") -> Finding | None:
     """Judge a cluster's public addresses.
 
@@ -54,6 +57,5 @@ def check(enabled: bool | None, *, where: str = "node_public_ip") -> Finding | N
         where,
         seen="Nodes get public addresses" if enabled else "The cluster does not switch public addresses off",
         rule="Nodes of a cluster have no public IP address",
-        remedy="Write enableNodePublicIp: false (in stack settings node_public_ip: false); outside a managed network "
-        "the nodes then need a subnet",
+        remedy=f"{REMEDY}; outside a managed network the nodes then need a subnet",
     )

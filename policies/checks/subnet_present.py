@@ -37,6 +37,9 @@ properties:
 )
 
 
+REMEDY = "Write subnet: {id: …/virtualNetworks/NAME/subnets/NAME}"
+
+
 def check(subnet: str | None, *, where: str = "subnet") -> Finding | None:
     """Judge where a cluster's nodes are attached.
 
@@ -51,5 +54,5 @@ def check(subnet: str | None, *, where: str = "subnet") -> Finding | None:
         where,
         seen="The cluster names no subnet",
         rule="Nodes join a subnet of the team's network",
-        remedy="Write subnet: {id: …/virtualNetworks/NAME/subnets/NAME}",
+        remedy=REMEDY,
     )

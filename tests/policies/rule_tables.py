@@ -311,7 +311,7 @@ TABLES: dict[str, list[Row]] = {
     "job_timeout": [
         row(3600, says=None),
         row(None, says="The job has no timeout"),
-        row(0, says="Write limits: {timeout: …}"),
+        row(0, says="Write limits.timeout, such as PT12H"),
         row(3600, hours=1, says=None),
         row(3601, hours=1, says="Write 1 hours or less"),
         row(None, hours=1, says="has no timeout"),

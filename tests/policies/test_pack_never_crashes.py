@@ -22,12 +22,14 @@ WORDS = (
     "environmentId", "environmentVariables", "NCCL_IB_DISABLE", "distribution", "processCountPerInstance", "limits",
     "timeout", "outputs", "mode", "queueSettings", "jobTier", "instanceType", "instanceCount", "shmSize", "dockerArgs",
     "jobs", "trial", "body", "image", "computeName", "addressSpace", "addressPrefixes", "virtualNetworkName",
+    "parameters", "variables", "defaultValue", "value", "copy", "count", "name", "input", "condition", "functions",
 )  # fmt: skip
 TOKENS = (
     "azure-native:machinelearningservices:Compute", "azure:machinelearning/computeCluster:ComputeCluster",
     "azure-native:machinelearningservices:Job", "azure-native:machinelearningservices:Schedule",
     "azure-native:resources:Resource", "azure-native:resources:Deployment", "azure-native:network:VirtualNetwork",
     "azure-native:storage:StorageAccount", "amlstack:jobs:Job", "amlstack:environments:Version",
+    "azure-native:resources:TemplateSpecVersion", "azure-native:compute:VirtualMachineScaleSet",
 )  # fmt: skip
 LEAVES = st.one_of(
     st.none(),
@@ -35,7 +37,10 @@ LEAVES = st.one_of(
     st.integers(-3, 100),
     st.floats(allow_nan=False, allow_infinity=False, width=16),
     st.sampled_from(
-        ["", "AmlCompute", "Standard_ND96isr_H100_v5", "Standard_NC24r", "PT1H", "[parameters('x')]", "${{parent.x}}",
+        ["", "AmlCompute", "Standard_ND96isr_H100_v5", "Standard_NC24r", "PT1H", "[parameters('value')]",
+         "${{parent.x}}",
+         "[if(variables('value'), copyIndex(), concat('a', reference('b')))]", "[json('{')]", "[a(",
+         "Microsoft.Resources/deployments",
          "172.16.0.0/12", "azureml:a@latest", "Spot", "2g", UNKNOWN_STRING_VALUE, UNKNOWN_OBJECT_VALUE,
          "Microsoft.MachineLearningServices/workspaces/computes", "Microsoft.MachineLearningServices/workspaces/jobs"]
     ),

@@ -252,6 +252,6 @@ class Settings(_Model):
     arm_endpoint: str | None = Field(
         None,
         alias="armEndpoint",
-        description="Resource manager that our provider asks, `https://host`: another cloud's; Azure's public one "
-        "when absent. The provider reads it by itself.",
+        description="Resource manager that our provider asks, `https://host`; that of the cloud in "
+        "`azure-native:environment`, else Azure's public one, when absent. The provider reads it by itself.",
     )

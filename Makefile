@@ -34,6 +34,10 @@ failures: venv test-deps ## every failure of docs/diagnose.md rehearsed with 20 
 kills: venv ## 20 rounds of kill -9 of engine, provider and sandbox at random moments, each with its seed (minutes)
 	@KILL_ROUNDS=20 $(PY) -m pytest -s tests/stack/test_kills_at_random_moments.py
 
+.PHONY: faults
+faults: venv ## every operation of the provider under every fault of the service, as a table (docs/faults.md; minutes)
+	@cd tests/provider && ../../$(PY) fault_table.py
+
 .PHONY: bench
 bench: venv ## benchmarks, each beside what it is compared with (docs/benchmarks.md)
 	@$(PY) tools/bench

@@ -110,6 +110,18 @@ def test_where_nothing_can_be_mounted_the_job_gets_copies_and_this_is_announced(
     assert "inputs folder, file, set, one: copies, since this machine does not let a process mount" in log
 
 
+def test_a_file_given_as_a_folder_leaves_the_other_inputs_alone(lab: Lab, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    lab.blob("set/a.txt", "stored")
+    given = {
+        "file": {"jobInputType": "uri_folder", "uri": str(tmp_path / "file")},
+        "copy": {"jobInputType": "uri_folder", "uri": f"{STORED}/set", "mode": "Download"},
+    }
+    job = lab.run(lab.job("cat ${{inputs.file}}; echo mine > ${{inputs.copy}}/a.txt", inputs=given))
+
+    assert (job.status, lab.log("job")) == ("Completed", "x"), job.error
+
+
 def test_an_input_mounted_for_writing_is_written_and_stored_data_stay(lab: Lab, tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()

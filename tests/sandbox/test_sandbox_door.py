@@ -46,6 +46,7 @@ def test_the_token_file_is_the_assertion_and_only_its_owner_reads_it(arm: Arm) -
     assert arm.login(arm.endpoint.token.read_text(), tenant="other").startswith("AADSTS90002")
     for name in ("token", "key", "server.pem", "state.db"):
         assert (arm.endpoint.token.parent / name).stat().st_mode & 0o077 == 0, name
+    assert arm.endpoint.token.parent.stat().st_mode & 0o777 == 0o700, "whatever else lies there"
 
 
 def test_the_default_credential_of_azure_identity_gets_in(

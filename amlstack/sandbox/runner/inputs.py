@@ -98,7 +98,9 @@ def put(storage: Storage, one: Input, root: Path, *, mount: bool) -> tuple[str, 
             goal.mkdir()
             return str(goal), [(str(one.place), str(goal))]
         goal.touch()
-        return str(goal), [(str(one.place), str(goal)), (str(goal.parent), str(goal.parent))]
+        # A file's own folder too, so that nothing can be put beside it.
+        own = [(str(target), str(target))] if one.file else []
+        return str(goal), [(str(one.place), str(goal)), *own]
     storage.fetch(one.place, goal, one.what)
     if one.how == "read":
         for file in (goal, *goal.rglob("*")):

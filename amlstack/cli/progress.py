@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -21,6 +22,9 @@ DOING = {
 }  # fmt: skip
 
 
+_REWRITE = "\r\x1b[K"
+"""To the beginning of the terminal's line, and empty it."""
+
 LOUD = frozenset({"updating", "destroying"})
 """What changes resources: previews and refreshes only look at them."""
 
@@ -32,6 +36,8 @@ class Progress:
         self.start = time.monotonic()
         self._coming: list[str] = []
         self._phase = ""
+        self._looked_at = 0
+        self._is_open = False
         # Else as the stream is: colours for a terminal alone.
         self._coloured = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
 
@@ -45,6 +51,9 @@ class Progress:
     def _line(self, mark: str, text: str, colour: str | None) -> None:
         elapsed = typer.style(f"{time.monotonic() - self.start:5.1f}s", dim=True)
         shown = typer.style(mark, fg=colour) if colour else mark
+        if self._is_open:
+            sys.stdout.write(_REWRITE)  # not through typer, which takes it for a colour
+            self._is_open = False
         typer.echo(f"{elapsed} {shown} {text}", color=self._coloured)
 
     def step(self, text: str) -> None:
@@ -69,7 +78,7 @@ class Progress:
         Args:
             phases: What the command does, one word after the other; in `LOUD` ones each resource has a line.
         """
-        self._coming, self._phase = list(phases), ""
+        self._coming, self._phase, self._looked_at = list(phases), "", 0
         return self.event
 
     def event(self, event: Mapping[str, Any]) -> None:
@@ -77,7 +86,10 @@ class Progress:
         if "preludeEvent" in event:
             self._phase = self._coming.pop(0) if self._coming else self._phase
             self.step(self._phase)
-        elif (meta := (event.get("resourcePreEvent") or {}).get("metadata")) and self._phase in LOUD:
+        elif "resourcePreEvent" in event and self._phase not in LOUD:
+            self._looked_at += 1
+            self._count()
+        elif meta := (event.get("resourcePreEvent") or {}).get("metadata"):
             if (verb := DOING.get(meta["op"])) and not meta["type"].startswith(("pulumi:", "amlstack:infra:")):
                 self.step(f"{verb} {name_of(meta['urn'])}")
         elif diagnostic := event.get("diagnosticEvent"):
@@ -86,6 +98,15 @@ class Progress:
                 who = f"{name_of(diagnostic['urn'])}: " if diagnostic.get("urn") else ""
                 for line in text.splitlines():
                     self.note(who + line)
+
+    def _count(self) -> None:
+        """How far a phase is that has no lines of its own: on a terminal, one line that is written over and over."""
+        if sys.stdout.isatty():
+            elapsed = typer.style(f"{time.monotonic() - self.start:5.1f}s", dim=True)
+            count = f"{self._looked_at} resource{'' if self._looked_at == 1 else 's'}"
+            sys.stdout.write(_REWRITE)
+            typer.echo(f"{elapsed} · {self._phase}: {count}", nl=False, color=self._coloured)
+            self._is_open = True
 
 
 def name_of(urn: str) -> str:

@@ -13,17 +13,18 @@ import jobs
 from amlstack.catalog import clock
 from amlstack.findings import Finding, Level, errors
 from amlstack.paths import PROJECT
-from infra import account, aliases, sign_in
+from infra import account, aliases, sealed, sign_in
 from infra.assigned import assigned
 from infra.composed import Composed
 from infra.declare import declare
 from infra.names import Names
 from infra.scheduled import Timed
 from infra.settings import from_engine, stackfile
+from infra.settings.secrets import hidden
 from jobs.schedule import trigger_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from infra.account import Account
     from infra.composite import Composite
@@ -44,11 +45,11 @@ def main() -> None:
     """
     config = _config()
     file, _ = stackfile.read(_stack_file())
-    reading = from_engine(config, file)
+    reading = from_engine(config, file, engine_config.get_config_secret_keys_env())
     who, unknown = account.resolve(config, os.environ)
     place = f"{pulumi.get_stack()}::{pulumi.get_project()}"
     declaration = declare(reading, on=clock.today(), place=place)
-    found = [*declaration.findings, *unknown]
+    found = [hidden(finding, reading.secret) for finding in (*declaration.findings, *unknown)]
     _tell(found)
     if wrong := errors(found):
         things = "thing is" if len(wrong) == 1 else "things are"
@@ -56,11 +57,16 @@ def main() -> None:
     settings = reading.settings
     if settings is not None:
         # The engine waits for it: names depend on the group that the stack has, which only the engine knows.
-        pulumi.run(lambda: build(settings, declaration.runs, who, rules=declaration.config))
+        pulumi.run(lambda: build(settings, declaration.runs, who, rules=declaration.config, secret=reading.secret))
 
 
 async def build(
-    settings: Settings, runs: Iterable[Run | Composed | Timed], who: Account, *, rules: Config | None = None
+    settings: Settings,
+    runs: Iterable[Run | Composed | Timed],
+    who: Account,
+    *,
+    rules: Config | None = None,
+    secret: Collection[str] = (),
 ) -> dict[str, Any]:
     """Declare the resources of a stack that nothing is wrong with.
 
@@ -79,6 +85,8 @@ async def build(
 
     if not settings.keep_aliases:
         pulumi.runtime.register_stack_transformation(aliases.drop)
+    if secret:
+        pulumi.runtime.register_stack_transformation(sealed.seal(secret))
     sign_in.provide(_config(), settings.arm_endpoint)
     names = Names.of(settings, project=pulumi.get_project(), stack=pulumi.get_stack(), subscription=who.subscription)
     protect = _protected(settings, pulumi.get_stack())

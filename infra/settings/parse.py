@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from amlstack.findings import Finding, errors
-from infra.settings import problems
+from infra.settings import problems, secrets
 from infra.settings.model import CuratedEnvironment, Settings
 from infra.settings.repair import Mending
 from infra.settings.stackfile import NAMESPACE, StackFile, read
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from infra.settings.stackfile import Loc
@@ -34,12 +34,14 @@ class Reading:
             there was nothing to read.
         doubtful: What was made up in ``partial`` to mend it; nothing that depends on it should be judged.
         file: The stack file, when it was readable.
+        secret: The texts that the configuration marks as secret, where they are known.
     """
 
     findings: tuple[Finding, ...]
     partial: Settings | None = None
     doubtful: frozenset[Loc] = frozenset()
     file: StackFile | None = None
+    secret: frozenset[str] = frozenset()
 
     @property
     def settings(self) -> Settings | None:
@@ -70,28 +72,47 @@ def read_file(path: Path) -> Reading:
     file, found = read(path)
     if file is None:
         return Reading(found)
-    return parse({key: _as_engine(value) for key, value in file.values.items()}, file)
+    values = {key: _as_engine(value) for key, value in file.values.items()}
+    return parse(values, file, secrets.encrypted(file), readable=False)
 
 
-def from_engine(config: Mapping[str, str], file: StackFile | None) -> Reading:
+def from_engine(config: Mapping[str, str], file: StackFile | None, secret_keys: Collection[str] = ()) -> Reading:
     """The settings as the engine hands them to the program: every value a string, structured ones JSON.
 
     Args:
         config: The whole configuration, ``namespace:key`` → value; other namespaces are left alone.
         file: The stack file, to say where things stand; the engine's values count even where it differs.
+        secret_keys: The keys of ``config`` that hold secrets.
     """
     values = {}
     for key, text in config.items():
         namespace, _, name = key.partition(":")
         if namespace == NAMESPACE:
             values[name] = _decoded(text)
-    return parse(values, file)
+    keys = [key.removeprefix(f"{NAMESPACE}:") for key in secret_keys if key.startswith(f"{NAMESPACE}:")]
+    return parse(values, file, secrets.of_engine(values, keys, file))
 
 
-def parse(values: Mapping[str, Any], file: StackFile | None = None) -> Reading:
-    """Validate settings, all of them: what is faulty is reported, mended and read on."""
+def parse(
+    values: Mapping[str, Any], file: StackFile | None = None, secret: Collection[Loc] = (), *, readable: bool = True
+) -> Reading:
+    """Validate settings, all of them: what is faulty is reported, mended and read on.
+
+    Args:
+        values: The settings.
+        file: The stack file, to say where things stand.
+        secret: The places of what is marked as secret.
+        readable: Whether the values of these are in clear text.
+    """
     mending = Mending(dict(values))
     faults: list[tuple[Loc, Finding]] = []
+    texts = secrets.texts(values, secret) if readable else frozenset()
+    for loc in secret:
+        if not secrets.can_be(loc):
+            faults.append((loc, secrets.refusal(loc, problems.dotted(loc))))
+            mending.leave_out(loc)
+        elif not readable:
+            mending.write(loc, secrets.REDACTED)
     partial = None
     for _ in range(_ROUNDS):
         try:
@@ -105,8 +126,9 @@ def parse(values: Mapping[str, Any], file: StackFile | None = None) -> Reading:
             mending.mend(details)
     if partial is not None:
         faults += [(mending.written(loc), finding) for loc, finding in _duplicates(partial, mending.doubtful)]
-    found = sorted((located(file, loc, finding) for loc, finding in faults), key=lambda each: each.line or 0)
-    return Reading(tuple(found), partial, frozenset(mending.doubtful), file)
+    shown = (located(file, loc, secrets.hidden(finding, texts)) for loc, finding in faults)
+    found = sorted(shown, key=lambda each: each.line or 0)
+    return Reading(tuple(found), partial, frozenset(mending.doubtful), file, texts)
 
 
 def located(file: StackFile | None, loc: Loc, finding: Finding) -> Finding:

@@ -80,6 +80,19 @@ class Mending:
                 self._take(loc)
                 self._dropped.add(loc)
 
+    def leave_out(self, loc: Loc) -> None:
+        """Read on without a setting that is refused, whatever it is."""
+        if len(loc) > 1 and isinstance(loc[-1], int):
+            self._put(loc, _item(str(loc[0])))
+            self.doubtful.add(loc)
+        else:
+            self._take(loc)
+            self._dropped.add(loc)
+
+    def write(self, loc: Loc, value: Any) -> None:
+        """Read on with another value."""
+        self._put(loc, value)
+
     def written(self, loc: Loc) -> Loc:
         """Where the person wrote what now stands at pydantic's path ``loc``."""
         found = problems.plain(loc)

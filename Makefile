@@ -38,6 +38,10 @@ kills: venv ## 20 rounds of kill -9 of engine, provider and sandbox at random mo
 faults: venv ## every operation of the provider under every fault of the service, as a table (docs/faults.md; minutes)
 	@cd tests/provider && ../../$(PY) fault_table.py
 
+.PHONY: garbage
+garbage: venv ## 10,000 generated bad job files and settings, none of which may end in a traceback (minutes)
+	@GARBAGE_FILES=10000 $(PY) -m pytest tests/infra/test_generated_bad_files.py
+
 .PHONY: bench
 bench: venv ## benchmarks, each beside what it is compared with (docs/benchmarks.md)
 	@$(PY) tools/bench

@@ -48,6 +48,13 @@ class Finding:
     line: int | None = None
     column: int | None = None
 
+    def __post_init__(self) -> None:
+        """Keep to text that can be printed: half a surrogate pair out of a person's file has no bytes in UTF-8."""
+        for name in ("where", "seen", "rule", "remedy", "file"):
+            text = getattr(self, name)
+            if isinstance(text, str) and not text.isascii():
+                object.__setattr__(self, name, text.encode(errors="backslashreplace").decode())
+
     def at(self, file: str | None = None, line: int | None = None, column: int | None = None) -> Finding:
         """The same finding with its place in a file filled in where it is not known yet."""
         return replace(self, file=self.file or file, line=self.line or line, column=self.column or column)

@@ -27,3 +27,35 @@ def cache() -> Path:
         return Path(chosen).absolute()
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return (Path(base) / "amlstack").absolute()
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; False, too, for a path that cannot be one: too long, or where nobody may look."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def is_dir(path: Path) -> bool:
+    """Whether there is such a folder; False, too, for a path that cannot be one."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def exists(path: Path) -> bool:
+    """Whether there is anything; False, too, for a path that nothing can have."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def names_in(folder: Path) -> list[str]:
+    """The names of what lies in a folder, for a near miss; none where it is not there or cannot be read."""
+    try:
+        return [entry.name for entry in folder.iterdir()]
+    except (OSError, ValueError):
+        return []

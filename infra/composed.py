@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import jobs
 from amlstack import snapshot
+from amlstack.paths import is_dir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,7 +38,7 @@ def scanned(plan: jobs.Planned) -> dict[str, snapshot.Snapshot]:
     return {
         place: snapshot.scan(part.code, part.beside)
         for place, part in jobs.parts(plan).items()
-        if part.code is not None and part.code.is_dir()
+        if part.code is not None and is_dir(part.code)
     }
 
 

@@ -11,7 +11,7 @@ import jobs
 from amlstack import snapshot
 from amlstack.catalog import environments
 from amlstack.findings import Finding, Level, errors
-from amlstack.paths import PROJECT
+from amlstack.paths import PROJECT, is_dir, is_file, names_in
 from infra import assigned, ruling, scheduled
 from infra.composed import Composed, own_code, own_codes, scanned, with_environments
 from infra.named import environment_of
@@ -168,13 +168,13 @@ class _Stack:
                 )
             if isinstance(environment, CustomEnvironment) and environment.conda:
                 path = self.root / environment.conda
-                if not path.is_file():
+                if not is_file(path):
                     yield self.missing((*loc, "conda"), environment.conda, "A conda file is a path in the project")
 
     def file(self, index: int, job_file: JobFile) -> tuple[list[Run | Composed | Timed], list[Finding]]:
         """The runs of one job file."""
         path = self.root / job_file.file
-        if not path.is_file():
+        if not is_file(path):
             return [], [self.missing(("jobs", index), job_file.file, "A job file is a path in the project")]
         loaded = jobs.load(path)
         found = list(loaded.findings)
@@ -197,7 +197,7 @@ class _Stack:
             ruled = ruling.of_plan(self.rules, name, plan, loaded.source)
             found += [finding for finding in ruled if not self.told(finding, target)]
             found += (loaded.source.locate(finding) for finding in wrong)
-            code = snapshot.scan(plan.code, plan.beside) if plan.code and plan.code.is_dir() else None
+            code = snapshot.scan(plan.code, plan.beside) if plan.code and is_dir(plan.code) else None
             found += [_in_folder(code.root, finding) for finding in code.findings] if code else []
             found += [loaded.source.locate(finding) for finding in _not_deployable(declared)]
             own = own_code(plan, code, path) if code else snapshot.OwnCode()
@@ -279,10 +279,8 @@ class _Stack:
 
     def missing(self, loc: tuple[str | int, ...], written: str, rule: str) -> Finding:
         path = self.root / written
-        folder = next(parent for parent in path.parents if parent.is_dir())
-        names = [entry.name for entry in folder.iterdir()]
-        first_wrong = path.relative_to(folder).parts[0]
-        near = did_you_mean(first_wrong, names)
+        folder = next((parent for parent in path.parents if is_dir(parent)), None)
+        near = did_you_mean(path.relative_to(folder).parts[0], names_in(folder)) if folder else ""
         finding = Finding("file-missing", dotted(loc), f"There is no file `{written}`", rule, near)
         return self.reading.locate(loc, finding)
 

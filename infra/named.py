@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import jobs
 from amlstack.catalog import environments
+from amlstack.paths import is_file
 from infra.settings import CuratedEnvironment, CustomEnvironment
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def environment_of(job: jobs.Job | jobs.Component, settings: Settings, root: Pat
     for environment in settings.environments:
         if isinstance(environment, CustomEnvironment) and environment.name == wanted:
             conda = str(root / environment.conda) if environment.conda else None
-            if conda and not Path(conda).is_file():
+            if conda and not is_file(Path(conda)):
                 conda = None  # told already, where the stack says it
             return {"environment": jobs.Environment(name=environment.name, image=environment.image, conda_file=conda)}
         if isinstance(environment, CuratedEnvironment) and environment.version:

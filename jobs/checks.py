@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.catalog import environments
 from amlstack.findings import Finding, Level
+from amlstack.paths import exists, is_dir, is_file, names_in
 from jobs.distribution import Ray
 from jobs.launchers import Custom
 from jobs.near import did_you_mean
@@ -121,10 +122,10 @@ def checkpoint(job: Job, count: int) -> Iterator[Finding]:
 def _include(name: str, path: Path, folder: Path) -> Iterator[Finding]:
     """One file or folder that goes along with the code."""
     where = "additional_includes"
-    if not path.exists() and not (path.suffix == ".zip" and path.with_suffix("").is_dir()):
+    if not exists(path) and not (path.suffix == ".zip" and is_dir(path.with_suffix(""))):
         yield _missing("include-missing", where, name, path, "What is included is copied beside the code")
     inside = folder / path.resolve().name
-    if inside.exists() and inside.resolve() != path.resolve():
+    if exists(inside) and inside.resolve() != path.resolve():
         rule = "What is included stands in the code folder under its own name"
         yield Finding("include-twice", where, f"The code has `{inside.name}` already", rule, f"Rename `{name}`.")
 
@@ -133,17 +134,17 @@ def files(job: Job, base: Path) -> Iterator[Finding]:
     """Folders and files that the job names on this machine."""
     if job.code is not None and job.code.local:
         folder = base / job.code.path
-        if not folder.exists():
+        if not exists(folder):
             yield _missing("code-missing", "code", job.code.path, folder, "The code folder is copied to every node")
         for name in job.code.includes:
             yield from _include(name, base / name, folder)
         for field, name in job.launcher.code_files():
-            if folder.is_dir() and not (folder / name).is_file():
+            if is_dir(folder) and not is_file(folder / name):
                 rule = "The launcher's file lies in the code folder"
                 yield _missing("launcher-file-missing", field, name, folder / name, rule)
     match job.environment:
         case Environment(build=build) if build is not None and "://" not in build.path:
-            if not (base / build.path).is_dir():
+            if not is_dir(base / build.path):
                 yield _missing(
                     "build-missing",
                     "environment.build.path",
@@ -151,7 +152,7 @@ def files(job: Job, base: Path) -> Iterator[Finding]:
                     base / build.path,
                     "A build context is a folder with a Dockerfile",
                 )
-        case Environment(conda_file=str() as conda) if not (base / conda).is_file():
+        case Environment(conda_file=str() as conda) if not is_file(base / conda):
             yield _missing(
                 "conda-missing",
                 "environment.conda_file",
@@ -261,6 +262,6 @@ def reserved(job: Job) -> frozenset[str]:
 
 def _missing(code: str, where: str, written: str, path: Path, rule: str) -> Finding:
     parent = path.parent
-    names = [entry.name for entry in parent.iterdir()] if parent.is_dir() else []
+    names = names_in(parent)
     remedy = did_you_mean(path.name, names, otherwise=f"Create {path}.") if names else f"Create {path}."
     return Finding(code, where, f"`{written}` is not there", rule, remedy)

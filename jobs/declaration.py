@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel
 
+from amlstack.paths import is_file
 from jobs.values import Environment
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def declaration(job: Job, base: Path) -> dict[str, Any]:
         told["code"] = job.code.path
     if isinstance(job.environment, Environment) and isinstance(job.environment.conda_file, str):
         path = base / job.environment.conda_file
-        if path.is_file():
+        if is_file(path):
             told["environment"]["conda_file"] = path.read_text(encoding="utf-8-sig", errors="replace")
     return told
 

@@ -40,7 +40,7 @@ def packages(job: Job, base: Path) -> tuple[Path, ...]:
         return (PACKAGE,)
     try:
         entries = list(os.scandir(base / job.code.path))
-    except OSError:  # a folder that is not there is a finding elsewhere
+    except (OSError, ValueError):  # a folder that is not there is a finding elsewhere
         return ()
     files = (entry.path for entry in entries if entry.name.endswith(".py") and entry.is_file())
     return (PACKAGE,) if any(_IMPORT.search(_text(file)) for file in files) else ()

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from amlstack.findings import Level, errors
+from amlstack.paths import is_dir
 from jobs import binding, checks, nodeside
 from jobs.body import LOCAL
 from jobs.declaration import declaration
@@ -71,7 +72,7 @@ class Plan:
             return None
         folder = self.base / self.job.code.path
         includes = [self.base / name for name in self.job.code.includes]
-        if not includes or not folder.is_dir():
+        if not includes or not is_dir(folder):
             return folder
         from amlstack import paths, snapshot  # noqa: PLC0415 - few jobs have such code
 

@@ -56,13 +56,17 @@ def read(path: Path | None, *, written: str = "", where: str = "") -> tuple[Conf
     built_in = configuration.load(configuration.BUILT_IN)
     if path is None:
         return configuration.read(built_in), ()
-    if not path.is_file():
+    try:
+        there = path.is_file()
+    except OSError:  # a name that no file can have
+        there = False
+    if not there:
         rule = "The rules' configuration is a JSON file, the one that the policy pack is given"
         wrong = Finding(MISSING, where, f"There is no file `{written or path}`", rule, "Name it, or leave the key out")
         return configuration.read(built_in), (wrong,)
     try:
         return configuration.read(configuration.over(built_in, configuration.load(path))), ()
-    except ValueError as error:
+    except (ValueError, OSError, RecursionError) as error:
         rule = "The file configures rules by their code, as docs/policies.md shows"
         return configuration.read(built_in), (Finding(WRONG, where, str(error), rule, file=written or str(path)),)
 

@@ -136,5 +136,5 @@ def _object(key: str, text: str) -> dict[str, Any]:
 
 
 def _item(key: str) -> dict[str, Any]:
-    fields = {"clusters": ("name", "size", "nodes"), "environments": ("curated",), "jobs": ("file",)}[key]
+    fields = {"clusters": ("name", "size", "nodes"), "environments": ("curated",), "jobs": ("file",)}.get(key, ())
     return {field: copy.deepcopy(_MADE_UP[field]) for field in fields}

@@ -52,6 +52,8 @@ def read(path: Path) -> tuple[StackFile | None, tuple[Finding, ...]]:
         mark = error.problem_mark
         place = (mark.line + 1, mark.column + 1) if mark else (None, None)
         return None, (_unreadable(path, error.problem or "not YAML").at(None, *place),)
+    except (yaml.YAMLError, RecursionError) as error:  # a character that YAML has no place for; brackets without end
+        return None, (_unreadable(path, str(error).partition("\n")[0]),)
     config = _child(root, "config")
     if config is not None and not isinstance(config, yaml.MappingNode):
         mark = config.start_mark

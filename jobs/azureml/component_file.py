@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from amlstack.paths import is_file, names_in
 from jobs.azureml.component import read
 from jobs.azureml.cursor import Bad, Cursor
 from jobs.near import did_you_mean
@@ -134,9 +135,9 @@ def reference(cursor: Cursor, reader: Callable[..., Any] = read) -> Any:
     if value.startswith("azureml:"):
         return value
     path = cursor.base / value.removeprefix("file:")
-    if not path.is_file():
+    if not is_file(path):
         folder = path.parent
-        names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+        names = names_in(folder)
         return cursor.bad(
             "component-missing",
             f"`{value}` is not there",

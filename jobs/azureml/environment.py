@@ -6,6 +6,7 @@ import os
 import posixpath
 from typing import TYPE_CHECKING, Any
 
+from amlstack.paths import is_file
 from jobs import yamltext
 from jobs.azureml.cursor import Bad, Cursor
 from jobs.azureml.fields import by_text, keys, mapping, same, text, unsent, word
@@ -96,7 +97,7 @@ def environment(cursor: Cursor) -> Any:
 def _environment_file(cursor: Cursor) -> Any:
     """An environment in a file of its own; its paths start in that file's folder."""
     path = cursor.base / cursor.value.removeprefix("file:")
-    if not path.is_file():
+    if not is_file(path):
         return cursor.bad("environment-missing", f"`{cursor.value}` is not there", "A file that is named must exist")
     text_ = yamltext.read(path)
     found: list[tuple[Any, Finding]] = [((), finding) for finding in text_.findings]

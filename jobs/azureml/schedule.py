@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from amlstack.paths import is_file, names_in
 from jobs.azureml import command, data
 from jobs.azureml.cursor import Bad, Cursor
 from jobs.azureml.fields import at_least, keys, same, text, whole, word
@@ -128,8 +129,8 @@ def _of_file(cursor: Cursor, written: str, changes: dict[str, Any]) -> Any:
     from jobs import yamltext  # noqa: PLC0415 - only where a schedule names a file
 
     path: Path = cursor.base / written
-    if written.startswith("file:") or not path.is_file():
-        names = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+    if written.startswith("file:") or not is_file(path):
+        names = names_in(path.parent)
         return cursor.bad(
             "job-missing",
             f"`{written}` is not there",

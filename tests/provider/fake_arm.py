@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 WORKSPACE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
 TOKEN = "token-of-the-test"
 SIGNATURE = "x" * 43 + "%3D"
+KILLED = 403, {"error": {"code": "Killed", "message": "nobody is there to read this"}}
 IMMUTABLE = "Only description, tags, displayName, properties, and isArchived can be updated."
 
 
@@ -89,11 +90,18 @@ class FakeArm:
     script: tuple[str, ...] = ("Queued",)
     """What each new run goes through: one status further with every look at it."""
     cancelled: list[str] = field(default_factory=list)
+    begun: list[str] = field(default_factory=list)
+    """Runs that really began, in order."""
     tag_removal: bool = True
     page: int = 2
     """How many jobs a page of the list has."""
     down_after: int | None = None
     """How many requests are answered before every further one gets 503."""
+    dies_at: int | None = None
+    """How many writes are answered before the one at which the asking process is killed; it gets no answer then."""
+    dies_late: bool = False
+    """Whether the write at which it is killed takes effect."""
+    dead: bool = False
     hold: str | None = None
     """A path whose PUT takes effect but is not answered until `release` is set; `held` tells that it has come."""
     secrets: set[str] = field(default_factory=lambda: {"federated"})
@@ -204,11 +212,13 @@ class FakeArm:
                 self._reply(http, 401, {"error": {"code": "InvalidAuthenticationToken", "message": "no token"}})
                 return
             failure = self._failure(http.command, path)
-            if self.down_after is not None and len(self.asked) > self.down_after:
-                self._reply(http, 503, {"error": {"code": "ServiceUnavailable", "message": "later"}})
+            if refusal := self._nobody_there(http.command):
+                self._reply(http, *refusal)
                 return
             if failure is None or failure.after or failure.hold:
                 status, answer = self.answer(http.command, path, query, body)
+            if self.dead:
+                status, answer = KILLED
         if failure and not self._fail(http, failure):
             return
         if self.hold and http.command == "PUT" and re.search(self.hold, path):
@@ -218,6 +228,24 @@ class FakeArm:
             self._reply(http, status, answer)
         except OSError:
             assert self.release.is_set() or failure, "only a client that was killed on purpose may hang up"
+
+    def _nobody_there(self, command: str) -> tuple[int, Any] | None:
+        """What is answered without a look at the request: the service is down, or the asking process was killed."""
+        if self.down_after is not None and len(self.asked) > self.down_after:
+            return 503, {"error": {"code": "ServiceUnavailable", "message": "later"}}
+        kills = command != "GET" and self._kills()
+        return KILLED if self.dead and not (kills and self.dies_late) else None
+
+    def _kills(self) -> bool:
+        if self.dead or self.dies_at is None:
+            return False
+        self.dead = self.dies_at == 0
+        self.dies_at -= 1
+        return self.dead
+
+    def revive(self) -> None:
+        """Another process asks."""
+        self.dies_at, self.dead = None, False
 
     def _failure(self, method: str, path: str) -> Failure | None:
         found = next((one for one in self.failures if one.method == method and re.search(one.path, path)), None)
@@ -372,6 +400,7 @@ class FakeArm:
                 self.statuses[name] = deque(self.script[1:])
                 self.created.append(path)
                 job = self.jobs[key] = {"properties": properties, "sent": body["properties"]}
+                self.begun.append(name)
             return 201, {"id": path, "name": name, "properties": job["properties"]}
         if job is None:
             return missing

@@ -78,8 +78,19 @@ def test_a_kept_run_on_the_same_cluster_is_refused_whatever_on_edit_says_now(wir
     kept = job.id
     job.up(placed(rerun="2", onEdit="keep"))
     arm.set_status(job.id, "Completed")
-    with pytest.raises(Refused, match=f"run {kept} is Running and goes on by an earlier `on_edit: keep`"):
+    with pytest.raises(Refused, match=f"run {kept} of this job is Running and goes on by an earlier `on_edit: keep`"):
         job.diff({**job.inputs, "onEdit": "cancel", "placedOn": UNKNOWN})
+
+
+def test_a_run_that_nobody_stands_for_holds_its_cluster_too(wire: Wire, arm: FakeArm) -> None:
+    orphan = running(wire, arm).id
+    wire.restart()
+    job = wire.job()
+    job.up(placed(rerun="2", onEdit="keep"))
+    arm.job(orphan)["tags"] = {}
+    arm.set_status(job.id, "Completed")
+    with pytest.raises(Refused, match=f"run {orphan} of this job is Running and no resource stands for it"):
+        job.diff({**job.inputs, "placedOn": UNKNOWN})
 
 
 def test_a_kept_run_elsewhere_does_not_hold_a_cluster(wire: Wire, arm: FakeArm) -> None:
@@ -116,7 +127,7 @@ def test_what_is_not_known_yet_ends_no_active_run(wire: Wire, arm: FakeArm, log:
     assert "is not known yet" in log.of("info")[-1]
 
 
-def test_whether_kept_runs_are_active_must_be_known(wire: Wire, arm: FakeArm) -> None:
+def test_whether_other_runs_are_active_must_be_known(wire: Wire, arm: FakeArm) -> None:
     job = running(wire, arm)
     arm.fail("GET", "/jobs$", 403, code="AuthorizationFailed")
     with pytest.raises(Refused, match="cannot be asked: AuthorizationFailed"):

@@ -85,16 +85,16 @@ class Edited:
             None when that ends no active run.
 
         Raises:
-            ProviderError: It would, and ``on_edit`` is not cancel; or a kept run would end.
+            ProviderError: It would, and ``on_edit`` is not cancel; or another run of the job would end.
         """
         lost = _lost(old_inputs or old, new)
         if not lost:
             return None
-        kept = self._kept_on(call, lost, run, old, new)
-        if kept:
+        for other in self._others_on(call, lost, run, old, new):
+            why = "goes on by an earlier `on_edit: keep`" if other.kept_for else "no resource stands for it"
             raise ProviderError(
-                f"run {kept[0].job_id} is {kept[0].status} and goes on by an earlier `on_edit: keep`, but what it "
-                f"lives on is replaced ({_named(lost)}). Wait for its end or cancel it, and then replace"
+                f"run {other.job_id} of this job is {other.status} and {why}, but what it lives on is replaced "
+                f"({_named(lost)}). Wait for its end or cancel it, and then replace"
             )
         record = self._active(run, old, new)
         if record is None:
@@ -128,19 +128,18 @@ class Edited:
         active = record is not None and is_active(record.status) and not foreign(record, old, new)
         return record if active else None
 
-    def _kept_on(self, call: Call, lost: list[str], run: str, old: Values, new: Values) -> list[Record]:
-        """Kept runs of this job that live on what is lost; one that does not say where it lives may."""
+    def _others_on(self, call: Call, lost: list[str], run: str, old: Values, new: Values) -> list[Record]:
+        """Other active runs of this job that live on what is lost; one that does not say where it lives may."""
         workspace, owner = str(bare(old.get("workspace"))), str(old.get("owner"))
         stack = next(iter(stack_ids(old, new)), "")
-        found = _asked(lambda: owned.active(self._services.arm, workspace, owner, stack), "kept runs are still active")
+        found = _asked(
+            lambda: owned.active(self._services.arm, workspace, owner, stack), "other runs of this job are active"
+        )
         places = {one.lower() for one in lost}
         return [
             one
             for one in found or ()
-            if one.kept_for
-            and one.job_id != run
-            and of_job(one, call, old)
-            and (not one.computes or one.computes & places)
+            if one.job_id != run and of_job(one, call, old) and (not one.computes or one.computes & places)
         ]
 
 

@@ -6,8 +6,10 @@ One thread: children are to die with it, and the kernel counts the thread that s
 from __future__ import annotations
 
 import contextlib
+import hmac
 import os
 import re
+import secrets
 import selectors
 import signal
 import socket
@@ -19,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from amlnode.descent import adopt_orphans, descendants, die_with_parent, reap_one
 from amlnode.errors import NodeError
-from amlnode.remote.wire import PATIENCE, HungUpError, Line
+from amlnode.remote.wire import PATIENCE, HungUpError, Line, proof
 from amlnode.remote.words import killed
 
 if TYPE_CHECKING:
@@ -108,8 +110,10 @@ class Agent:
         while True:
             try:
                 line = Line(socket.create_connection((self.host, self.port), timeout=max(1.0, wait)))
-                line.tell(job=self.job, node=self.node, address=self.address)
-                if line.hear().get("job") == self.job:
+                theirs, ours = str(line.hear().get("challenge")), secrets.token_hex(16)
+                mine = proof(self.job, theirs, self.node)
+                line.tell(challenge=ours, proof=mine, node=self.node, address=self.address)
+                if hmac.compare_digest(str(line.hear().get("proof")), proof(self.job, ours)):
                     line.link.settimeout(None)
                     self.selector.register(line.link, selectors.EVENT_READ, None)
                     return line

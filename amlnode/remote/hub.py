@@ -8,14 +8,16 @@ closed, and the node ends the command.
 from __future__ import annotations
 
 import contextlib
+import hmac
 import queue
+import secrets
 import select
 import socket
 import threading
 import time
 from typing import TYPE_CHECKING
 
-from amlnode.remote.wire import PATIENCE, HungUpError, Line
+from amlnode.remote.wire import PATIENCE, HungUpError, Line, proof
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +30,7 @@ class Hub:
     Args:
         server: Listens for the nodes.
         door: Path of the socket for `ssh` and `pdsh`, in a folder that is this user's alone.
-        job: Name of the run, so that two jobs that share a port never mix.
+        job: Name of the run: nodes prove that they know it, so that two jobs that share a port never mix.
         names: The nodes' names, by number.
     """
 
@@ -37,6 +39,7 @@ class Hub:
         self.names = tuple(names)
         self._waiting: list[queue.Queue[Line]] = [queue.Queue() for _ in names]
         self._addresses: dict[int, str] = {}
+        self._peers: dict[int, str] = {}
         self._told: set[int] = set()
         self._over = threading.Event()
         self._changed = threading.Condition()
@@ -90,12 +93,15 @@ class Hub:
     def _welcome(self, line: Line) -> None:
         """A node has come, to wait for its next command."""
         line.link.settimeout(PATIENCE)
+        challenge = secrets.token_hex(16)
+        line.tell(challenge=challenge)
         hello = line.hear()
-        line.tell(job=self.job)
         number = int(hello["node"])
-        if hello["job"] != self.job or not 0 <= number < len(self.names):
+        known = hmac.compare_digest(str(hello["proof"]), proof(self.job, challenge, number))
+        if not known or not 0 <= number < len(self.names) or not self._same_peer(number, line):
             line.close()
             return
+        line.tell(proof=proof(self.job, hello["challenge"]))
         line.link.settimeout(None)
         if self._over.is_set():
             self._dismiss(number, line)
@@ -107,6 +113,11 @@ class Hub:
         if self._over.is_set():  # it came while `end` went through those that wait
             with contextlib.suppress(queue.Empty):
                 self._dismiss(number, self._waiting[number].get_nowait())
+
+    def _same_peer(self, number: int, line: Line) -> bool:
+        """Whether a node dials from where it first did: another host that knows the job's name is not that node."""
+        with self._changed:
+            return self._peers.setdefault(number, line.link.getpeername()[0]) == line.link.getpeername()[0]
 
     def _dismiss(self, number: int, line: Line) -> None:
         with contextlib.suppress(HungUpError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,16 @@ DOOR = "AMLNODE_DOOR"
 LONGEST = 1 << 20
 PATIENCE = 60.0
 """Seconds within which a node that lives answers, however busy it is."""
+
+
+def proof(job: str, *words: object) -> str:
+    """Shows that the sender knows the job's name, without naming it: whoever merely connects learns nothing.
+
+    Args:
+        job: Name of the run.
+        words: What the proof is for: the other side's challenge, which it has never used before, and what is claimed.
+    """
+    return hmac.new(job.encode(), json.dumps([str(word) for word in words]).encode(), hashlib.sha256).hexdigest()
 
 
 class HungUpError(Exception):

@@ -2,7 +2,8 @@
 
 Training output repeats itself: a million lines are a handful of forms that differ in their numbers. A line without
 its digits is its form; a form in which no word of the table occurs is remembered as dull and costs a look-up from
-then on.
+then on. An error that is repeated a hundred thousand times says nothing new after its first lines: from then on only
+lines of another writer are read.
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ LONGEST = 6000
 """What is looked at of one line; training output has lines of megabytes."""
 MOST_FORMS = 100_000
 DIGITS = b"0123456789"
+STORM = 200
+"""Lines of one form that are read whoever wrote them; afterwards as many of each writer as `OF_A_WRITER`."""
+OF_A_WRITER = 8
+_TIMES = re.compile(rb"\d{1,4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d[.,\d]*")
+_WRITER = 40
+"""Bytes at the beginning of a line that name its writer: rank, node, process. Times are left out."""
 # What the readers of tracebacks and tables must see, besides the table's own words.
 _MARKS = (
     "traceback (most",
@@ -82,6 +89,7 @@ def lines(blocks: Iterable[bytes], attentive: Callable[[], bool]) -> Iterator[tu
     number = 1
     ended = True
     dull: set[int] = set()
+    storms = _Storms()
     for block in blocks:
         texts = block.split(b"\n")
         ended = not texts[-1]
@@ -95,10 +103,37 @@ def lines(blocks: Iterable[bytes], attentive: Callable[[], bool]) -> Iterator[tu
                     dull.clear()
                 dull.add(hash(form))
                 continue
+            if storms.repeats(hash(form), texts[index]) and not attentive():
+                continue
             for part in _parts(texts[index]):
                 yield number + index, part, _before(texts, index)
         number += len(texts) if ended else len(texts) - 1
     yield number - 1 if ended else number, "", str
+
+
+class _Storms:
+    """Which lines only repeat what the same writer has written many times. Bounded in memory."""
+
+    def __init__(self) -> None:
+        self._forms: dict[int, int] = {}
+        self._writers: dict[tuple[int, bytes], int] = {}
+
+    def repeats(self, form: int, line: bytes) -> bool:
+        """Whether a line of that form is one of a storm, and its writer has been heard."""
+        count = self._forms.get(form, 0)
+        if count < STORM:
+            if len(self._forms) >= MOST_FORMS:
+                self._forms.clear()
+            self._forms[form] = count + 1
+            return False
+        key = form, _TIMES.sub(b"", line[: 3 * _WRITER])[:_WRITER]
+        count = self._writers.get(key, 0)
+        if count >= OF_A_WRITER:
+            return True
+        if len(self._writers) >= MOST_FORMS:
+            self._writers.clear()
+        self._writers[key] = count + 1
+        return False
 
 
 def speaks(form: bytes) -> bool:

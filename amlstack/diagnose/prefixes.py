@@ -29,8 +29,9 @@ _PREFIXES = tuple(
         rf"(?P<rank>{_NUMBER}): (?=Traceback|  File|    \S|\w+(?:\.\w+)*(?:Error|Exception)\b|srun:)",  # srun --label
         rf"\[(?P<rank>{_NUMBER})\] (?=Traceback|  File|    \S|\w+(?:\.\w+)*(?:Error|Exception)\b)",  # hydra mpi -l
         r"(?P<node>ip-\d+-\d+-\d+-\d+[\w.-]*|\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f]{20,40}): ",  # pdsh
-        r"(?P<node>(?i:[\w-]*(?:node|host|vm|worker)[\w-]*\d+)): ",
-        r"(?P<node>[A-Za-z][\w.-]*\d): (?=Traceback|\s+File|\s*\w+(?:\.\w+)*(?:Error|Exception)\b|\[)",
+        # A host's name has at most 63 characters, 253 with its domain. Without a bound a long word costs its square.
+        r"(?P<node>(?i:[\w-]{0,63}(?:node|host|vm|worker)[\w-]{0,63}\d)): ",
+        r"(?P<node>[A-Za-z][\w.-]{0,252}\d): (?=Traceback|\s+File|\s*\w+(?:\.\w+)*(?:Error|Exception)\b|\[)",
         r"\[\d{1,9}\] (?=\[rank)",  # a console that numbers its lines
         r"std(?:err|out): ",
         r"\[?20\d\d[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?:?(?: UTC)? ?",

@@ -1,0 +1,119 @@
+"""Who merely reaches the first node's port learns nothing and is given no command."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from amlnode.errors import NodeError
+from amlnode.remote.agent import Agent
+from amlnode.remote.hub import Hub
+from amlnode.remote.wire import HungUpError, Line, proof
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+JOB = "secret-name-of-the-run"
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Hub]:
+    server = socket.create_server(("127.0.0.1", 0))
+    server.settimeout(0.2)
+    made = Hub(server, tmp_path / "door", JOB, ["node-0", "node-1"])
+    made.port = server.getsockname()[1]  # type: ignore[attr-defined]
+    yield made
+    made.end()
+    server.close()
+
+
+def call(hub: Hub, source: str = "127.0.0.1") -> Line:
+    link = socket.create_connection(("127.0.0.1", hub.port), timeout=30, source_address=(source, 0))  # type: ignore[attr-defined]
+    return Line(link)
+
+
+def hello(line: Line, **changed: Any) -> dict[str, Any]:
+    challenge = line.hear()["challenge"]
+    number = changed.get("node", 1)
+    return {"challenge": "c", "node": number, "address": "", "proof": proof(JOB, challenge, number), **changed}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"proof": proof("another-run", "x", 1)},
+        {"proof": JOB},
+        {"proof": None},
+        {"node": 7},
+        {"node": -1},
+        {"node": "one"},
+    ],
+)
+def test_first_node_hangs_up_on_a_stranger_without_naming_the_run(hub: Hub, changed: dict[str, Any]) -> None:
+    line = call(hub)
+    line.tell(**hello(line, **({"proof": "0" * 64} | changed if "proof" not in changed else changed)))
+    with pytest.raises(HungUpError):
+        line.hear()
+    line.close()
+    assert hub.missing(0) == ("node-1",)
+
+
+def test_greeting_of_the_first_node_does_not_hold_the_runs_name(hub: Hub) -> None:
+    line = call(hub)
+    heard = [line.hear()]
+    line.close()
+    other = call(hub)
+    other.tell(**hello(other))
+    heard.append(other.hear())
+    other.close()
+    assert JOB not in str(heard)
+    assert heard[1]["proof"] == proof(JOB, "c")
+
+
+def test_a_proof_is_of_no_use_a_second_time(hub: Hub) -> None:
+    first = call(hub)
+    sent = hello(first)
+    first.tell(**sent)
+    assert "proof" in first.hear()
+    again = call(hub)
+    again.hear()
+    again.tell(**sent)
+    with pytest.raises(HungUpError):
+        again.hear()
+    first.close()
+    again.close()
+
+
+def test_a_node_that_has_come_does_not_come_from_another_address(hub: Hub) -> None:
+    first = call(hub)
+    first.tell(**hello(first))
+    assert "proof" in first.hear()
+    other = call(hub, "127.0.0.2")
+    other.tell(**hello(other))
+    with pytest.raises(HungUpError):
+        other.hear()
+    first.close()
+    other.close()
+
+
+def test_a_node_does_not_believe_a_host_that_does_not_know_the_run() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        served = threading.Event()
+
+        def pose() -> None:
+            link, _ = server.accept()
+            line = Line(link)
+            line.tell(challenge="c")
+            told = line.hear()
+            line.tell(proof=told["proof"])
+            line.close()
+            served.set()
+
+        threading.Thread(target=pose, daemon=True).start()
+        with pytest.raises(NodeError, match="another job listens there"):
+            Agent("127.0.0.1", server.getsockname()[1], JOB, 1)._dial(0)
+        assert served.wait(30)

@@ -116,8 +116,9 @@ class Hub:
 
     def _same_peer(self, number: int, line: Line) -> bool:
         """Whether a node dials from where it first did: another host that knows the job's name is not that node."""
+        peer = str(line.link.getpeername()[0])
         with self._changed:
-            return self._peers.setdefault(number, line.link.getpeername()[0]) == line.link.getpeername()[0]
+            return self._peers.setdefault(number, peer) == peer
 
     def _dismiss(self, number: int, line: Line) -> None:
         with contextlib.suppress(HungUpError):

@@ -23,7 +23,7 @@ def storm(template: str, lines: int, rank: int = 3) -> bytes:
         "2026-01-31 10:00:{second:02d},123 " + MEMORY,
         (
             "[rank{rank}]:[E115 10:00:{second:02d}.12 ProcessGroupNCCL.cpp:607] Watchdog caught "
-            "collective operation timeout: WorkNCCL(SeqNum={number}, OpType=ALLREDUCE) ran for 600000 ms before timing out"
+            "collective operation timeout: WorkNCCL(SeqNum={number}, OpType=ALLREDUCE) ran for 600000 ms"
         ),
     ],
 )

@@ -13,6 +13,7 @@ from infra import parts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from infra.cluster import RdmaCluster
     from infra.composed import Composed
     from infra.training import Assets
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 class Composite(pulumi.ComponentResource):
     """One sweep or pipeline of the stack. All ids in its body are composed from content, so that a preview shows it."""
 
-    def __init__(self, run: Composed, assets: Assets, *, clusters: Mapping[str, pulumi.Resource]) -> None:
+    def __init__(self, run: Composed, assets: Assets, *, clusters: Mapping[str, RdmaCluster]) -> None:
         super().__init__("amlstack:infra:Training", run.name)
         plan = run.plan
         made = parts.registered(run.name, plan, run.codes, assets, clusters=clusters, parent=self)
@@ -38,6 +39,8 @@ class Composite(pulumi.ComponentResource):
             on_edit=job.on_edit,
             wait=job.wait,
             delete_history=job.delete_history,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=list(made.needs)),
+            placed_on=assets.stack.placed_on(made.clusters),
+            stack_id=assets.stack.id,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[assets.stack.guard, *made.needs]),
         )
         self.register_outputs({"jobId": self.job.job_id})

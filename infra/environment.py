@@ -9,21 +9,21 @@ import pulumi
 from amlstack import resources
 
 if TYPE_CHECKING:
-    from infra.names import Names
     from infra.registered import Registered
+    from infra.workspace import Workspace
 
 
 class Environment(pulumi.ComponentResource):
     """One environment version of the workspace; adopted when it is there already, kept when the stack goes."""
 
-    def __init__(self, spec: Registered, names: Names, *, depends_on: list[pulumi.Resource]) -> None:
+    def __init__(self, spec: Registered, workspace: Workspace) -> None:
         label = f"{spec.name}-{spec.version}"
         super().__init__("amlstack:infra:Environment", label)
         self.version = resources.EnvironmentVersion(
             label,
-            workspace=names.workspace_id,
+            workspace=workspace.workspace_id,
             name=spec.name,
             body=spec.body,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=depends_on),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[workspace]),
         )
-        self.register_outputs({"id": spec.id_in(names)})
+        self.register_outputs({"id": spec.id_in(workspace.names)})

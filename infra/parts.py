@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from amlstack import snapshot
+    from infra.cluster import RdmaCluster
     from infra.training import Assets
 
 
@@ -24,11 +25,13 @@ class Parts:
 
     Attributes:
         needs: What must be there first.
+        clusters: Those of the stack that it runs on.
         whole: What the references of the run itself point to.
         refs: By step of a pipeline, what that step's point to.
     """
 
     needs: tuple[pulumi.Resource, ...]
+    clusters: tuple[RdmaCluster, ...]
     whole: jobs.Refs
     refs: Mapping[str, jobs.Refs]
 
@@ -39,7 +42,7 @@ def registered(
     codes: Mapping[str, snapshot.Snapshot],
     assets: Assets,
     *,
-    clusters: Mapping[str, pulumi.Resource],
+    clusters: Mapping[str, RdmaCluster],
     parent: pulumi.Resource,
 ) -> Parts:
     """Register what the parts of a plan refer to. All ids are composed from content, so that a preview shows them.
@@ -54,12 +57,15 @@ def registered(
     """
     names = assets.names
     needs: list[pulumi.Resource] = []
+    places: dict[str, RdmaCluster] = {}
     refs: dict[str, jobs.Refs] = {}
     whole = jobs.Refs(names.workspace_id)
     for place, part in jobs.parts(plan).items():
         code_id = environment_id = None
-        if (cluster := clusters.get(part.target.cluster or "")) is not None and cluster not in needs:
-            needs.append(cluster)
+        target = part.target.cluster or ""
+        if target in clusters and target not in places:
+            places[target] = clusters[target]
+            needs.append(clusters[target])
         if (code := codes.get(place)) is not None:
             needs.append(assets.snapshot(code.root, code.hash, part.beside))
             code_id = f"{names.workspace_id}/codes/{code.hash}/versions/1"
@@ -75,14 +81,17 @@ def registered(
     components = jobs.components(started, whole, refs) if isinstance(started, jobs.Pipeline) else {}
     needs += _versions(
         {f"{name}.{step}": (jobs.component_id(body, whole), body["properties"]) for step, body in components.items()},
-        workspace=names.workspace_id,
+        workspace=assets.stack.workspace.workspace_id,
         opts=pulumi.ResourceOptions(parent=parent, depends_on=list(needs)),
     )
-    return Parts(tuple(needs), whole, refs)
+    return Parts(tuple(needs), tuple(places.values()), whole, refs)
 
 
 def _versions(
-    components: Mapping[str, tuple[str, Mapping[str, Any]]], *, workspace: str, opts: pulumi.ResourceOptions
+    components: Mapping[str, tuple[str, Mapping[str, Any]]],
+    *,
+    workspace: pulumi.Input[str],
+    opts: pulumi.ResourceOptions,
 ) -> list[pulumi.Resource]:
     """Component versions by id and properties, each registered once under its first name."""
     told: dict[str, pulumi.Resource] = {}

@@ -77,8 +77,10 @@ async def build(
         pulumi.RunError: The settings name another resource group than the protected one that the stack has.
     """
     # Loading azure-native takes most of a second, which a stack with faults should not wait for.
+    from amlstack import resources  # noqa: PLC0415
     from infra.cluster import RdmaCluster  # noqa: PLC0415
     from infra.composite import Composite  # noqa: PLC0415
+    from infra.grounds import Grounds  # noqa: PLC0415
     from infra.timetable import Timetable  # noqa: PLC0415
     from infra.training import Assets, Training  # noqa: PLC0415
     from infra.workspace import Workspace, moved  # noqa: PLC0415
@@ -90,6 +92,8 @@ async def build(
     sign_in.provide(_config(), settings.arm_endpoint)
     names = Names.of(settings, project=pulumi.get_project(), stack=pulumi.get_stack(), subscription=who.subscription)
     protect = _protected(settings, pulumi.get_stack())
+    # First, so that no run ever bears an id that the state does not know.
+    record = resources.StackRecord("stack", stack_id=settings.stack_id)
     workspace = Workspace(
         settings.workspace,
         names,
@@ -121,7 +125,9 @@ async def build(
         )
         for cluster in settings.clusters
     }
-    assets = Assets(names, depends_on=[workspace])
+    runs = list(runs)
+    modes = {run.name: run.plan.job.on_edit for run in runs if not isinstance(run, Timed)}
+    assets = Assets(Grounds.of(record, workspace, clusters, modes))
     trainings: dict[str, tuple[Run | Composed, Training | Composite]] = {}
     schedules: dict[str, dict[str, Any]] = {}
     for run in runs:

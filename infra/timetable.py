@@ -13,6 +13,7 @@ from infra import parts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from infra.cluster import RdmaCluster
     from infra.scheduled import Timed
     from infra.training import Assets
 
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
 class Timetable(pulumi.ComponentResource):
     """One schedule of the stack; everything that its job refers to is there before it can fire."""
 
-    def __init__(self, timed: Timed, assets: Assets, *, clusters: Mapping[str, pulumi.Resource]) -> None:
+    def __init__(self, timed: Timed, assets: Assets, *, clusters: Mapping[str, RdmaCluster]) -> None:
         super().__init__("amlstack:infra:Timetable", timed.name)
         plan = timed.plan
         made = parts.registered(timed.name, plan, timed.codes, assets, clusters=clusters, parent=self)
         self.schedule = resources.Schedule(
             timed.name,
-            workspace=assets.names.workspace_id,
+            workspace=assets.stack.workspace.workspace_id,
             name=timed.name,
             body=jobs.render(plan.enriched, made.whole, made.refs),
             opts=pulumi.ResourceOptions(parent=self, depends_on=list(made.needs)),

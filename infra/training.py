@@ -16,16 +16,18 @@ from infra.registered import Registered
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from infra.cluster import RdmaCluster
     from infra.declare import Run
-    from infra.names import Names
+    from infra.grounds import Grounds
 
 
 class Assets:
     """Environments and code snapshots, each registered once however many jobs use it."""
 
-    def __init__(self, names: Names, *, depends_on: list[pulumi.Resource]) -> None:
-        self.names = names
-        self._depends_on = depends_on
+    def __init__(self, stack: Grounds) -> None:
+        self.names = stack.workspace.names
+        self.stack = stack
+        self._depends_on: list[pulumi.Resource] = [stack.workspace]
         self._snapshots: dict[str, pulumi.Resource] = {}
         self._environments: dict[str, Environment] = {}
 
@@ -35,7 +37,7 @@ class Assets:
         if name not in self._snapshots:
             self._snapshots[name] = resources.Snapshot(
                 name,
-                workspace=self.names.workspace_id,
+                workspace=self.stack.workspace.workspace_id,
                 path=str(folder),
                 content_hash=content,
                 beside=os.pathsep.join(map(str, beside)) or None,
@@ -47,17 +49,18 @@ class Assets:
         """The registered environment of that content."""
         key = spec.id_in(self.names)
         if key not in self._environments:
-            self._environments[key] = Environment(spec, self.names, depends_on=self._depends_on)
+            self._environments[key] = Environment(spec, self.stack.workspace)
         return self._environments[key]
 
 
 class Training(pulumi.ComponentResource):
     """One job of the stack with what it needs."""
 
-    def __init__(self, run: Run, assets: Assets, *, cluster: pulumi.Resource | None) -> None:
+    def __init__(self, run: Run, assets: Assets, *, cluster: RdmaCluster | None) -> None:
         super().__init__("amlstack:infra:Training", run.name)
         names, plan = assets.names, run.plan
-        needs: list[pulumi.Resource] = [cluster] if cluster else []
+        clusters = [cluster] if cluster else []
+        needs: list[pulumi.Resource] = [assets.stack.guard, *clusters]
         code_id = environment_id = None
         if run.code is not None:
             needs.append(assets.snapshot(run.code.root, run.code.hash, plan.beside))
@@ -80,6 +83,8 @@ class Training(pulumi.ComponentResource):
             on_edit=job.on_edit,
             wait=job.wait,
             delete_history=job.delete_history,
+            placed_on=assets.stack.placed_on(clusters),
+            stack_id=assets.stack.id,
             opts=pulumi.ResourceOptions(parent=self, depends_on=needs),
         )
         self.register_outputs({"jobId": self.job.job_id})

@@ -123,10 +123,13 @@ class Workspace(pulumi.ComponentResource):
             tags=self._tags,
             opts=pulumi.ResourceOptions.merge(self._kept, pulumi.ResourceOptions(depends_on=parts)),
         )
+        # The id as what is in the workspace needs it, and as what lives on all of it does.
+        self.workspace_id = behind(names.workspace_id, self.workspace)
+        self.whole = behind(names.workspace_id, self.group, *parts, self.workspace)
         self.register_outputs({"id": names.workspace_id})
 
-    def _storage(self) -> pulumi.Resource:
-        account: pulumi.Resource = storage.StorageAccount(
+    def _storage(self) -> pulumi.CustomResource:
+        account: pulumi.CustomResource = storage.StorageAccount(
             "storage",
             account_name=self.names.storage,
             resource_group_name=self._group_name,

@@ -21,6 +21,8 @@ from amlstack.provider.jobs import Jobs
 from amlstack.provider.resource import Call, Difference, Resource, Services, Shape, Values
 from amlstack.provider.runs import Runs, WorkspaceMissingError
 from amlstack.provider.schedules import Schedules
+from amlstack.provider.stacks.guard import Guards
+from amlstack.provider.stacks.record import Records
 from amlstack.rpc import (
     Code,
     Failures,
@@ -49,7 +51,9 @@ TYPES: dict[str, Callable[[Services], Resource]] = {
     "amlstack:components:Version": Components,
     "amlstack:environments:Version": Environments,
     "amlstack:jobs:Job": Jobs,
+    "amlstack:runs:Guard": Guards,
     "amlstack:schedules:Schedule": Schedules,
+    "amlstack:stack:Record": Records,
 }
 SETTINGS = ("armEndpoint", *arm.VARIABLES)
 """What the provider is configured with; all but the endpoint are azure-native's own settings."""

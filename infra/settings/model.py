@@ -245,6 +245,11 @@ class Settings(_Model):
         "auto",
         description="Whether the engine refuses to delete what holds data; auto: on every stack but `sandbox`.",
     )
+    stack_id: Annotated[str, _name(r"^[A-Za-z0-9-]{8,64}\Z")] | None = Field(
+        None,
+        description="Id of a stack whose state was lost, as its runs have it in the property `amlstack.stack`: this "
+        "stack takes them over. A random one that the state keeps when absent.",
+    )
     keep_aliases: bool = Field(
         False,
         description="Keeps azure-native's aliases of older API versions, for a stack that an older major version made.",

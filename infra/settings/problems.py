@@ -27,6 +27,7 @@ PATTERNS = {
     ("environments", "version"): 'A version is a number in quotes, e.g. "12"',
     ("resource_group",): "A resource group's name has 1 to 90 letters, digits, '_', '-', '.', '(' and ')', "
     "no '.' at the end",
+    ("stack_id",): "A stack's id has 8 to 64 letters, digits and '-'",
     ("location",): "A region is written as Azure names it, e.g. westeurope",
     ("nodes", "idle"): "The idle time is an ISO 8601 duration: PT10M is ten minutes, PT2H two hours",
     ("subnet",): "A subnet is given by its ARM id, /subscriptions/…/virtualNetworks/<name>/subnets/<name>",

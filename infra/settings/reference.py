@@ -56,7 +56,13 @@ until then.
 | `size`, `priority`, `location`, `subnet`, `node_public_ip` | replacement, the old cluster first |
 | `identity` | update; whether Azure changes it in place has not been measured (docs/identities.md) |
 | `description`, `tags`, `single_node_jobs` (a tag) | update; whether Azure keeps it has not been measured |
-| `name` | a new cluster, and the old one is deleted |
+| `name`, or the cluster removed | a new cluster, or none, and the old one is deleted |
+
+A cluster that goes takes its runs along. So a replacement or removal is refused while a run of the stack is active or
+queued on it, with the run's name, at preview and without one, and the same for `--replace`, `--target`, a replaced
+storage account, workspace or resource group. `on_edit: keep` cannot hold there, since the cluster is the run's. Under
+`on_edit: cancel` the run is ended first, and this is announced. For a replacement that word has to be recorded by an
+earlier `up`. Runs that the stack did not start are not seen.
 
 ## Beside `amlstack:`
 

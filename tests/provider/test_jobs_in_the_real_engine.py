@@ -74,13 +74,16 @@ def test_code_environment_and_run_are_made_once_and_kept(jobs: Stack, arm: FakeA
 
 
 def test_an_up_that_is_killed_right_after_the_run_was_accepted_is_healed_by_the_next(jobs: Stack, arm: FakeArm) -> None:
-    jobs.set("jobs", {"mnist": job()})
+    jobs.set("jobs", {"mnist": job()}).set("record", True)
     arm.hold = "/jobs/mnist"
     running = jobs.start_up()
     assert arm.held.wait(300)
     running.kill()
     arm.release.set()
     assert jobs.resources("Job") == {}
+    # No run bears an id of a stack that the state does not know: that would make it a stranger's.
+    (record,) = jobs.resources("Record").values()
+    assert record["outputs"]["stackId"] == arm.job(run_of("mnist", job()))["properties"]["amlstack.stack"]
     up = jobs.unlock().up().ok()
     assert f"adopted run {run_of('mnist', job())}" in said(up, "info")
     assert arm.runs_started() == 1

@@ -85,7 +85,7 @@ def told(stack: Stack, folder: Path, home: Path) -> Story:
     files = {
         "edited": {"file": str(edited), "wait": "completed"},
         "vanishing": {"file": str(job(folder, "vanishing", "python -c 'print(1)'")), "wait": "completed"},
-        "removed": {"file": str(job(folder, "removed", FOREVER)), "wait": "started"},
+        "removed": {"file": str(job(folder, "removed", FOREVER)), "wait": "started", "on_edit": "cancel"},
         "refused": {"file": str(job(folder, "refused", FOREVER)), "wait": "started"},
         "ended": {"file": str(job(folder, "ended", FOREVER)), "wait": "started", "on_edit": "cancel"},
     }
@@ -210,6 +210,7 @@ def test_with_on_edit_cancel_the_old_run_ends_before_the_new_one_is_made(story: 
 
 def test_a_running_job_removed_from_the_stack_is_cancelled_and_its_record_stays(story: Story) -> None:
     assert story.results["edits"].op("removed", "jobs:Job") == "delete"
+    assert "is Running and is ended (on_edit: cancel): job removed is no longer declared" in story.said("edits")
     assert statuses(story, "first")["removed"] == "Running"
     assert statuses(story, "edits")["removed"] == "Canceled"
 

@@ -2,7 +2,7 @@
 
 import pulumi
 
-from amlstack.resources import EnvironmentVersion, Job, Snapshot
+from amlstack.resources import EnvironmentVersion, Job, Snapshot, StackRecord
 
 config = pulumi.Config()
 workspace = config.require("workspace")
@@ -15,9 +15,11 @@ if image := config.get("image"):
     environment = EnvironmentVersion("torch", workspace=workspace, name="torch", body={"image": image})
     pulumi.export("environmentId", environment.environment_id)
     first.append(environment)
+stack_id = StackRecord("stack").stack_id if config.get_bool("record") else None
 made: dict[str, Job] = {}
 for name, inputs in (config.get_object("jobs") or {}).items():
     after = inputs.pop("after", None)
     needs = [*first, *([made[after]] if after else [])]
-    made[name] = Job(name, workspace=workspace, name=name, opts=pulumi.ResourceOptions(depends_on=needs), **inputs)
+    opts = pulumi.ResourceOptions(depends_on=needs)
+    made[name] = Job(name, workspace=workspace, name=name, stack_id=stack_id, opts=opts, **inputs)
     pulumi.export(name, {"id": made[name].job_id, "status": made[name].status, "gone": made[name].gone})

@@ -1,0 +1,185 @@
+"""``amlstack:runs:Guard``: no active run of a stack is ended by surprise when a cluster, a job or the workspace goes.
+
+A job's own resource judges edits of the job. The guard judges what no such resource can see: jobs that are no longer
+declared, clusters that are, and runs that an edit let go on. It depends by a property on the workspace and on each
+cluster. So the engine asks it what a replacement means before it deletes any of them, with and without a preview.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from amlstack.identity import NO_JOB, owner_of
+from amlstack.provider import owned
+from amlstack.provider.arm import ArmError
+from amlstack.provider.lifecycle import marks
+from amlstack.provider.lifecycle.ending import end
+from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, Field, Services, Shape, Values
+from amlstack.provider.stacks.verdict import Going, judge
+from amlstack.provider.waiting import WaitTimeoutError
+from amlstack.rpc import UNKNOWN, Code, Failures, ProviderError, bare
+
+if TYPE_CHECKING:
+    from amlstack.provider.runs import Record
+    from amlstack.provider.stacks.verdict import Verdict
+
+CLUSTER = "cluster:"
+"""A property of this prefix and a cluster's name has the cluster's id: the engine knows dependencies by property."""
+
+SHAPE = Shape(
+    {
+        "workspace": WORKSPACE_ID,
+        "stackId": Field(str),
+        "jobs": Field(dict, required=True),
+    }
+)
+
+
+class Guards:
+    """Asks for the stack's active runs when something goes, and only then."""
+
+    shape = SHAPE
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._host = services.host
+        self._lock = threading.Lock()
+        self._declared: set[str] = set()
+        self._said: set[str] = set()
+        # Runs that go on without their job: decided by Diff, marked by Update.
+        self._kept: dict[str, tuple[str, ...]] = {}
+
+    def check(self, call: Call, inputs: Values, failures: Failures) -> Values:
+        """Types; each cluster is a property of its own."""
+        clusters = {name: value for name, value in inputs.items() if name.startswith(CLUSTER)}
+        for name, value in clusters.items():
+            if bare(value) is not UNKNOWN and not isinstance(bare(value), str):
+                failures.add(name, f"{name} must be the id of a cluster")
+        rest = {name: value for name, value in inputs.items() if name not in clusters}
+        with self._lock:
+            self._declared.add(call.urn)
+        return {**SHAPE.check(rest, failures), **clusters}
+
+    def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
+        """Nothing of it is ever replaced; what goes is judged by the runs that are active."""
+        before = old_inputs or old
+        going = _going(before, new)
+        if not going:
+            return Difference()
+        workspace = str(bare(before.get("workspace")))
+        owners = (str(old.get("owner") or ""), owner_of(call.urn))
+        verdict = self._judged(call, workspace, owners, before, going)
+        with self._lock:
+            self._kept[call.urn] = verdict.kept
+        return Difference(updates=("jobs",) if verdict.kept else ())
+
+    def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
+        """For a stack of an earlier version: what it runs is either declared, or judged like a job that was removed."""
+        state = {**inputs, "owner": owner_of(call.urn)}
+        workspace, jobs = bare(inputs.get("workspace")), bare(inputs.get("jobs"))
+        if isinstance(workspace, str) and isinstance(jobs, dict):
+            clusters = {_composed(workspace, name): "replaced" for name in _open_clusters(inputs)}
+            going = Going(clusters=clusters, every_other=True, declared=_words(jobs))
+            try:
+                verdict = self._judged(call, workspace, (state["owner"],), inputs, going)
+            except ArmError as error:
+                self._host.warning(f"whether runs are active cannot be asked: {error}", call.urn)
+            else:
+                if not call.preview:
+                    self._mark(workspace, verdict.kept)
+        return ("" if call.preview else "runs"), state
+
+    def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
+        """What the state says."""
+        if not old:
+            raise ProviderError("a guard of runs is not imported: declare it")
+        return resource_id, old
+
+    def update(self, call: Call, resource_id: str, old: Values, new: Values) -> Values:  # noqa: ARG002
+        """Marks the runs that go on without their job, before the job's own resource would end them."""
+        if not call.preview:
+            with self._lock:
+                kept = self._kept.pop(call.urn, ())
+            self._mark(str(bare(new["workspace"])), kept)
+        return {**new, "owner": old.get("owner") or owner_of(call.urn)}
+
+    def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:  # noqa: ARG002
+        """At the stack's end: whatever of it still runs is ended before its cluster goes."""
+        with self._lock:
+            if call.urn in self._declared:
+                return  # replaced by command: the stack goes on
+        asked = inputs or old
+        workspace = str(bare(asked["workspace"]))
+        owners = (str(old.get("owner") or ""), owner_of(call.urn))
+        for record in self._active(workspace, owners, asked):
+            self._host.info(f"run {record.job_id} is {record.status} and is ended: its stack is destroyed", call.urn)
+            try:
+                end(self._services, call, workspace, record)
+            except WaitTimeoutError as error:
+                raise ProviderError(f"{error}; the next `destroy` waits again", Code.DEADLINE_EXCEEDED) from None
+
+    def _judged(self, call: Call, workspace: str, owners: tuple[str, ...], asked: Values, going: Going) -> Verdict:
+        """The verdict, announced.
+
+        Raises:
+            ProviderError: An active run stands against it.
+            ArmError: At a first creation: the runs could not be asked.
+        """
+        try:
+            records = self._active(workspace, owners, asked)
+        except ArmError as error:
+            if going.every_other:
+                raise
+            raise ProviderError(f"whether runs are active cannot be asked: {error}", Code.UNAVAILABLE) from None
+        verdict = judge(records, going)
+        if verdict.refused:
+            raise ProviderError("; ".join(verdict.refused), Code.FAILED_PRECONDITION)
+        for words in verdict.announced:
+            with self._lock:
+                if words in self._said:
+                    continue
+                self._said.add(words)
+            self._host.info(words, call.urn)
+        return verdict
+
+    def _active(self, workspace: str, owners: tuple[str, ...], asked: Values) -> list[Record]:
+        stack_id = bare(asked.get("stackId"))
+        found: dict[str, Record] = {}
+        for owner in dict.fromkeys(filter(None, owners)):
+            known = stack_id if isinstance(stack_id, str) else ""
+            found |= {one.job_id: one for one in owned.active(self._services.arm, workspace, owner, known)}
+        return [found[run] for run in sorted(found)]
+
+    def _mark(self, workspace: str, kept: tuple[str, ...]) -> None:
+        for run in kept:
+            marks.keep(self._services.runs, workspace, run, NO_JOB)
+
+
+def _going(before: Values, new: Values) -> Going:
+    """What is there before and not any more, or is not known any more: the engine asks so about what it replaces."""
+    clusters: dict[str, str] = {}
+    for name, value in before.items():
+        cluster_id = bare(value)
+        if name.startswith(CLUSTER) and isinstance(cluster_id, str):
+            if name not in new:
+                clusters[cluster_id.lower()] = "removed"
+            elif bare(new[name]) is UNKNOWN:
+                clusters[cluster_id.lower()] = "replaced"
+    had, has = bare(before.get("jobs")), bare(new.get("jobs"))
+    known = isinstance(had, dict) and isinstance(has, dict)
+    jobs = {name: mode for name, mode in _words(had).items() if name not in has} if known else {}
+    workspace = bare(new.get("workspace")) is UNKNOWN and isinstance(bare(before.get("workspace")), str)
+    return Going(jobs, clusters, workspace, declared=_words(has) if isinstance(has, dict) else {})
+
+
+def _open_clusters(inputs: Values) -> list[str]:
+    return [name for name, value in inputs.items() if name.startswith(CLUSTER) and bare(value) is UNKNOWN]
+
+
+def _composed(workspace: str, name: str) -> str:
+    return f"{workspace}/computes/{name.removeprefix(CLUSTER)}".lower()
+
+
+def _words(jobs: dict[str, Any]) -> dict[str, str]:
+    return {name: mode for name, mode in jobs.items() if isinstance(mode, str)}

@@ -1,0 +1,61 @@
+"""What the runs of a stack live on: its id, the workspace, the clusters, and the guard over all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from amlstack import resources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import pulumi
+
+    from infra.cluster import RdmaCluster
+    from infra.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """What comes before every run.
+
+    Attributes:
+        id: The stack's random id.
+        workspace: Resource group, storage, workspace and the rest of it.
+        guard: Judges what would end active runs; it comes before every job and after every cluster.
+    """
+
+    id: pulumi.Output[str]
+    workspace: Workspace
+    guard: pulumi.Resource
+
+    @classmethod
+    def of(
+        cls,
+        record: resources.StackRecord,
+        workspace: Workspace,
+        clusters: Mapping[str, RdmaCluster],
+        jobs: Mapping[str, resources.OnEdit],
+    ) -> Grounds:
+        """Declare the guard.
+
+        Args:
+            record: The stack's record.
+            workspace: Complete.
+            clusters: All clusters by name.
+            jobs: ``on_edit`` of all jobs, sweeps and pipelines by name.
+        """
+        guard = resources.RunsGuard(
+            "runs",
+            workspace=workspace.whole,
+            stack_id=record.stack_id,
+            jobs=jobs,
+            clusters={name: cluster.compute.id for name, cluster in clusters.items()},
+        )
+        return cls(record.stack_id, workspace, guard)
+
+    def placed_on(self, clusters: Iterable[RdmaCluster]) -> list[pulumi.Output[str]]:
+        """Ids of what a run on these clusters lives on."""
+        where = self.workspace
+        return [where.storage.id, where.workspace.id, *(cluster.compute.id for cluster in clusters)]

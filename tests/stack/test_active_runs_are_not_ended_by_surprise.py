@@ -1,0 +1,204 @@
+"""What would end an active run is refused with the run's name, or announced, with and without a preview."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from older_state import forget_what_is_new, restore, urn_of
+from small_jobs import FOREVER, SIZE, Told, job, runs, settings, store_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from engine_result import Result
+    from harness import Stack
+    from small_jobs import Own
+
+    from amlstack.sandbox.store import JobRow
+
+# The first one waits for the whole story.
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
+
+LARGER = "Standard_ND96isr_H100_v5"
+CLUSTERS = ("busy", "spare", "third")
+JOBS = {"refusing": ("busy", "refuse"), "keeping": ("spare", "keep"), "ending": ("third", "cancel")}
+
+
+@dataclass
+class Story(Told):
+    """With what the service had after each step: the ids of all resources, and the statuses of the runs by job."""
+
+    there: dict[str, set[str]] = field(default_factory=dict)
+    known: dict[str, dict[str, str]] = field(default_factory=dict)
+    runs: dict[str, list[JobRow]] = field(default_factory=dict)
+
+    def tell(self, step: str, result: Result) -> Result:
+        self.results[step] = result
+        self.runs[step] = list(runs(self.home).values())
+        self.known[step] = {row.name.rpartition("-")[0]: row.status for row in self.runs[step]}
+        with store_of(self.home) as store:
+            self.there[step] = {row.id.lower() for row in store.resources.all()}
+        return result
+
+
+@dataclass
+class Declared:
+    """The stack's settings, with one change at a time."""
+
+    stack: Stack
+    folder: Path
+
+    def as_first(self) -> None:
+        for key, value in settings("ws-guarded").items():
+            self.stack.set(key, value, path=False)
+        self.clusters(*CLUSTERS)
+        self.jobs(**JOBS)
+
+    def clusters(self, *names: str, **sizes: str) -> None:
+        every = [{"name": name, "size": sizes.get(name, SIZE), "nodes": {"max": 2}} for name in names]
+        self.stack.set("amlstack:clusters", every)
+
+    def jobs(self, rerun: str = "", **wanted: tuple[str, str]) -> None:
+        files: list[dict[str, Any]] = []
+        for name, (cluster, on_edit) in wanted.items():
+            path = job(self.folder, name, FOREVER, compute=f"azureml:{cluster}")
+            again = {"rerun": rerun} if rerun and name == "ending" else {}
+            files.append({"file": str(path), "wait": "started", "on_edit": on_edit, **again})
+        self.stack.set("amlstack:jobs", files)
+
+
+def without(*names: str) -> dict[str, tuple[str, str]]:
+    return {name: spec for name, spec in JOBS.items() if name not in names}
+
+
+Change = tuple["Callable[[Declared], None]", "Callable[[Stack], Result]", str]
+
+
+def removed_cluster(declared: Declared) -> None:
+    declared.clusters("busy", "third", "fourth")
+    declared.jobs(**{**JOBS, "keeping": ("fourth", "keep")})
+
+
+REFUSED: dict[str, Change] = {
+    "a size, previewed": (
+        lambda one: one.clusters(*CLUSTERS, busy=LARGER),
+        lambda stack: stack.preview(),
+        "run refusing-{id} is Running, and its cluster busy would be replaced",
+    ),
+    "a size": (
+        lambda one: one.clusters(*CLUSTERS, busy=LARGER),
+        lambda stack: stack.up(),
+        "run refusing-{id} is Running, and its cluster busy would be replaced",
+    ),
+    "a size of one target": (
+        lambda one: one.clusters(*CLUSTERS, spare=LARGER),
+        lambda stack: stack.up("--target", urn_of(stack, ":Compute", "spare")),
+        "run keeping-{id} is Running, and its cluster spare would be replaced. `on_edit: keep` cannot hold there",
+    ),
+    "a cluster by command": (
+        Declared.as_first,
+        lambda stack: stack.up("--replace", urn_of(stack, ":Compute", "busy")),
+        "run refusing-{id} is Running, and its cluster busy would be replaced",
+    ),
+    "a workspace by command": (
+        Declared.as_first,
+        lambda stack: stack.up("--replace", urn_of(stack, "services:Workspace", "workspace")),
+        "run refusing-{id} is Running, and its workspace, or what that stands on, would be replaced",
+    ),
+    "a group by command": (
+        Declared.as_first,
+        lambda stack: stack.up("--replace", urn_of(stack, ":ResourceGroup", "group")),
+        "run refusing-{id} is Running, and its workspace, or what that stands on, would be replaced",
+    ),
+    "a region": (
+        lambda one: one.stack.set("amlstack:location", "northeurope"),
+        lambda stack: stack.up(),
+        "run refusing-{id} is Running, and its workspace, or what that stands on, would be replaced",
+    ),
+    "a renamed cluster": (
+        removed_cluster,
+        lambda stack: stack.preview(),
+        "run keeping-{id} is Running, and its cluster spare would be removed. `on_edit: keep` cannot hold there",
+    ),
+    "a removed job": (
+        lambda one: one.jobs(**without("refusing")),
+        lambda stack: stack.up(),
+        "run refusing-{id} is Running, and job refusing is no longer declared",
+    ),
+    "a target destroyed": (
+        Declared.as_first,
+        lambda stack: stack.destroy("--target", urn_of(stack, ":Compute", "busy"), "--target-dependents"),
+        "run refusing-{id} is Running, and its cluster busy would be replaced",
+    ),
+}
+REFUSED_OF_AN_OLDER_STATE: dict[str, Change] = {
+    "a size after an upgrade": REFUSED["a size, previewed"],
+    "a removed job after an upgrade": REFUSED["a removed job"],
+}
+
+
+@pytest.fixture(scope="module")
+def story(own: Own, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    return told(own.stack, tmp_path_factory.mktemp("jobs"), own.home)
+
+
+def told(stack: Stack, folder: Path, home: Path) -> Story:
+    story, declared = Story(home), Declared(stack, folder)
+    declared.as_first()
+    story.tell("first", stack.up().ok())
+    for name, (change, command, _) in REFUSED.items():
+        declared.as_first()
+        change(declared)
+        story.tell(name, command(stack).failed())
+    state = stack.state()
+    forget_what_is_new(stack)
+    # The runs bear the id of a stack; a state that does not know it is given it.
+    (record,) = (one for one in state["resources"] if one["type"] == "amlstack:stack:Record")
+    stack.set("amlstack:stack_id", record["outputs"]["stackId"])
+    for name, (change, command, _) in REFUSED_OF_AN_OLDER_STATE.items():
+        declared.as_first()
+        change(declared)
+        story.tell(name, command(stack).failed())
+    restore(stack, state)
+
+    declared.as_first()
+    story.tell("unedited", stack.up(preview=True).ok())
+    declared.clusters(*CLUSTERS, third=LARGER)
+    declared.jobs(rerun="on the larger one", **without("keeping"))
+    story.tell("accepted", stack.up(preview=True).ok())
+    story.tell("destroyed", stack.destroy().ok())
+    return story
+
+
+@pytest.mark.parametrize("step", [*REFUSED, *REFUSED_OF_AN_OLDER_STATE])
+def test_what_would_end_an_active_run_is_refused_with_its_name_and_nothing_is_lost(story: Story, step: str) -> None:
+    words = {**REFUSED, **REFUSED_OF_AN_OLDER_STATE}[step][2]
+    job_name = words.split("-{id}")[0].removeprefix("run ")
+    (run,) = (row.name for row in story.runs[step] if row.name.rpartition("-")[0] == job_name)
+    assert words.format(id=run.rpartition("-")[2]) in "\n".join(story.results[step].errors)
+    assert story.known[step] == dict.fromkeys(JOBS, "Running")
+    assert story.there["first"] <= story.there[step]
+
+
+def test_an_up_without_an_edit_still_changes_nothing(story: Story) -> None:
+    assert story.results["unedited"].changes == {}
+    assert story.known["unedited"] == story.known["first"]
+
+
+def test_on_edit_cancel_ends_the_run_of_a_replaced_cluster_and_says_so(story: Story) -> None:
+    assert "is Running and is ended first (on_edit: cancel): its cluster third would be replaced" in story.said(
+        "accepted"
+    )
+    assert story.results["accepted"].op("third", "Compute") == "replace"
+    assert [row.status for row in story.runs["accepted"] if row.name.startswith("ending-")] == ["Canceled", "Running"]
+
+
+def test_on_edit_keep_lets_the_run_of_a_removed_job_go_on_until_the_stack_ends(story: Story) -> None:
+    assert "is Running and goes on (on_edit: keep), though job keeping is no longer declared" in story.said("accepted")
+    assert story.known["accepted"]["keeping"] == "Running"
+    assert story.known["accepted"]["refusing"] == "Running"
+    assert "is Running and is ended: its stack is destroyed" in story.said("destroyed")
+    assert "Running" not in story.known["destroyed"].values()

@@ -16,7 +16,7 @@ _RULE = (
     re.compile(r"[A-Za-z0-9-]{8,64}"),
     "8 to 64 letters, digits and '-', as a run's property amlstack.stack has it",
 )
-SHAPE = Shape({"stackId": Field(str, pattern=_RULE)})
+SHAPE = Shape({"stackId": Field(str, pattern=_RULE, in_id=True)})
 
 
 class Records:

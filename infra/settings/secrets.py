@@ -44,7 +44,7 @@ def can_be(loc: Loc) -> bool:
 
 def encrypted(file: StackFile | None) -> tuple[Loc, ...]:
     """The places of what a stack file holds encrypted."""
-    return () if file is None else tuple(_encrypted(file.values, ()))
+    return () if file is None else tuple(_encrypted(file.values, (), set()))
 
 
 def of_engine(values: Mapping[str, Any], keys: Collection[str], file: StackFile | None) -> tuple[Loc, ...]:
@@ -102,15 +102,18 @@ def _hidden(text: str, secret: Collection[str]) -> str:
     return text
 
 
-def _encrypted(value: Any, loc: Loc, around: tuple[int, ...] = ()) -> Iterator[Loc]:
-    if id(value) in around:  # an alias in YAML may hold itself
-        return
+def _encrypted(value: Any, loc: Loc, seen: set[int]) -> Iterator[Loc]:
     if isinstance(value, dict) and set(value) == {"secure"} and isinstance(value["secure"], str):
         yield loc
         return
+    if isinstance(value, dict | list):
+        # An alias in YAML may hold itself, or unfold without end: each value is looked at once.
+        if id(value) in seen:
+            return
+        seen.add(id(value))
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for part, item in children:
-        yield from _encrypted(item, (*loc, part), (*around, id(value)))
+        yield from _encrypted(item, (*loc, part), seen)
 
 
 def _at(values: Any, loc: Loc) -> Any:

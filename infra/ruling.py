@@ -150,7 +150,8 @@ def _worded(finding: Finding, words: Mapping[str, str]) -> Finding:
 
 def _in_job(finding: Finding, planned: object, file: str | None) -> Finding:
     python = "Write limits=jobs.Limits(timeout=SECONDS)"
-    if isinstance(planned, jobs.SweepPlan):
+    # A single job's plan is asked about first: the name of the other would load what sweeps need.
+    if not isinstance(planned, jobs.Plan) and isinstance(planned, jobs.SweepPlan):
         python = "Write timeout=SECONDS in its jobs.SweepLimits"
     words = python if (file or "").endswith(".py") else "Write limits: {timeout: SECONDS}"
     return _worded(finding, {rules.job_timeout.REMEDY: words})

@@ -100,7 +100,6 @@ class Workspace(pulumi.ComponentResource):
         self._group_name = behind(names.group, self.group)
         # The names are taken until the old resource is gone.
         fixed = pulumi.ResourceOptions(parent=self, depends_on=[self.group], delete_before_replace=True)
-        self._inside = fixed
         # What holds data: the engine refuses to delete it until somebody takes the protection off.
         self._kept = pulumi.ResourceOptions.merge(fixed, self._guarded)
         spec = self._spec
@@ -125,7 +124,7 @@ class Workspace(pulumi.ComponentResource):
         )
         # The id as what is in the workspace needs it, and as what lives on all of it does.
         self.workspace_id = behind(names.workspace_id, self.workspace)
-        self.whole = behind(names.workspace_id, self.group, *parts, self.workspace)
+        self.whole = behind(names.workspace_id, self.group, self.logs, *parts, self.workspace)
         self.register_outputs({"id": names.workspace_id})
 
     def _storage(self) -> pulumi.CustomResource:
@@ -166,7 +165,7 @@ class Workspace(pulumi.ComponentResource):
         return vault
 
     def _insights(self) -> pulumi.Resource:
-        logs = operationalinsights.Workspace(
+        self.logs = operationalinsights.Workspace(
             "logs",
             workspace_name=self.names.logs,
             resource_group_name=self._group_name,
@@ -174,7 +173,7 @@ class Workspace(pulumi.ComponentResource):
             sku=operationalinsights.WorkspaceSkuArgs(name="PerGB2018"),
             retention_in_days=30,
             tags=self._tags,
-            opts=self._inside,
+            opts=self._kept,
         )
         insights: pulumi.Resource = applicationinsights.Component(
             "insights",
@@ -186,7 +185,7 @@ class Workspace(pulumi.ComponentResource):
             ingestion_mode="LogAnalytics",
             workspace_resource_id=self.names.id_of("Microsoft.OperationalInsights/workspaces", self.names.logs),
             tags=self._tags,
-            opts=pulumi.ResourceOptions.merge(self._inside, pulumi.ResourceOptions(depends_on=[logs])),
+            opts=pulumi.ResourceOptions.merge(self._kept, pulumi.ResourceOptions(depends_on=[self.logs])),
         )
         return insights
 

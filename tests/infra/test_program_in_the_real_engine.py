@@ -190,10 +190,13 @@ def test_every_fault_is_told_in_one_run_and_nothing_is_registered(
     assert {step.type for step in refused.planned} <= {"pulumi:pulumi:Stack"}
 
 
+HOLDS_DATA = {"ResourceGroup", "StorageAccount", "Vault", "Component", "Registry", "Workspace"}
+
+
 def test_what_holds_data_is_protected_but_on_the_sandbox(plans: dict[str, Result]) -> None:
     for name, protected in (("team", True), ("sandbox", False)):
         kept = {step.type.rsplit(":", 1)[-1] for step in plans[name].planned if step.new.get("protect")}
-        assert kept == ({"ResourceGroup", "StorageAccount", "Vault", "Registry", "Workspace"} if protected else set())
+        assert kept == (HOLDS_DATA if protected else set())
 
 
 ALIASES = """\

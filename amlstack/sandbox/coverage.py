@@ -47,6 +47,12 @@ tags, search, experiments; registered models, which are the workspace's models. 
 begins with those and fails here. Save the model's files with the framework and log them as artifacts |
 | `/discovery` | where the data plane is: the same door; asked without a token |
 
+A token opens what it was issued for (its `aud`): the resource manager takes tokens for this sandbox's address or for
+`https://management.azure.com`, the data plane those and tokens for `https://ml.azure.com`, blobs tokens for
+`https://storage.azure.com` alone; any other is `401 InvalidAuthenticationTokenAudience` (blobs:
+`InvalidAuthenticationInfo`). The PUT of a new pipeline, and of a new job with `identity: user_identity`, brings a second
+token, for Azure Machine Learning itself, in the header `x-azureml-token`, as azure-ai-ml sends it; without it the sandbox answers `400 UserError`.
+
 Long-running operations advance by polls of the operation or the resource, and once a second when nobody polls. They
 answer `retry-after-ms`, so that tests do not wait.
 
@@ -59,6 +65,7 @@ The sandbox had to choose; do not rely on Azure doing the same.
   the last one made, archived or not.
 - An archived container takes its versions out of the lists too.
 - DELETE of a job that has not ended: `409 JobIsActive`. Cancel it first.
+- A pipeline or a job with `identity: user_identity` without the header `x-azureml-token`: `400 UserError`.
 - Cancelling a job that has ended: `200`, nothing changes.
 - A pipeline goes on after a failed step with what does not need it, unless its settings say otherwise, and then fails.
 - A sweep with trials that failed is completed, as long as one trial completed; with none it fails, and makes no more

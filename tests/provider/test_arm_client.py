@@ -32,7 +32,9 @@ def test_errors_are_typed_and_carry_the_services_words(arm: FakeArm) -> None:
     arm.fail("GET", "/jobs/", 403, code="AuthorizationFailed", message="you may not")
     with pytest.raises(ArmError) as caught:
         ArmClient(arm.url).get(f"{WORKSPACE}/jobs/a")
-    assert (caught.value.status, caught.value.code, caught.value.message) == (403, "AuthorizationFailed", "you may not")
+    assert (caught.value.status, caught.value.code) == (403, "AuthorizationFailed")
+    # The service's own words first, then the right that is missing.
+    assert caught.value.message.startswith("you may not. It needs the right Microsoft.MachineLearningServices/")
 
 
 def test_allowed_statuses_are_answers(arm: FakeArm) -> None:

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 from amlstack.sandbox import acting, identity
 
 VERSIONS = {
+    "managedidentity": "2023-01-31",
     "machinelearningservices": "2025-12-01",
     "storage": "2024-01-01",
     "keyvault": "2024-11-01",
@@ -31,6 +32,8 @@ ML = "Microsoft.MachineLearningServices/workspaces"
 
 def version_of(path: str) -> str:
     """The api-version for the innermost namespace of a path; that of resource groups when it has none."""
+    if "/roleAssignments" in path:
+        return "2022-04-01"
     found = re.findall(r"/providers/Microsoft\.(\w+)", path)
     return VERSIONS.get(found[-1].lower(), "2024-03-01") if found else "2024-03-01"
 

@@ -50,8 +50,9 @@ begins with those and fails here. Save the model's files with the framework and 
 A token opens what it was issued for (its `aud`): the resource manager takes tokens for this sandbox's address or for
 `https://management.azure.com`, the data plane those and tokens for `https://ml.azure.com`, blobs tokens for
 `https://storage.azure.com` alone; any other is `401 InvalidAuthenticationTokenAudience` (blobs:
-`InvalidAuthenticationInfo`). The PUT of a new pipeline, and of a new job with `identity: user_identity`, brings a second
-token, for Azure Machine Learning itself, in the header `x-azureml-token`, as azure-ai-ml sends it; without it the sandbox answers `400 UserError`.
+`InvalidAuthenticationInfo`). The PUT of a new pipeline, and of a new job with `identity: user_identity`, brings a
+second token, for Azure Machine Learning itself, in the header `x-azureml-token`, as azure-ai-ml sends it; without it
+the sandbox answers `400 UserError`.
 
 Long-running operations advance by polls of the operation or the resource, and once a second when nobody polls. They
 answer `retry-after-ms`, so that tests do not wait.

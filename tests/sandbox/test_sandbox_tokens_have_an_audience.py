@@ -66,6 +66,8 @@ def test_blobs_take_a_token_for_the_storage_and_no_other(
         with BlobServiceClient(f"{arm.url}/blob/audiences", credential=Fixed(token(audience))) as service:
             service.get_blob_client("box", "a").upload_blob(b"1", overwrite=True)
 
+    with BlobServiceClient(f"{arm.url}/blob/audiences", credential=Fixed(token(STORAGE))) as service:
+        service.create_container("box")
     upload(STORAGE)
     upload("https://audiences.blob.core.windows.net")
     for other in (arm.url, ML, "https://other.blob.core.windows.net"):

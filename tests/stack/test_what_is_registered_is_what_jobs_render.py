@@ -12,7 +12,7 @@ from small_jobs import FOREVER, IMAGE, job, settings, store_of
 import jobs
 from amlstack import snapshot
 from amlstack.catalog import clock
-from amlstack.identity import DERIVED, IDENTITY, OWNER, environment_version
+from amlstack.identity import DERIVED, IDENTITY, NAME, ON_EDIT, OWNER, RESOURCE, STACK, environment_version
 from amlstack.paths import PROJECT
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def test_the_body_in_the_workspace_is_the_one_that_is_rendered(name: str, regist
     body, components = rendered(name, registered)
     expected = plain(json.loads(json.dumps(body)))
     key = jobs.load(registered.files[name]).jobs[0].name or name
-    marks = {IDENTITY, OWNER, DERIVED}
+    marks = {IDENTITY, OWNER, DERIVED, NAME, ON_EDIT, RESOURCE, STACK}
     if "trigger" in expected:
         marks = {OWNER}
         stored = json.loads(json.dumps(registered.schedules[key]))

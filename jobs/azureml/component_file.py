@@ -64,7 +64,7 @@ class _Inside:
                 "Register the inner ones and name them with `azureml:`.",
             )
         if self.read > MAX_FILES:
-            return Bad  # told once
+            return Bad  # reported once
         if len(self.chain) >= MAX_DEPTH:
             return cursor.bad(
                 "component-depth",

@@ -41,7 +41,7 @@ class ArmClient:
         credential: Any azure-core token credential; that of ``sign_in`` when not given, made at the first call.
         sign_in: How to sign in, and to which cloud; as the environment says when not given.
         cancelled: Ends every wait and every request when it is set.
-        announce: Takes what is to be told while a request waits, e.g. that the service throttles.
+        announce: Takes the messages to show while a request waits, e.g. that the service throttles.
     """
 
     def __init__(

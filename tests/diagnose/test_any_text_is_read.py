@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from logtexts import CLOSED, child_failed, row, traceback, watchdog
-from signature_lines import LINES
+from kept_logs import LINES
+from log_texts import CLOSED, child_failed, row, traceback, watchdog
 
 from amlstack.diagnose import records
 from amlstack.diagnose.judge import judge

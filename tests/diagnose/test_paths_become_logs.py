@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
-from logtexts import CLOSED, steps, traceback
+from log_texts import CLOSED, steps, traceback
 
 from amlstack.cli.main import main
 from amlstack.diagnose import diagnose, read

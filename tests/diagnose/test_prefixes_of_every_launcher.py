@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from shapes import TRACEBACK, prefixed
+from log_texts import traceback
 
 from amlstack.diagnose import diagnose
 
@@ -66,9 +66,9 @@ PREFIXES: list[tuple[str, int | None, str | None]] = [
 
 @pytest.mark.parametrize(("prefix", "rank", "node"), PREFIXES)
 def test_a_traceback_is_read_behind_any_prefix(prefix: str, rank: int | None, node: str | None, tmp_path: Path) -> None:
-    (tmp_path / "out.log").write_text("starting\n" + prefixed(prefix, TRACEBACK + "KeyError: 'labels'") + "end\n")
+    (tmp_path / "out.log").write_text("starting\n" + traceback("KeyError: 'labels'", prefix=prefix) + "end\n")
     verdict = diagnose([tmp_path])
     assert (verdict.cause, verdict.text) == ("python-exception", "KeyError: 'labels'")
     assert (verdict.rank, verdict.node) == (rank, node)
     assert verdict.source is not None
-    assert (verdict.source.file, verdict.source.line, verdict.source.function) == ("/workspace/run.py", 61, "main")
+    assert (verdict.source.file, verdict.source.line, verdict.source.function) == ("/code/train.py", 41, "main")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from signature_lines import HARMLESS, LINES
+from kept_logs import HARMLESS, LINES
 
 from amlstack.diagnose.blocks import DIGITS, speaks
 from amlstack.diagnose.events import Role

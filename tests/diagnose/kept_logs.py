@@ -1,0 +1,28 @@
+"""Logs kept as files: folders of ``logs/`` with what is true of each, and single lines by the code that they give."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+LOGS = HERE / "logs"
+CASES = {str(file.parent.relative_to(LOGS)): file.parent for file in sorted(LOGS.rglob("expected.json"))}
+"""``topic/case`` → a folder of logs as a launcher leaves it; `diagnose` does not read ``expected.json``."""
+
+
+def expected(folder: Path) -> dict[str, Any]:
+    """Fields of the verdict on a case."""
+    fields: dict[str, Any] = json.loads((folder / "expected.json").read_text())
+    return fields
+
+
+def lines(file: Path) -> tuple[str, ...]:
+    return tuple(file.read_text().splitlines())
+
+
+LINES = {file.stem: lines(file) for file in sorted((HERE / "lines").glob("*/*.txt"))}
+"""Code of a signature → lines that must give it alone."""
+HARMLESS = lines(HERE / "lines" / "harmless.txt")
+HEALTHY = lines(HERE / "lines" / "healthy.txt")

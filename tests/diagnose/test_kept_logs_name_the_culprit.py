@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+from kept_logs import CASES, expected
+
+from amlstack.diagnose import diagnose
+from amlstack.diagnose.judge import judge
+from amlstack.diagnose.sources import read
+from amlstack.diagnose.words import report
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_verdict_has_the_expected_fields_of_a_case(name: str) -> None:
+    verdict = diagnose([CASES[name]])
+    fields, truth = verdict.as_dict(), expected(CASES[name])
+    assert {key: fields[key] for key in truth} == truth
+    assert "found" in truth
+    assert report(verdict)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_verdict_is_the_same_whatever_the_order_of_files(name: str) -> None:
+    logs = read([CASES[name]]).logs
+    assert len({repr(judge(order).as_dict()) for order in list(permutations(logs))[:24]}) == 1

@@ -33,15 +33,15 @@ def diagnose(paths: Paths, *, as_json: Json = False) -> None:
 
         amlstack diagnose user_logs/ --json
     """
-    from amlstack.diagnose import judged, read
-    from amlstack.diagnose.words import report
+    from amlstack.diagnose import judge, read
+    from amlstack.diagnose.render import report
     from amlstack.findings import errors
 
     found = read([each for path in paths for each in _culprits(path)])
     print_findings(found.findings, err=True)
     if errors(found.findings) or found.empty:
         raise typer.Exit(2)
-    verdict = judged(found)
+    verdict = judge(found)
     if as_json:
         print_json(verdict.as_dict())
     else:

@@ -205,7 +205,7 @@ def _run(progress: Progress, endpoint: Endpoint, name: str, plan: jobs.Plan, *, 
 def _diagnose(progress: Progress, folder: Path) -> None:
     """What the ranks' logs say about the end, in one line, and how to hear more."""
     from amlstack.diagnose import diagnose
-    from amlstack.diagnose.words import headline
+    from amlstack.diagnose.render import headline
 
     verdict = diagnose([folder])
     progress.note(f"diagnosis ({verdict.confidence} confidence): {headline(verdict)}")

@@ -33,7 +33,7 @@ def report(subject: Subject, output: Output = None, *, force: Force = False) -> 
 
         amlstack report user_logs/ --output run.html
     """
-    from amlstack.diagnose.words import headline
+    from amlstack.diagnose.render import headline
     from amlstack.report import render
     from amlstack.report.file import NotOursError, write
 

@@ -1,6 +1,6 @@
 """Logs of ranks → the first true cause.
 
-`read` streams files into events, `judged` weighs them, `diagnose` does both.
+`read` streams files into events, `judge` weighs them, `diagnose` does both.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amlstack.diagnose.diagnosis import Diagnosis
-from amlstack.diagnose.judge import judge as _judge
-from amlstack.diagnose.sources import Read, read
+from amlstack.diagnose.judgement.culprit import first_cause
+from amlstack.diagnose.reading.files import LogFiles, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["Diagnosis", "Read", "diagnose", "judged", "read"]
+__all__ = ["Diagnosis", "LogFiles", "diagnose", "judge", "read"]
 
 
 def diagnose(paths: Iterable[Path]) -> Diagnosis:
     """Reads files and folders of logs and names the first true cause."""
-    return judged(read(paths))
+    return judge(read(paths))
 
 
-def judged(found: Read) -> Diagnosis:
+def judge(found: LogFiles) -> Diagnosis:
     """The verdict on what was read."""
-    verdict = _judge(found.logs)
+    verdict = first_cause(found.logs)
     return replace(verdict, files=len(found.logs), lines=sum(log.lines for log in found.logs))

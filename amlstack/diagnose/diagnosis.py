@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from amlstack.diagnose.events import Event, Frame
+    from amlstack.diagnose.signatures import Signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,11 @@ class Pointer:
     text: str
     code: str
 
+    @classmethod
+    def to(cls, event: Event) -> Pointer:
+        """To the line of an event."""
+        return cls(event.rank, event.node, event.file, event.line, event.text, event.code)
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
@@ -47,17 +53,17 @@ class Diagnosis:
     Attributes:
         found: A cause is in these logs.
         cause: Its stable kebab-case code; None when none was found.
-        rank: The rank to blame; None when nobody is, or it is unknown. Without a cause: the one rank to look at.
+        rank: The rank to blame; None when none is, or it is unknown. Without a cause: the one rank to look at.
         node: That rank's node, by name or number.
         file: The log that shows it.
         line: 1-based line in that log.
         text: That line, without prefixes, tokens and signatures.
         source: The line of the user's own code, when a traceback names it.
         confidence: ``high``, ``medium`` or ``low``.
-        reason: Why so sure, or why not.
+        reason: What the confidence rests on.
         means: The cause in words.
         advice: What to do.
-        victims: Who ended because of it.
+        victims: Ranks that ended because of it.
         pointers: Where else to look.
         notes: What is wrong besides, without having ended anything.
         fatal: Whether it ended the run; a slow network does not.
@@ -84,6 +90,25 @@ class Diagnosis:
     events: tuple[Event, ...] = ()
     files: int = 0
     lines: int = 0
+
+    @classmethod
+    def shown_by(cls, event: Event, signature: Signature, **fields: Any) -> Diagnosis:
+        """A cause that was found: its line, what it means and what to do.
+
+        Args:
+            event: The line that shows it.
+            signature: The cause.
+            fields: All other attributes.
+        """
+        given = {
+            "file": event.file,
+            "line": event.line,
+            "text": event.text,
+            "means": signature.means,
+            "advice": signature.advice,
+            "events": (event,),
+        }
+        return cls(found=True, cause=signature.code, **{**given, **fields})
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for ``--json``."""

@@ -1,4 +1,4 @@
-"""What was seen in logs: one event per line, table row or record that says something about an end."""
+"""What logs show: one event per line, table row or record that reports on the end of a process."""
 
 from __future__ import annotations
 
@@ -9,22 +9,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.diagnose.signatures import Signature
-    from amlstack.diagnose.times import Stamp
-
-
-class Role(StrEnum):
-    """What an event can be in the story of a failure."""
-
-    CULPRIT = "culprit"
-    VICTIM = "victim"
-    SUMMARY = "summary"
-    CONTEXT = "context"
-    NOISE = "noise"
+    from amlstack.diagnose.signatures import Role, Signature
+    from amlstack.diagnose.timestamps import Stamp
 
 
 class Origin(StrEnum):
-    """Who saw it: how far an event is to be trusted depends on it."""
+    """Where an event was found: how far it is to be trusted depends on it."""
 
     LINE = "line"
     TRACEBACK = "traceback"
@@ -46,19 +36,19 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing seen.
+    """One thing that a log shows.
 
     Attributes:
         signature: What it means.
         file: The log, as it is shown to the reader.
         line: 1-based line in that log.
         text: The line without its prefixes, cut to a bounded length.
-        role: The signature's, unless the surroundings say otherwise.
-        origin: Who saw it.
+        role: The signature's, unless the surroundings change it.
+        origin: Where it was found.
         rank: Global rank, when known.
         local: Local rank, when known.
         node: Host name or number of the node, when known.
-        time: When it was written, when the log says so.
+        time: When it was written, when the log has a time.
         source: The line of the user's code, from a traceback.
         soft: Written at the level of a warning or a note: not fatal by itself.
         facts: Named pieces of the text: ``exit``, ``signal``, ``missing``, ``seq``, ``peer``, …
@@ -99,12 +89,12 @@ class Log:
         rank: The rank whose log it is by its name, when it is one rank's.
         node: The node it belongs to, by name or content.
         launcher: A launcher wrote it: its number is a node's rather than a rank's.
-        ranks: Ranks that its lines speak of.
+        ranks: Ranks that its lines mention.
         world: Number of ranks that it mentions.
         per_node: Processes per node that it mentions.
-        events: What was seen.
+        events: What was found.
         reached: The last counter (``("step", 12.0)``) of each rank that its end names; of None for lines without one.
-        places: Nodes of ranks, where a record tells them.
+        places: Nodes of ranks, where a record has them.
     """
 
     name: str

@@ -5,23 +5,32 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
-
-from amlstack.diagnose.events import Role
 
 _NO_DIGITS = str.maketrans("", "", "0123456789")
 SURE = ("low", "medium", "high")
 
 
+class Role(StrEnum):
+    """What part an event can have in a failure."""
+
+    CULPRIT = "culprit"
+    VICTIM = "victim"
+    SUMMARY = "summary"
+    CONTEXT = "context"
+    NOISE = "noise"
+
+
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One cause, or one sign of somebody else's.
+    """One cause, or one sign that another process has ended.
 
     Attributes:
         code: Kebab-case name, stable.
-        topic: The data file it stands in.
+        topic: Its data file.
         role: What a line that shows it is.
         means: What happened, in one sentence without a subject's name.
         advice: What to do.
@@ -32,7 +41,7 @@ class Signature:
             1 a consequence that is a cause only when there is no better one. Victims have 0.
         sure: The best confidence that this sign allows.
         shared: A mistake of the whole job: when several ranks show it, none is to blame alone.
-        nobody: Never any rank's fault.
+        blameless: No rank causes it.
         kind: ``signal``, ``stop`` or ``crash``; empty for all others.
     """
 
@@ -47,7 +56,7 @@ class Signature:
     weight: int = 0
     sure: str = "high"
     shared: bool = False
-    nobody: bool = False
+    blameless: bool = False
     kind: str = ""
 
 
@@ -125,6 +134,6 @@ def _signature(topic: str, row: dict[str, Any]) -> Signature:
         weight=row.get("weight", 0),
         sure=row.get("sure", "high"),
         shared=row.get("shared", False),
-        nobody=row.get("nobody", False),
+        blameless=row.get("blameless", False),
         kind=row.get("kind", ""),
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from amlstack.diagnose import Diagnosis, judged, read
-from amlstack.diagnose.events import Origin, Role
+from amlstack.diagnose import Diagnosis, judge, read
+from amlstack.diagnose.events import Origin
+from amlstack.diagnose.signatures import Role
 from amlstack.report import series
 from amlstack.report.excerpts import Excerpt, budget, excerpt
 
@@ -46,7 +47,7 @@ class Logs:
 def gather(folder: Path) -> Logs:
     """Reads all logs of a folder."""
     found = read([folder])
-    verdict = judged(found)
+    verdict = judge(found)
     texts = sorted((log for log in found.logs if (folder / log.name).suffix != ".json"), key=_turn)
     shown = _shown(texts, verdict)
     size = budget(len(shown))

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from amlstack.diagnose.prefixes import strip
-from amlstack.diagnose.progress import counter
+from amlstack.diagnose.reading.counters import counter
+from amlstack.diagnose.reading.prefixes import strip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from kept_logs import LINES
 from log_texts import CLOSED, child_failed, row, traceback, watchdog
 
-from amlstack.diagnose import records
-from amlstack.diagnose.judge import judge
-from amlstack.diagnose.scan import LONGEST_TEXT, scan
-from amlstack.diagnose.words import report
+from amlstack.diagnose.judgement.culprit import first_cause
+from amlstack.diagnose.reading import json_records
+from amlstack.diagnose.reading.scanner import LONGEST_TEXT, scan
+from amlstack.diagnose.render import report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ def test_any_logs_give_a_sound_verdict(files: list[list[str]]) -> None:
     logs = [
         scan(f"std_log_process_{rank:02d}.txt", ["\n".join(pieces).encode()], rank=rank) for rank, pieces in enumerate(files)
     ]  # fmt: skip
-    verdict = judge(logs)
+    verdict = first_cause(logs)
     is_sound(verdict, {log.name: log.lines for log in logs})
     assert report(verdict)
 
@@ -67,9 +67,9 @@ def test_how_bytes_are_cut_changes_nothing(text: bytes, size: int) -> None:
 def test_any_json_is_read(data: object) -> None:
     import json
 
-    log = records.read("error.json", json.dumps(data))
+    log = json_records.parse("error.json", json.dumps(data))
     if log is not None:
-        is_sound(judge([log]), {log.name: log.lines})
+        is_sound(first_cause([log]), {log.name: log.lines})
 
 
 def test_a_large_log_is_streamed() -> None:

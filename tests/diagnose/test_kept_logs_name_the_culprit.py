@@ -6,9 +6,9 @@ import pytest
 from kept_logs import CASES, expected
 
 from amlstack.diagnose import diagnose
-from amlstack.diagnose.judge import judge
-from amlstack.diagnose.sources import read
-from amlstack.diagnose.words import report
+from amlstack.diagnose.judgement.culprit import first_cause
+from amlstack.diagnose.reading.files import read
+from amlstack.diagnose.render import report
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -23,4 +23,4 @@ def test_verdict_has_the_expected_fields_of_a_case(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_verdict_is_the_same_whatever_the_order_of_files(name: str) -> None:
     logs = read([CASES[name]]).logs
-    assert len({repr(judge(order).as_dict()) for order in list(permutations(logs))[:24]}) == 1
+    assert len({repr(first_cause(order).as_dict()) for order in list(permutations(logs))[:24]}) == 1

@@ -10,7 +10,7 @@ from log_texts import CLOSED, steps, traceback
 
 from amlstack.cli.main import main
 from amlstack.diagnose import diagnose, read
-from amlstack.diagnose.sources import node_of, rank_of
+from amlstack.diagnose.reading.files import node_of, rank_of
 
 if TYPE_CHECKING:
     from pathlib import Path

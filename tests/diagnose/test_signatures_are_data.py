@@ -5,10 +5,9 @@ import re
 import pytest
 from kept_logs import HARMLESS, LINES
 
-from amlstack.diagnose.blocks import DIGITS, speaks
-from amlstack.diagnose.events import Role
-from amlstack.diagnose.scan import scan
-from amlstack.diagnose.signatures import SURE, table
+from amlstack.diagnose.reading.lines import DIGITS, notable
+from amlstack.diagnose.reading.scanner import scan
+from amlstack.diagnose.signatures import SURE, Role, table
 
 CASES = [(code, line) for code, lines in LINES.items() for line in lines]
 # Found by their words, then turned into what the signal or exit code means.
@@ -54,4 +53,4 @@ def test_words_are_written_as_they_are_looked_for() -> None:
         for word in each.any:
             assert word == word.lower()
             assert word.encode().translate(None, DIGITS).strip(), word
-            assert speaks(word.encode().translate(None, DIGITS)), word
+            assert notable(word.encode().translate(None, DIGITS)), word

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from amlstack.diagnose import blocks, prefixes
-from amlstack.diagnose.scan import scan
+from amlstack.diagnose.reading import lines, prefixes
+from amlstack.diagnose.reading.scanner import scan
 
 MEMORY = "[rank{rank}]: RuntimeError: CUDA out of memory. Tried to allocate {number} MiB"
 
@@ -28,11 +28,11 @@ def storm(template: str, lines: int, rank: int = 3) -> bytes:
     ],
 )
 def test_lines_of_a_storm_are_read_only_at_its_beginning(template: str) -> None:
-    lines = 20_000
-    read = [text for _, text, _ in blocks.lines([storm(template, lines)], lambda: False) if text]
-    assert len(read) <= blocks.STORM + blocks.OF_A_WRITER
-    log = scan("log", [storm(template, lines)])
-    assert log.lines == lines
+    count = 20_000
+    read = [text for _, text, _ in lines.interesting([storm(template, count)], lambda: False) if text]
+    assert len(read) <= lines.STORM + lines.OF_A_WRITER
+    log = scan("log", [storm(template, count)])
+    assert log.lines == count
     assert log.events
 
 

@@ -1,4 +1,4 @@
-"""All events of a run as one case: ranks and nodes filled in, consequences told from causes."""
+"""All that the logs of one run show: ranks and nodes filled in, consequences separated from causes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from amlstack.diagnose.diagnosis import Victim
-from amlstack.diagnose.events import Event, Log, Origin, Role
+from amlstack.diagnose.events import Event, Log, Origin
+from amlstack.diagnose.signatures import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 CONSEQUENCE = 30
-"""Lines between a victim's words and a weak sign of its own that still belong together."""
-SAME_STORY = 400
+"""Lines between a victim's line and a weak sign of the same rank that still belong together."""
+MESSAGE = 400
 """Lines after a traceback's end in which its message may go on: TensorFlow prints whole graphs."""
 OUTLIVED = 500
 """Lines that a rank does not write after an exception that ends it."""
@@ -21,12 +22,12 @@ _LONG_MESSAGE = ("graph execution error", "unknownerror", "internalerror", "abor
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """All that is known.
+class Evidence:
+    """All that is known of one run.
 
     Attributes:
         events: In the order of files and lines.
-        ranks: Every rank that the logs speak of.
+        ranks: Every rank that the logs mention.
         world: Number of ranks, when known.
         owners: Ranks whose own log was read.
         reached: The last counter that each rank printed.
@@ -45,8 +46,8 @@ class Case:
     launchers: frozenset[str] = frozenset()
 
 
-def gather(logs: Sequence[Log]) -> Case:
-    """All logs as one case: ranks filled in where a file, a table or a count tells them."""
+def gather(logs: Sequence[Log]) -> Evidence:
+    """Puts all logs together: ranks are filled in where a file, a table or a count names them."""
     ordered = sorted(logs, key=lambda log: log.name)
     failed = _failed_ranks(ordered)
     events = [_placed(event, log, failed) for log in ordered for event in log.events]
@@ -59,11 +60,11 @@ def gather(logs: Sequence[Log]) -> Case:
         for each, counter in log.reached.items():
             rank = log.rank if each is None and not log.launcher else each
             if rank is not None:
-                reached[rank] = max(counter, reached.get(rank, counter), key=lambda told: told[1])
+                reached[rank] = max(counter, reached.get(rank, counter), key=lambda counter: counter[1])
     places = {event.rank: event.node for event in events if event.rank is not None and event.node is not None}
     for log in ordered:
         places |= log.places
-    return Case(
+    return Evidence(
         events=tuple(_demoted(_with_nodes(events))),
         ranks=frozenset(ranks),
         world=max(worlds, default=None),
@@ -76,7 +77,7 @@ def gather(logs: Sequence[Log]) -> Case:
 
 
 def _failed_ranks(logs: Iterable[Log]) -> dict[str, list[Event]]:
-    """Rows of tables by the log they stand in: who ended with an error of its own there."""
+    """The processes that ended with an error of their own: rows of tables, by the log that holds them."""
     rows: dict[str, list[Event]] = {}
     for log in logs:
         found = [event for event in log.events if event.origin is Origin.TABLE and event.facts.get("exit") != -15]
@@ -86,8 +87,8 @@ def _failed_ranks(logs: Iterable[Log]) -> dict[str, list[Event]]:
 
 def _only_failed(log: Log) -> list[Event]:
     """The process that a launcher's summary names where there is no table, if the log shows one exception alone."""
-    told = [each for each in log.events if each.role is Role.SUMMARY and each.facts.get("exit", 1) not in (0, -15)]
-    named = [event for event in told if event.rank is not None or event.local is not None]
+    failed = [each for each in log.events if each.role is Role.SUMMARY and each.facts.get("exit", 1) not in (0, -15)]
+    named = [event for event in failed if event.rank is not None or event.local is not None]
     raised = [
         each for each in log.events if each.origin is Origin.TRACEBACK and each.role in (Role.CULPRIT, Role.VICTIM)
     ]
@@ -95,7 +96,7 @@ def _only_failed(log: Log) -> list[Event]:
 
 
 def _placed(event: Event, log: Log, failed: dict[str, list[Event]]) -> Event:
-    """An event with its rank and node, as far as anything tells them."""
+    """An event with its rank and node, as far as they are known."""
     rank, node = event.rank, event.node
     if rank is None and event.local is not None:
         rank = _global(event.local, log, failed)
@@ -131,33 +132,32 @@ def _at(event: Event, nodes: dict[int, str]) -> Event:
 
 
 def _demoted(events: list[Event]) -> list[Event]:
-    """Exceptions and weak signs that only continue, or end, the story of a victim are victims too."""
+    """Exceptions and weak signs that only continue, or follow, what a victim logged are victims too."""
     victims: dict[tuple[str, int | None], list[Event]] = {}
     for event in events:
         if event.role is Role.VICTIM:
             victims.setdefault((event.file, event.rank), []).append(event)
+    all_victims = [event for each in victims.values() for event in each]
+    what = {(event.file, event.line) for event in all_victims if event.text.startswith("what()")}
+    waiting = {event.rank for event in all_victims if event.signature.kind != "stop"}
 
-    said = {(event.file, event.line) for told in victims.values() for event in told if event.text.startswith("what()")}
-
-    waiting = {event.rank for told in victims.values() for event in told if event.signature.kind != "stop"}
-
-    def judged(event: Event) -> Event:
-        told = event.origin in (Origin.TABLE, Origin.RECORD) or "exit" in event.facts
-        if event.code == "aborted" and told and waiting and (event.rank is None or event.rank in waiting):
+    def demoted(event: Event) -> Event:
+        exited = event.origin in (Origin.TABLE, Origin.RECORD) or "exit" in event.facts
+        if event.code == "aborted" and exited and waiting and (event.rank is None or event.rank in waiting):
             # The watchdog of a rank that waited in vain aborts it.
             return replace(event, role=Role.VICTIM)
-        if event.code == "aborted" and (event.file, event.line + 1) in said:
-            return replace(event, role=Role.VICTIM)  # what the exception says is somebody else's end
+        if event.code == "aborted" and (event.file, event.line + 1) in what:
+            return replace(event, role=Role.VICTIM)  # its what() is about the end of another rank
         if event.code == "exit-without-reason" and event.rank in waiting:
-            return replace(event, role=Role.VICTIM)  # its log has the reason: somebody else
+            return replace(event, role=Role.VICTIM)  # its log has the reason: another rank
         if event.role is not Role.CULPRIT or event.weight > 2:
             return event
         for victim in victims.get((event.file, event.rank), ()):
-            if told and victim.signature.kind == "stop":
-                continue  # the rest is told to stop because of this end
+            if exited and victim.signature.kind == "stop":
+                continue  # the others are stopped because of this end
             apart = victim.line - event.line
-            weak = event.weight <= 1 and abs(apart) <= CONSEQUENCE and not event.signature.nobody
-            goes_on = 0 < apart <= SAME_STORY and any(word in event.text.lower() for word in _LONG_MESSAGE)
+            weak = event.weight <= 1 and abs(apart) <= CONSEQUENCE and not event.signature.blameless
+            goes_on = 0 < apart <= MESSAGE and any(word in event.text.lower() for word in _LONG_MESSAGE)
             # A launcher that stops the others afterwards says nothing about this one.
             own = victim.origin is Origin.LINE and victim.signature.kind != "stop"
             ends = event.code == "python-exception" and 0 < apart <= 12 and own
@@ -165,7 +165,7 @@ def _demoted(events: list[Event]) -> list[Event]:
                 return replace(event, role=Role.VICTIM, signature=victim.signature)
         return event
 
-    return _outlived([judged(event) for event in events])
+    return _outlived([demoted(event) for event in events])
 
 
 def _outlived(events: list[Event]) -> list[Event]:
@@ -185,15 +185,15 @@ def _outlived(events: list[Event]) -> list[Event]:
     ]
 
 
-def victims(case: Case, culprit: int | None) -> tuple[Victim, ...]:
+def victims(evidence: Evidence, culprit: int | None) -> tuple[Victim, ...]:
     """Ranks that ended because of others, each once."""
     found: dict[int | str, Victim] = {}
-    for event in case.events:
+    for event in evidence.events:
         stopped = event.role is Role.VICTIM or (event.role is Role.SUMMARY and event.facts.get("exit") == -15)
         if not stopped or (event.rank is not None and event.rank == culprit):
             continue
         if event.rank is None and event.code == "told-to-stop":
-            continue  # a launcher's word to its ranks
+            continue  # a launcher that stops its ranks
         named = event.rank if event.rank is not None else (f"node {event.node}" if event.node else event.file)
         found.setdefault(named, Victim(event.rank, event.node, event.code, event.file, event.line, event.text))
     return tuple(sorted(found.values(), key=lambda each: (each.rank is None, each.rank or 0, each.file, each.line)))

@@ -1,4 +1,4 @@
-"""Files that are no logs: the exception that a rank left as JSON, and the sandbox's report of a job."""
+"""JSON files beside the logs: the exception that a rank left (torchrun's error file), and the sandbox's report."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from amlstack.diagnose import prefixes, signals, times, tracebacks
+from amlstack.diagnose import exit_codes, timestamps
 from amlstack.diagnose.events import Event, Log, Origin
+from amlstack.diagnose.reading import prefixes, tracebacks
 from amlstack.diagnose.signatures import by_code, match
 from amlstack.scrub import scrub
 
@@ -18,7 +19,7 @@ LARGEST = 4 << 20
 """Such files are small; a larger one is read as a log."""
 
 
-def read(name: str, text: str, *, rank: int | None = None, node: str | None = None) -> Log | None:
+def parse(name: str, text: str, *, rank: int | None = None, node: str | None = None) -> Log | None:
     """An error file of torchrun or the sandbox's ``report.json``; None when it is neither."""
     try:
         data = json.loads(text)
@@ -41,10 +42,10 @@ def _error_file(name: str, message: Any, rank: int | None, node: str | None) -> 
             stack = str(extra.get("py_callstack") or "")
             stamp = _stamp(extra.get("timestamp"))
         message = message.get("message")
-    said = str(message or "").strip()
+    text = str(message or "").strip()
     last = next((line.strip() for line in reversed(stack.splitlines()) if tracebacks.exception(line.strip())), "")
-    first = (said.splitlines() or [last])[0].strip() or last
-    found = match(said) or match(last)
+    first = (text.splitlines() or [last])[0].strip() or last
+    found = match(text) or match(last)
     signature = found[0] if found is not None else by_code("python-exception")
     event = Event(
         signature=signature,
@@ -53,7 +54,7 @@ def _error_file(name: str, message: Any, rank: int | None, node: str | None) -> 
         text=scrub(first[:500]),
         role=signature.role,
         origin=Origin.TRACEBACK,
-        rank=rank if prefixes.inline_rank(said) is None else prefixes.inline_rank(said),
+        rank=rank if prefixes.inline_rank(text) is None else prefixes.inline_rank(text),
         node=node,
         time=stamp,
         source=tracebacks.frame_in(stack) if stack else None,
@@ -66,13 +67,13 @@ def _report(name: str, data: Mapping[str, Any]) -> Log:
     events = [event for entry in entries if (event := _ended(name, entry)) is not None]
     error = data.get("error")
     if isinstance(error, dict) and error.get("message"):
-        said = str(error["message"])
-        found = match(f"{error.get('code', '')}: {said}")
+        text = str(error["message"])
+        found = match(f"{error.get('code', '')}: {text}")
         signature = found[0] if found is not None else by_code("azureml-user-error")
-        named = re.search(r"\brank (\d+) of \d+", said)
+        named = re.search(r"\brank (\d+) of \d+", text)
         rank = int(named[1]) if named else None
         role = signature.role
-        events.append(Event(signature, name, 1, scrub(said[:500]), role, Origin.RECORD, rank=rank))
+        events.append(Event(signature, name, 1, scrub(text[:500]), role, Origin.RECORD, rank=rank))
     elif data["status"] == "Canceled":
         signature = by_code("job-cancelled")
         events.append(Event(signature, name, 1, "the job was cancelled", signature.role, Origin.RECORD))
@@ -90,7 +91,7 @@ def _ended(name: str, entry: Mapping[str, Any]) -> Event | None:
     code = entry.get("code")
     if not isinstance(code, int) or code == 0:
         return None
-    signature = by_code(signals.code_of(code) or "exit-without-reason")
+    signature = by_code(exit_codes.code_of(code) or "exit-without-reason")
     node = entry.get("node")
     logs = entry.get("logs")
     return Event(
@@ -108,9 +109,9 @@ def _ended(name: str, entry: Mapping[str, Any]) -> Event | None:
     )
 
 
-def _stamp(value: Any) -> times.Stamp | None:
+def _stamp(value: Any) -> timestamps.Stamp | None:
     try:
         seconds = float(value)
     except (TypeError, ValueError):
         return None
-    return times.Stamp(seconds) if 0 < seconds < 1e10 else None
+    return timestamps.Stamp(seconds) if 0 < seconds < 1e10 else None

@@ -7,19 +7,20 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from amlstack.diagnose import blocks, prefixes, progress, signals, tables, times, tracebacks
-from amlstack.diagnose.events import Event, Log, Origin, Role
-from amlstack.diagnose.signatures import by_code, match
+from amlstack.diagnose import exit_codes, timestamps
+from amlstack.diagnose.events import Event, Log, Origin
+from amlstack.diagnose.reading import counters, lines, prefixes, torchrun_table, tracebacks
+from amlstack.diagnose.signatures import Role, by_code, match
 from amlstack.scrub import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from amlstack.diagnose.prefixes import Line
+    from amlstack.diagnose.reading.prefixes import Line
     from amlstack.diagnose.signatures import Signature
 
 MOST_OF_ONE = 6
-"""Events kept of one code and rank in one log: the first few tell it, the count tells the rest."""
+"""Events kept of one code and rank in one log: the first few show it, the count stands for the rest."""
 MOST_EVENTS = 4000
 MOST_WRITERS = 256
 LONGEST_TEXT = 500
@@ -51,7 +52,7 @@ class Scanner:
     Attributes:
         name: The log, as it is shown.
         rank: Its rank, when it is one rank's own log.
-        node: Its node, when its folder says so.
+        node: Its node, when its folder names it.
     """
 
     name: str
@@ -63,7 +64,7 @@ class Scanner:
     world: int | None = None
     per_node: int | None = None
     _readers: dict[tuple[int | None, int | None], tracebacks.Reader] = field(default_factory=dict)
-    _table: tables.Reader = field(default_factory=tables.Reader)
+    _table: torchrun_table.Reader = field(default_factory=torchrun_table.Reader)
     _kept: Counter[tuple[Any, ...]] = field(default_factory=Counter)
     _last_raised: dict[tuple[int | None, int | None], int] = field(default_factory=dict)
     _details: int = 0
@@ -90,8 +91,8 @@ class Scanner:
         line = prefixes.strip(raw)
         self._survey(line)
 
-        def stamp() -> times.Stamp | None:
-            return times.find(raw[:160]) or times.last(before())
+        def stamp() -> timestamps.Stamp | None:
+            return timestamps.find(raw[:160]) or timestamps.last(before())
 
         row = self._table.feed(line.text, number)
         if row is not None:
@@ -110,8 +111,8 @@ class Scanner:
         if raised is not None:
             self._raised(writer, raised, prefixes.named(line, reader.before), stamp())
         elif reader.open:
-            # Frames quote source code: words of an error in it say nothing. Others' lines may stand between.
-            if not inside:  # what stands before the header in its line is a summary, or a progress bar
+            # Frames quote source code: words of an error in it mean nothing. Lines of others may come between.
+            if not inside:  # the text before the header in its line is a summary, or a progress bar
                 line = replace(line, text=line.text.partition(tracebacks.HEADER)[0])
             if not tracebacks.quoted(line.text):
                 self._line(number, line, stamp)
@@ -157,7 +158,7 @@ class Scanner:
         if self.rank is None and (found := _V1_RANK.search(text)):
             self.rank = int(found[1])
 
-    def _line(self, number: int, line: Line, stamp: Callable[[], times.Stamp | None]) -> None:
+    def _line(self, number: int, line: Line, stamp: Callable[[], timestamps.Stamp | None]) -> None:
         text = line.text.strip()
         found = match(text)
         if found is None:
@@ -175,7 +176,7 @@ class Scanner:
         writer: tuple[int | None, int | None],
         raised: tracebacks.Raised,
         line: Line,
-        time: times.Stamp | None,
+        time: timestamps.Stamp | None,
     ) -> None:
         found = match(raised.text)
         signature, facts = found if found is not None else (by_code("python-exception"), {})
@@ -209,7 +210,7 @@ class Scanner:
         if len(self.events) > before:
             self._last_raised[writer] = before
 
-    def _chain(self, at: int, raised: tracebacks.Raised, signature: Signature, time: times.Stamp | None) -> None:
+    def _chain(self, at: int, raised: tracebacks.Raised, signature: Signature, time: timestamps.Stamp | None) -> None:
         """A later exception of a chain: the first is the root; the later one may know better what it means."""
         root = self.events[at]
         if raised.original:  # what a worker process sent: the first line was only its wrapper
@@ -224,24 +225,26 @@ class Scanner:
             root = replace(root, signature=signature, role=signature.role)
         self.events[at] = replace(root, facts=final, source=root.source or raised.frame)
 
-    def _row(self, row: tables.Row) -> None:
+    def _row(self, row: torchrun_table.Row) -> None:
         self.launcher = True
         self.ranks.add(row.rank if row.rank is not None else 0)
         line = prefixes.Line("", rank=row.rank, local=row.local, node=row.host)
         facts: dict[str, Any] = {"exit": row.code, "root": row.root, "error_file": row.error_file}
-        time = times.find(row.time)
-        if row.told:
-            found = match(row.told)
+        time = timestamps.find(row.time)
+        if row.last_reason:
+            found = match(row.last_reason)
             signature = found[0] if found is not None else by_code("python-exception")
             frame = tracebacks.frame_in("\n".join(text[2:] for text in row.reason[1:]))
-            self._add(signature, row.line, line, row.told, time=time, facts=facts, origin=Origin.TABLE, source=frame)
+            self._add(
+                signature, row.line, line, row.last_reason, time=time, facts=facts, origin=Origin.TABLE, source=frame
+            )
             return
         text = f"rank {row.rank} (local rank {row.local}) ended with exit code {row.code}"
-        signature = by_code(signals.code_of(row.code) or "exit-summary")
+        signature = by_code(exit_codes.code_of(row.code) or "exit-summary")
         self._add(signature, row.line, line, text, time=time, facts=facts, origin=Origin.TABLE)
 
     def _detail(self, line: Line) -> None:
-        """Lines after a summary that say who: mpirun's process name, the lost daemon's node, the stalled ranks."""
+        """Lines after a summary that name mpirun's process, the lost daemon's node, the stalled ranks."""
         self._details -= 1
         last = len(self.events) - 1
         if last < 0:
@@ -277,12 +280,12 @@ class Scanner:
         self, signature: Signature, number: int, line: Line, text: str, *, origin: Origin = Origin.LINE, **rest: Any
     ) -> None:
         facts = rest.pop("facts", {})
-        signature, facts = signals.settle(signature, facts)
+        signature, facts = exit_codes.settle(signature, facts)
         rank = facts.get("rank", line.rank)
         node = facts.get("node") or line.node or prefixes.inline_node(text)
         ended = "signal" in facts or text.startswith("signal ")
         if self._details > 0 and ended and rank is None and node is None:
-            rank, node = self._named  # the lines before said whose end this is
+            rank, node = self._named  # the lines before named the process
         if rank is None:
             rank = prefixes.inline_rank(text)
         local = facts.get("local", line.local)
@@ -315,16 +318,16 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
     Args:
         name: As it is shown.
         chunks: Its bytes, UTF-8 or nearly, in pieces of any size.
-        rank: The rank whose log it is, when the file's name says so.
-        node: The node it comes from, when the folder's name says so.
+        rank: The rank whose log it is, when the file's name has it.
+        node: The node it comes from, when the folder's name has it.
     """
     scanner = Scanner(name, rank, node)
     number = 0
-    tail = progress.Tail()
-    for number, text, before in blocks.lines(blocks.whole_lines(tail.keep(chunks)), scanner.attentive):
+    tail = counters.Tail()
+    for number, text, before in lines.interesting(lines.whole_lines(tail.keep(chunks)), scanner.attentive):
         if text:
             scanner.feed(number, text, before)
-    return replace(scanner.finish(number), reached=progress.last(tail.kept))
+    return replace(scanner.finish(number), reached=counters.last(tail.kept))
 
 
 def _cut(text: str) -> str:

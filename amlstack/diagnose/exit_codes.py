@@ -1,4 +1,4 @@
-"""What exit codes and signals say about the end of a process."""
+"""What exit codes and signals mean for the end of a process."""
 
 from __future__ import annotations
 
@@ -48,8 +48,12 @@ def code_of_signal(number: int) -> str:
 def settle(signature: Signature, facts: dict[str, Any]) -> tuple[Signature, dict[str, Any]]:
     """Turns "ended by a signal" into what that signal means."""
     if signature.code == "data-loader-worker-killed":
-        told = {"Bus": "shared-memory-exhausted", "Killed": "host-out-of-memory", "Segmentation": "segmentation-fault"}
-        better = told.get(str(facts.get("signal", "")))
+        by_name = {
+            "Bus": "shared-memory-exhausted",
+            "Killed": "host-out-of-memory",
+            "Segmentation": "segmentation-fault",
+        }
+        better = by_name.get(str(facts.get("signal", "")))
         return (by_code(better) if better else signature), {key: facts[key] for key in facts if key != "signal"}
     number = _number(signature, facts)
     if number is None:

@@ -9,13 +9,13 @@ from amlstack.diagnose.events import Frame
 
 HEADER = "Traceback (most recent call last):"
 BOXED = "Traceback (most recent call last) ─"
-"""Rich draws its tracebacks in a box; the exception's line stands below."""
+"""Rich draws its tracebacks in a box; the exception's line comes below."""
 _BOX = "│╭╰"
 _BOX_FRAME = re.compile(r"^│ (?P<file>[^\s│]+\.\w+):(?P<line>\d+) in *(?P<function>[\w<>.]+)?")
 _ESCAPED = re.compile(r"\\+n")
 _ORIGINALS = re.compile(r"(?:Original |Remote )?Traceback \(most recent call last\):")
 _LIVED = re.compile(r"\b(?:retry|retrying|retries|ignor\w+|skipp\w+|continuing|going on|falling back)\b", re.IGNORECASE)
-"""Who says so goes on."""
+"""Words of a program that goes on."""
 _DIGIT = re.compile(r"\d")
 _DUMPED = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>.+)$')
 _ORIGINAL = re.compile(r"^(?:Original|The above|Remote)? ?Traceback \(most recent call last\):\s*$")
@@ -34,16 +34,16 @@ _LIBRARY = re.compile(
     r"|^/usr/(?:local/)?bin/|[/\\]bin[/\\](?:torchrun|accelerate|deepspeed|horovodrun)"
 )
 MOST_FOREIGN = 40
-"""Lines of others that may stand inside a traceback before it is given up."""
+"""Lines of others that may come inside a traceback before it is given up."""
 MOST_LINES = 4000
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An exception as a traceback tells it.
+    """An exception as a traceback shows it.
 
     Attributes:
-        line: Where its last line stands.
+        line: The number of its last line.
         text: That line.
         frame: The innermost line of the user's own code, else the innermost of all.
         cause_of: It came while, or because, the previous one of the chain was handled.
@@ -65,7 +65,7 @@ class Reader:
 
     Attributes:
         open: A traceback has begun and its last line has not come.
-        before: What stood before the last header in its line.
+        before: The text before the last header in its line.
     """
 
     open: bool = False
@@ -77,7 +77,7 @@ class Reader:
     before: str = ""
 
     def bare(self, text: str) -> str:
-        """A line without what stood before this writer's last header too: a quote's mark, a logger's time and name."""
+        """A line without the text in front of this writer's last header: a quote's mark, a logger's time and name."""
         begin = self.before
         if not begin or HEADER in text:
             return text
@@ -136,7 +136,7 @@ class Reader:
 
 
 def inline(text: str, number: int) -> Raised | None:
-    """The exception of a traceback that stands whole in one line, its line ends escaped, as services quote them."""
+    """The exception of a traceback that is quoted in one line, its line ends escaped, as services do."""
     _, header, rest = text.partition(HEADER)
     lines = _ESCAPED.split(rest)
     if not header or len(lines) < 3:
@@ -150,7 +150,7 @@ def inline(text: str, number: int) -> Raised | None:
 
 
 def quoted(text: str) -> bool:
-    """Whether a line within a traceback quotes source code or is part of its frame: it says nothing itself."""
+    """Whether a line within a traceback quotes source code or is part of its frame: it is no message."""
     return text[:1] in " \t" or text[:1] in _BOX
 
 
@@ -177,7 +177,7 @@ def exception(text: str) -> bool:
 
 
 def definite(text: str) -> bool:
-    """The same without a traceback before it: only a class whose name says that it is an exception."""
+    """The same without a traceback before it: only a class whose name is an exception's."""
     found = _EXCEPTION.match(text[:400])
     if found is None or not found["message"] or _LIVED.search(found["message"]):
         return False
@@ -185,7 +185,7 @@ def definite(text: str) -> bool:
 
 
 def frame_in(text: str) -> Frame | None:
-    """The innermost line of the user's code in a whole traceback."""
+    """The innermost line of the user's code in a complete traceback."""
     reader = Reader(open=True)
     for number, line in enumerate(text.splitlines()):
         reader.feed(line if line.startswith(" ") else line.strip(), number)

@@ -100,7 +100,7 @@ def _unwrapped(raw: str) -> str:
 
 
 def named(line: Line, before: str) -> Line:
-    """A line with the rank and node that an unknown prefix before its traceback seems to tell."""
+    """A line with the rank and node that an unknown prefix before its traceback seems to name."""
     rank, node = _RANKED.search(before), _HOSTED.match(before)
     return replace(
         line,
@@ -110,7 +110,7 @@ def named(line: Line, before: str) -> Line:
 
 
 def inline_rank(text: str) -> int | None:
-    """A rank that the line itself names as the one that speaks."""
+    """A rank that the line itself names as its writer."""
     found = _INLINE.search(text)
     return None if found is None else int(next(filter(None, found.groups())))
 

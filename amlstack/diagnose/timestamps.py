@@ -78,12 +78,12 @@ def _iso(found: re.Match[str]) -> Stamp | None:
 
 def _moment(year: int, found: re.Match[str]) -> datetime | None:
     try:
-        whole = datetime(
+        seconds = datetime(
             *(year, int(found["m"]), int(found["d"]), int(found["H"]), int(found["M"]), int(found["S"])), tzinfo=UTC
         )
     except ValueError:
         return None
-    return whole + timedelta(seconds=float(f"0.{found['f'] or 0}"))
+    return seconds + timedelta(seconds=float(f"0.{found['f'] or 0}"))
 
 
 def _within_year(seconds: float) -> float:

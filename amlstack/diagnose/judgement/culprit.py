@@ -5,37 +5,38 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from amlstack.diagnose import absent, nobody, times
-from amlstack.diagnose.case import CONSEQUENCE, gather, victims
+from amlstack.diagnose import timestamps
 from amlstack.diagnose.diagnosis import Diagnosis, Pointer
-from amlstack.diagnose.events import Event, Origin, Role
-from amlstack.diagnose.signatures import SURE
+from amlstack.diagnose.events import Event, Origin
+from amlstack.diagnose.judgement import missing_ranks, no_culprit
+from amlstack.diagnose.judgement.evidence import CONSEQUENCE, gather, victims
+from amlstack.diagnose.signatures import SURE, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from amlstack.diagnose.case import Case
     from amlstack.diagnose.events import Log
+    from amlstack.diagnose.judgement.evidence import Evidence
 
 SIMULTANEOUS = 2.0
 """Seconds within which clocks and buffers of several nodes do not tell an order."""
 
 
-def judge(logs: Sequence[Log]) -> Diagnosis:
+def first_cause(logs: Sequence[Log]) -> Diagnosis:
     """Names the first true cause.
 
     Args:
         logs: What the scanner saw, one per file.
     """
-    case = gather(logs)
-    candidates = _candidates(case.events)
+    evidence = gather(logs)
+    candidates = _candidates(evidence.events)
     if not candidates:
-        return nobody.judge(case)
+        return no_culprit.verdict(evidence)
     first, others = _first(candidates)
-    if all(event.code in absent.ENDS for event in candidates) and (late := absent.stalled(case)):
-        reason = f"{first.text[:80]}; {nobody.listed(late)} came less far than the others, and lines may lag"
-        return nobody.did_not_join(case, late, first, reason, sure="low")
-    return _verdict(case, first, others)
+    if all(event.code in missing_ranks.ENDS for event in candidates) and (late := missing_ranks.stalled(evidence)):
+        reason = f"{first.text[:80]}; {no_culprit.listed(late)} came less far than the others, and lines may lag"
+        return no_culprit.did_not_join(evidence, late, first, reason, sure="low")
+    return _verdict(evidence, first, others)
 
 
 def _candidates(events: Iterable[Event]) -> list[Event]:
@@ -44,7 +45,7 @@ def _candidates(events: Iterable[Event]) -> list[Event]:
     1. definite causes, uncaught exceptions, ends by a signal that a launcher names;
     2. lines that may be harmless;
     3. consequences that are causes only when there is nothing better;
-    4. causes told at the level of a warning; those that are often lived through only where somebody ended.
+    4. causes logged at the level of a warning; those that are often lived through only where somebody ended.
     """
     events = list(events)
     ended = any(event.role in (Role.VICTIM, Role.SUMMARY) and not event.soft for event in events)
@@ -58,7 +59,7 @@ def _candidates(events: Iterable[Event]) -> list[Event]:
 def _tier(event: Event) -> int:
     if event.soft:
         return 4
-    if event.code in absent.ENDS:
+    if event.code in missing_ranks.ENDS:
         return 2  # after an exception it is only what ended the rest
     if event.weight <= 1:
         return 3
@@ -70,7 +71,7 @@ def _tier(event: Event) -> int:
 def _first(candidates: list[Event]) -> tuple[Event, list[Event]]:
     """The first of the candidates, and the rest in the order in which they stand for blame."""
     stamps = [event.time for event in candidates if event.time is not None]
-    moments = times.comparable(stamps) if len(stamps) == len(candidates) else None
+    moments = timestamps.comparable(stamps) if len(stamps) == len(candidates) else None
     if moments is None:
         ordered = sorted(candidates, key=_by_weight)
     else:
@@ -105,73 +106,70 @@ def _by_weight(event: Event) -> tuple[float, ...]:
     return (-event.weight, record, traced, event.line if not record else 0, rank)
 
 
-def _verdict(case: Case, first: Event, others: Sequence[Event]) -> Diagnosis:
+def _verdict(evidence: Evidence, first: Event, others: Sequence[Event]) -> Diagnosis:
     same = {event.rank for event in (first, *others) if event.code == first.code and event.rank is not None}
     several = len(same) > 1 or "other" in first.facts
     # A weak sign that several ranks show, no one knows which first, blames none of them.
     vague = first.weight <= 1 and not _timed((first, *others))
-    common = first.signature.shared or vague or _everybodys(case, first, others, same)
-    blameless = first.signature.nobody or (common and several)
-    rank, node = (None, None) if blameless else _whose(case, first)
-    sure, reason = _sure(case, first, others, same, blameless=blameless)
-    if first.code == absent.MEETING:
-        silent, node = absent.strangers(case)
+    common = first.signature.shared or vague or _shared_by_all(evidence, first, others, same)
+    blameless = first.signature.blameless or (common and several)
+    rank, node = (None, None) if blameless else _whose(evidence, first)
+    sure, reason = _sure(evidence, first, others, same, blameless=blameless)
+    if first.code == missing_ranks.MEETING:
+        silent, node = missing_ranks.absent_from_rendezvous(evidence)
         rank = silent[0] if len(silent) == 1 else None
         if silent or node is not None:
-            who = nobody.listed(silent) if silent else f"node {node}"
-            reason = f"the others waited for {who}, whose log says nothing of it"
-    return Diagnosis(
-        found=True,
-        cause=first.code,
+            who = no_culprit.listed(silent) if silent else f"node {node}"
+            reason = f"the others waited for {who}, whose log does not mention it"
+    return Diagnosis.shown_by(
+        first,
+        first.signature,
         rank=rank,
         node=node,
-        file=first.file,
-        line=first.line,
-        text=first.text,
         source=first.source,
         confidence=sure,
         reason=reason,
-        means=first.signature.means,
-        advice=first.signature.advice,
-        victims=victims(case, rank),
+        victims=victims(evidence, rank),
         pointers=_same_cause(first, others),
-        notes=nobody.notes(case),
-        events=_evidence(case, first),
+        notes=no_culprit.notes(evidence),
+        events=_lines_behind(evidence, first),
     )
 
 
-def _everybodys(case: Case, first: Event, others: Sequence[Event], same: set[int]) -> bool:
+def _shared_by_all(evidence: Evidence, first: Event, others: Sequence[Event], same: set[int]) -> bool:
     """Every rank that the logs show ended with the same words, and no clock says that one was first."""
     alike = [event for event in (first, *others) if event.code == first.code]
     stamps = [event.time for event in alike if event.time is not None]
-    moments = times.comparable(stamps) if len(stamps) == len(alike) else None
+    moments = timestamps.comparable(stamps) if len(stamps) == len(alike) else None
     apart = moments is not None and max(moments) - min(moments) > SIMULTANEOUS
-    return same >= absent.known(case) and len({_form(event.text) for event in alike}) == 1 and not apart
+    return same >= missing_ranks.known(evidence) and len({_form(event.text) for event in alike}) == 1 and not apart
 
 
 def _form(text: str) -> str:
     return re.sub(r"[\d.]+", "", text)
 
 
-def _whose(case: Case, first: Event) -> tuple[int | None, str | None]:
-    """The rank and node of an event; of one that names no rank, those of the only one that is told to have ended so."""
+def _whose(evidence: Evidence, first: Event) -> tuple[int | None, str | None]:
+    """The rank and node of an event; of one that names no rank, those of the only rank that ended in the same way."""
     if first.rank is not None or first.facts.get("other") is not None:
         return first.rank, first.node
     same = {
         (event.rank, event.node or first.node)
-        for event in case.events
+        for event in evidence.events
         if event.code == first.code and event.rank is not None and first.node in (None, event.node)
     }
     return same.pop() if len(same) == 1 else (first.rank, first.node)
 
 
-def _sure(case: Case, first: Event, others: Sequence[Event], same: set[int], *, blameless: bool) -> tuple[str, str]:
+def _sure(
+    evidence: Evidence, first: Event, others: Sequence[Event], same: set[int], *, blameless: bool
+) -> tuple[str, str]:
     level = SURE.index(first.signature.sure)
     reasons = []
     rivals = [event for event in others if event.code != first.code and event.rank != first.rank]
     if first.soft:
-        level, why = 0, "it was told as a warning only, and nothing else explains the end"
-        reasons.append(why)
+        level = 0
+        reasons.append("it was logged as a warning only, and nothing else explains the end")
     elif first.origin is Origin.LINE and _tier(first) == 2:
         level = min(level, 1)
         reasons.append("the line may be harmless, but nothing else explains the end")
@@ -180,10 +178,10 @@ def _sure(case: Case, first: Event, others: Sequence[Event], same: set[int], *, 
     if rivals and not _timed((first, *others)):
         level = min(level, 1)
         reasons.append("other ranks show other causes, and the logs have no common clock")
-    if not blameless and _whose(case, first)[0] is None:
+    if not blameless and _whose(evidence, first)[0] is None:
         level = min(level, 1)
         reasons.append("the log does not say which rank wrote it")
-    roots = [event for event in case.events if event.facts.get("root") and event.rank is not None]
+    roots = [event for event in evidence.events if event.facts.get("root") and event.rank is not None]
     if roots and first.rank is not None and any(event.rank == first.rank for event in roots):
         reasons.append("torchrun saw this rank fail first too")
     if len(same) > 1:
@@ -201,7 +199,7 @@ def _plain(first: Event) -> str:
 
 def _timed(events: Sequence[Event]) -> bool:
     stamps = [event.time for event in events if event.time is not None]
-    return len(stamps) == len(events) and times.comparable(stamps) is not None
+    return len(stamps) == len(events) and timestamps.comparable(stamps) is not None
 
 
 def _same_cause(first: Event, others: Sequence[Event]) -> tuple[Pointer, ...]:
@@ -210,17 +208,15 @@ def _same_cause(first: Event, others: Sequence[Event]) -> tuple[Pointer, ...]:
     for event in others:
         if (event.code, event.rank) == (first.code, first.rank):
             continue
-        found.setdefault(
-            (event.code, event.rank), Pointer(event.rank, event.node, event.file, event.line, event.text, event.code)
-        )
+        found.setdefault((event.code, event.rank), Pointer.to(event))
     return tuple(found.values())[:8]
 
 
-def _evidence(case: Case, first: Event) -> tuple[Event, ...]:
-    """The lines that carry the verdict: the cause's own, then what happened near it in the same log."""
+def _lines_behind(evidence: Evidence, first: Event) -> tuple[Event, ...]:
+    """The lines behind the verdict: the cause's own, then those near it in the same log."""
     near = [
         event
-        for event in case.events
+        for event in evidence.events
         if event is not first
         and event.file == first.file
         and event.rank == first.rank

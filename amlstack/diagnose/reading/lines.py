@@ -2,7 +2,7 @@
 
 Training output repeats itself: a million lines are a handful of forms that differ in their numbers. A line without
 its digits is its form; a form in which no word of the table occurs is remembered as dull and costs a look-up from
-then on. An error that is repeated a hundred thousand times says nothing new after its first lines: from then on only
+then on. An error that is repeated a hundred thousand times is not new after its first lines: from then on only
 lines of another writer are read.
 """
 
@@ -75,7 +75,7 @@ def as_utf8(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
     yield decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
-def lines(blocks: Iterable[bytes], attentive: Callable[[], bool]) -> Iterator[tuple[int, str, Callable[[], str]]]:
+def interesting(blocks: Iterable[bytes], attentive: Callable[[], bool]) -> Iterator[tuple[int, str, Callable[[], str]]]:
     """Lines worth a look; all lines while the reader is attentive.
 
     Args:
@@ -98,7 +98,7 @@ def lines(blocks: Iterable[bytes], attentive: Callable[[], bool]) -> Iterator[tu
         for index, form in enumerate(block.translate(None, DIGITS).split(b"\n")[: len(texts)]):
             if hash(form) in dull and not attentive():
                 continue
-            if not attentive() and not speaks(form):
+            if not attentive() and not notable(form):
                 if len(dull) >= MOST_FORMS:
                     dull.clear()
                 dull.add(hash(form))
@@ -119,7 +119,7 @@ class _Storms:
         self._writers: dict[tuple[int, bytes], int] = {}
 
     def repeats(self, form: int, line: bytes) -> bool:
-        """Whether a line of that form is one of a storm, and its writer has been heard."""
+        """Whether a line of that form is one of a storm, and its writer has had lines read."""
         count = self._forms.get(form, 0)
         if count < STORM:
             if len(self._forms) >= MOST_FORMS:
@@ -136,7 +136,7 @@ class _Storms:
         return False
 
 
-def speaks(form: bytes) -> bool:
+def notable(form: bytes) -> bool:
     """Whether a line without its digits holds a word of the table, likewise without digits."""
     return _words().search(form.lower()) is not None
 
@@ -145,7 +145,7 @@ def speaks(form: bytes) -> bool:
 def _words() -> re.Pattern[bytes]:
     words = {word.encode().translate(None, DIGITS) for signature in table() for word in signature.any}
     words |= {mark.encode() for mark in _MARKS}
-    # A word inside which another one stands adds nothing.
+    # A word that contains another one adds nothing.
     least = [word for word in words if not any(other in word for other in words if other != word)]
     return re.compile(_trie(sorted(least)))
 
@@ -157,14 +157,16 @@ def _trie(words: list[bytes]) -> bytes:
     groups: dict[bytes, list[bytes]] = {}
     for word in words:
         groups.setdefault(word[:1], []).append(word[1:])
-    told = [re.escape(first) + _trie(rest) for first, rest in sorted(groups.items())]
-    return told[0] if len(told) == 1 else b"(?:" + b"|".join(told) + b")"
+    branches = [re.escape(first) + _trie(rest) for first, rest in sorted(groups.items())]
+    return branches[0] if len(branches) == 1 else b"(?:" + b"|".join(branches) + b")"
 
 
 def _parts(line: bytes) -> Iterator[str]:
     """A line's text; progress bars return to the margin instead of ending it, which gives several."""
     for part in line.split(b"\r"):
-        if part and (len(part) == len(line) or speaks(part.translate(None, DIGITS)) or b"\r" not in line.rstrip(b"\r")):
+        if part and (
+            len(part) == len(line) or notable(part.translate(None, DIGITS)) or b"\r" not in line.rstrip(b"\r")
+        ):
             yield _text(part)
 
 

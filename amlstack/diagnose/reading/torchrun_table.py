@@ -20,8 +20,8 @@ class Row:
     """One process of the table.
 
     Attributes:
-        line: Where its exit code stands.
-        root: It stands under "Root Cause".
+        line: The line of its exit code.
+        root: It is listed under "Root Cause".
         rank, local: Its ranks.
         code: Exit code; negative for a signal.
         host: Its node.
@@ -41,7 +41,7 @@ class Row:
     reason: list[str] = field(default_factory=list)
 
     @property
-    def told(self) -> str:
+    def last_reason(self) -> str:
         """The last line of its reason; empty when the table holds none."""
         lines = [line.strip() for line in self.reason if line.strip()]
         if not lines or lines[0].startswith(("To enable traceback", "Process failed", '"Process failed', "Signal ")):

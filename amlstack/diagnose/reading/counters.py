@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import TYPE_CHECKING
 
-from amlstack.diagnose.prefixes import strip
+from amlstack.diagnose.reading.prefixes import strip
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
 TAIL = 64 * 1024
 """Bytes before a log's end in which the last counter of each rank is looked for."""
@@ -54,28 +53,6 @@ def last(tail: bytes) -> dict[int | None, tuple[str, float]]:
     worth = [raw for raw in tail.splitlines() if _WORTH.search(raw)]
     for raw in worth[-MOST_LINES:]:
         line = strip(raw[:LONGEST].decode(errors="replace"))
-        if (told := counter(line.text)) is not None:
-            found[line.rank] = told
+        if (reached := counter(line.text)) is not None:
+            found[line.rank] = reached
     return found
-
-
-def behind(reached: Mapping[int, tuple[str, float]], known: frozenset[int]) -> tuple[int, ...]:
-    """The few ranks that came less far than the others.
-
-    Args:
-        reached: The last counter of each rank.
-        known: Ranks whose logs were read; one without any counter came least far.
-
-    Returns:
-        Nothing when all came as far, when most are behind, or when the counters cannot be compared.
-    """
-    if len(reached) < 2:
-        return ()
-    axis = Counter(axis for axis, _ in reached.values()).most_common(1)[0][0]
-    at = {rank: number for rank, (kind, number) in reached.items() if kind == axis}
-    silent = known - set(reached)
-    if silent:  # not so when one rank of each node counts for all
-        return tuple(sorted(silent)) if len(silent) * 2 < len(known | set(reached)) else ()
-    least = min(at.values())
-    few = tuple(sorted(rank for rank, number in at.items() if number == least))
-    return few if len(few) * 2 <= len(at) and len(few) < len(at) else ()

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from amlstack.diagnose import blocks, records
-from amlstack.diagnose.scan import scan
+from amlstack.diagnose.reading import json_records, lines
+from amlstack.diagnose.reading.scanner import scan
 from amlstack.findings import Finding, Level
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ _NODE_FOLDER = re.compile(r"^(?:node|host|vm|instance)[._-]?(\S+)$|^((?:ip-|\d+\
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """What was read.
+class LogFiles:
+    """The logs of some files.
 
     Attributes:
         logs: In the order of the files' names.
@@ -57,7 +57,7 @@ class Read:
         return not self.logs
 
 
-def read(paths: Iterable[Path]) -> Read:
+def read(paths: Iterable[Path]) -> LogFiles:
     """Reads files and folders of logs."""
     logs: list[Log] = []
     findings: list[Finding] = []
@@ -72,7 +72,7 @@ def read(paths: Iterable[Path]) -> Read:
             log = _one(file, path, findings)
             if log is not None:
                 logs.append(log)
-    return Read(tuple(logs), tuple(findings))
+    return LogFiles(tuple(logs), tuple(findings))
 
 
 def rank_of(path: Path, root: Path) -> int | None:
@@ -153,8 +153,8 @@ def _one(path: Path, root: Path, findings: list[Finding]) -> Log | None:
         with path.open("rb") as file:
             head = file.read(8192)
             size = path.stat().st_size
-        if path.suffix == ".json" and size <= records.LARGEST:
-            log = records.read(name, path.read_text(errors="replace"), rank=rank, node=node)
+        if path.suffix == ".json" and size <= json_records.LARGEST:
+            log = json_records.parse(name, path.read_text(errors="replace"), rank=rank, node=node)
             if log is not None:
                 return log
         kind = _encoding(head, path)
@@ -172,7 +172,7 @@ def _one(path: Path, root: Path, findings: list[Finding]) -> Log | None:
 def _chunks(path: Path, kind: str) -> Iterator[bytes]:
     with gzip.open(path, "rb") if kind == "gzip" else path.open("rb") as file:
         raw = iter(lambda: file.read(CHUNK), b"")
-        yield from raw if kind in ("gzip", "utf-8") else blocks.as_utf8(raw, kind)
+        yield from raw if kind in ("gzip", "utf-8") else lines.as_utf8(raw, kind)
 
 
 def _encoding(head: bytes, path: Path) -> str | None:

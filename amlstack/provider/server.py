@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import dataclasses
+import json
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,8 +82,9 @@ class Provider(Plugin):
         self._resources: dict[str, Resource] = {}
 
     def schema(self) -> str:
-        """The package schema that stands beside this file."""
-        return (Path(__file__).parent / "schema.json").read_text(encoding="utf-8")
+        """The package schema of schema.json, with the version of this provider."""
+        schema = json.loads((Path(__file__).parent / "schema.json").read_bytes())
+        return json.dumps({**schema, "version": self.version})
 
     def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
         failures = Failures()

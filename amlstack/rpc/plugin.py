@@ -14,6 +14,7 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
+from amlstack import __version__
 from amlstack.rpc.errors import Code, ProviderError
 from amlstack.rpc.host import CHANNEL_OPTIONS, Host
 from amlstack.rpc.values import ValueRefusedError
@@ -38,7 +39,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         cancelled: Set when the engine wants running operations to end; whatever waits must watch it.
     """
 
-    version: ClassVar[str] = "0.1.0"
+    version: ClassVar[str] = __version__
 
     def __init__(self, host: Host) -> None:
         self.host = host

@@ -15,6 +15,7 @@ import pytest
 from provider_wire import LIMIT
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
+from amlstack import __version__
 from amlstack.paths import PROJECT
 from amlstack.provider.code import SHAPE as CODE
 from amlstack.provider.components import SHAPE as COMPONENT
@@ -53,7 +54,10 @@ def test_it_prints_its_port_and_serves_its_schema_until_it_is_told_to_end(
 ) -> None:
     with grpc.insecure_channel(f"127.0.0.1:{port_of(process)}", options=CHANNEL_OPTIONS) as channel:
         stub = provider_pb2_grpc.ResourceProviderStub(channel)
-        assert json.loads(stub.GetSchema(provider_pb2.GetSchemaRequest(), timeout=LIMIT).schema) == SCHEMA
+        assert json.loads(stub.GetSchema(provider_pb2.GetSchemaRequest(), timeout=LIMIT).schema) == {
+            **SCHEMA,
+            "version": __version__,
+        }
     process.send_signal(how)
     assert process.wait(LIMIT) == 0
 

@@ -13,18 +13,30 @@ help: ## what there is
 venv: .venv/.synced
 
 .PHONY: check
-check: venv ## format, lint, types
+check: venv ## format, lint, types, workflows
 	@$(PY) -m ruff format --check .
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
+	@tools/actionlint.sh
 
 .PHONY: test-deps
 test-deps: ## Open MPI and a compiler for the tests of MPI jobs, where root and apt are there
 	@tools/test_deps.sh
 
 .PHONY: test
-test: venv test-deps ## everything the tests need, then the tests
-	@$(PY) -m pytest
+test: test-fast test-slow ## everything the tests need, then all tests
+
+.PHONY: test-fast
+test-fast: venv test-deps ## tests without the engine and without training, one process per core
+	@$(PY) -m pytest -n auto -m "not engine and not training"
+
+.PHONY: test-slow
+test-slow: venv test-deps ## tests that run the real engine or train, one after the other
+	@$(PY) -m pytest -m "engine or training"
+
+.PHONY: coverage
+coverage: venv test-deps ## lines and branches that the fast tests run, as a table and as build/coverage/index.html; no gate
+	@$(PY) -m pytest -n auto -m "not engine and not training" --cov --cov-report=term:skip-covered --cov-report=html
 
 .PHONY: failures
 failures: venv test-deps ## every failure of docs/diagnose.md rehearsed with 20 seeds, its culprit named (minutes)

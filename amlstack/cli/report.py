@@ -35,7 +35,7 @@ def report(subject: Subject, output: Output = None, *, force: Force = False) -> 
     """
     from amlstack.diagnose.render import headline
     from amlstack.report import render
-    from amlstack.report.file import NotOursError, write
+    from amlstack.report.output_file import NotOursError, write
 
     made = _gathered(subject)
     path = output or Path(f"{_file_name(made.title)}.html")
@@ -56,8 +56,8 @@ def _gathered(subject: str) -> Report:
     import time
 
     from amlstack import paths
-    from amlstack.report import folder as of_folder
-    from amlstack.report import job as of_job
+    from amlstack.report.gathering import folder as of_folder
+    from amlstack.report.gathering import job as of_job
     from amlstack.sandbox.database import StateError
     from amlstack.sandbox.store import Store, folder
 

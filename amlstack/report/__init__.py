@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from amlstack.report.page import render
-from amlstack.report.subject import Report
+from amlstack.report.content import Report
+from amlstack.report.rendering.page import render
 
 __all__ = ["Report", "render"]

@@ -23,8 +23,8 @@ class Node:
         found = []
         for child in self.children:
             if isinstance(child, Node):
-                told = {key.rstrip("_"): value for key, value in attributes.items()}
-                fits = all(value in (child.attributes.get(key) or "").split() for key, value in told.items())
+                wanted = {key.rstrip("_"): value for key, value in attributes.items()}
+                fits = all(value in (child.attributes.get(key) or "").split() for key, value in wanted.items())
                 found += [child] if child.tag == tag and fits else []
                 found += child.all(tag, **attributes)
         return found

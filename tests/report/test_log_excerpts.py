@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pages import HOSTILE
 
-from amlstack.report import excerpts
+from amlstack.report.gathering import excerpts
 
 if TYPE_CHECKING:
     from pathlib import Path

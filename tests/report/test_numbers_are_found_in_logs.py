@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amlstack.report import series
+from amlstack.report.gathering import series
 
 if TYPE_CHECKING:
     from pathlib import Path

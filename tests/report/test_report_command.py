@@ -79,12 +79,12 @@ def test_a_job_is_found_by_the_beginning_of_its_name(
     phases = next(each for each in tree.all("section") if each.attributes["aria-labelledby"] == "phases")
     assert [each.text for each in phases.all("span", class_="label")] == ["NotStarted", "Queued", "Running"]
     assert "model → workspaceblobstore, azureml/train-0a1b2c/model/" in tree.text
-    told = capsys.readouterr().out
-    assert told.startswith("train-0a1b2c.html: train-0a1b2c, Failed\n")
-    assert "bare-exception" in told
+    out = capsys.readouterr().out
+    assert out.startswith("train-0a1b2c.html: train-0a1b2c, Failed\n")
+    assert "bare-exception" in out
 
 
-def test_a_running_job_says_so(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_of_a_running_job_is_marked_so(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     job(store, "train-1", "Queued", "Provisioning", "Preparing", "Running", log="step 1 loss 2\nstep 2 loss 1\n")
     assert main(["report", "train-1", "--output", "now.html"]) == 0
     assert "so far" in capsys.readouterr().out
@@ -92,7 +92,7 @@ def test_a_running_job_says_so(store: Store, tmp_path: Path, capsys: pytest.Capt
     assert "has not ended" in tree.all("header")[0].text
     assert not tree.all("section", class_="verdict")
     ranks = next(each for each in tree.all("section") if each.attributes["aria-labelledby"] == "ranks")
-    assert [each.text.split(" after ")[0] for each in ranks.all("span", class_="told")] == ["running", "running"]
+    assert [each.text.split(" after ")[0] for each in ranks.all("span", class_="outcome")] == ["running", "running"]
     assert len(tree.all("polyline")) == 1
 
 
@@ -102,7 +102,7 @@ def test_a_queued_job_has_a_report_too(store: Store, tmp_path: Path) -> None:
     assert "no log yet" in parse((tmp_path / "train-1.html").read_text()).text
 
 
-def test_a_name_that_is_nearly_one_is_told(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_suggests_a_name_when_it_is_nearly_right(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     job(store, "train-1", "Queued")
     assert main(["report", "trian"]) == 2
     assert (
@@ -176,18 +176,18 @@ def test_only_reports_are_overwritten(store: Store, tmp_path: Path, capsys: pyte
     assert "no folder no" in capsys.readouterr().err
 
 
-def test_the_price_of_a_size_is_told_with_its_source(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_price_of_a_size_is_shown_with_its_source(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
     from datetime import date
 
     from amlstack.catalog import sizes
-    from amlstack.report import job as of_job
+    from amlstack.report.gathering import job as of_job
 
     size = sizes.get("Standard_ND96asr_v4")
     assert size is not None
     priced = replace(size, price_per_hour=sizes.Price(27.2, "westeurope", date(2026, 11, 1), "Azure's price list"))
     monkeypatch.setattr(sizes, "get", lambda _: priced)
-    told = dict(of_job.gather(store, store.jobs[job(store, "train-1", "Queued")], time.time()).facts)
-    assert told["cost on Azure"] == (
+    facts = dict(of_job.gather(store, store.jobs[job(store, "train-1", "Queued")], time.time()).facts)
+    assert facts["cost on Azure"] == (
         "$54.40 per hour for 2 nodes (westeurope, 2026-11-01), at most $54.40 until its time limit"
     )

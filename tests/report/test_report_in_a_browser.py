@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pages import HOSTILE
 
-from amlstack.report import folder, render
+from amlstack.report import render
+from amlstack.report.gathering import folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,9 +67,9 @@ def test_nothing_is_wider_than_the_window(page: str, tmp_path: Path, width: int)
         " + ' ' + wide.join()</script>"
     )
     path.write_text(re.sub(r"<meta http-equiv=[^>]*>", "", page).replace("</body>", f"{probe}</body>"))
-    told = re.search(r'data-seen="(\d+) (\d+) ([^"]*)"', seen(path, tmp_path / "profile", width))
-    assert told is not None
-    inner, scroll, wide = told.groups()
+    sizes = re.search(r'data-seen="(\d+) (\d+) ([^"]*)"', seen(path, tmp_path / "profile", width))
+    assert sizes is not None
+    inner, scroll, wide = sizes.groups()
     assert (int(scroll) <= int(inner), wide) == (True, "")
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from pages import HOSTILE, parse
 
-from amlstack.report import folder, render
-from amlstack.report.page import GENERATOR
-from amlstack.report.series import Series
-from amlstack.report.subject import Child, File, Phase, Rank, Report
+from amlstack.report import render
+from amlstack.report.content import Child, File, Phase, Rank, Report, Series
+from amlstack.report.gathering import folder
+from amlstack.report.rendering.page import GENERATOR
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,9 +45,16 @@ def job(root: Path, *logs: str) -> Path:
                 "ended": NOW + ended,
             }
         )
-    told = {"job": "train-1", "status": "Failed", "created": NOW - 60, "started": NOW, "ended": NOW + 9, "ranks": ranks}
-    told["error"] = {"code": "UserError", "message": "Execution failed: rank 1 of 4 exited with code 1"}
-    (root / "report.json").write_text(json.dumps(told))
+    record = {
+        "job": "train-1",
+        "status": "Failed",
+        "created": NOW - 60,
+        "started": NOW,
+        "ended": NOW + 9,
+        "ranks": ranks,
+    }
+    record["error"] = {"code": "UserError", "message": "Execution failed: rank 1 of 4 exited with code 1"}
+    (root / "report.json").write_text(json.dumps(record))
     return root
 
 
@@ -100,13 +107,14 @@ def test_ranks_are_bars_on_one_axis_by_node(page: str) -> None:
     section = next(each for each in parse(page).all("section") if each.attributes["aria-labelledby"] == "ranks")
     assert [each.text for each in section.all("h3")] == ["node 0", "node 1"]
     rows = [
-        (row.all("span", class_="label")[0].text, row.all("span", class_="told")[0].text) for row in section.all("li")
+        (row.all("span", class_="label")[0].text, row.all("span", class_="outcome")[0].text)
+        for row in section.all("li")
     ]
     assert rows == [
-        ("rank 0 · local 0", "told to stop after 9 s"),
+        ("rank 0 · local 0", "stopped after 9 s"),
         ("rank 1 · local 1", "exit 1 after 5 s · first cause"),
-        ("rank 2 · local 0", "told to stop after 9 s"),
-        ("rank 3 · local 1", "told to stop after 9 s"),
+        ("rank 2 · local 0", "stopped after 9 s"),
+        ("rank 3 · local 1", "stopped after 9 s"),
     ]
     assert [each.attributes["style"] for each in section.all("span", class_="bar")] == [
         "left:0.00%;width:100.00%",
@@ -116,7 +124,7 @@ def test_ranks_are_bars_on_one_axis_by_node(page: str) -> None:
     ]
 
 
-def test_the_loss_is_drawn_and_told(page: str) -> None:
+def test_loss_is_drawn_and_written_as_text(page: str) -> None:
     tree = parse(page)
     (picture,) = tree.all("svg")
     assert picture.attributes["role"] == "img"
@@ -230,20 +238,20 @@ def test_a_report_of_little_is_a_page_too(report: Report) -> None:
 
 def test_a_job_that_completed_has_no_verdict(tmp_path: Path) -> None:
     root = job(tmp_path / "job", "gpu1:55:90 [0] NCCL INFO NET/IB : No device found.\nstep 1\n")
-    told = json.loads((root / "report.json").read_text())
-    (root / "report.json").write_text(json.dumps({**told, "status": "Completed", "error": None}))
+    record = json.loads((root / "report.json").read_text())
+    (root / "report.json").write_text(json.dumps({**record, "status": "Completed", "error": None}))
     tree = parse(render(folder.gather(root, NOW)))
     assert not tree.all("section", class_="verdict")
     assert "no-infiniband" in tree.all("header")[0].text
 
 
-def test_ranks_of_a_folder_are_told_apart_without_times(tmp_path: Path) -> None:
+def test_ranks_of_a_folder_differ_by_outcome_when_times_are_unknown(tmp_path: Path) -> None:
     logs = tmp_path / "run" / "user_logs"
     logs.mkdir(parents=True)
     for rank, text in enumerate((CLOSED, RAISED, "step 1\n")):
         (logs / f"std_log_process_{rank:02d}.txt").write_text(text)
     tree = parse(render(folder.gather(tmp_path / "run", NOW)))
     section = next(each for each in tree.all("section") if each.attributes["aria-labelledby"] == "ranks")
-    told = [row.all("span", class_="told")[0].text for row in section.all("li")]
-    assert told == ["ended by another", "end unknown · first cause", "end unknown"]
+    outcomes = [row.all("span", class_="outcome")[0].text for row in section.all("li")]
+    assert outcomes == ["ended by another", "end unknown · first cause", "end unknown"]
     assert not section.all("span", class_="bar")

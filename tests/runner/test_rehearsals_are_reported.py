@@ -6,8 +6,8 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from amlstack.report import job as of_job
 from amlstack.report import render
+from amlstack.report.gathering import job as of_job
 
 if TYPE_CHECKING:
     from runner_lab import Lab

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from amlstack.report import logs as reading
-from amlstack.report import series
-from amlstack.report.subject import File, Phase, Rank, Report
+from amlstack.report.content import File, Phase, Rank, Report
+from amlstack.report.gathering import logs as reading
+from amlstack.report.gathering import series
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from amlstack.diagnose import Diagnosis
+    from amlstack.report.content import Series
 
 MOST_OUTPUTS = 400
 
@@ -22,32 +23,30 @@ class NoLogsError(Exception):
 
 
 def gather(folder: Path, now: float) -> Report:
-    """What a folder of logs tells; of a job's folder of the sandbox also what its ``report.json`` says.
+    """The content of a folder of logs; of a job's folder of the sandbox also that of its ``report.json``.
 
     Raises:
         NoLogsError: It holds no log.
     """
     folder = folder.resolve()
     found = reading.gather(folder)
-    told = told_of(folder)
+    record = record_of(folder)
     if not found.logs:
         message = f"{folder} holds no log: texts such as user_logs/std_log_process_00.txt or 70_driver_log_0.txt."
         raise NoLogsError(message)
-    status = str(told.get("status") or "")
+    status = str(record.get("status") or "")
     nodes = {log.rank: log.node for log in found.logs if log.rank is not None}
-    ranks = ranks_of(told) or tuple(Rank(number, nodes[number]) for number in sorted(nodes))
-    lists, numbers = series.from_metrics(
-        told.get("metrics") or series.read_json(folder / "outputs" / "metrics.json"), "outputs/metrics.json"
-    )
+    ranks = ranks_of(record) or tuple(Rank(number, nodes[number]) for number in sorted(nodes))
+    lists, numbers = metrics(folder, record)
     return Report(
-        title=str(told.get("job") or folder.name),
+        title=str(record.get("job") or folder.name),
         status=status,
         active=False,
         made=now,
-        facts=_facts(folder, told, found.verdict),
-        error=error_of(told),
+        facts=_facts(folder, record, found.verdict),
+        error=error_of(record),
         verdict=shown(found.verdict, status),
-        phases=_phases(told),
+        phases=_phases(record),
         ranks=ranks,
         series=found.series or lists,
         numbers=numbers,
@@ -57,22 +56,28 @@ def gather(folder: Path, now: float) -> Report:
     )
 
 
-def told_of(folder: Path) -> Mapping[str, Any]:
+def record_of(folder: Path) -> Mapping[str, Any]:
     """The content of a job's ``report.json``; empty when there is none."""
-    told = series.read_json(folder / "report.json")
-    return told if isinstance(told, dict) and isinstance(told.get("ranks"), list) else {}
+    record = series.read_json(folder / "report.json")
+    return record if isinstance(record, dict) and isinstance(record.get("ranks"), list) else {}
 
 
-def error_of(told: Mapping[str, Any]) -> str:
-    """What the service said about the end."""
-    error = told.get("error")
+def metrics(folder: Path, record: Mapping[str, Any]) -> tuple[tuple[Series, ...], tuple[tuple[str, str], ...]]:
+    """Series and single values that the script left at its end."""
+    file = "outputs/metrics.json"
+    return series.from_metrics(record.get("metrics") or series.read_json(folder / file), file)
+
+
+def error_of(record: Mapping[str, Any]) -> str:
+    """The service's message about the end."""
+    error = record.get("error")
     return str(error.get("message") or "") if isinstance(error, dict) else ""
 
 
-def ranks_of(told: Mapping[str, Any]) -> tuple[Rank, ...]:
+def ranks_of(record: Mapping[str, Any]) -> tuple[Rank, ...]:
     """The ranks that a ``report.json`` lists."""
     found = []
-    for entry in told.get("ranks", ()):
+    for entry in record.get("ranks", ()):
         if isinstance(entry, dict) and isinstance(entry.get("rank"), int):
             node = entry.get("node")
             ends = (entry.get(name) for name in ("local_rank", "code", "started", "ended"))
@@ -89,12 +94,12 @@ def shown(verdict: Diagnosis, status: str) -> Diagnosis | None:
 
 def notes(found: reading.Logs, status: str) -> tuple[str, ...]:
     """What a reader should know besides: files that could not be read, a network that is slow."""
-    said = [f"{finding.seen}." for finding in found.findings]
+    shown = [f"{finding.seen}." for finding in found.findings]
     if found.left_out:
-        said.append(f"{found.left_out} more logs were read for the verdict and are not shown here.")
+        shown.append(f"{found.left_out} more logs were read for the verdict and are not shown here.")
     if status == "Completed":
-        said += [f"{note.code}: {note.text} ({note.file}:{note.line})" for note in found.verdict.notes]
-    return tuple(said)
+        shown += [f"{note.code}: {note.text} ({note.file}:{note.line})" for note in found.verdict.notes]
+    return tuple(shown)
 
 
 def outputs(folder: Path) -> tuple[File, ...]:
@@ -109,14 +114,14 @@ def outputs(folder: Path) -> tuple[File, ...]:
     return tuple(found)
 
 
-def _facts(folder: Path, told: Mapping[str, Any], verdict: Diagnosis) -> tuple[tuple[str, str], ...]:
+def _facts(folder: Path, record: Mapping[str, Any], verdict: Diagnosis) -> tuple[tuple[str, str], ...]:
     pairs = [("folder", folder.name), ("read", f"{verdict.files} files, {verdict.lines} lines")]
     known = (("command", "command"), ("nodes", "nodes"), ("world size", "world_size"), ("environment", "environment"))
-    return (*pairs, *((name, str(told[key])) for name, key in known if told.get(key)))
+    return (*pairs, *((name, str(record[key])) for name, key in known if record.get(key)))
 
 
-def _phases(told: Mapping[str, Any]) -> tuple[Phase, ...]:
-    created, started, ended = (told.get(name) for name in ("created", "started", "ended"))
+def _phases(record: Mapping[str, Any]) -> tuple[Phase, ...]:
+    created, started, ended = (record.get(name) for name in ("created", "started", "ended"))
     if not isinstance(created, float) or not isinstance(ended, float):
         return ()
     if not isinstance(started, float):

@@ -1,14 +1,14 @@
-"""What a report tells: plain values, gathered from a job of the sandbox or from a folder of logs."""
+"""What a report shows: plain values, gathered from a job of the sandbox or from a folder of logs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from amlstack.diagnose import Diagnosis
-    from amlstack.report.excerpts import Excerpt
-    from amlstack.report.series import Series
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Rank:
         local: Its number on the node; None when unknown.
         code: Exit code, negative for a signal; None while it runs, or when unknown.
         began, ended: Seconds since the epoch; None when unknown.
-        stopped: It ended by the signal with which a job is told to stop.
+        stopped: It ended by SIGTERM, with which a job is stopped.
     """
 
     rank: int
@@ -42,7 +42,7 @@ class Rank:
 
     @property
     def stopped(self) -> bool:
-        """It ended because it was told to."""
+        """It ended by SIGTERM."""
         return self.code == -15
 
 
@@ -64,6 +64,68 @@ class Child:
 
 
 @dataclass(frozen=True, slots=True)
+class Series:
+    """One curve.
+
+    Attributes:
+        name: As it was printed.
+        points: Pairs of x and y; y is NaN where the script printed one.
+        axis: What x counts: ``step``, ``epoch``, …, or ``print`` when lines name no step.
+        source: Where the numbers come from, for the reader.
+    """
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+    axis: str
+    source: str
+
+    @property
+    def loss(self) -> bool:
+        """Whether it is a loss."""
+        return "loss" in self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Lines that stand together: the 1-based number of the first, their texts."""
+
+    first: int
+    lines: tuple[str, ...]
+
+    @property
+    def after(self) -> int:
+        """The number of the line after the last."""
+        return self.first + len(self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """What is shown of one log.
+
+    Attributes:
+        name: The log.
+        rank, node: Whose it is; None when unknown.
+        size: Bytes in all.
+        lines: Lines in all.
+        parts: What is shown, in order.
+        marks: Line number → ``cause`` or ``victim``.
+    """
+
+    name: str
+    rank: int | None
+    node: str | None
+    size: int
+    lines: int
+    parts: tuple[Part, ...]
+    marks: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def hidden(self) -> int:
+        """How many lines are left out."""
+        return self.lines - sum(len(part.lines) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything that one page shows.
 
@@ -73,8 +135,8 @@ class Report:
         active: The job has not ended: all of this is so far.
         made: When this was gathered, seconds since the epoch.
         facts: Names and values of the declaration.
-        error: What the service said about the end; empty for nothing.
-        verdict: What the logs say about it; None where there is nothing to explain.
+        error: The service's message about the end; empty for none.
+        verdict: The diagnosis of the logs; None where there is nothing to explain.
         phases: The job's statuses in their order.
         ranks: In the order of their numbers.
         series: Numbers over steps.

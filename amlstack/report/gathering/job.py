@@ -1,4 +1,4 @@
-"""A report of a job of the sandbox: what was declared, what its record and its history say, its logs."""
+"""A report of a job of the sandbox: its declaration, its record, its history, its logs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from amlstack.catalog import sizes
-from amlstack.report import folder as of_folder
-from amlstack.report import logs as reading
-from amlstack.report import series, words
-from amlstack.report.subject import Child, File, Phase, Rank, Report
+from amlstack.report import formats
+from amlstack.report.content import Child, File, Phase, Rank, Report
+from amlstack.report.gathering import folder as of_folder
+from amlstack.report.gathering import logs as reading
+from amlstack.report.gathering import series
 from amlstack.sandbox.runner import contract, spec, torchrun
 from amlstack.sandbox.store import TERMINAL, Store, cluster_of, job_folder
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from amlstack.diagnose import Diagnosis
+    from amlstack.report.content import Series
     from amlstack.sandbox.store import JobRow
     from amlstack.sandbox.tables.metrics import Logged
 
@@ -49,9 +51,9 @@ def find(store: Store, wanted: str) -> JobRow:
             raise UnknownJobError(message)
     names_of_all = [row.id for row in rows]
     near = get_close_matches(wanted, [*names_of_all, *(name.rsplit("-", 1)[0] for name in names_of_all)], n=3)
-    told = f"Did you mean {' or '.join(dict.fromkeys(near))}?" if near else ""
+    question = f"Did you mean {' or '.join(dict.fromkeys(near))}?" if near else ""
     listed = ", ".join(names_of_all[-8:]) or "none"
-    message = " ".join(filter(None, (f"The sandbox has no job {wanted!r}.", told, f"Its jobs: {listed}.")))
+    message = " ".join(filter(None, (f"The sandbox has no job {wanted!r}.", question, f"Its jobs: {listed}.")))
     raise UnknownJobError(message)
 
 
@@ -59,10 +61,8 @@ def gather(store: Store, job: JobRow, now: float) -> Report:
     """What is known of a job, ended or not."""
     folder = job_folder(store.home, job.id)
     found = reading.gather(folder)
-    told = {} if job.active else of_folder.told_of(folder)
-    lists, numbers = series.from_metrics(
-        told.get("metrics") or series.read_json(folder / "outputs" / "metrics.json"), "outputs/metrics.json"
-    )
+    record = {} if job.active else of_folder.record_of(folder)
+    lists, numbers = of_folder.metrics(folder, record)
     logged = _logged(store.metrics.of(job.id))
     names = {each.name for each in logged}
     series_found = (*logged, *(each for each in found.series if each.name not in names))
@@ -77,7 +77,7 @@ def gather(store: Store, job: JobRow, now: float) -> Report:
         error="" if job.error is None else job.error.message,
         verdict=_verdict(job, found) if found.logs else None,
         phases=_phases(store, job),
-        ranks=of_folder.ranks_of(told) or _ranks(job),
+        ranks=of_folder.ranks_of(record) or _ranks(job),
         series=series_found or lists,
         numbers=numbers,
         excerpts=found.excerpts,
@@ -171,7 +171,7 @@ def _layout(asked: Mapping[str, Any], nodes: int) -> str:
     each = int(distribution.get("processCountPerInstance") or 1)
     started = torchrun.processes_per_node(str(asked.get("command") or ""))
     if started is not None and each == 1:
-        return f"{kind}: {on} × {words.count(started, 'rank')} that torchrun starts = {nodes * started}"
+        return f"{kind}: {on} × {formats.count(started, 'rank')} that torchrun starts = {nodes * started}"
     return f"{kind}: {on} × {each} process{'' if each == 1 else 'es'} = {nodes * each}"
 
 
@@ -188,10 +188,10 @@ def _compute(store: Store, job: JobRow, resources: Mapping[str, Any]) -> tuple[s
 
 def _cost(price: sizes.Price, nodes: int, limits: Mapping[str, Any]) -> str:
     hourly = price.usd * nodes
-    told = f"${hourly:,.2f} per hour for {nodes} node{'' if nodes == 1 else 's'} ({price.region}, {price.checked})"
+    text = f"${hourly:,.2f} per hour for {nodes} node{'' if nodes == 1 else 's'} ({price.region}, {price.checked})"
     if limits.get("timeout"):
-        told += f", at most ${hourly * spec.seconds(str(limits['timeout'])) / 3600:,.2f} until its time limit"
-    return told
+        text += f", at most ${hourly * spec.seconds(str(limits['timeout'])) / 3600:,.2f} until its time limit"
+    return text
 
 
 def _environment(store: Store, reference: str) -> str:
@@ -208,7 +208,7 @@ def _children(store: Store, job: JobRow) -> Iterable[Child]:
         yield Child(place, key, "deleted" if row is None else row.status)
 
 
-def _logged(values: Iterable[Logged]) -> tuple[series.Series, ...]:
+def _logged(values: Iterable[Logged]) -> tuple[Series, ...]:
     """Series of what a job logged to its run."""
     by_name: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for each in values:

@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from amlstack.report.page import GENERATOR
+from amlstack.report.rendering.page import GENERATOR
 
 HEAD = 4096
 

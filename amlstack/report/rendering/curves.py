@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from amlstack.report import words
-from amlstack.report.markup import Safe, element, join
+from amlstack.report import formats
+from amlstack.report.rendering.elements import Safe, element, facts, section, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from amlstack.report.series import Series
-    from amlstack.report.subject import Report
+    from amlstack.report.content import Report, Series
 
 WIDTH, HEIGHT = 1000, 300
 TOGETHER = 4
@@ -32,20 +31,13 @@ def charts(report: Report) -> Safe | None:
         alike = [each for each in losses if each.axis == axis]
         groups += [alike[at : at + TOGETHER] for at in range(0, len(alike), TOGETHER)]
     groups += [[each] for each in several if not each.loss]
-    once = [(each.name, words.number(each.points[0][1])) for each in report.series if len(each.points) == 1]
+    once = [(each.name, formats.number(each.points[0][1])) for each in report.series if len(each.points) == 1]
     last = []
     for title, pairs in (("printed once", once), ("outputs/metrics.json", report.numbers)):
         if pairs:
-            rows = (join(element("dt", name), element("dd", value)) for name, value in pairs)
-            last += [element("h3", title), element("dl", *rows, class_="facts")]
-    heading = "Loss" if losses else "Numbers"
-    return element(
-        "section",
-        element("h2", heading, id="numbers"),
-        element("div", *(_chart(group) for group in groups), class_="charts"),
-        *last,
-        aria_labelledby="numbers",
-    )
+            last += [element("h3", title), facts(pairs)]
+    shown = element("div", *(_chart(group) for group in groups), class_="charts")
+    return section("numbers", "Loss" if losses else "Numbers", shown, *last)
 
 
 def _chart(group: Sequence[Series]) -> Safe:
@@ -62,14 +54,14 @@ def _chart(group: Sequence[Series]) -> Safe:
         grid = (element("line", class_="grid", x1=0, x2=WIDTH, y1=y, y2=y) for y in (0, HEIGHT / 2, HEIGHT))
         picture = element(
             "div",
-            element("span", words.number(high), class_="top"),
-            element("span", words.number(low), class_="bottom"),
+            element("span", formats.number(high), class_="top"),
+            element("span", formats.number(low), class_="bottom"),
             element(
                 "svg", *grid, *lines, viewBox=f"0 0 {WIDTH} {HEIGHT}", preserveAspectRatio="none", role="img",
                 aria_label=f"{names} over {axis}s: {ends}", focusable="false",
             ),
-            element("span", f"{axis} {words.number(left)}", class_="left"),
-            element("span", f"{axis} {words.number(right)}", class_="right"),
+            element("span", f"{axis} {formats.number(left)}", class_="left"),
+            element("span", f"{axis} {formats.number(right)}", class_="right"),
             class_="chart",
         )  # fmt: skip
     legend = (
@@ -83,7 +75,7 @@ def _chart(group: Sequence[Series]) -> Safe:
         picture,
         element("ul", *legend, class_="legend"),
         element("p", f"from {sources}", class_="quiet"),
-        element("details", element("summary", "as numbers"), _table(group)),
+        element("details", element("summary", "as numbers"), _numbers(group)),
     )
 
 
@@ -111,22 +103,16 @@ def _at(value: float, low: float, high: float) -> float:
 
 def _span(series: Series) -> str:
     first, last = series.points[0][1], series.points[-1][1]
-    shown = words.count(len(series.points), "point")
-    return f"{series.name}: {words.number(first)} → {words.number(last)} ({shown})"
+    shown = formats.count(len(series.points), "point")
+    return f"{series.name}: {formats.number(first)} → {formats.number(last)} ({shown})"
 
 
-def _table(group: Sequence[Series]) -> Safe:
+def _numbers(group: Sequence[Series]) -> Safe:
     rows = []
     for each in group:
         every = max(1, math.ceil(len(each.points) / TABLE))
         chosen = list(each.points[::every])
         if chosen[-1] != each.points[-1]:
             chosen.append(each.points[-1])
-        rows += [
-            element("tr", element("td", each.name), element("td", words.number(x)), element("td", words.number(y)))
-            for x, y in chosen
-        ]
-    head = (element("th", name, scope="col") for name in ("series", group[0].axis, "value"))
-    return element(
-        "div", element("table", element("thead", element("tr", *head)), element("tbody", *rows)), class_="wide"
-    )
+        rows += [(each.name, formats.number(x), formats.number(y)) for x, y in chosen]
+    return table(("series", group[0].axis, "value"), rows)

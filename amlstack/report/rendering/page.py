@@ -5,23 +5,23 @@ from __future__ import annotations
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from amlstack.report import curves, timeline, words
-from amlstack.report.markup import Safe, element, join
+from amlstack.report import formats
+from amlstack.report.rendering import curves, timeline
+from amlstack.report.rendering.elements import Safe, element, facts, join, section, table
 
 if TYPE_CHECKING:
     from amlstack.diagnose import Diagnosis
-    from amlstack.report.excerpts import Excerpt, Part
-    from amlstack.report.subject import Report
+    from amlstack.report.content import Excerpt, Part, Report
 
 GENERATOR = "amlstack report"
-"""What the page says of its maker; a file without it is never overwritten unasked."""
+"""The page's generator; a file without it is never overwritten unasked."""
 # Even if a text of a log became markup, nothing could run or be fetched.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 def render(report: Report) -> str:
     """The whole page."""
-    style = resources.files("amlstack.report").joinpath("style.css").read_text()
+    style = resources.files("amlstack.report.rendering").joinpath("style.css").read_text()
     title = f"{report.title} · {report.status or 'logs'} · run report"
     head = element(
         "head",
@@ -47,7 +47,7 @@ def render(report: Report) -> str:
             _logs(report),
             _outputs(report),
         ),
-        element("footer", element("p", f"Made by {GENERATOR} on {words.moment(report.made)}.")),
+        element("footer", element("p", f"Made by {GENERATOR} on {formats.moment(report.made)}.")),
     )
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
 
@@ -71,18 +71,13 @@ def _verdict(report: Report) -> Safe | None:
     if report.verdict is None and not report.error:
         return None
     verdict = report.verdict
-    said = element("p", element("b", "The service says: "), report.error) if report.error else None
-    return element(
-        "section",
-        element("h2", "What ended it" if verdict is None or verdict.fatal else "What is wrong", id="verdict"),
-        None if verdict is None else _judged(verdict, {each.name for each in report.excerpts}),
-        said,
-        aria_labelledby="verdict",
-        class_="verdict",
-    )
+    service = element("p", element("b", "The service says: "), report.error) if report.error else None
+    title = "What ended it" if verdict is None or verdict.fatal else "What is wrong"
+    shown = None if verdict is None else _cause(verdict, {each.name for each in report.excerpts})
+    return section("verdict", title, shown, service, class_="verdict")
 
 
-def _judged(verdict: Diagnosis, shown: set[str]) -> Safe:
+def _cause(verdict: Diagnosis, shown: set[str]) -> Safe:
     who = [] if verdict.rank is None else [("rank", str(verdict.rank))]
     who += [] if verdict.node is None else [("node", verdict.node)]
     place = f"{verdict.file}:{verdict.line}" if verdict.file else ""
@@ -100,9 +95,9 @@ def _judged(verdict: Diagnosis, shown: set[str]) -> Safe:
     return join(
         element("p", verdict.cause or "not in these logs", class_="cause"),
         element("p", _sentence(verdict.means)) if verdict.means else None,
-        element("pre", verdict.text, class_="said") if verdict.text else None,
+        element("pre", verdict.text, class_="quote") if verdict.text else None,
         element("p", element("b", "Do: "), verdict.advice),
-        element("dl", *(join(element("dt", name), element("dd", value)) for name, value in rows), class_="facts"),
+        facts(rows),
     )
 
 
@@ -113,44 +108,22 @@ def _sentence(text: str) -> str:
 def _facts(report: Report) -> Safe | None:
     if not report.facts:
         return None
-    rows = (
-        join(element("dt", name), element("dd", element("code", value) if name == "command" else value))
-        for name, value in report.facts
-    )
-    return element(
-        "section", element("h2", "Declared", id="declared"), element("dl", *rows, class_="facts"),
-        aria_labelledby="declared",
-    )  # fmt: skip
+    pairs = ((name, element("code", value) if name == "command" else value) for name, value in report.facts)
+    return section("declared", "Declared", facts(pairs))
 
 
 def _children(report: Report) -> Safe | None:
     if not report.children:
         return None
-    rows = (
-        element("tr", element("td", each.place), element("td", each.job), element("td", each.status))
-        for each in report.children
-    )
-    head = (element("th", name, scope="col") for name in ("step or trial", "job", "status"))
-    return element(
-        "section",
-        element("h2", "Steps and trials", id="children"),
-        element(
-            "div", element("table", element("thead", element("tr", *head)), element("tbody", *rows)), class_="wide"
-        ),
-        aria_labelledby="children",
-    )
+    rows = ((each.place, each.job, each.status) for each in report.children)
+    return section("children", "Steps and trials", table(("step or trial", "job", "status"), rows))
 
 
 def _logs(report: Report) -> Safe | None:
     if not report.excerpts:
         return None
     opened = next((each.name for each in report.excerpts if "cause" in each.marks.values()), report.excerpts[0].name)
-    return element(
-        "section",
-        element("h2", "Logs", id="logs"),
-        *(_log(each, opened=each.name == opened) for each in report.excerpts),
-        aria_labelledby="logs",
-    )
+    return section("logs", "Logs", *(_log(each, opened=each.name == opened) for each in report.excerpts))
 
 
 def _log(log: Excerpt, *, opened: bool) -> Safe:
@@ -159,14 +132,14 @@ def _log(log: Excerpt, *, opened: bool) -> Safe:
     summary = element(
         "summary",
         element("span", log.name, class_="name"),
-        element("span", f"{whose} · {words.count(log.lines, 'line')}, {words.size(log.size)}", class_="quiet"),
+        element("span", f"{whose} · {formats.count(log.lines, 'line')}, {formats.size(log.size)}", class_="quiet"),
         element("span", tag, class_=f"tag {'bad' if tag == 'cause' else 'unknown'}") if tag else None,
     )
     shown: list[Safe] = []
     at = 1
     for part in log.parts:
         if part.first > at:
-            shown.append(element("p", f"… {words.count(part.first - at, 'line')} left out …", class_="gap"))
+            shown.append(element("p", f"… {formats.count(part.first - at, 'line')} left out …", class_="gap"))
         shown.append(_part(part, log))
         at = part.after
     if not log.lines:
@@ -192,11 +165,6 @@ def _outputs(report: Report) -> Safe | None:
         return None
     rows = []
     for each in report.outputs:
-        size = "" if each.size is None else f" {words.size(each.size)}"
+        size = "" if each.size is None else f" {formats.size(each.size)}"
         rows.append(element("li", element("code", each.name), element("span", size, class_="quiet")))
-    return element(
-        "section",
-        element("h2", "Outputs", id="outputs"),
-        element("ul", *rows, class_="files"),
-        aria_labelledby="outputs",
-    )
+    return section("outputs", "Outputs", element("ul", *rows, class_="files"))

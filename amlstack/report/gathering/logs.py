@@ -1,4 +1,4 @@
-"""A folder of logs: what they say about the end, what is shown of them, the numbers in them."""
+"""A folder of logs: the verdict on them, the lines to show, the numbers in them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from amlstack.diagnose import Diagnosis, judge, read
 from amlstack.diagnose.events import Origin
 from amlstack.diagnose.signatures import Role
-from amlstack.report import series
-from amlstack.report.excerpts import Excerpt, budget, excerpt
+from amlstack.report.gathering import series
+from amlstack.report.gathering.excerpts import budget, excerpt
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack.diagnose.events import Log
     from amlstack.findings import Finding
-    from amlstack.report.series import Series
+    from amlstack.report.content import Excerpt, Series
 
 MOST_LOGS = 128
 MOST_SEARCHED = 8
@@ -83,11 +83,11 @@ def _excerpt(folder: Path, log: Log, verdict: Diagnosis, size: int) -> Excerpt |
 
 
 def _marks(log: Log, verdict: Diagnosis) -> dict[int, str]:
-    """The line of the verdict, or the first line of this log that tells of an end."""
+    """The line of the verdict, or the first line of this log that reports an end."""
     if verdict.found and verdict.file == log.name and verdict.line:
         return {verdict.line: "cause"}
-    told = [event for event in log.events if event.origin in (Origin.LINE, Origin.TRACEBACK)]
-    first = min((event.line for event in told if event.role in (Role.CULPRIT, Role.VICTIM)), default=None)
+    ended = [event for event in log.events if event.origin in (Origin.LINE, Origin.TRACEBACK)]
+    first = min((event.line for event in ended if event.role in (Role.CULPRIT, Role.VICTIM)), default=None)
     return {} if first is None else {first: "victim"}
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from amlstack.report.content import Excerpt, Part
 from amlstack.scrub import scrub
 
 if TYPE_CHECKING:
@@ -23,46 +23,6 @@ CHUNK = 1 << 20
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Lines that stand together: the 1-based number of the first, their texts."""
-
-    first: int
-    lines: tuple[str, ...]
-
-    @property
-    def after(self) -> int:
-        """The number of the line after the last."""
-        return self.first + len(self.lines)
-
-
-@dataclass(frozen=True, slots=True)
-class Excerpt:
-    """What is shown of one log.
-
-    Attributes:
-        name: The log.
-        rank, node: Whose it is; None when unknown.
-        size: Bytes in all.
-        lines: Lines in all.
-        parts: What is shown, in order.
-        marks: Line number → ``cause`` or ``victim``.
-    """
-
-    name: str
-    rank: int | None
-    node: str | None
-    size: int
-    lines: int
-    parts: tuple[Part, ...]
-    marks: Mapping[int, str] = field(default_factory=dict)
-
-    @property
-    def hidden(self) -> int:
-        """How many lines are left out."""
-        return self.lines - sum(len(part.lines) for part in self.parts)
 
 
 def budget(logs: int) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from amlstack.diagnose.reading.counters import counter
 from amlstack.diagnose.reading.prefixes import strip
+from amlstack.report.content import Series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -31,28 +32,6 @@ _METRIC = re.compile(
     re.IGNORECASE,
 )
 _WORTH = re.compile(rb"loss|acc|ppl|perplexity|lr\b|learning_rate|grad_norm|per_second", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One curve.
-
-    Attributes:
-        name: As it was printed.
-        points: Pairs of x and y; y is NaN where the script printed one.
-        axis: What x counts: ``step``, ``epoch``, …, or ``print`` when lines name no step.
-        source: Where the numbers come from, for the reader.
-    """
-
-    name: str
-    points: tuple[tuple[float, float], ...]
-    axis: str
-    source: str
-
-    @property
-    def loss(self) -> bool:
-        """Whether it is a loss."""
-        return "loss" in self.name.lower()
 
 
 @dataclass(slots=True)
@@ -133,7 +112,7 @@ def from_metrics(data: Any, source: str) -> tuple[tuple[Series, ...], tuple[tupl
         for name, value in data.items()
         if isinstance(value, list) and value and all(_number(each) for each in value)
     ]
-    plain = [(str(name), _told(value)) for name, value in data.items() if isinstance(value, str | int | float)]
+    plain = [(str(name), _text(value)) for name, value in data.items() if isinstance(value, str | int | float)]
     return tuple(series[:MOST_SERIES]), tuple(plain[:24])
 
 
@@ -185,5 +164,5 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _told(value: float | str) -> str:
+def _text(value: float | str) -> str:
     return f"{value:.6g}" if isinstance(value, float) and math.isfinite(value) else str(value)[:200]

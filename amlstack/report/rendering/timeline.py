@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amlstack.report import words
-from amlstack.report.markup import Safe, element
+from amlstack.report import formats
+from amlstack.report.rendering.elements import Safe, element, section
 
 if TYPE_CHECKING:
-    from amlstack.report.subject import Phase, Rank, Report
+    from amlstack.report.content import Phase, Rank, Report
 
 MOST_RANKS = 512
 
@@ -20,13 +20,8 @@ def phases(report: Report) -> Safe | None:
     begin = report.phases[0].began
     end = max((phase.ended or report.made) for phase in report.phases)
     rows = [_phase(phase, begin, end, report) for phase in report.phases]
-    return element(
-        "section",
-        element("h2", "Phases", id="phases"),
-        element("p", f"from {words.moment(begin)}, {words.duration(end - begin)} in all", class_="quiet"),
-        element("ol", *rows, class_="bars"),
-        aria_labelledby="phases",
-    )
+    axis = f"from {formats.moment(begin)}, {formats.duration(end - begin)} in all"
+    return section("phases", "Phases", element("p", axis, class_="quiet"), element("ol", *rows, class_="bars"))
 
 
 def ranks(report: Report) -> Safe | None:
@@ -44,39 +39,33 @@ def ranks(report: Report) -> Safe | None:
         rows = [_rank(rank, (begin, end), report, culprit) for rank in shown if rank.node == node]
         groups.append(element("h3", "node unknown" if node is None else f"node {node}"))
         groups.append(element("ol", *rows, class_="bars"))
-    axis = f"from {words.moment(begin)}, {words.duration(end - begin)} in all" if timed else "times are not known"
+    axis = f"from {formats.moment(begin)}, {formats.duration(end - begin)} in all" if timed else "times are not known"
     more = f"; {len(report.ranks) - MOST_RANKS} more ranks are not shown" if len(report.ranks) > MOST_RANKS else ""
-    return element(
-        "section",
-        element("h2", "Ranks", id="ranks"),
-        element("p", axis + more, class_="quiet"),
-        *groups,
-        aria_labelledby="ranks",
-    )
+    return section("ranks", "Ranks", element("p", axis + more, class_="quiet"), *groups)
 
 
 def _phase(phase: Phase, begin: float, end: float, report: Report) -> Safe:
     last = phase.ended if phase.ended is not None else report.made
-    lasted = words.duration(last - phase.began) + ("" if phase.ended is not None else " so far")
+    lasted = formats.duration(last - phase.began) + ("" if phase.ended is not None else " so far")
     return _row(phase.name, lasted, (phase.began, last), (begin, end), "phase")
 
 
 def _rank(rank: Rank, axis: tuple[float, float], report: Report, culprit: int | None) -> Safe:
-    told = words.ended(rank.code, running=report.active)
+    outcome = formats.ended(rank.code, running=report.active)
     kind = "good" if rank.code == 0 else "stopped" if rank.stopped else "unknown" if rank.code is None else "bad"
     if rank.rank == culprit:
         kind = "culprit"
     elif rank.stopped:
-        told = "told to stop"
+        outcome = "stopped"
     where = f"rank {rank.rank}" + (f" · local {rank.local}" if rank.local is not None else "")
     if rank.code is None and not report.active and rank.rank in _victims(report):
-        told = "ended by another"
+        outcome = "ended by another"
     mark = " · first cause" if kind == "culprit" else ""
     if rank.began is None:
-        return _row(where, told + mark, None, axis, kind)
+        return _row(where, outcome + mark, None, axis, kind)
     last = _end(rank, report)
-    lasted = f" after {words.duration(last - rank.began)}"
-    return _row(where, told + lasted + mark, (rank.began, last), axis, kind)
+    lasted = f" after {formats.duration(last - rank.began)}"
+    return _row(where, outcome + lasted + mark, (rank.began, last), axis, kind)
 
 
 def _victims(report: Report) -> set[int | None]:
@@ -89,7 +78,7 @@ def _end(rank: Rank, report: Report) -> float:
     return report.made if report.active else (rank.began or 0.0)
 
 
-def _row(label: str, told: str, stretch: tuple[float, float] | None, axis: tuple[float, float], kind: str) -> Safe:
+def _row(label: str, outcome: str, stretch: tuple[float, float] | None, axis: tuple[float, float], kind: str) -> Safe:
     begin, end = axis
     span = end - begin
     bar = None
@@ -102,5 +91,5 @@ def _row(label: str, told: str, stretch: tuple[float, float] | None, axis: tuple
         "li",
         element("span", label, class_="label"),
         element("span", bar, class_="track" if bar is not None else "none", aria_hidden="true"),
-        element("span", told, class_=f"told {kind}"),
+        element("span", outcome, class_=f"outcome {kind}"),
     )

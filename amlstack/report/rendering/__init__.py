@@ -1,0 +1,1 @@
+"""The content of a report → one HTML page."""

@@ -60,7 +60,7 @@ bench: venv ## benchmarks, each beside what it is compared with (docs/benchmarks
 
 .PHONY: pack
 pack: venv ## the policy pack as one archive with its checksum (CONFIG=FILE builds a configuration in)
-	@$(PY) -m policies.archive $(if $(CONFIG),--config $(CONFIG))
+	@$(PY) -m policies.pack.archive $(if $(CONFIG),--config $(CONFIG))
 
 .PHONY: up
 up: venv ## everything from a fresh clone, then `pulumi up` of the sandbox stack and its training job (YES=1 asks nothing)

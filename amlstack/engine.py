@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlstack import home as homes
-from amlstack import leftovers, paths
+from amlstack.base import home as homes
+from amlstack.base import paths
+from amlstack.processes import leftovers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

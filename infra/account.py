@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from amlstack.findings import Finding
+from amlstack.base.findings import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,9 +10,9 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from amlstack.findings import Finding
+from amlstack.base.findings import Finding
+from amlstack.base.near_misses import did_you_mean
 from infra.settings import dotted
-from jobs.near import did_you_mean
 from policies import azure_policy
 from policies.config import ALL
 from policies.release import version

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import jobs
 from amlstack import snapshot
-from amlstack.paths import is_dir
+from amlstack.base.paths import is_dir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

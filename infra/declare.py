@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import jobs
 from amlstack import snapshot
+from amlstack.base.findings import Finding, Level, errors
+from amlstack.base.near_misses import did_you_mean
+from amlstack.base.paths import PROJECT, is_dir, is_file, names_in
 from amlstack.catalog import environments
-from amlstack.findings import Finding, Level, errors
-from amlstack.paths import PROJECT, is_dir, is_file, names_in
 from infra import assigned, ruling, scheduled
 from infra.composed import Composed, own_code, own_codes, scanned, with_environments
 from infra.named import environment_of
 from infra.scheduled import Timed
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
-from jobs.checks import INPUT_LOCAL
-from jobs.near import did_you_mean
+from jobs.planning.checks import INPUT_LOCAL
 from policies import gate
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jobs
+from amlstack.base.paths import is_file
 from amlstack.catalog import environments
-from amlstack.paths import is_file
 from infra.settings import CuratedEnvironment, CustomEnvironment
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import pulumi
 from pulumi.runtime import config as engine_config
 
 import jobs
+from amlstack.base.findings import Finding, Level, errors
+from amlstack.base.paths import PROJECT
 from amlstack.catalog import clock
-from amlstack.findings import Finding, Level, errors
-from amlstack.paths import PROJECT
 from infra import account, aliases, sealed, sign_in
 from infra.assigned import assigned
 from infra.composed import Composed
@@ -21,7 +21,7 @@ from infra.names import Names
 from infra.scheduled import Timed
 from infra.settings import from_engine, stackfile
 from infra.settings.secrets import hidden
-from jobs.schedule import trigger_text
+from jobs.model.schedule import trigger_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

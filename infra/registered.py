@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jobs
-from amlstack import identity
+from amlstack import run_identity
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ class Registered:
     @property
     def version(self) -> str:
         """The version that the provider will give it."""
-        return identity.environment_version(self.body)
+        return run_identity.environment_version(self.body)
 
     def id_in(self, names: Names) -> str:
         """Its ARM id."""

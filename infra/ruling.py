@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import jobs
-from amlstack.findings import Finding, Level
+from amlstack.base.findings import Finding, Level
 from infra import roles
 from policies import checks as rules
 from policies.config import CODES

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import jobs
-from amlstack.findings import Finding, Level
+from amlstack.base.findings import Finding, Level
 from infra.composed import with_environments
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pulumi
 
 import jobs
 from amlstack import resources
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 from infra.environment import Environment
 from infra.registered import Registered
 

@@ -15,7 +15,7 @@ from pulumi_azure_native import (
     storage,
 )
 
-from amlstack.findings import Finding
+from amlstack.base.findings import Finding
 from infra.order import behind
 
 if TYPE_CHECKING:

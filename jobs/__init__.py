@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.body import API_VERSION, body
-from jobs.component import Component, Port
-from jobs.component_body import component_id
 from jobs.composites import Declared, Planned
-from jobs.enrich import Added
-from jobs.environments import conda_text, environment_properties
 from jobs.launchers import (
     Accelerate,
     Custom,
@@ -21,17 +16,14 @@ from jobs.launchers import (
     TensorFlow,
     TorchRun,
 )
-from jobs.load import Loaded, load
-from jobs.other import OtherComponent, OtherStep
-from jobs.pipeline import Pipeline, PipelineSettings, Step, SweepStep
-from jobs.pipeline_body import components
-from jobs.pipeline_plan import PipelinePlan
-from jobs.plan import Plan, plan
-from jobs.refs import Refs
-from jobs.resolve import codes, parts, render, resolve, with_enrich
-from jobs.schedule import Cron, Pattern, Recurrence, Schedule
-from jobs.schedule_plan import SchedulePlan
-from jobs.search_space import (
+from jobs.loading import Loaded, load
+from jobs.model.component import Component, Port
+from jobs.model.job import Job
+from jobs.model.location import Source
+from jobs.model.passthrough import OtherComponent, OtherStep
+from jobs.model.pipeline import Pipeline, PipelineSettings, Step, SweepStep
+from jobs.model.schedule import Cron, Pattern, Recurrence, Schedule
+from jobs.model.search_space import (
     Choice,
     LogNormal,
     LogUniform,
@@ -43,9 +35,7 @@ from jobs.search_space import (
     Randint,
     Uniform,
 )
-from jobs.source import Source
-from jobs.spec import Job
-from jobs.sweep import (
+from jobs.model.sweep import (
     Bandit,
     Bayesian,
     Grid,
@@ -57,9 +47,19 @@ from jobs.sweep import (
     SweepResources,
     TruncationSelection,
 )
-from jobs.sweep_plan import SweepPlan
-from jobs.target import Target
-from jobs.values import Build, Code, Environment, Identity, Input, Limits, Output, QueueSettings, Service
+from jobs.model.values import Build, Code, Environment, Identity, Input, Limits, Output, QueueSettings, Service
+from jobs.planning.command import Plan, plan
+from jobs.planning.enrichment import Added
+from jobs.planning.pipeline import PipelinePlan
+from jobs.planning.schedule import SchedulePlan
+from jobs.planning.sweep import SweepPlan
+from jobs.planning.target import Target
+from jobs.resolve import codes, parts, render, resolve, with_enrich
+from jobs.wire.command import API_VERSION, body
+from jobs.wire.component import component_id
+from jobs.wire.environments import conda_text, environment_properties
+from jobs.wire.pipeline import components
+from jobs.wire.references import Refs
 
 __all__ = [
     "API_VERSION",

@@ -5,27 +5,27 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from jobs.load import load
-from jobs.pipeline import Pipeline
-from jobs.pipeline_body import pipeline_body
-from jobs.pipeline_plan import PipelinePlan, plan_pipeline
-from jobs.plan import Plan
+from jobs.loading import load
+from jobs.model.job import Job
+from jobs.model.location import Source
+from jobs.model.pipeline import Pipeline
+from jobs.model.schedule import Schedule
+from jobs.model.sweep import Sweep
+from jobs.planning.command import Plan
+from jobs.planning.pipeline import PipelinePlan, plan_pipeline
+from jobs.planning.schedule import SchedulePlan, schedule_body
+from jobs.planning.schedule import check as check_schedule
+from jobs.planning.sweep import SweepPlan, plan_sweep
 from jobs.resolve import parts, render, resolve, with_enrich
-from jobs.schedule import Schedule
-from jobs.schedule_plan import SchedulePlan, schedule_body
-from jobs.schedule_plan import check as check_schedule
-from jobs.source import Source
-from jobs.spec import Job
-from jobs.sweep import Sweep
-from jobs.sweep_body import sweep_body
-from jobs.sweep_plan import SweepPlan, plan_sweep
+from jobs.wire.pipeline import pipeline_body
+from jobs.wire.sweep import sweep_body
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from datetime import date
 
-    from jobs.pipeline_plan import Find
-    from jobs.refs import Refs
+    from jobs.planning.pipeline import Find
+    from jobs.wire.references import Refs
 
 Composite = Sweep | Pipeline | Schedule
 """A declaration that holds jobs."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jobs.launchers import TYPED
 from jobs.launchers.base import Shape
 from jobs.launchers.custom import Custom
-from jobs.spec import Job
+from jobs.model.job import Job
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from jobs.body import body as command_body
-from jobs.plan import Plan, plan
-from jobs.source import Source
-from jobs.spec import Job
+from jobs.model.job import Job
+from jobs.model.location import Source
+from jobs.planning.command import Plan, plan
+from jobs.wire.command import body as command_body
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from jobs.composites import Declared, Planned
-    from jobs.pipeline_plan import Find
-    from jobs.refs import Refs
+    from jobs.planning.pipeline import Find
+    from jobs.wire.references import Refs
 
 
 def resolve(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from policies import messages
+from policies.pack import messages
 
 messages.alone()  # before anything imports the SDK
 
-from policies.pack import NAME, pack  # noqa: E402
-from policies.server import serve  # noqa: E402
+from policies.pack.definition import NAME, pack  # noqa: E402
+from policies.pack.server import serve  # noqa: E402
 
 try:
     ready = pack()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from amlstack.azurepolicy import COMPUTES as TYPE
+from amlstack.base.azure_policy_language import COMPUTES as TYPE
 from amlstack.catalog import sizes
 from policies.checks import (
     environment_pin,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from policies import waivers
 from policies.checks import RULES
-from policies.meta import EXCEPTION_EXPIRED, META
+from policies.pack_rules import EXCEPTION_EXPIRED, META
 
 if TYPE_CHECKING:
     from policies.checks import Rule, Setting

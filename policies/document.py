@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 from policies import gate
 from policies.config import ALL
+from policies.engine.subjects import SINGLE_NODE_JOBS_TAG
 from policies.resource_types import machines, reasons
 from policies.templates.forms import FORMS
-from policies.views import SINGLE_NODE_JOBS_TAG
 
 if TYPE_CHECKING:
     from policies import checks

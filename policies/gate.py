@@ -1,7 +1,7 @@
 """The first gate: what a declaration will become is judged as the pack judges it, before an engine runs.
 
-The second gate is the pack in the engine, the third Azure Policy. The first two ask `policies.verdicts.judge_resource`;
-a test holds the third to its verdicts.
+The second gate is the pack in the engine, the third Azure Policy. The first two ask
+`policies.engine.verdicts.judge_resource`; a test holds the third to its verdicts.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from amlstack.findings import Finding, Level
+from amlstack.base.findings import Finding, Level
 from policies import config as configuration
-from policies.bindings import Cluster, Context
+from policies.engine.bindings import Cluster, Context
+from policies.engine.subjects import judged
+from policies.engine.verdicts import judge_resource, judge_whole, weigh
 from policies.release import version
-from policies.verdicts import judge_resource, judge_whole, weigh
-from policies.views import judged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

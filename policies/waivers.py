@@ -9,8 +9,8 @@ from datetime import date
 from fnmatch import fnmatchcase
 from typing import Any
 
-from amlstack.findings import Finding
-from policies.meta import EXCEPTION_EXPIRED
+from amlstack.base.findings import Finding
+from policies.pack_rules import EXCEPTION_EXPIRED
 
 FIELDS = ("rule", "resource", "owner", "reason", "expires")
 

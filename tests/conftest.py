@@ -15,7 +15,7 @@ from harness import STAND_IN, Stack
 from hypothesis import HealthCheck, settings
 from running import Engine, Sandbox, running_sandbox
 
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

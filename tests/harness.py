@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from engine_result import Result, Step
 
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

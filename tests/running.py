@@ -54,7 +54,7 @@ class MakeStack(Protocol):
 @contextmanager
 def running_sandbox(home: Path) -> Iterator[Sandbox]:
     """The daemon with ``AMLSTACK_HOME`` set to ``home``, here and for its clients, until the context ends."""
-    from amlstack.sandbox import daemon
+    from amlstack.sandbox.server import daemon
 
     with ended_with_us(home):
         with pytest.MonkeyPatch.context() as patch:
@@ -75,7 +75,7 @@ import sys
 home = sys.stdin.readline().rstrip()
 if not sys.stdin.read(1):
     from pathlib import Path
-    from amlstack.sandbox import daemon
+    from amlstack.sandbox.server import daemon
     daemon.down(Path(home))
 """
 
@@ -101,7 +101,7 @@ def ended_with_us(home: Path) -> Iterator[None]:
 
 def left_of_jobs(home: Path) -> tuple[int, ...]:
     """Processes of jobs that stay; a runner has a moment's work left when its job is told to be over."""
-    from amlstack.sandbox import processes
+    from amlstack.sandbox.server import processes
 
     for pid in processes.marked(home):
         with contextlib.suppress(ProcessLookupError), os.fdopen(os.pidfd_open(pid)) as handle:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 
 WORKFLOWS = sorted((PROJECT / ".github" / "workflows").glob("*.yml"))
 TARGETS = set(re.findall(r"^([a-z-]+):", (PROJECT / "Makefile").read_text("utf-8"), re.MULTILINE))

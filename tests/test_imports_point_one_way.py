@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 OURS = ("amlstack", "amlnode", "infra", "jobs", "policies")
 
 # Room → rooms of ours that it may import, itself included. What is not listed is forbidden.
-BASE = ("amlstack.findings", "amlstack.paths", "amlstack.scrub")
+BASE = "amlstack.base"
 MAY = {
+    BASE: (BASE,),
     "amlnode": ("amlnode",),
-    "amlstack.catalog": ("amlstack.catalog", *BASE),
-    "policies.checks": ("policies.checks", "amlstack.catalog", "amlstack.credentials", *BASE),
-    "jobs": ("jobs", "policies.checks", "amlstack.catalog", "amlstack.snapshot", *BASE),
+    "amlstack.catalog": ("amlstack.catalog", BASE),
+    "policies.checks": ("policies.checks", "amlstack.catalog", BASE),
+    "jobs": ("jobs", "policies.checks", "amlstack.catalog", "amlstack.snapshot", BASE),
     "infra": (
         "infra",
         "jobs",
@@ -32,48 +33,30 @@ MAY = {
         "policies.release",
         "amlstack.catalog",
         "amlstack.snapshot",
-        "amlstack.identity",
+        "amlstack.run_identity",
         "amlstack.resources",
-        *BASE,
+        BASE,
     ),
-    "policies": ("policies", "amlstack.azurepolicy", "amlstack.catalog", *BASE),
-    "amlstack.provider": ("amlstack.provider", "amlstack.identity", "amlstack.rpc", "amlstack.snapshot", *BASE),
-    "amlstack.sandbox": (
-        "amlstack.sandbox",
-        "amlstack.rpc",
-        "amlstack.catalog",
-        "amlstack.azurepolicy",
-        "amlstack.home",
-        "amlstack.procfs",
-        *BASE,
-    ),
-    "amlstack.azurepolicy": (),
-    "amlstack.diagnose": ("amlstack.diagnose", "amlstack.catalog", *BASE),
-    "amlstack.report": ("amlstack.report", "amlstack.diagnose", "amlstack.sandbox", "amlstack.catalog", *BASE),
-    "amlstack.snapshot": ("amlstack.snapshot", "amlstack.credentials", *BASE),
-    "amlstack.rpc": ("amlstack.rpc", *BASE),
-    "amlstack.resources": ("amlstack.identity", *BASE),
-    "amlstack.identity": (),
-    "amlstack.credentials": (),
-    "amlstack.engine": ("amlstack.home", "amlstack.leftovers", *BASE),
-    "amlstack.home": ("amlstack.paths",),
-    "amlstack.leftovers": ("amlstack.procfs",),
-    "amlstack.procfs": (),
-    "amlstack.findings": (),
-    "amlstack.paths": (),
-    "amlstack.scrub": (),
+    "policies": ("policies", "amlstack.catalog", BASE),
+    "amlstack.provider": ("amlstack.provider", "amlstack.run_identity", "amlstack.rpc", "amlstack.snapshot", BASE),
+    "amlstack.sandbox": ("amlstack.sandbox", "amlstack.rpc", "amlstack.catalog", "amlstack.processes", BASE),
+    "amlstack.diagnose": ("amlstack.diagnose", "amlstack.catalog", BASE),
+    "amlstack.report": ("amlstack.report", "amlstack.diagnose", "amlstack.sandbox", "amlstack.catalog", BASE),
+    "amlstack.snapshot": ("amlstack.snapshot", BASE),
+    "amlstack.rpc": ("amlstack.rpc", BASE),
+    "amlstack.resources": ("amlstack.run_identity", BASE),
+    "amlstack.run_identity": (),
+    "amlstack.engine": ("amlstack.processes", BASE),
+    "amlstack.processes": ("amlstack.processes", BASE),
 }
 NEITHER_PULUMI_NOR_AZURE = (
+    BASE,
     "amlstack.catalog",
     "jobs",
     "policies.checks",
     "amlnode",
     "amlstack.diagnose",
-    "amlstack.findings",
-    "amlstack.paths",
-    "amlstack.identity",
-    "amlstack.credentials",
-    "amlstack.scrub",
+    "amlstack.run_identity",
     "amlstack.snapshot",
 )
 

@@ -8,7 +8,7 @@ from importlib import metadata
 import yaml
 
 from amlstack import __version__
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 from amlstack.rpc.plugin import Plugin
 
 

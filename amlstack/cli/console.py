@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from amlstack.findings import Level
+from amlstack.base.findings import Level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from amlstack.findings import Finding
+    from amlstack.base.findings import Finding
 
 COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.INFO: "cyan"}
 

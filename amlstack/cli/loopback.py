@@ -17,7 +17,7 @@ from urllib.parse import urlencode, urlsplit
 from amlstack.provider.arm import ACTING_HEADER, ArmClient, ArmError, Response, no_answer, parsed
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.daemon import Endpoint
+    from amlstack.sandbox.server.daemon import Endpoint
 
 _PAUSES = (0.0, 0.2, 0.8, 3.2, None)
 """Seconds after each broken attempt: a server that is started again comes back under the same address."""

@@ -24,20 +24,28 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "up": Verb("amlstack.cli.up:up", "Bring up the sandbox stack and follow its training job to the end."),
-    "down": Verb("amlstack.cli.stack.down:down", "Destroy the sandbox stack and remove what it wrote."),
-    "check": Verb("amlstack.cli.check:app", "Validate job files and print everything that is wrong."),
-    "show": Verb("amlstack.cli.show:app", "Show what a job file becomes: plan, request body, YAML or command."),
-    "rehearse": Verb(
-        "amlstack.cli.rehearse:app", "Run a job file on the sandbox, stream its rank logs, exit like the job."
+    "up": Verb("amlstack.cli.commands.up:up", "Bring up the sandbox stack and follow its training job to the end."),
+    "down": Verb("amlstack.cli.commands.down:down", "Destroy the sandbox stack and remove what it wrote."),
+    "check": Verb("amlstack.cli.commands.check:app", "Validate job files and print everything that is wrong."),
+    "show": Verb(
+        "amlstack.cli.commands.show:app", "Show what a job file becomes: plan, request body, YAML or command."
     ),
-    "cancel": Verb("amlstack.cli.cancel:app", "Cancel a run of the sandbox and wait for its end."),
-    "schema": Verb("amlstack.cli.schema:app", "The JSON Schema of YAML job files, for editors."),
-    "sizes": Verb("amlstack.cli.sizes:app", "The VM sizes that the catalogue knows: GPUs, fabric, retirement."),
-    "diagnose": Verb("amlstack.cli.diagnose:app", "Name the first true cause in the logs of a distributed run."),
-    "report": Verb("amlstack.cli.report:app", "Write one run as one HTML file: verdict, ranks over time, loss, logs."),
-    "policy": Verb("amlstack.cli.policy:app", "The rules: list them, export them as Azure Policy."),
-    "sandbox": Verb("amlstack.cli.sandbox:app", "Azure on this machine: start it, look at it, end it."),
+    "rehearse": Verb(
+        "amlstack.cli.commands.rehearse:app", "Run a job file on the sandbox, stream its rank logs, exit like the job."
+    ),
+    "cancel": Verb("amlstack.cli.commands.cancel:app", "Cancel a run of the sandbox and wait for its end."),
+    "schema": Verb("amlstack.cli.commands.schema:app", "The JSON Schema of YAML job files, for editors."),
+    "sizes": Verb(
+        "amlstack.cli.commands.sizes:app", "The VM sizes that the catalogue knows: GPUs, fabric, retirement."
+    ),
+    "diagnose": Verb(
+        "amlstack.cli.commands.diagnose:app", "Name the first true cause in the logs of a distributed run."
+    ),
+    "report": Verb(
+        "amlstack.cli.commands.report:app", "Write one run as one HTML file: verdict, ranks over time, loss, logs."
+    ),
+    "policy": Verb("amlstack.cli.commands.policy:app", "The rules: list them, export them as Azure Policy."),
+    "sandbox": Verb("amlstack.cli.commands.sandbox:app", "Azure on this machine: start it, look at it, end it."),
 }
 """Every verb, in the order in which help lists them. A new verb is one module and one line here."""
 

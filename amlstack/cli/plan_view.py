@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     import jobs
-    from jobs.cost import Cost
+    from jobs.planning.cost import Cost
 
 
 def panel(plan: jobs.Plan, name: str, price: Cost | None = None) -> Group:
@@ -31,7 +31,7 @@ def panel(plan: jobs.Plan, name: str, price: Cost | None = None) -> Group:
 
 def when(plan: jobs.SchedulePlan) -> Table:
     """When a schedule starts what is shown below it."""
-    from jobs.schedule import trigger_text
+    from jobs.model.schedule import trigger_text
 
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")

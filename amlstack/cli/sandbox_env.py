@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from amlstack.sandbox.daemon import Endpoint
+    from amlstack.sandbox.server.daemon import Endpoint
 
 
 def variables(endpoint: Endpoint) -> dict[str, str]:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
-from amlstack import paths
+from amlstack.base import paths
 from amlstack.catalog import sizes
 from amlstack.cli.stack.runs import GOOD, statuses
-from amlstack.sandbox.holdings import listed
-from amlstack.sandbox.store import job_folder
+from amlstack.sandbox.store.holdings import listed
+from amlstack.sandbox.store.store import job_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

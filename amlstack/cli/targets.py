@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlstack.findings import Finding, Level
-from amlstack.paths import PROJECT
-from jobs.near import did_you_mean
-from jobs.target import Target
+from amlstack.base.findings import Finding, Level
+from amlstack.base.near_misses import did_you_mean
+from amlstack.base.paths import PROJECT
+from jobs.planning.target import Target
 
 if TYPE_CHECKING:
     from infra.settings import Cluster, Reading, Settings
-    from jobs.spec import Job
+    from jobs.model.job import Job
 
 DEFAULT_STACK = "sandbox"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amlstack.identity import OWNER
 from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import record_of
 from amlstack.provider.states import is_active
+from amlstack.run_identity import OWNER
 
 if TYPE_CHECKING:
     from amlstack.provider.arm import ArmClient

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from amlstack.identity import slow_digest
 from amlstack.rpc import NOTHING, UNKNOWN, Failures, Host, Secrecy, Secret, unknown_paths
+from amlstack.run_identity import slow_digest
 
 if TYPE_CHECKING:
     import threading

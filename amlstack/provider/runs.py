@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from amlstack.identity import DERIVED, IDENTITY, KEPT_FOR, NAME, ON_EDIT, OWNER, RESOURCE, STACK, name_of
+from amlstack.base.scrub import scrub
 from amlstack.provider.arm import ArmClient, ArmError, Response
-from amlstack.scrub import scrub
+from amlstack.run_identity import DERIVED, IDENTITY, KEPT_FOR, NAME, ON_EDIT, OWNER, RESOURCE, STACK, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -83,7 +83,7 @@ class Record:
 
     @property
     def kept_for(self) -> str:
-        """The run that replaced it while it goes on, `amlstack.identity.NO_JOB`, or empty when it is not kept."""
+        """The run that replaced it while it goes on, `amlstack.run_identity.NO_JOB`, or empty when it is not kept."""
         return str(self.tags.get(KEPT_FOR) or "")
 
     @property

@@ -15,15 +15,15 @@ from pulumi.runtime.proto import provider_pb2
 
 from amlstack.provider import arm
 from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError
-from amlstack.provider.code import Snapshots
-from amlstack.provider.components import Components
-from amlstack.provider.environments import Environments
-from amlstack.provider.jobs import Jobs
 from amlstack.provider.resource import Call, Difference, Resource, Services, Shape, Values
 from amlstack.provider.runs import Runs, WorkspaceMissingError
-from amlstack.provider.schedules import Schedules
 from amlstack.provider.stacks.guard import Guards
 from amlstack.provider.stacks.record import Records
+from amlstack.provider.types.code import Snapshots
+from amlstack.provider.types.components import Components
+from amlstack.provider.types.environments import Environments
+from amlstack.provider.types.jobs import Jobs
+from amlstack.provider.types.schedules import Schedules
 from amlstack.rpc import (
     Code,
     Failures,

@@ -7,9 +7,9 @@ import queue
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.base.scrub import scrub
 from amlstack.provider.arm import InterruptedWaitError, pause
 from amlstack.rpc import Code, ProviderError
-from amlstack.scrub import scrub
 
 if TYPE_CHECKING:
     from amlstack.provider.resource import Call, Services

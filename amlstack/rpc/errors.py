@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import grpc
     from pulumi.runtime.proto import provider_pb2
 
-    from amlstack.findings import Finding
+    from amlstack.base.findings import Finding
     from amlstack.rpc.secrecy import Secrecy
 
 

@@ -6,8 +6,8 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Literal
 
+from amlstack.base.scrub import scrub
 from amlstack.rpc.secrecy import NOTHING
-from amlstack.scrub import scrub
 
 if TYPE_CHECKING:
     import grpc

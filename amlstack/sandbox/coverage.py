@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox import allowances, kinds
+from amlstack.sandbox import kinds
+from amlstack.sandbox.arm import allowances
 
 if TYPE_CHECKING:
     from amlstack.sandbox.kinds.base import Kind
@@ -20,7 +21,7 @@ The sandbox is one server on loopback, TLS and bearer tokens included, that answ
 types below. What is not in the table is refused with `501 SandboxNotEmulated`; a plausible empty answer would hide a
 mistake. Bodies are checked against the classes of the installed `pulumi-azure-native`: an unknown property, a missing
 one, a wrong enum value or type is `400 InvalidRequestContent` with its path and near misses. Azure lets some of that
-pass. Each type takes the api-versions that Azure has for it (`amlstack/sandbox/intake/api_versions.json` names the
+pass. Each type takes the api-versions that Azure has for it (`amlstack/sandbox/arm/api_versions.json` names the
 sources); another one is a 400 that lists them. A body beyond 4 MB is `413 RequestContentTooLarge`.
 
 ## Resource types

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Final
 
-from amlstack.findings import Finding
+from amlstack.base.findings import Finding
 from amlstack.snapshot.litter import litter
 from amlstack.snapshot.secrets import HEAD, suspicion
 

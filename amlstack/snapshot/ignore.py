@@ -12,7 +12,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from amlstack.findings import Finding
+from amlstack.base.findings import Finding
 
 if TYPE_CHECKING:
     from pathlib import Path

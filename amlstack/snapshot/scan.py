@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from amlstack.findings import Finding, Level, errors
+from amlstack.base.findings import Finding, Level, errors
 from amlstack.snapshot.content import Content
 from amlstack.snapshot.ignore import Ignore
 

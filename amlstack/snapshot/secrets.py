@@ -6,8 +6,8 @@ import re
 from pathlib import PurePosixPath
 from typing import Final
 
-from amlstack.credentials import FORMS
-from amlstack.findings import Finding, Level
+from amlstack.base.credential_patterns import FORMS
+from amlstack.base.findings import Finding, Level
 
 _NAMES: Final = {
     ".env": "environment files usually hold credentials",

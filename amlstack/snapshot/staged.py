@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from amlstack.findings import errors
+from amlstack.base.findings import errors
 from amlstack.snapshot.ignore import Ignore
 from amlstack.snapshot.scan import scan
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from amlstack.findings import Finding, errors
+from amlstack.base.findings import Finding, errors
 from infra.settings import problems, secrets
 from infra.settings.model import CuratedEnvironment, Settings
 from infra.settings.repair import Mending

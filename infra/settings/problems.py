@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel
 
-from amlstack.findings import Finding
+from amlstack.base.findings import Finding
+from amlstack.base.near_misses import did_you_mean, near
 from infra.settings.model import CURATED_TAG, CUSTOM_TAG, CuratedEnvironment, CustomEnvironment, Settings
 from infra.settings.stackfile import NAMESPACE, Loc
-from jobs.near import did_you_mean, near
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

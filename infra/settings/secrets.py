@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.findings import Finding
+from amlstack.base.findings import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

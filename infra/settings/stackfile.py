@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from amlstack.findings import Finding
+from amlstack.base.findings import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.findings import Finding, Level
+from amlstack.base.findings import Finding, Level
 
 if TYPE_CHECKING:
     from pathlib import Path

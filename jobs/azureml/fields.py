@@ -11,10 +11,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from amlstack.findings import Level
+from amlstack.base.findings import Level
+from amlstack.base.near_misses import did_you_mean
 from jobs.azureml.cursor import Bad, Cursor, shown
-from jobs.near import did_you_mean
-from jobs.values import EXPRESSION
+from jobs.model.values import EXPRESSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping

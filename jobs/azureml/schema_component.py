@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jobs.azureml import component, dialect, others, port, runtime
+from jobs.azureml.read import component, distributed_component, passthrough, port, runtime
 from jobs.azureml.schema_parts import DIGITS, NUMBER, Schema, any_case, chosen, closed, ref
 from jobs.azureml.schema_readers import keys
-from jobs.component import PRIMITIVES, Component, Port
-from jobs.other import OtherComponent
+from jobs.model.component import PRIMITIVES, Component, Port
+from jobs.model.passthrough import OtherComponent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,10 +46,10 @@ def definitions(job: Mapping[str, Schema]) -> Schema:
             "required": ["environment"],
             "anyOf": [{"required": ["launcher"]}, {"required": ["command"]}],
         },
-        "dialect_input": closed(keys(dialect.PORT, Port, own={"enum": {"type": ["array", "null"]}})),
-        "launcher": closed(keys(dialect.LAUNCHER), required=("type", "additional_arguments")),
+        "dialect_input": closed(keys(distributed_component.PORT, Port, own={"enum": {"type": ["array", "null"]}})),
+        "launcher": closed(keys(distributed_component.LAUNCHER), required=("type", "additional_arguments")),
     }
-    for kind in others.KINDS:
+    for kind in passthrough.KINDS:
         parts[f"{kind}_component"] = closed(other_component_keys(kind), required=_WANTED[kind], more=True)
     return parts
 
@@ -64,7 +64,7 @@ def command_component_keys() -> Schema:
 def other_component_keys(kind: str) -> Schema:
     """Key to schema of a parallel, spark or pipeline component."""
     own = {"type": any_case((kind,))}
-    return keys(others.component_keys(kind), OtherComponent, own=own, ignored=others.SKIPPED)
+    return keys(passthrough.component_keys(kind), OtherComponent, own=own, ignored=passthrough.SKIPPED)
 
 
 def input_port() -> Schema:
@@ -100,7 +100,7 @@ def dialect_keys() -> Schema:
         "environment": {"anyOf": [ref("environment"), older]},
         "code": {"type": "string"},
     }
-    return keys(dialect.KEYS, Component, own=own)
+    return keys(distributed_component.KEYS, Component, own=own)
 
 
 def is_component() -> Schema:
@@ -124,7 +124,7 @@ def is_dialect() -> Schema:
     return {
         "anyOf": [
             {"required": ["launcher"]},
-            {"properties": {"type": any_case(tuple(dialect.KINDS))}, "required": ["type"]},
+            {"properties": {"type": any_case(tuple(distributed_component.KINDS))}, "required": ["type"]},
         ]
     }
 
@@ -134,7 +134,7 @@ def of_file() -> Schema:
     return chosen(
         *(
             ({"properties": {"type": any_case((kind,))}, "required": ["type"]}, ref(f"{kind}_component"))
-            for kind in others.KINDS
+            for kind in passthrough.KINDS
         ),
         otherwise=ref("command_component"),
     )

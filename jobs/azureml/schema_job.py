@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jobs import distribution
-from jobs.azureml import command, data, environment, runtime, sweep
+from jobs.azureml.read import command, data, environment, runtime, sweep
 from jobs.azureml.schema_parts import NAMES, TEXT, TEXTS, VALUES, WRITTEN, Schema, about, any_case, closed, fields, ref
-from jobs.spec import Job
-from jobs.sweep import Sweep
+from jobs.model import distribution
+from jobs.model.job import Job
+from jobs.model.sweep import Sweep
 
 if TYPE_CHECKING:
     from collections.abc import Collection

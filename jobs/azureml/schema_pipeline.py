@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jobs.azureml import automl_words, command, others, pipeline, transfer
+from jobs.azureml.read import automl_words, command, passthrough, pipeline, transfer
 from jobs.azureml.schema_parts import Schema, any_case, chosen, closed, of_type, ref
 from jobs.azureml.schema_readers import ABOUT, BOUND, keys
-from jobs.other import OtherStep
-from jobs.pipeline import Pipeline, PipelineSettings, Step, SweepStep
+from jobs.model.passthrough import OtherStep
+from jobs.model.pipeline import Pipeline, PipelineSettings, Step, SweepStep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,10 +41,10 @@ def definitions(job: Mapping[str, Schema]) -> Schema:
             required=("trial", "objective", "limits"),
             more=True,
         ),
-        "retry_settings": closed(keys(others.RETRIES), "How often, and how many seconds, a mini-batch is tried."),
-        "task": closed(keys(others.TASK), ABOUT["task"], required=("type", "environment")),
-        "spark_entry": {**closed(keys(others.ENTRY), ABOUT["entry"]), "minProperties": 1, "maxProperties": 1},
-        "spark_resources": closed(keys(others.SPARK_RESOURCES), "The serverless Spark pool that it runs on."),
+        "retry_settings": closed(keys(passthrough.RETRIES), "How often, and how many seconds, a mini-batch is tried."),
+        "task": closed(keys(passthrough.TASK), ABOUT["task"], required=("type", "environment")),
+        "spark_entry": {**closed(keys(passthrough.ENTRY), ABOUT["entry"]), "minProperties": 1, "maxProperties": 1},
+        "spark_resources": closed(keys(passthrough.SPARK_RESOURCES), "The serverless Spark pool that it runs on."),
     }
     parts["automl_step"] = closed(
         automl_keys(), "Automated training, sent to Azure ML as it is.", required=("type", "task", "training_data"),
@@ -53,7 +53,7 @@ def definitions(job: Mapping[str, Schema]) -> Schema:
     parts["transfer_step"] = closed(
         transfer_keys(), "Data that is moved, sent to Azure ML as it is.", required=("type", "task"), more=True
     )
-    for kind in others.KINDS:
+    for kind in passthrough.KINDS:
         parts[f"{kind}_step"] = closed(other_step_keys(kind), required=("component",), more=True)
     # A parallel step is sent with whatever stands in it, a spark step is not.
     parts["parallel_inline"] = closed(other_step_keys("parallel", inline=True), required=("task",), more=True)
@@ -97,7 +97,7 @@ def sweep_step_keys() -> Schema:
 
 def other_step_keys(kind: str, *, inline: bool = False) -> Schema:
     """Key to schema of a parallel, spark or pipeline step; ``inline`` when it names no component."""
-    readers = others.step_keys(kind, pipeline.NODE, pipeline.INLINE["outputs"] if inline else None)
+    readers = passthrough.step_keys(kind, pipeline.NODE, pipeline.INLINE["outputs"] if inline else None)
     component: Schema = {"type": "string", "minLength": 1}
     if kind != "pipeline":
         component = {"anyOf": [component, ref(f"{kind}_component")]}
@@ -105,7 +105,7 @@ def other_step_keys(kind: str, *, inline: bool = False) -> Schema:
     if inline:
         own["outputs"] = _named({"anyOf": [{"type": ["null", "string"]}, ref("output")]})
         own["component"] = {"not": {}}
-    return keys(readers, OtherStep, own=own, ignored=others.SKIPPED)
+    return keys(readers, OtherStep, own=own, ignored=passthrough.SKIPPED)
 
 
 def automl_keys() -> Schema:

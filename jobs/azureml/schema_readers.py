@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jobs.azureml import command, component, component_file, data, environment, others, pipeline, port, runtime, sweep
 from jobs.azureml.fields import (
     FALSE,
     LONGEST,
@@ -24,14 +23,26 @@ from jobs.azureml.fields import (
     version,
     whole,
 )
-from jobs.azureml.schedule import Some
+from jobs.azureml.read import (
+    command,
+    component,
+    component_file,
+    data,
+    environment,
+    passthrough,
+    pipeline,
+    port,
+    runtime,
+    sweep,
+)
+from jobs.azureml.read.schedule import Some
 from jobs.azureml.schema_parts import COUNT, DIGITS, TEXT, VALUES, WRITTEN, Schema, any_case, ref
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from jobs.azureml.cursor import Cursor
-    from jobs.values import Model
+    from jobs.model.values import Model
 
     Reader = Callable[[Cursor], Any]
 
@@ -57,9 +68,9 @@ SIMPLE: Mapping[Reader, Schema] = {
     mapping: VALUES,
     command.KEYS["code"]: _PATH,
     command.KEYS["compute"]: {"type": "string", "minLength": 1},
-    others.TASK["code"]: _PATH,
-    others.size: {"type": "string", "pattern": r"^\d+([kKmMgG][bB])?$", "examples": ["10", "10kb"]},
-    others.texts: {"type": "array", "items": TEXT},
+    passthrough.TASK["code"]: _PATH,
+    passthrough.size: {"type": "string", "pattern": r"^\d+([kKmMgG][bB])?$", "examples": ["10", "10kb"]},
+    passthrough.texts: {"type": "array", "items": TEXT},
     data.variables: {"type": "object", "description": "Variables of every process, by name."},
     data.tags: ref("tags"),
     data.inputs: ref("inputs"),
@@ -82,11 +93,11 @@ SIMPLE: Mapping[Reader, Schema] = {
     port.outputs: ref("component_outputs"),
     pipeline.steps: ref("steps"),
     pipeline.KEYS["settings"]: ref("settings"),
-    others.SPECS["parallel"]["resources"]: ref("resources"),
-    others.SPECS["parallel"]["retry_settings"]: ref("retry_settings"),
-    others.SPECS["parallel"]["task"]: ref("task"),
-    others.SPECS["spark"]["entry"]: ref("spark_entry"),
-    others.STEPS["spark"]["resources"]: ref("spark_resources"),
+    passthrough.SPECS["parallel"]["resources"]: ref("resources"),
+    passthrough.SPECS["parallel"]["retry_settings"]: ref("retry_settings"),
+    passthrough.SPECS["parallel"]["task"]: ref("task"),
+    passthrough.SPECS["spark"]["entry"]: ref("spark_entry"),
+    passthrough.STEPS["spark"]["resources"]: ref("spark_resources"),
 }
 """What single readers take."""
 
@@ -147,7 +158,7 @@ def of(read: Reader) -> Schema:
     match read:
         case Nullable():
             return {"anyOf": [of(read.read), {"type": "null"}]}
-        case others.OrBound():
+        case passthrough.OrBound():
             return {"anyOf": [of(read.read), BOUND]}
         case Some():
             return {"anyOf": [of(read.read), {"type": "array", "items": of(read.read)}]}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from jobs.azureml import schedule
+from jobs.azureml.read import schedule
 from jobs.azureml.schema_parts import Schema, any_case, chosen, closed, of_type, ref
 from jobs.azureml.schema_pipeline import pipeline_keys
 from jobs.azureml.schema_readers import keys
-from jobs.schedule import Cron, Pattern, Recurrence, Schedule
+from jobs.model.schedule import Cron, Pattern, Recurrence, Schedule
 
 _TIME: Schema = {
     "type": "string",

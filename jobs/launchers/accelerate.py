@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictInt
 
-from jobs.distribution import PyTorch
 from jobs.launchers.base import Lowered, Shape, TypedLauncher
 from jobs.launchers.commands import not_python, split
 from jobs.launchers.torchrun import TorchRun
+from jobs.model.distribution import PyTorch
 
 if TYPE_CHECKING:
-    from amlstack.findings import Finding
+    from amlstack.base.findings import Finding
 
 
 class Accelerate(TypedLauncher):

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from jobs.values import Model
+from jobs.model.values import Model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.findings import Finding
-    from jobs.distribution import Distribution
+    from amlstack.base.findings import Finding
+    from jobs.model.distribution import Distribution
 
 Collectives = Literal["nccl", "gloo", "mpi"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from amlstack.findings import Finding
+from amlstack.base.findings import Finding
 
 _PYTHON = re.compile(
     r"(?P<python>(?:\S*/)?python(?:3(?:\.\d+)?)?)(?:\s+-u(?=\s))?\s+(?P<rest>(?:-m\s+\S|[^\s-]).*)",

@@ -6,11 +6,11 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from jobs.distribution import Distribution, Mpi, PyTorch, TensorFlow
 from jobs.launchers.base import Collectives, Lowered, Shape
 from jobs.launchers.mpi import RESERVED as MPI_RESERVED
 from jobs.launchers.per_process import PerProcess
-from jobs.values import Model
+from jobs.model.distribution import Distribution, Mpi, PyTorch, TensorFlow
+from jobs.model.values import Model
 
 
 class Custom(Model):

@@ -7,12 +7,12 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictInt
 
-from amlstack.findings import Finding
-from jobs import distribution
+from amlstack.base.findings import Finding
 from jobs.launchers.base import Lowered, Shape, TypedLauncher
 from jobs.launchers.commands import not_python, split, starts_itself
 from jobs.launchers.mpi import RESERVED as MPI_RESERVED
 from jobs.launchers.per_process import PerProcess
+from jobs.model import distribution
 
 
 class DeepSpeed(TypedLauncher):

@@ -6,10 +6,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictInt
 
-from jobs import distribution
 from jobs.launchers.base import Lowered, Shape, TypedLauncher
 from jobs.launchers.commands import starts_itself
 from jobs.launchers.mpi import RESERVED
+from jobs.model import distribution
 
 
 class Horovod(TypedLauncher):

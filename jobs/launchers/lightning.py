@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictInt
 
-from amlstack.findings import Finding
-from jobs.distribution import PyTorch
+from amlstack.base.findings import Finding
 from jobs.launchers.base import Lowered, Shape, TypedLauncher
 from jobs.launchers.commands import not_python, split
+from jobs.model.distribution import PyTorch
 
 UNSET = ("WORLD_SIZE", "RANK", "LOCAL_RANK")
 """Azure ML sets these for its one process per node; Lightning then believes that its ranks run already."""

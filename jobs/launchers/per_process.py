@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictInt
 
-from jobs.distribution import PyTorch
 from jobs.launchers.base import Lowered, Shape, TypedLauncher
 from jobs.launchers.commands import starts_itself
+from jobs.model.distribution import PyTorch
 
 
 class PerProcess(TypedLauncher):

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictInt
 
-from amlstack.findings import Finding
+from amlstack.base.findings import Finding
 from jobs.launchers.base import Collectives, Lowered, Shape, TypedLauncher
 from jobs.launchers.commands import not_python, split
 

@@ -6,10 +6,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictInt
 
-from amlstack.findings import Finding, Level
-from jobs import distribution
+from amlstack.base.findings import Finding, Level
 from jobs.launchers.base import Lowered, Shape, TypedLauncher
 from jobs.launchers.commands import starts_itself
+from jobs.model import distribution
 
 
 class TensorFlow(TypedLauncher):

@@ -6,10 +6,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictInt
 
-from amlstack.findings import Finding
-from jobs.distribution import PyTorch
+from amlstack.base.findings import Finding
 from jobs.launchers.base import Lowered, Shape, TypedLauncher
 from jobs.launchers.commands import not_python, split
+from jobs.model.distribution import PyTorch
 
 Count = Annotated[StrictInt, Field(ge=1)]
 

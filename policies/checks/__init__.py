@@ -44,7 +44,7 @@ from policies.checks.rule import Rule, Setting
 if TYPE_CHECKING:
     from datetime import date
 
-    from amlstack.findings import Finding
+    from amlstack.base.findings import Finding
 
 __all__ = ["RULES", "SIZE_RULES", "Rule", "Setting", "sizes_for"]
 

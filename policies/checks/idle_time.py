@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amlstack.findings import Finding
+from amlstack.base.findings import Finding
 from policies.checks.duration import iso, seconds
 from policies.checks.rule import Rule, Setting
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from amlstack.base.findings import Finding
 from amlstack.catalog import sizes
-from amlstack.findings import Finding
 from policies.checks.rule import Rule
 
 RULE = Rule(

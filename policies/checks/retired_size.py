@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from amlstack.base.findings import Finding
 from amlstack.catalog import sizes
-from amlstack.findings import Finding
 from policies.checks.rule import Rule
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from amlstack.base.findings import Finding, Level
 from amlstack.catalog import sizes
-from amlstack.findings import Finding, Level
 from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:

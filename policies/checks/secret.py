@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from amlstack import credentials
-from amlstack.findings import Finding
+from amlstack.base import credential_patterns
+from amlstack.base.findings import Finding
 from policies.checks.rule import Rule
 
 if TYPE_CHECKING:
@@ -89,16 +89,17 @@ def _suspicions(value: Any, path: tuple[str, ...], name: str) -> Iterator[tuple[
         for number, inner in enumerate(value):
             yield from _suspicions(inner, (*path, str(number)), name)
     elif isinstance(value, str):
-        if what := credentials.form(value):
+        if what := credential_patterns.form(value):
             yield path, f"`{name}` holds what looks like {what}"
-        elif credentials.named(name, value):
+        elif credential_patterns.named(name, value):
             yield path, f"`{name}` is named like a secret, and has a value"
         else:
             yield from (
-                (path, f"`{each}` is named like a secret, and is set here") for each in credentials.assigned(value)
+                (path, f"`{each}` is named like a secret, and is set here")
+                for each in credential_patterns.assigned(value)
             )
 
 
 def may_be(name: str) -> bool:
     """Whether a value of that name that is not known yet may be a secret."""
-    return credentials.named(name, "0123456789abcdefghij")
+    return credential_patterns.named(name, "0123456789abcdefghij")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
-from amlstack.findings import Finding
+from amlstack.base.findings import Finding
 from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:

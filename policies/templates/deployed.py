@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from policies.reading import ELSEWHERE, Unknown, dig
+from policies.engine.facts import ELSEWHERE, Unknown, dig
 from policies.templates.scope import Around, Path, Scope
 from policies.templates.values import TOO_LARGE, OpenError, closed, missing
 

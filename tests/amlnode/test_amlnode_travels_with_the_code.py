@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import jobs
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 from amlstack.snapshot import scan
-from jobs import nodeside
-from jobs.source import Source
+from jobs.model.location import Source
+from jobs.planning import nodeside
 
 if TYPE_CHECKING:
     from pathlib import Path

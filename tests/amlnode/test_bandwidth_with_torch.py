@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 from amlstack.sandbox import images
-from amlstack.sandbox.runner import ports
+from amlstack.sandbox.runner import free_ports
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +51,7 @@ def python() -> Path:
 
 def ranks(python: Path, folder: Path, nodes: int, each: int, words: list[str], **more: str) -> list[tuple[int, str]]:
     """Every rank as Azure ML's per-process launch starts it: exit code and what it said."""
-    port = str(ports.free())
+    port = str(free_ports.free())
     started = []
     for rank in range(nodes * each):
         environ = {

@@ -15,8 +15,8 @@ import pytest
 from amlnode.errors import NodeError
 from amlnode.remote.main import _apart, configured, results_folder, tuned
 from amlnode.remote.words import Asked, asked, killed
-from amlstack.paths import PROJECT
-from amlstack.sandbox.runner import ports
+from amlstack.base.paths import PROJECT
+from amlstack.sandbox.runner import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +89,7 @@ class Nodes:
         program.chmod(0o700)
 
     def start(self, *words: str, nodes: int = 2, only: int | None = None, own: tuple[str, ...] = ()) -> None:
-        port = str(ports.free())
+        port = str(free_ports.free())
         for node in range(nodes) if only is None else (only,):
             place = self.folder / f"node{node}"
             place.mkdir()

@@ -9,7 +9,7 @@ from test_rank_of_every_launch import BATCH, MASTER, ompi, torch
 
 from amlnode import bundle
 from amlnode.__main__ import main
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 
 # Every rank and whatever it starts holds the life line open: its reader sees the end when the last of them is gone.
 RANK = """

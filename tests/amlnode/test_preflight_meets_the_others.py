@@ -16,8 +16,8 @@ from amlnode.errors import NodeError
 from amlnode.place import LOOPBACK, RankInfo
 from amlnode.preflight.guests import Table
 from amlnode.preflight.meeting import meet
-from amlstack.paths import PROJECT
-from amlstack.sandbox.runner import ports
+from amlstack.base.paths import PROJECT
+from amlstack.sandbox.runner import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def port() -> int:
     """Not of those that the kernel gives out: who knocks there too early would meet itself, or a stranger."""
-    return ports.free()
+    return free_ports.free()
 
 
 def place(rank: int, world: int) -> RankInfo:
@@ -113,7 +113,7 @@ def run(folder: Path, nproc: int, *words: str, plan: dict[str, Any]) -> subproce
     return subprocess.run(
         [sys.executable, "-m", "amlnode", "launch", "--nproc", str(nproc), *words],
         cwd=folder,
-        env={**environ, "MASTER_PORT": str(ports.free())},
+        env={**environ, "MASTER_PORT": str(free_ports.free())},
         capture_output=True,
         text=True,
         check=False,

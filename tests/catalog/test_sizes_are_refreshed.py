@@ -9,7 +9,7 @@ import pytest
 from sku_server import Azure, served
 
 from amlstack.catalog import files, sizes
-from amlstack.cli import refresh
+from amlstack.cli import catalogue_refresh
 from amlstack.cli.main import main
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def test_what_was_written_reads_as_a_catalogue_and_a_second_refresh_changes_noth
 def test_the_data_file_has_the_form_that_a_refresh_writes() -> None:
     text = files.path("sizes").read_text()
 
-    assert refresh.text(json.loads(text)) == text
+    assert catalogue_refresh.text(json.loads(text)) == text
 
 
 def test_a_refusal_is_told_in_azure_s_words(azure: Azure, data: Path, capsys: pytest.CaptureFixture[str]) -> None:

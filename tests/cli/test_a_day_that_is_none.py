@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from amlstack.base.paths import PROJECT
 from amlstack.cli.main import main
-from amlstack.paths import PROJECT
 
 if TYPE_CHECKING:
     from running import MakeStack

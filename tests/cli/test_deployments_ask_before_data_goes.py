@@ -11,7 +11,7 @@ from amlstack.cli.stack.deploy import Deployment
 from amlstack.cli.stack.lost import lost
 from amlstack.cli.stack.state import State, read
 from amlstack.engine import Engine, Outcome
-from amlstack.sandbox.store import Store
+from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import jobs
-from amlstack.cli import targets, unregistered
+from amlstack.cli import targets
+from amlstack.cli.rehearsal import unregistered
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from amlstack.findings import Finding
+    from amlstack.base.findings import Finding
 
 REFUSAL = "UserError (400): 'mine' or 'other' was not found in the workspace."
 STACK = """\

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from amlstack import paths
+from amlstack.base import paths
 from amlstack.cli import summary
 from amlstack.engine import Outcome
-from amlstack.sandbox.store import job_folder
+from amlstack.sandbox.store.store import job_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 import pytest
 from running import running_sandbox
 
-from amlstack.paths import PROJECT
-from amlstack.sandbox import processes
-from amlstack.sandbox.store import Store, job_folder
+from amlstack.base.paths import PROJECT
+from amlstack.sandbox.server import processes
+from amlstack.sandbox.store.store import Store, job_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from amlstack.sandbox.store import JobRow
+    from amlstack.sandbox.store.store import JobRow
 
 # The first one may have to build an environment.
 pytestmark = pytest.mark.timeout(3600)

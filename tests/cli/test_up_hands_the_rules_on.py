@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack import paths
-from amlstack.cli import up
+from amlstack.base import paths
+from amlstack.cli.commands import up
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 
 PINNED = "3.259.0"
 MACHINE = {"x86_64": "x64", "aarch64": "arm64"}[platform.machine()]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack import engine, leftovers
+from amlstack import engine
+from amlstack.processes import leftovers
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine_machine import PINNED
 
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 
 if TYPE_CHECKING:
     from engine_machine import Machine

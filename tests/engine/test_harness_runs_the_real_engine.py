@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from harness import ANALYZER, processes_of_session
 
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 
 if TYPE_CHECKING:
     from pathlib import Path

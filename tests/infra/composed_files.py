@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING
 
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 from infra.declare import Declaration, declare
 from infra.settings import read_file
 

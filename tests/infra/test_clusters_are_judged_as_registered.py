@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.paths import PROJECT
-from amlstack.sandbox.identity import SUBSCRIPTION
+from amlstack.base.paths import PROJECT
+from amlstack.sandbox.arm.entra import SUBSCRIPTION
 from infra.ruling import cluster_properties
 from infra.settings import parse
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 from infra import roles
 from infra.names import Names
 

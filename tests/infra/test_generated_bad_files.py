@@ -12,10 +12,10 @@ import garbage
 import pytest
 
 import jobs
-from amlstack import identity
-from amlstack.cli.check import check_file
+from amlstack import run_identity
+from amlstack.base.findings import errors
+from amlstack.cli.commands.check import check_file
 from amlstack.cli.targets import Targets
-from amlstack.findings import errors
 from infra.declare import declare
 from infra.settings import read_file
 from policies.config import Config
@@ -24,7 +24,7 @@ from policies.gate import Gate
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from amlstack.findings import Finding
+    from amlstack.base.findings import Finding
 
 FILES = int(os.environ.get("GARBAGE_FILES", "400"))
 """How many files are made."""
@@ -56,7 +56,7 @@ def judged(file: garbage.Garbage, folder: Path) -> tuple[Finding, ...]:
             for plan in checked.plans:
                 json.dumps(jobs.render(plan.enriched) if not isinstance(plan, jobs.SchedulePlan) else {})
                 if not isinstance(plan, jobs.SchedulePlan):
-                    identity.digest("name", plan.declaration, "", "")
+                    run_identity.digest("name", plan.declaration, "", "")
         return checked.findings
     finally:
         place.unlink()

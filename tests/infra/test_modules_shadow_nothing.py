@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 
 NAMES = sorted(
     path.stem for path in (PROJECT / "infra").iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from harness import STAND_IN, Stack
 
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

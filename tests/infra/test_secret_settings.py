@@ -9,7 +9,7 @@ import pytest
 import yaml
 from harness import STAND_IN, Stack
 
-from amlstack.findings import errors
+from amlstack.base.findings import errors
 from infra.settings import from_engine, read_file, stackfile
 from infra.settings.model import Settings
 

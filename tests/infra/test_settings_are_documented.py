@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 from infra.settings import CuratedEnvironment, CustomEnvironment, JobFile, Nodes, Settings, Workspace, reference
 from infra.settings.model import Cluster
 

@@ -9,13 +9,13 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 from infra.settings import CuratedEnvironment, Reading, from_engine, parse, read_file, read_stack_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from amlstack.findings import Finding
+    from amlstack.base.findings import Finding
 
 GOOD: dict[str, Any] = {
     "location": "westeurope",

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sweep_cases
 
-from jobs.azureml import (
+from jobs.azureml.read import (
     command,
     component,
     data,
-    dialect,
+    distributed_component,
     environment,
-    others,
+    passthrough,
     pipeline,
     port,
     runtime,
@@ -102,23 +102,30 @@ BLOCKS: dict[str, Block] = {
     "component_step": Block(_pipeline(HERE), WITH, pipeline.STEP, WRITTEN),
     "sweep_step": Block(_pipeline(HERE), SWEEP, pipeline.SWEEP, WRITTEN),
     **{
-        f"{kind}_step": Block(_pipeline(HERE), {**WITH, "type": kind}, others.step_keys(kind, STEP), others.SKIPPED)
-        for kind in others.KINDS
+        f"{kind}_step": Block(
+            _pipeline(HERE), {**WITH, "type": kind}, passthrough.step_keys(kind, STEP), passthrough.SKIPPED
+        )
+        for kind in passthrough.KINDS
     },
-    "parallel_inline": Block(_pipeline(HERE), PARALLEL, others.step_keys("parallel", STEP, _OUTPUTS), others.SKIPPED),
-    "spark_inline": Block(_pipeline(HERE), SPARK, others.step_keys("spark", STEP, _OUTPUTS), others.SKIPPED),
-    "retry_settings": Block(_inside("retry_settings", PARALLEL), {}, others.RETRIES),
-    "task": Block(_inside("task", PARALLEL), TASK, others.TASK),
-    "spark_entry": Block(_inside("entry", SPARK), {"file": "a.py"}, others.ENTRY),
-    "spark_resources": Block(_inside("resources", SPARK), {}, others.SPARK_RESOURCES),
+    "parallel_inline": Block(
+        _pipeline(HERE), PARALLEL, passthrough.step_keys("parallel", STEP, _OUTPUTS), passthrough.SKIPPED
+    ),
+    "spark_inline": Block(_pipeline(HERE), SPARK, passthrough.step_keys("spark", STEP, _OUTPUTS), passthrough.SKIPPED),
+    "retry_settings": Block(_inside("retry_settings", PARALLEL), {}, passthrough.RETRIES),
+    "task": Block(_inside("task", PARALLEL), TASK, passthrough.TASK),
+    "spark_entry": Block(_inside("entry", SPARK), {"file": "a.py"}, passthrough.ENTRY),
+    "spark_resources": Block(_inside("resources", SPARK), {}, passthrough.SPARK_RESOURCES),
     "command_component": Block(
         _inside("component", {}), COMPONENT, {*component.KEYS, "intellectual_property"}, component.SKIPPED
     ),
     "parallel_component": Block(
-        _inside("component", {"type": "parallel"}), PARALLEL, others.component_keys("parallel"), others.SKIPPED
+        _inside("component", {"type": "parallel"}),
+        PARALLEL,
+        passthrough.component_keys("parallel"),
+        passthrough.SKIPPED,
     ),
     "spark_component": Block(
-        _inside("component", {"type": "spark"}), SPARK, others.component_keys("spark"), others.SKIPPED
+        _inside("component", {"type": "spark"}), SPARK, passthrough.component_keys("spark"), passthrough.SKIPPED
     ),
     "component_input": Block(
         _pipeline({"component": {**COMPONENT, "inputs": {"a": HERE}}}), {"type": "string"}, port.INPUT
@@ -127,9 +134,9 @@ BLOCKS: dict[str, Block] = {
         _pipeline({"component": {**COMPONENT, "outputs": {"a": HERE}}}), {"type": "uri_folder"}, port.OUTPUT
     ),
     "component_resources": Block(_pipeline({"component": {**COMPONENT, "resources": HERE}}), {}, runtime.RESOURCES),
-    "dialect": Block(HERE, OLDER, dialect.KEYS),
-    "dialect_input": Block({**OLDER, "inputs": {"a": HERE}}, {"type": "string"}, dialect.PORT),
-    "launcher": Block({**OLDER, "launcher": HERE}, OLDER["launcher"], dialect.LAUNCHER),
+    "dialect": Block(HERE, OLDER, distributed_component.KEYS),
+    "dialect_input": Block({**OLDER, "inputs": {"a": HERE}}, {"type": "string"}, distributed_component.PORT),
+    "launcher": Block({**OLDER, "launcher": HERE}, OLDER["launcher"], distributed_component.LAUNCHER),
     "schedule": Block(HERE, STARTED, schedule.KEYS, schedule.READ_ONLY),
     "cron": Block({**STARTED, "trigger": HERE}, CRON, schedule.CRON),
     "recurrence": Block({**STARTED, "trigger": HERE}, EVERY, schedule.RECURRENCE),

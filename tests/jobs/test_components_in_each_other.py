@@ -11,7 +11,7 @@ import jobs
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from amlstack.findings import Finding
+    from amlstack.base.findings import Finding
 
 STEP = "  {name}:\n    type: pipeline\n    component: {file}\n"
 

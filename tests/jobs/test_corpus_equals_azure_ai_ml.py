@@ -16,7 +16,7 @@ import test_pipeline_body_equals_azure_ai_ml as of_pipelines
 import test_sweep_body_equals_azure_ai_ml as of_sweeps
 import yaml
 
-from jobs.azureml import lone_component
+from jobs.azureml.read import lone_component
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ import yaml
 
 import jobs
 from jobs import launchers
-from jobs.azureml.write import command_file
+from jobs.azureml.write.command import command_file
 
 if TYPE_CHECKING:
     from pathlib import Path

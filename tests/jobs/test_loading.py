@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import jobs
-from jobs.azureml.write import command_file
-from jobs.faults import findings_of
+from jobs.azureml.write.command import command_file
+from jobs.model.validation_errors import findings_of
 
 if TYPE_CHECKING:
     from pathlib import Path

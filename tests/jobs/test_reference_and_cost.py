@@ -9,11 +9,11 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 import jobs
+from amlstack.base.paths import PROJECT
 from amlstack.catalog import sizes
 from amlstack.catalog.sizes import Price
-from amlstack.paths import PROJECT
 from jobs import launchers
-from jobs.cost import cost
+from jobs.planning.cost import cost
 
 if TYPE_CHECKING:
     import pytest

@@ -16,7 +16,7 @@ from test_sweeps_and_pipelines_written_as_yaml import body, specs
 import jobs
 from amlstack.cli.main import main
 from jobs.azureml.rewrite import rewritten
-from jobs.azureml.write_more import file_of
+from jobs.azureml.write.parents import file_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,10 +17,11 @@ import transfer_cases
 import yaml
 from schema_blocks import BLOCKS, KINDS, Block
 
+from amlstack.base.paths import PROJECT
 from amlstack.cli.main import main
-from amlstack.paths import PROJECT
 from jobs import load
-from jobs.azureml import fields, runtime, schema, schema_component, schema_readers
+from jobs.azureml import fields, schema, schema_component, schema_readers
+from jobs.azureml.read import runtime
 
 if TYPE_CHECKING:
     from pathlib import Path

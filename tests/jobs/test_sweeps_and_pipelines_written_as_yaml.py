@@ -12,7 +12,7 @@ import sweep_cases
 import yaml
 
 import jobs
-from jobs.azureml.write_more import file_of
+from jobs.azureml.write.parents import file_of
 
 if TYPE_CHECKING:
     from pathlib import Path

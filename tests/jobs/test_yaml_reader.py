@@ -10,8 +10,8 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from amlstack.findings import Level
-from jobs import yamltext
+from amlstack.base import yamltext
+from amlstack.base.findings import Level
 
 if TYPE_CHECKING:
     from pathlib import Path

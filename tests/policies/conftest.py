@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from showing import SIZE_RULES_ALONE, TODAY, request, shown
 
-from policies.pack import NAME
-from policies.server import Pack
+from policies.pack.definition import NAME
+from policies.pack.server import Pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pulumi.runtime.proto import analyzer_pb2 as proto
 from showing import TODAY, request, shown
 
-from policies.server import Pack
+from policies.pack.server import Pack
 
 if TYPE_CHECKING:
     from datetime import date

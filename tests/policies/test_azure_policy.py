@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from showing import TODAY, request, shown
 
-from amlstack import azurepolicy
+from amlstack.base import azure_policy_language
 from amlstack.catalog import sizes
 from amlstack.cli.main import main
 from policies import azure_policy, config
-from policies.server import Pack
+from policies.pack.server import Pack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,9 +30,9 @@ SAID: dict[str, Any] = {
 
 def hits(definition: Mapping[str, Any], resource: Mapping[str, Any]) -> bool:
     """What Azure's language makes of a resource, with the parameters' defaults."""
-    parameters = azurepolicy.values(definition["properties"]["parameters"], {})
+    parameters = azure_policy_language.values(definition["properties"]["parameters"], {})
     condition = definition["properties"]["policyRule"]["if"]
-    return azurepolicy.hits(condition, azure_policy.TYPE, resource, parameters)
+    return azure_policy_language.hits(condition, azure_policy.TYPE, resource, parameters)
 
 
 def some_cluster(chance: random.Random) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from amlstack import azurepolicy
-from amlstack.azurepolicy import COMPUTES
+from amlstack.base import azure_policy_language
+from amlstack.base.azure_policy_language import COMPUTES
 
 SIZE = f"{COMPUTES}/vmSize"
 PUBLIC = f"{COMPUTES}/enableNodePublicIp"
@@ -60,7 +60,7 @@ PARAMETERS = {"sizes": ["standard_nc24R"], "size": "STANDARD_NC24r", "effect": "
     ],
 )
 def test_a_condition_is_true_or_not(condition: dict[str, Any], answer: bool) -> None:
-    assert azurepolicy.hits(condition, COMPUTES, CLUSTER, PARAMETERS) is answer
+    assert azure_policy_language.hits(condition, COMPUTES, CLUSTER, PARAMETERS) is answer
 
 
 @pytest.mark.parametrize(
@@ -76,15 +76,17 @@ def test_a_condition_is_true_or_not(condition: dict[str, Any], answer: bool) -> 
     ],
 )
 def test_what_is_not_evaluated_is_never_taken_for_an_answer(condition: dict[str, Any], what: str) -> None:
-    with pytest.raises(azurepolicy.NotEvaluatedError, match=what):
-        azurepolicy.hits(condition, COMPUTES, CLUSTER, PARAMETERS)
+    with pytest.raises(azure_policy_language.NotEvaluatedError, match=what):
+        azure_policy_language.hits(condition, COMPUTES, CLUSTER, PARAMETERS)
 
 
 def test_an_alias_of_another_type_has_no_value() -> None:
-    assert azurepolicy.hits({"field": SIZE, "exists": "false"}, "Microsoft.Storage/storageAccounts", CLUSTER, {})
+    assert azure_policy_language.hits(
+        {"field": SIZE, "exists": "false"}, "Microsoft.Storage/storageAccounts", CLUSTER, {}
+    )
 
 
 def test_given_values_stand_over_defaults_and_what_is_not_declared_is_left_out() -> None:
     declared = {"effect": {"type": "String", "defaultValue": "Audit"}, "sizes": {"type": "Array"}}
-    assert azurepolicy.values(declared, {}) == {"effect": "Audit"}
-    assert azurepolicy.values(declared, {"effect": "Deny", "x": 1}) == {"effect": "Deny"}
+    assert azure_policy_language.values(declared, {}) == {"effect": "Audit"}
+    assert azure_policy_language.values(declared, {"effect": "Deny", "x": 1}) == {"effect": "Deny"}

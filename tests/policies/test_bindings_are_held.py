@@ -19,8 +19,9 @@ from showing import TODAY, request, shown
 from test_rule_tables import Bend
 
 from amlstack.catalog import sizes
-from policies import bindings, checks, verdicts
-from policies.server import Pack
+from policies import checks
+from policies.engine import bindings, verdicts
+from policies.pack.server import Pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

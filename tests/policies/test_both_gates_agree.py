@@ -11,14 +11,14 @@ import yaml
 from showing import TODAY, request, shown
 
 import jobs
-from amlstack.findings import Level
+from amlstack.base.findings import Level
 from infra import ruling
 from infra.composed import Composed
 from infra.declare import declare
 from infra.names import Names
 from infra.settings import parse
 from policies import checks, config, gate
-from policies.server import Pack
+from policies.pack.server import Pack
 
 if TYPE_CHECKING:
     from pathlib import Path

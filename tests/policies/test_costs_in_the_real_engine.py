@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from accepting_provider import attached
 
-from policies import archive
+from policies.pack import archive
 
 if TYPE_CHECKING:
     from pathlib import Path

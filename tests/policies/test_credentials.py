@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amlstack import credentials
+from amlstack.base import credential_patterns
 
 FORMS = [
     ("DefaultEndpointsProtocol=https;AccountKey=" + "a" * 86 + "==", "storage account"),
@@ -27,12 +27,12 @@ NO_FORMS = [
 
 @pytest.mark.parametrize(("text", "what"), FORMS, ids=lambda value: value[:20])
 def test_a_credential_is_known_by_its_form(text: str, what: str) -> None:
-    assert what in (credentials.form(text) or "")
+    assert what in (credential_patterns.form(text) or "")
 
 
 @pytest.mark.parametrize("text", NO_FORMS, ids=lambda value: value[:20])
 def test_what_has_no_credentials_form_is_none(text: str) -> None:
-    assert credentials.form(text) is None
+    assert credential_patterns.form(text) is None
 
 
 NAMED = [
@@ -79,12 +79,12 @@ NOT_NAMED = [
 
 @pytest.mark.parametrize(("name", "value"), NAMED)
 def test_a_secret_is_known_by_its_name(name: str, value: str) -> None:
-    assert credentials.named(name, value)
+    assert credential_patterns.named(name, value)
 
 
 @pytest.mark.parametrize(("name", "value"), NOT_NAMED)
 def test_what_only_sounds_like_a_secret_is_none(name: str, value: str) -> None:
-    assert not credentials.named(name, value)
+    assert not credential_patterns.named(name, value)
 
 
 @pytest.mark.parametrize(
@@ -101,4 +101,4 @@ def test_what_only_sounds_like_a_secret_is_none(name: str, value: str) -> None:
     ],
 )
 def test_secrets_are_found_in_a_command_line(text: str, names: list[str]) -> None:
-    assert list(credentials.assigned(text)) == names
+    assert list(credential_patterns.assigned(text)) == names

@@ -21,7 +21,8 @@ from showing import request, shown
 from test_pack_starts import ENGINE, started
 
 from amlstack.rpc.host import CHANNEL_OPTIONS
-from policies import archive, config
+from policies import config
+from policies.pack import archive
 from policies.release import version
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from showing import SIZE_RULES_ALONE
 
 from policies import checks
 from policies.checks import idle_time, shared_memory
-from policies.meta import TEMPLATE_UNRESOLVED
+from policies.pack_rules import TEMPLATE_UNRESOLVED
 from policies.release import version
 
 if TYPE_CHECKING:

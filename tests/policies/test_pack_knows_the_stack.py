@@ -9,8 +9,8 @@ from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from amlstack.catalog import sizes
 from policies import checks
-from policies.bindings import BINDINGS
 from policies.checks import stack_budget
+from policies.engine.bindings import BINDINGS
 
 
 def test_every_registered_rule_is_bound_to_what_it_judges() -> None:

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
 from showing import TODAY, request, shown
 
-from policies.bindings import Cluster
 from policies.checks import RULES
-from policies.job_view import _OWN
-from policies.server import Pack
-from policies.views import _INNER, _OUTER
+from policies.engine.bindings import Cluster
+from policies.engine.job_subjects import _OWN
+from policies.engine.subjects import _INNER, _OUTER
+from policies.pack.server import Pack
 
 WORDS = (
     "properties", "template", "resources", "type", "computeType", "vmSize", "scaleSettings", "maxNodeCount", "tags",

@@ -14,7 +14,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime import proto
 from pulumi.runtime.proto import analyzer_pb2_grpc
 
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 from amlstack.rpc.host import CHANNEL_OPTIONS
 from policies.config import ALL
 
@@ -79,8 +79,10 @@ def test_the_executable_is_not_misled_by_the_folder_it_starts_in(folder_that_sha
 
 
 def test_the_pack_s_own_process_reads_the_messages_without_the_sdk_around_them() -> None:
-    start = "from policies import messages; messages.alone()"
-    more = "import policies.server, pulumi.runtime.proto.analyzer_pb2, sys; print('pulumi.resource' in sys.modules)"
+    start = "from policies.pack import messages; messages.alone()"
+    more = (
+        "import policies.pack.server, pulumi.runtime.proto.analyzer_pb2, sys; print('pulumi.resource' in sys.modules)"
+    )
     told = {
         first: subprocess.run(
             [sys.executable, "-P", "-c", f"{first}{start}; {more}"], capture_output=True, text=True, check=True

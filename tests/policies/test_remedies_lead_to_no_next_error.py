@@ -11,11 +11,11 @@ import yaml
 from pack_subjects import pack, seen
 from showing import TODAY, request, shown
 
-from amlstack.findings import Finding, Level
+from amlstack.base.findings import Finding, Level
 from infra.declare import declare
 from infra.settings import parse
 from policies import checks
-from policies.meta import TEMPLATE_UNRESOLVED
+from policies.pack_rules import TEMPLATE_UNRESOLVED
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rule_tables import TABLES, Row
 
-from amlstack.findings import Finding
+from amlstack.base.findings import Finding
 from policies import checks
 
 if TYPE_CHECKING:

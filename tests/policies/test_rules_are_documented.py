@@ -16,15 +16,15 @@ from pulumi.runtime.proto import analyzer_pb2 as proto
 from showing import request, shown
 
 import policies
+from amlstack.base.findings import Level
+from amlstack.base.paths import PROJECT
 from amlstack.catalog import sizes
-from amlstack.findings import Level
-from amlstack.paths import PROJECT
 from infra.settings.model import SINGLE_NODE_TAG
 from policies import checks, document
 from policies.config import ALL
-from policies.remedies import REMEDIES
-from policies.server import Pack
-from policies.views import SINGLE_NODE_JOBS_TAG
+from policies.engine.subjects import SINGLE_NODE_JOBS_TAG
+from policies.pack.remedies import REMEDIES
+from policies.pack.server import Pack
 
 TODAY = date(2026, 8, 1)
 RULES = ALL

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, example, given, note, settings
 from hypothesis import strategies as st
 from provider_wire import Refused, job_inputs
 
-from amlstack.identity import job_id
+from amlstack.run_identity import job_id
 
 if TYPE_CHECKING:
     from fake_arm import FakeArm

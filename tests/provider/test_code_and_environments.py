@@ -11,8 +11,8 @@ import pytest
 from fake_arm import SIGNATURE, WORKSPACE
 from provider_wire import Refused
 
-from amlstack.identity import environment_version
 from amlstack.rpc import UNKNOWN
+from amlstack.run_identity import environment_version
 from amlstack.snapshot import scan
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from fake_arm import WORKSPACE
 from provider_wire import Refused, job_inputs
 
-from amlstack.identity import job_id
+from amlstack.run_identity import job_id
 
 if TYPE_CHECKING:
     from fake_arm import FakeArm

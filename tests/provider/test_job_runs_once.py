@@ -8,8 +8,8 @@ import pytest
 from fake_arm import WORKSPACE
 from provider_wire import Refused, job_inputs
 
-from amlstack.identity import job_id
 from amlstack.rpc import UNKNOWN, Secret
+from amlstack.run_identity import job_id
 
 if TYPE_CHECKING:
     from fake_arm import FakeArm
@@ -43,7 +43,7 @@ def test_the_body_reaches_the_service_as_it_is_with_our_marks(wire: Wire, arm: F
     assert sent == {k: v for k, v in inputs["body"]["properties"].items() if k != "properties"}
     assert marks.pop("theirs") == "1"
     assert marks == {
-        "amlstack.identity": job.outputs["identity"],
+        "amlstack.run_identity": job.outputs["identity"],
         "amlstack.owner": OWNER,
         "amlstack.derived": marks["amlstack.derived"],
         "amlstack.name": "mnist",
@@ -158,9 +158,9 @@ def test_adopting_an_unsuccessful_run_says_so_and_names_rerun(wire: Wire, arm: F
 @pytest.mark.parametrize(
     ("marks", "named"),
     [
-        ({"amlstack.owner": "other/prod", "amlstack.identity": "1"}, "belongs to other/prod"),
+        ({"amlstack.owner": "other/prod", "amlstack.run_identity": "1"}, "belongs to other/prod"),
         ({}, "was not made here"),
-        ({"amlstack.owner": OWNER, "amlstack.identity": "1"}, "with another declaration"),
+        ({"amlstack.owner": OWNER, "amlstack.run_identity": "1"}, "with another declaration"),
     ],
     ids=["another stack", "nobody", "another declaration"],
 )

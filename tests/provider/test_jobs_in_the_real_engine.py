@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fake_arm import WORKSPACE
 
-from amlstack.identity import job_id
+from amlstack.run_identity import job_id
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,7 +92,7 @@ def test_an_up_that_is_killed_right_after_the_run_was_accepted_is_healed_by_the_
 
 def test_a_run_of_another_stack_is_refused_by_name(jobs: Stack, arm: FakeArm) -> None:
     run = run_of("mnist", job())
-    marks = {"amlstack.owner": "other/prod", "amlstack.identity": "1"}
+    marks = {"amlstack.owner": "other/prod", "amlstack.run_identity": "1"}
     arm.jobs[f"{WORKSPACE}/jobs/{run}".lower()] = {"properties": {"status": "Running", "properties": marks}, "sent": {}}
     jobs.set("jobs", {"mnist": job()})
     for result in (jobs.preview(), jobs.up()):

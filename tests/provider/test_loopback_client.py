@@ -14,7 +14,7 @@ from fake_arm import WORKSPACE
 from amlstack.cli import loopback
 from amlstack.cli.loopback import LoopbackArm
 from amlstack.provider.arm import ArmClient, ArmError
-from amlstack.sandbox.daemon import Endpoint
+from amlstack.sandbox.server.daemon import Endpoint
 
 if TYPE_CHECKING:
     from fake_arm import FakeArm

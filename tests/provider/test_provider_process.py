@@ -16,12 +16,12 @@ from provider_wire import LIMIT
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from amlstack import __version__
-from amlstack.paths import PROJECT
-from amlstack.provider.code import SHAPE as CODE
-from amlstack.provider.components import SHAPE as COMPONENT
-from amlstack.provider.environments import SHAPE as ENVIRONMENT
-from amlstack.provider.jobs import SHAPE as JOB
+from amlstack.base.paths import PROJECT
 from amlstack.provider.server import TYPES
+from amlstack.provider.types.code import SHAPE as CODE
+from amlstack.provider.types.components import SHAPE as COMPONENT
+from amlstack.provider.types.environments import SHAPE as ENVIRONMENT
+from amlstack.provider.types.jobs import SHAPE as JOB
 from amlstack.rpc.host import CHANNEL_OPTIONS
 
 if TYPE_CHECKING:

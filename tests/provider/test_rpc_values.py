@@ -7,6 +7,7 @@ from google.protobuf import struct_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amlstack.base.scrub import scrub
 from amlstack.rpc import (
     UNKNOWN,
     Secret,
@@ -18,7 +19,6 @@ from amlstack.rpc import (
     secret_paths,
     unknown_paths,
 )
-from amlstack.scrub import scrub
 
 LEAVES = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False),

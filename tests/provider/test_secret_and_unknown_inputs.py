@@ -19,10 +19,10 @@ from google.protobuf.json_format import MessageToDict
 from provider_wire import Refused, Resource, Wire
 from pulumi.runtime.proto import provider_pb2
 
-from amlstack.identity import canonical, job_id, sha256
 from amlstack.provider.server import TYPES
 from amlstack.rpc import UNKNOWN, Secret, decode, encode, opened
 from amlstack.rpc.wire import SIGNATURE
+from amlstack.run_identity import canonical, job_id, sha256
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from fake_arm import WORKSPACE
 from provider_wire import Refused, job_inputs
 from pulumi.runtime.proto import provider_pb2
 
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 from amlstack.provider.arm import SECRET, VARIABLES, ArmClient, ArmError, SignIn, endpoint
 from amlstack.provider.server import SETTINGS
 from amlstack.rpc import Secret, decode, encode

@@ -7,7 +7,7 @@ import pytest
 from pages import parse
 
 from amlstack.cli.main import main
-from amlstack.sandbox.store import JobError, Store, job_folder
+from amlstack.sandbox.store.store import JobError, Store, job_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

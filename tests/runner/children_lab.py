@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from runner_lab import Lab
 
-    from amlstack.sandbox.store import JobRow
+    from amlstack.sandbox.store.store import JobRow
 
 FOLDER = {"type": "uri_folder"}
 

@@ -6,8 +6,8 @@ import pytest
 from runner_lab import GROUP, ML, PLAIN, WORKSPACE, Lab
 from running import ended_with_us
 
-from amlstack.sandbox.runner import tree
-from amlstack.sandbox.store import Store
+from amlstack.sandbox.runner import process_tree
+from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +35,6 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     with ended_with_us(home):
         yield made
         made.rest()
-        left = tree.sweep(home)
+        left = process_tree.sweep(home)
     store.close()
     assert left == 0, "processes of a job were left behind"

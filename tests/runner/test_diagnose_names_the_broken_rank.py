@@ -12,7 +12,7 @@ from failures import ALONE, LOADER, NEVER_JOINS, STEPS, WAYS
 from runner_lab import CURATED, LIMIT
 
 from amlstack.diagnose import diagnose
-from amlstack.sandbox.runner import namespace
+from amlstack.sandbox.runner.files import namespace
 
 if TYPE_CHECKING:
     from runner_lab import Lab

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from runner_lab import LIMIT
 
-from amlstack import paths
-from amlstack.sandbox.runner import fixed, ports, spec
-from amlstack.sandbox.store import Store
+from amlstack.base import paths
+from amlstack.sandbox.runner import fixed_ports, free_ports
+from amlstack.sandbox.runner.contract import spec
+from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,21 +62,23 @@ def test_a_fixed_port_is_found(
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert fixed.ports(read(command, variables), tmp_path) == expected
+    assert fixed_ports.ports(read(command, variables), tmp_path) == expected
 
 
 def test_a_default_counts_only_where_nothing_is_set_before_it(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text('os.environ.setdefault("MASTER_PORT", "29500")\n')
-    assert fixed.ports(read("python a.py", {}, distribution=PYTORCH), tmp_path) == ()
+    assert fixed_ports.ports(read("python a.py", {}, distribution=PYTORCH), tmp_path) == ()
 
 
 def test_a_port_is_held_until_its_holder_lets_go_and_who_waits_is_told_by_whom() -> None:
-    port = ports.free()
+    port = free_ports.free()
     told: queue.Queue[str] = queue.Queue()
     first, second = ExitStack(), ExitStack()
     with first, second:
-        fixed.hold([port], "the job first", told.put, first)
-        waiter = threading.Thread(target=fixed.hold, args=([port], "the job second", told.put, second), daemon=True)
+        fixed_ports.hold([port], "the job first", told.put, first)
+        waiter = threading.Thread(
+            target=fixed_ports.hold, args=([port], "the job second", told.put, second), daemon=True
+        )
         waiter.start()
         line = told.get(timeout=LIMIT)
         assert line == f"port {port} is fixed in this job and taken by the job first: waits for its end"
@@ -88,7 +91,7 @@ def test_a_port_is_held_until_its_holder_lets_go_and_who_waits_is_told_by_whom()
 
 def while_waiting(lab: Lab, act: Callable[[str, ExitStack], object]) -> str:
     """Runs a job whose port this test holds; ``act`` is called once the job says that it waits."""
-    port = ports.free()
+    port = free_ports.free()
     job = lab.job("true", environmentVariables={"MASTER_PORT": str(port)})
 
     def until_it_waits() -> None:
@@ -98,7 +101,7 @@ def while_waiting(lab: Lab, act: Callable[[str, ExitStack], object]) -> str:
         store.close()
 
     with ExitStack() as held:
-        fixed.hold([port], "the job of another", print, held)
+        fixed_ports.hold([port], "the job of another", print, held)
 
         async def then() -> None:
             await asyncio.to_thread(until_it_waits)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.sandbox import images
-from amlstack.sandbox.runner import contract, expressions, ports, spec, torchrun, verdict
+from amlstack.sandbox.runner import free_ports, verdict
+from amlstack.sandbox.runner.contract import expressions, launch, spec, torchrun
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,13 +37,13 @@ def pytorch(nodes: int, processes: int | None, **changes: Any) -> spec.Spec:
 def test_ranks_fill_one_node_after_the_other(
     nodes: int, processes: int | None, expected: list[tuple[int, int, int]]
 ) -> None:
-    found = contract.places(pytorch(nodes, processes))
+    found = launch.places(pytorch(nodes, processes))
     assert [(place.rank, place.node, place.local_rank) for place in found] == expected
 
 
 def test_a_job_without_distribution_has_no_rank_variables() -> None:
     plain = read(resources={"instanceCount": 2})
-    assert [contract.rank_variables(plain, place, (1,)) for place in contract.places(plain)] == [{}, {}]
+    assert [launch.rank_variables(plain, place, (1,)) for place in launch.places(plain)] == [{}, {}]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_a_job_without_distribution_has_no_rank_variables() -> None:
     ],
 )
 def test_threads_of_all_ranks_fit_the_machine(job: spec.Spec, cores: int, expected: int) -> None:
-    assert contract.threads(job, cores) == expected
+    assert launch.threads(job, cores) == expected
 
 
 @pytest.mark.parametrize(
@@ -68,8 +69,8 @@ def test_threads_of_all_ranks_fit_the_machine(job: spec.Spec, cores: int, expect
     ],
 )
 def test_a_node_gets_gpus_only_when_every_rank_has_one(job: spec.Spec, available: int, expected: list[str]) -> None:
-    first_of_node = {place.node: place for place in reversed(contract.places(job))}
-    assert [contract.gpus(job, first_of_node[node], available) for node in (0, 1)] == expected
+    first_of_node = {place.node: place for place in reversed(launch.places(job))}
+    assert [launch.gpus(job, first_of_node[node], available) for node in (0, 1)] == expected
 
 
 @pytest.mark.parametrize(
@@ -273,14 +274,14 @@ def tensorflow(nodes: int, workers: int | None, servers: int) -> spec.Spec:
 def test_tensorflows_tasks_are_spread_over_the_nodes(
     job: spec.Spec, expected: list[tuple[int, int, int, str, int]]
 ) -> None:
-    found = contract.places(job)
+    found = launch.places(job)
     assert [(place.rank, place.node, place.local_rank, place.task, place.index) for place in found] == expected
     assert job.ranks == len(expected)
 
 
 def test_tf_config_names_every_task_and_the_processs_own() -> None:
     job = tensorflow(2, 2, 1)
-    found = [contract.rank_variables(job, place, (11, 12, 13)) for place in contract.places(job)]
+    found = [launch.rank_variables(job, place, (11, 12, 13)) for place in launch.places(job)]
     assert [list(variables) for variables in found] == [["TF_CONFIG"]] * 3
     configs = [json.loads(variables["TF_CONFIG"]) for variables in found]
     cluster = {"worker": ["127.0.0.1:11", "127.0.0.2:12"], "ps": ["127.0.0.1:13"]}
@@ -289,9 +290,9 @@ def test_tf_config_names_every_task_and_the_processs_own() -> None:
 
 
 def test_a_job_with_servers_is_over_with_its_workers() -> None:
-    assert contract.needed(tensorflow(2, 2, 1)) == {0, 1}
-    assert contract.needed(tensorflow(2, 2, 0)) == frozenset()
+    assert launch.needed(tensorflow(2, 2, 1)) == {0, 1}
+    assert launch.needed(tensorflow(2, 2, 0)) == frozenset()
 
 
 def test_ports_are_as_many_as_asked_for() -> None:
-    assert len(set(ports.several(20))) == 20
+    assert len(set(free_ports.several(20))) == 20

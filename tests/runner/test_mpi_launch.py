@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox.runner import mpi
+from amlstack.sandbox.runner.mpi import mpirun
 
 if TYPE_CHECKING:
     from runner_lab import Lab
 
 pytestmark = pytest.mark.skipif(
-    shutil.which("mpirun") is None, reason=f"Open MPI is missing: apt-get install {mpi.PACKAGES}"
+    shutil.which("mpirun") is None, reason=f"Open MPI is missing: apt-get install {mpirun.PACKAGES}"
 )
 
 NAMES = (
@@ -70,7 +70,7 @@ def test_nothing_of_the_launch_itself_shows_in_a_rank(lab: Lab, monkeypatch: pyt
     lab.run(mpi_job(lab, "env", processes=1))
     for rank in (0, 1):
         names = seen(lab, rank).keys()
-        assert not {"MY_SECRET", mpi.CREW, mpi.NODES} & names
+        assert not {"MY_SECRET", mpirun.CREW, mpirun.NODES} & names
         assert seen(lab, rank)["HOME"] == str(lab.folder("job") / f"nodes/{rank}/home")
 
 
@@ -151,7 +151,7 @@ def test_a_lost_node_takes_its_ranks_along_and_mpirun_ends(lab: Lab) -> None:
     job = mpi_job(lab, command)
 
     def lose() -> None:
-        from amlstack.sandbox import processes
+        from amlstack.sandbox.server import processes
 
         for pid in processes.marked(lab.home):
             # A process that was seen may be gone before it is looked at: ranks start short-lived shells.
@@ -169,7 +169,7 @@ def test_a_lost_node_takes_its_ranks_along_and_mpirun_ends(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("said", "says"),
     [
-        (None, f"apt-get install {mpi.PACKAGES}"),
+        (None, f"apt-get install {mpirun.PACKAGES}"),
         ("mpirun (Open MPI) 5.0.7", "5.0.7"),
         ("mpirun (Open MPI) 5.0.7", "Put an Open MPI 4 first on PATH"),
         ("HYDRA build", "HYDRA"),

@@ -10,16 +10,16 @@ import pytest
 from runner_lab import CLUSTER, WORKSPACE, Lab
 
 import jobs
-from amlstack.paths import PROJECT
-from amlstack.sandbox.evict import EvictError, evict
-from amlstack.sandbox.runner import mpi
+from amlstack.base.paths import PROJECT
+from amlstack.sandbox.runner.mpi import mpirun
+from amlstack.sandbox.scheduling.eviction import EvictError, evict
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 EXAMPLE = PROJECT / "examples/checkpoint_resume"
 needs_mpi = pytest.mark.skipif(
-    shutil.which("mpirun") is None, reason=f"Open MPI is missing: apt-get install {mpi.PACKAGES}"
+    shutil.which("mpirun") is None, reason=f"Open MPI is missing: apt-get install {mpirun.PACKAGES}"
 )
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox.runner import namespace, shm, spec
+from amlstack.sandbox.runner.contract import spec
+from amlstack.sandbox.runner.files import namespace, shm
 
 if TYPE_CHECKING:
     from runner_lab import Lab
@@ -80,7 +81,7 @@ def test_a_job_on_the_host_s_shared_memory_has_the_machine_s(lab: Lab) -> None:
 def test_where_it_cannot_be_played_the_job_runs_and_says_so(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     # The runner is a process of its own: it learns on its way up that nothing can be mounted.
     blocked = lab.home / "sitecustomize.py"
-    blocked.write_text("import amlstack.sandbox.runner.namespace as own\nown.possible = lambda *places: False\n")
+    blocked.write_text("import amlstack.sandbox.runner.files.namespace as own\nown.possible = lambda *places: False\n")
     monkeypatch.setenv("PYTHONPATH", str(lab.home))
     job = lab.job("echo ran")
     assert lab.run(job).status == "Completed"

@@ -7,7 +7,7 @@ import pytest
 from runner_lab import CLUSTER, ML, WORKSPACE, Lab
 
 from amlstack.catalog import sizes
-from amlstack.sandbox import quota
+from amlstack.sandbox.scheduling import quota
 
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size

@@ -10,8 +10,9 @@ import sys
 import pytest
 from runner_lab import CLUSTER, Lab
 
-from amlstack.sandbox import processes, scheduler
-from amlstack.sandbox.allocation import scale_of
+from amlstack.sandbox.scheduling import scheduler
+from amlstack.sandbox.scheduling.allocation import scale_of
+from amlstack.sandbox.server import processes
 
 
 def test_jobs_wait_in_order_for_nodes_and_none_overtakes(lab: Lab) -> None:
@@ -173,7 +174,7 @@ async def _readable(handle: int) -> None:
 SERVER = """
 import asyncio, sys
 from pathlib import Path
-from amlstack.sandbox.scheduler import Scheduler
+from amlstack.sandbox.scheduling.scheduler import Scheduler
 from amlstack.sandbox.store import Store
 
 async def main(home, job):

@@ -12,7 +12,7 @@ import pytest
 from children_lab import FOLDER, bound, child_log, children, component, pipeline, statuses, step, sweep
 from runner_lab import CLUSTER
 
-from amlstack.sandbox import named
+from amlstack.sandbox.store import job_names
 
 if TYPE_CHECKING:
     from runner_lab import Lab
@@ -212,4 +212,4 @@ def test_a_sweep_is_a_step_and_the_next_step_reads_what_its_best_trial_wrote(lab
     assert lab.store.jobs[key].status == "Completed", lab.store.jobs[key].error
     assert child_log(lab, key, "use") == "0.2\n"
     tune = children(lab, key)["tune"]
-    assert named.path(lab.store, children(lab, tune.id)["1"]) == "pipe/tune/1"
+    assert job_names.path(lab.store, children(lab, tune.id)["1"]) == "pipe/tune/1"

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from sandbox_client import Arm, version_of, workspace_bodies
 
-from amlstack.sandbox import provisioning, service
-from amlstack.sandbox.identity import SUBSCRIPTION
+from amlstack.sandbox.arm import provisioning, service
+from amlstack.sandbox.arm.entra import SUBSCRIPTION
+from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.kinds.base import Context
-from amlstack.sandbox.refusals import Refused
-from amlstack.sandbox.store import Store
+from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from amlstack.sandbox import acting, identity
+from amlstack.sandbox.arm import acting_identity, entra
 
 VERSIONS = {
     "managedidentity": "2023-01-31",
@@ -25,7 +25,7 @@ VERSIONS = {
     "authorization": "2025-01-01",
 }
 """By namespace, as azure-native speaks to them."""
-ROOT = f"/subscriptions/{identity.SUBSCRIPTION}"
+ROOT = f"/subscriptions/{entra.SUBSCRIPTION}"
 CURATED = "azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/1"
 ML = "Microsoft.MachineLearningServices/workspaces"
 
@@ -64,10 +64,10 @@ class Arm:
         self.token = self.login(endpoint.token.read_text())
         self.acting = self.login(endpoint.token.read_text(), audience="https://ml.azure.com")
 
-    def login(self, assertion: str, tenant: str = identity.TENANT, audience: str = "") -> str:
+    def login(self, assertion: str, tenant: str = entra.TENANT, audience: str = "") -> str:
         """An access token, as workload identity asks for it; for the resource manager if for nobody else."""
         scope = f"{audience or self.url}/.default"
-        form = {"client_id": identity.CLIENT, "client_assertion": assertion, "scope": scope}
+        form = {"client_id": entra.CLIENT, "client_assertion": assertion, "scope": scope}
         data = urlencode({**form, "grant_type": "client_credentials"}).encode()
         request = urllib.request.Request(f"{self.url}/{tenant}/oauth2/v2.0/token", data, method="POST")
         answer = self.send(request)
@@ -88,8 +88,8 @@ class Arm:
         address = path if path.startswith("https://") else f"{self.url}{path}?{urlencode(words)}"
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        if acting.acts(body) and self.acting:
-            headers[acting.HEADER] = self.acting
+        if acting_identity.acts(body) and self.acting:
+            headers[acting_identity.HEADER] = self.acting
         return self.send(urllib.request.Request(address.replace(" ", "%20"), data, headers, method=method))
 
     def get(self, path: str, **query: str) -> Answer:
@@ -162,7 +162,7 @@ def workspace_bodies(group: str, name: str) -> list[tuple[str, dict[str, Any]]]:
                 "properties": {"allowSharedKeyAccess": False},
             },
         ),
-        (vault, {**base, "properties": {"tenantId": identity.TENANT, "sku": {"family": "A", "name": "standard"}}}),
+        (vault, {**base, "properties": {"tenantId": entra.TENANT, "sku": {"family": "A", "name": "standard"}}}),
         (insights, {**base, "kind": "web", "properties": {"Application_Type": "web"}}),
         (registry, {**base, "sku": {"name": "Standard"}}),
         (

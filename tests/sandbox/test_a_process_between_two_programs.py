@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from amlstack import procfs
+from amlstack.processes import procfs
 
 MARKED = b"A=1\0MARK=ours\0"
 

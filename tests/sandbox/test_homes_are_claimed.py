@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack import home as homes
+from amlstack.base import home as homes
 from amlstack.cli.main import main
-from amlstack.sandbox import daemon
-from amlstack.sandbox.holdings import Holdings, gather
-from amlstack.sandbox.store import Store
+from amlstack.sandbox.server import daemon
+from amlstack.sandbox.store.holdings import Holdings, gather
+from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path

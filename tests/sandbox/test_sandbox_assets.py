@@ -9,8 +9,8 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobServiceClient, ContainerClient
 
-from amlstack.sandbox import code, sas
-from amlstack.sandbox.store import Store
+from amlstack.sandbox.data import registered_code, sas
+from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +65,7 @@ def test_azures_own_client_uploads_code_that_becomes_a_version(
     assert [row["id"] for row in other] == [f"{workspace}/codes/abc/versions/1"], "the hash is looked up in all names"
     assert arm.get(f"{workspace}/codes/never-seen/versions", hash="babe").body == {"value": []}
     store = Store(sandbox.home)
-    assert code.unpack(store, made.body["id"], tmp_path) == len(FILES)
+    assert registered_code.unpack(store, made.body["id"], tmp_path) == len(FILES)
     store.close()
     assert (tmp_path / "deep/er/ü file?.bin").read_bytes() == FILES["deep/er/ü file?.bin"]
 

@@ -9,7 +9,7 @@ from azure.core import MatchConditions
 from azure.core.exceptions import HttpResponseError, ResourceModifiedError
 from azure.storage.blob import BlobBlock, BlobServiceClient, ContainerClient
 
-from amlstack.sandbox import sas
+from amlstack.sandbox.data import sas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sandbox_client import CURATED, ML, cluster, job
 
-from amlstack.sandbox import kinds, shapes, typecheck
-from amlstack.sandbox.refusals import Refused
+from amlstack.sandbox import kinds
+from amlstack.sandbox.arm import shapes, typecheck
+from amlstack.sandbox.arm.refusals import Refused
 
 STORAGE = {"location": "eastus", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
 
@@ -72,7 +73,9 @@ RIGHT = [
     job("c", inputs={"a": {"jobInputType": "literal", "value": "1"}, "b": {"jobInputType": "uri_folder", "uri": "u"}}),
     job("c", outputs={"o": {"jobOutputType": "uri_folder", "mode": "ReadWriteMount", "assetVersion": "3"}}),
     job("c", limits={"jobLimitsType": "Command", "timeout": "PT5M"}, identity={"identityType": "AMLToken"}),
-    job("c", properties={"amlstack.identity": "x"}, tags={"team": "a"}, environmentVariables={"NCCL_DEBUG": "INFO"}),
+    job(
+        "c", properties={"amlstack.run_identity": "x"}, tags={"team": "a"}, environmentVariables={"NCCL_DEBUG": "INFO"}
+    ),
 ]
 
 

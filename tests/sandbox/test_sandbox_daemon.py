@@ -17,10 +17,11 @@ from running import ended_with_us
 from sandbox_client import Arm, job, workspace_bodies
 from typer.testing import CliRunner
 
-from amlstack import home as homes
-from amlstack.sandbox import coverage, daemon, processes, tls
-from amlstack.sandbox import status as report
-from amlstack.sandbox.store import Store
+from amlstack.base import home as homes
+from amlstack.sandbox import coverage
+from amlstack.sandbox.server import daemon, processes, tls
+from amlstack.sandbox.server import status as report
+from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,7 +153,7 @@ def test_a_server_that_cannot_start_shows_its_log(home: Path) -> None:
 def test_a_second_server_of_a_home_gives_way(home: Path) -> None:
     daemon.up(home)
 
-    command = [sys.executable, "-m", "amlstack.sandbox.serve"]
+    command = [sys.executable, "-m", "amlstack.sandbox.server.serve"]
     environ = {**os.environ, "AMLSTACK_HOME": str(home)}
     second = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
 
@@ -178,7 +179,7 @@ def test_status_is_read_without_a_server(home: Path, monkeypatch: pytest.MonkeyP
     assert cluster["nodes"] == [{"number": 0, "state": "busy", "job": "one"}]
     assert (row["name"], row["status"], row["compute"]) == ("one", "Running", "gpu")
     monkeypatch.setenv("AMLSTACK_HOME", str(home))
-    from amlstack.cli.sandbox import app
+    from amlstack.cli.commands.sandbox import app
 
     told = CliRunner().invoke(app, ["status"], env={"COLUMNS": "120"}).output
     assert json.loads(CliRunner().invoke(app, ["status", "--json"]).output)["jobs"][0]["name"] == "one"
@@ -205,6 +206,6 @@ def test_a_companys_own_authority_stays_trusted(tmp_path: Path, monkeypatch: pyt
 
 
 def test_the_page_of_what_is_emulated_is_current() -> None:
-    from amlstack.paths import PROJECT
+    from amlstack.base.paths import PROJECT
 
     assert (PROJECT / "docs" / "sandbox.md").read_text() == coverage.page(), "run python -m amlstack.sandbox.coverage"

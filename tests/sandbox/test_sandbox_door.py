@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sandbox_client import ROOT, Arm
 
-from amlstack.sandbox import identity
+from amlstack.sandbox.arm import entra
 
 if TYPE_CHECKING:
     from running import Sandbox
@@ -28,14 +28,14 @@ def test_a_call_without_a_token_is_refused(arm: Arm) -> None:
     ("token", "code"),
     [
         ("nonsense", "InvalidAuthenticationToken"),
-        (identity.issue("another sandbox's key", "aud"), "InvalidAuthenticationToken"),
+        (entra.issue("another sandbox's key", "aud"), "InvalidAuthenticationToken"),
         ("expired", "ExpiredAuthenticationToken"),
     ],
 )
 def test_a_token_of_somebody_else_or_of_yesterday_is_refused(arm: Arm, token: str, code: str) -> None:
     if token == "expired":
         key = (arm.endpoint.token.parent / "key").read_text()
-        token = identity.issue(key, "aud", now=time.time() - 2 * identity.TOKEN_SECONDS)
+        token = entra.issue(key, "aud", now=time.time() - 2 * entra.TOKEN_SECONDS)
     arm.token = token
 
     assert arm.get(GROUP).error[:2] == (401, code)

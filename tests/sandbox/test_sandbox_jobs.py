@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sandbox_client import CURATED, cluster, job
 
-from amlstack.sandbox import runhistory
-from amlstack.sandbox.refusals import Refused
+from amlstack.sandbox.arm.refusals import Refused
+from amlstack.sandbox.data import run_history
 
 if TYPE_CHECKING:
     from conftest import Manager
@@ -179,7 +179,7 @@ def test_the_list_shows_what_is_not_archived(manager: Manager, gpu: str) -> None
 
 def patch(manager: Manager, body: Any, experiment: str = "Default") -> Any:
     path = f"/history/v1.0{manager.workspace}/experiments/{experiment}/runs/one"
-    return runhistory.answer(manager.context, "PATCH", path, body).body
+    return run_history.answer(manager.context, "PATCH", path, body).body
 
 
 def test_run_history_merges_labels_and_archives(manager: Manager, gpu: str) -> None:
@@ -219,7 +219,7 @@ def test_run_history_knows_a_run_by_its_experiment(manager: Manager, gpu: str) -
 
 
 def test_the_logs_of_a_run_have_signed_addresses(manager: Manager, gpu: str) -> None:
-    from amlstack.sandbox.store import job_folder
+    from amlstack.sandbox.store.store import job_folder
 
     put(manager, "one", job(gpu))
     folder = job_folder(manager.store.home, "one") / "user_logs"
@@ -227,10 +227,10 @@ def test_the_logs_of_a_run_have_signed_addresses(manager: Manager, gpu: str) -> 
     (folder / "std_log_process_00.txt").write_text("epoch 1")
     path = f"/history/v1.0{manager.workspace}/runs/one/details"
 
-    files = runhistory.answer(manager.context, "GET", path, None).body["logFiles"]
+    files = run_history.answer(manager.context, "GET", path, None).body["logFiles"]
 
     address, _, sig = files["user_logs/std_log_process_00.txt"].partition("?sig=")
     local = address.removeprefix(manager.context.base)
-    assert runhistory.artifact(manager.context, local, {"sig": sig}).read_text() == "epoch 1"
+    assert run_history.artifact(manager.context, local, {"sig": sig}).read_text() == "epoch 1"
     with pytest.raises(Refused):
-        runhistory.artifact(manager.context, local.replace("std_log", "../std_log"), {"sig": sig})
+        run_history.artifact(manager.context, local.replace("std_log", "../std_log"), {"sig": sig})

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox import mlflow
-from amlstack.sandbox.runner import tracking
-from amlstack.sandbox.store import job_folder
+from amlstack.sandbox.mlflow import app
+from amlstack.sandbox.runner.contract import tracking
+from amlstack.sandbox.store.store import job_folder
 
 if TYPE_CHECKING:
     from conftest import Manager
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def call(manager: Manager, method: str, what: str, /, **told: Any) -> tuple[int, Any]:
     path = f"/mlflow/v1.0{manager.workspace}/api/2.0/mlflow/{what}"
-    reply = mlflow.answer(manager.context, method, path, told if method == "GET" else {}, told)
+    reply = app.answer(manager.context, method, path, told if method == "GET" else {}, told)
     return reply.status, reply.body
 
 

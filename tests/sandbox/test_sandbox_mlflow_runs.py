@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox import mlflow, mlflow_search
-from amlstack.sandbox.runner import contract
-from amlstack.sandbox.store import job_folder
+from amlstack.sandbox.mlflow import app, search
+from amlstack.sandbox.runner.contract import launch
+from amlstack.sandbox.store.store import job_folder
 
 if TYPE_CHECKING:
     from conftest import Manager
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def call(manager: Manager, method: str, what: str, /, **told: Any) -> Any:
     """The answer's body; anything but success fails the test."""
     path = f"/mlflow/v1.0{manager.workspace}/api/2.0/mlflow/{what}"
-    reply = mlflow.answer(manager.context, method, path, told if method == "GET" else {}, told)
+    reply = app.answer(manager.context, method, path, told if method == "GET" else {}, told)
     assert reply.status == 200, reply.body
     return reply.body
 
@@ -55,7 +55,7 @@ def test_a_nested_run_is_logged_to_and_ended_apart_from_its_job(manager: Manager
     assert (updated["status"], updated["start_time"], updated["end_time"]) == ("FINISHED", 5000, 9000)
     assert (updated["run_name"], updated["experiment_id"]) == (
         "fold 1",
-        contract.experiment_id(manager.workspace, "exp"),
+        launch.experiment_id(manager.workspace, "exp"),
     )
     assert pairs(told["data"]["params"]) == {"fold": "1"}
     assert pairs(told["data"]["metrics"]) == {"acc": 0.75}
@@ -105,7 +105,7 @@ def test_runs_are_found_by_what_they_logged(manager: Manager) -> None:
         answer = call(manager, "POST", "runs/search", experiment_ids=[experiment], **told)
         return [run["info"]["run_name"] for run in answer["runs"]]
 
-    experiment = contract.experiment_id(manager.workspace, "exp")
+    experiment = launch.experiment_id(manager.workspace, "exp")
     below = "tags.mlflow.parentRunId = 'job'"
     assert found(filter=below) == ["run 2", "run 1"]
     assert found(filter=f"{below} and metrics.`val/loss` < 0.15") == ["run 1"]
@@ -189,10 +189,10 @@ FACTS: dict[str, dict[str, Any]] = {
     ],
 )
 def test_a_filter_is_read(text: str, *, expected: bool) -> None:
-    assert mlflow_search.matches(text, FACTS) is expected
+    assert search.matches(text, FACTS) is expected
 
 
 @pytest.mark.parametrize("text", ["loss", "metrics.loss <", "status = 'A' or status = 'B'", "nobody = 'x'"])
 def test_what_is_no_filter_is_refused(text: str) -> None:
-    with pytest.raises(mlflow.MlflowRefused):
-        mlflow_search.matches(text, FACTS)
+    with pytest.raises(app.MlflowRefused):
+        search.matches(text, FACTS)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sandbox_client import CURATED, cluster
 
-from amlstack.sandbox import runhistory
+from amlstack.sandbox.data import run_history
 
 if TYPE_CHECKING:
     from conftest import Manager
@@ -197,7 +197,7 @@ def test_children_are_in_run_history_not_in_the_list_and_go_with_their_parent(ma
     manager.store.family.add(child.id, "pipe", "first")
     path = f"/history/v1.0{manager.workspace}/runs"
 
-    told = runhistory.answer(manager.context, "GET", f"{path}/pipe/children", None).body["value"]
+    told = run_history.answer(manager.context, "GET", f"{path}/pipe/children", None).body["value"]
     (own,) = told
 
     assert (own["runId"], own["parentRunId"], own["rootRunId"]) == ("child", "pipe", "pipe")
@@ -214,6 +214,6 @@ def test_tags_are_removed_through_run_history(manager: Manager, train: str) -> N
     put(manager, body(manager, train, tags={"a": "1", "b": "2"}))
     path = f"/history/v1.0{manager.workspace}/experiments/Default/runs/pipe/tags"
 
-    told = runhistory.answer(manager.context, "PATCH", path, {"tagsToModify": {"c": "3"}, "tagsToDelete": ["a"]}).body
+    told = run_history.answer(manager.context, "PATCH", path, {"tagsToModify": {"c": "3"}, "tagsToDelete": ["a"]}).body
 
     assert told["tags"] == {"b": "2", "c": "3"}

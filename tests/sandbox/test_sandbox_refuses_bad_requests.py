@@ -14,10 +14,10 @@ import pytest
 from sandbox_client import ROOT, version_of
 
 from amlstack.sandbox import kinds
+from amlstack.sandbox.arm import api_versions, request_body
+from amlstack.sandbox.arm.ids import parse
+from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.azure_native import table
-from amlstack.sandbox.ids import parse
-from amlstack.sandbox.intake import api_versions, body
-from amlstack.sandbox.refusals import Refused
 
 if TYPE_CHECKING:
     from conftest import Manager
@@ -53,7 +53,7 @@ def raw(arm: Arm, method: str, path: str, data: bytes | None = None, **headers: 
     "text",
     [
         b'{"location": "eastus", "tags": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_001,
-        b'{"location": "eastus", "tags": ' + b'{"a":' * body.DEPTH + b"{}" + b"}" * (body.DEPTH + 1),
+        b'{"location": "eastus", "tags": ' + b'{"a":' * request_body.DEPTH + b"{}" + b"}" * (request_body.DEPTH + 1),
         b'{"location": "eastus", "tags": {"a": NaN}}',
         b'{"location": "eastus", "tags": {"a": 1e999}}',
         b'{"location": "eastus", "tags": {"a": "\\ud800"}}',
@@ -71,7 +71,7 @@ def test_what_is_no_json_that_can_be_answered_again_is_refused(arm: Arm, text: b
 
 def test_a_body_beyond_four_megabytes_is_refused_and_not_stored(arm: Arm) -> None:
     group = arm.make_group("large")
-    fits = b'{"location": "eastus", "tags": {"a": "' + b"x" * (body.LIMIT - 100) + b'"}}'
+    fits = b'{"location": "eastus", "tags": {"a": "' + b"x" * (request_body.LIMIT - 100) + b'"}}'
     assert raw(arm, "PUT", group + QUERY, fits)[0] == 200
 
     announced = raw(arm, "PUT", group + QUERY, None, Content_Length=str(64 << 20))
@@ -180,6 +180,6 @@ def test_nesting_is_counted_and_not_guessed() -> None:
     def nested(levels: int) -> bytes:
         return b"[" * levels + b"]" * levels
 
-    assert body.parse(nested(body.DEPTH)) is not None
+    assert request_body.parse(nested(request_body.DEPTH)) is not None
     with pytest.raises(Refused, match="nested deeper than 64 levels"):
-        body.parse(nested(body.DEPTH + 1))
+        request_body.parse(nested(request_body.DEPTH + 1))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sandbox_client import ML, ROOT, Arm, cluster, job, workspace_bodies
 
-from amlstack.sandbox import kinds, provisioning
+from amlstack.sandbox import kinds
+from amlstack.sandbox.arm import provisioning
 
 if TYPE_CHECKING:
     from conftest import Manager

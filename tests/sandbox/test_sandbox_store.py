@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox import daemon, processes
-from amlstack.sandbox.database import StateError
-from amlstack.sandbox.ids import parse
-from amlstack.sandbox.store import Exit, JobError, Store
+from amlstack.sandbox.arm.ids import parse
+from amlstack.sandbox.server import daemon, processes
+from amlstack.sandbox.store.database import StateError
+from amlstack.sandbox.store.store import Exit, JobError, Store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,7 +93,7 @@ def test_a_state_of_another_version_is_refused_with_its_remedy(store: Store, tmp
 
 
 WRITER = """
-import sys; from pathlib import Path; from amlstack.sandbox.store import Store
+import sys; from pathlib import Path; from amlstack.sandbox.store.store import Store
 store = Store(Path(sys.argv[1]))
 for number in range(40):
     store.nodes.put("/c", number, "busy", sys.argv[2])

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from sandbox_client import Arm, job
 
-from amlstack.sandbox import processes
-from amlstack.sandbox.store import Store
+from amlstack.sandbox.server import processes
+from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
     from running import Sandbox

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sandbox_client import CURATED, cluster
 
-from amlstack.sandbox.children import early, sampling, sobol, space
+from amlstack.sandbox.parents import early_termination, sampling, sobol, space
 
 if TYPE_CHECKING:
     from conftest import Manager
@@ -123,7 +123,7 @@ DOOMED: list[tuple[dict[str, Any], str, str, str]] = [
 @pytest.mark.parametrize("row", DOOMED, ids=lambda row: f"{row[0]['policyType']}-{row[1]}-{row[3] or 'none'}")
 def test_which_trials_a_policy_ends(row: tuple[dict[str, Any], str, str, str]) -> None:
     told, goal, running, ended = row
-    policy = early.read(told)
+    policy = early_termination.read(told)
     assert policy is not None
     assert "".join(policy.doomed(goal, LOGGED, set(running))) == ended
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amlstack.findings import Level
+from amlstack.base.findings import Level
 from amlstack.snapshot import scan
 from amlstack.snapshot import scan as scan_function
 from amlstack.snapshot.secrets import suspicion

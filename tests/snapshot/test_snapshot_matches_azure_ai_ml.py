@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from amlstack.findings import errors
+from amlstack.base.findings import errors
 from amlstack.snapshot import scan
 from amlstack.snapshot.ignore import PatternError, parse
 

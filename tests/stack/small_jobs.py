@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from amlstack.sandbox.store import Store
+from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from engine_result import Result
     from harness import Stack
 
-    from amlstack.sandbox.store import JobRow
+    from amlstack.sandbox.store.store import JobRow
 
 IMAGE = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"
 SIZE = "Standard_ND96asr_v4"

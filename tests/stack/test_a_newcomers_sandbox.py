@@ -15,7 +15,7 @@ from fresh_clone import Clone
 from running import ended_with_us, left_of_jobs
 from small_jobs import IMAGE, runs, store_of
 
-from amlstack import paths
+from amlstack.base import paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fresh_clone import Said, Verb
     from running import Engine
 
-    from amlstack.sandbox.store import JobRow
+    from amlstack.sandbox.store.store import JobRow
 
 pytestmark = [pytest.mark.engine, pytest.mark.training, pytest.mark.timeout(3600)]
 
@@ -108,7 +108,7 @@ def visited(clone: Clone) -> Visit:
 
     killed = clone.start("up")
     killed.wait_for("creating Compute a100")
-    kill(clone, "amlstack.sandbox.serve")
+    kill(clone, "amlstack.sandbox.server.serve")
     visit.ended("sandbox killed", killed)
 
     killed = clone.start("up")
@@ -135,7 +135,7 @@ def visited(clone: Clone) -> Visit:
     clone.set(jobs=["failing.yml"], environments=[SMALL])
     killed = clone.start("up")
     killed.wait_for("job is Running")
-    kill(clone, "amlstack.sandbox.serve")
+    kill(clone, "amlstack.sandbox.server.serve")
     visit.ended("sandbox killed while a job is followed", killed)
     following = clone.start("up")
     following.wait_for("job is Running")

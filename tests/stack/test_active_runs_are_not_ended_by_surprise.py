@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness import Stack
     from small_jobs import Own
 
-    from amlstack.sandbox.store import JobRow
+    from amlstack.sandbox.store.store import JobRow
 
 # The first one waits for the whole story.
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]

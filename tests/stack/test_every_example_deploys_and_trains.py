@@ -13,17 +13,17 @@ import yaml
 from harness import ANALYZER
 from small_jobs import runs, store_of
 
-from amlstack.paths import PROJECT
-from amlstack.sandbox import processes
-from amlstack.sandbox.runner import mpi
-from amlstack.sandbox.store import job_folder
+from amlstack.base.paths import PROJECT
+from amlstack.sandbox.runner.mpi import mpirun
+from amlstack.sandbox.server import processes
+from amlstack.sandbox.store.store import job_folder
 
 if TYPE_CHECKING:
     from engine_result import Result
     from harness import Stack
     from small_jobs import Own
 
-    from amlstack.sandbox.store import JobRow
+    from amlstack.sandbox.store.store import JobRow
 
 # The first one waits for all of them, and for the environments that are not in the cache yet.
 pytestmark = [pytest.mark.engine, pytest.mark.training, pytest.mark.timeout(3600)]
@@ -53,7 +53,7 @@ class Deployed:
     def run(self, file: str) -> tuple[JobRow, dict[str, str]]:
         """The one run of an example: its record, and its logs and outputs by path in the job's folder."""
         if file in self.left_out:
-            pytest.skip(f"Open MPI is missing: apt-get install {mpi.PACKAGES}")
+            pytest.skip(f"Open MPI is missing: apt-get install {mpirun.PACKAGES}")
         (key,) = (key for key, row in self.top.items() if row.name.rpartition("-")[0] == name_of(file))
         return self.known[key], self.files[key]
 

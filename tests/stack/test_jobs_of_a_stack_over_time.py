@@ -11,7 +11,7 @@ from harness import ANALYZER
 from running import left_of_jobs
 from small_jobs import FOREVER, Told, cluster, job, run_of, runs, settings, store_of
 
-from amlstack import identity
+from amlstack import run_identity
 from infra.declare import declare
 from infra.settings import read_file
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harness import Stack
     from small_jobs import Own
 
-    from amlstack.sandbox.store import JobRow
+    from amlstack.sandbox.store.store import JobRow
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
 
@@ -130,8 +130,8 @@ def told(stack: Stack, folder: Path, home: Path) -> Story:
 def plant(stack: Stack, name: str, home: Path) -> None:
     """A run of the id that the stack's job will have, made by somebody else."""
     (run,) = (run for run in declare(read_file(stack.settings), on=date(2026, 1, 1)).runs if run.name == name)
-    key = identity.job_id(name, run.plan.declaration, "", "", f"{stack.project}/{stack.name}")
-    marks = {identity.OWNER: "speech/prod", identity.IDENTITY: "0" * 64}
+    key = run_identity.job_id(name, run.plan.declaration, "", "", f"{stack.project}/{stack.name}")
+    marks = {run_identity.OWNER: "speech/prod", run_identity.IDENTITY: "0" * 64}
     with store_of(home) as store:
         workspace = store.jobs.list()[0].workspace
         properties = {"jobType": "Command", "command": "true", "environmentId": "e", "properties": marks}

@@ -27,8 +27,8 @@ import pytest
 from harness import ANALYZER, processes_of_session
 from small_jobs import job, runs, settings
 
-from amlstack.sandbox import daemon
-from amlstack.sandbox.store import folder
+from amlstack.sandbox.server import daemon
+from amlstack.sandbox.store.store import folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ import pytest
 from harness import ANALYZER
 from small_jobs import Told, runs, settings, store_of
 
-from amlstack.identity import OWNER
+from amlstack.run_identity import OWNER
 
 if TYPE_CHECKING:
     from pathlib import Path

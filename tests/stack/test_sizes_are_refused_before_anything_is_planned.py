@@ -9,7 +9,7 @@ import pytest
 from harness import ANALYZER
 from small_jobs import settings
 
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,14 +13,14 @@ from small_jobs import runs, settings
 
 from amlstack.cli import summary
 from amlstack.engine import Outcome
-from amlstack.sandbox.store import Store, job_folder
+from amlstack.sandbox.store.store import Store, job_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from small_jobs import Own
 
-    from amlstack.sandbox.store import JobRow
+    from amlstack.sandbox.store.store import JobRow
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
 

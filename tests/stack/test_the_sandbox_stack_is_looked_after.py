@@ -13,7 +13,7 @@ from running import ended_with_us
 from small_jobs import FOREVER, IMAGE, SIZE, job, runs, store_of
 
 from amlstack.cli.loopback import LoopbackArm
-from amlstack.sandbox import daemon
+from amlstack.sandbox.server import daemon
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

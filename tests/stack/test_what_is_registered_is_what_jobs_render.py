@@ -11,9 +11,9 @@ from small_jobs import FOREVER, IMAGE, job, settings, store_of
 
 import jobs
 from amlstack import snapshot
+from amlstack.base.paths import PROJECT
 from amlstack.catalog import clock
-from amlstack.identity import DERIVED, IDENTITY, NAME, ON_EDIT, OWNER, RESOURCE, STACK, environment_version
-from amlstack.paths import PROJECT
+from amlstack.run_identity import DERIVED, IDENTITY, NAME, ON_EDIT, OWNER, RESOURCE, STACK, environment_version
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -50,7 +50,7 @@ class Engine:
 
 
 def cache() -> Path:
-    """The user's cache folder, by the rule of ``amlstack.paths``, which a Python without ``.venv`` may not import."""
+    """The user's cache folder, by the rule of ``amlstack.base.paths``, which needs ``.venv`` to be imported."""
     if chosen := os.environ.get("AMLSTACK_CACHE"):
         return Path(chosen).absolute()
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amlstack import engine as engines
-from amlstack import paths
+from amlstack.base import paths
 from amlstack.cli import consent
 from amlstack.cli.stack import losses, state
 from amlstack.cli.stack.lost import lost

@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from amlstack.cli.progress import name_of
-from amlstack.sandbox.holdings import listed
-from amlstack.sandbox.store import Store, cluster_of, folder
+from amlstack.sandbox.store.holdings import listed
+from amlstack.sandbox.store.store import Store, cluster_of, folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.places import folder
+from amlstack.sandbox.store.places import folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,7 @@ def lost(state: State, home: Path) -> tuple[str, ...]:
         return ()
     if not (folder(home) / "state.db").is_file():
         return tuple(wanted)
-    from amlstack.sandbox.store import Store
+    from amlstack.sandbox.store.store import Store
 
     with contextlib.closing(Store(home)) as store:
         return tuple(urn for urn, resource_id in wanted.items() if store.resources.get(resource_id) is None)

@@ -7,15 +7,15 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.cli.follow import TERMINAL, follow, with_reason
-from amlstack.sandbox.store import job_folder
+from amlstack.cli.rehearsal.follow import TERMINAL, follow, with_reason
+from amlstack.sandbox.store.store import job_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from amlstack.cli.progress import Progress
     from amlstack.provider.arm import ArmClient
-    from amlstack.sandbox.daemon import Endpoint
+    from amlstack.sandbox.server.daemon import Endpoint
 
 GONE: Final = "gone"
 GOOD: Final = frozenset({"Completed", GONE})
@@ -81,7 +81,7 @@ def statuses(records: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _follow(progress: Progress, arm: ArmClient, job: Mapping[str, Any], endpoint: Endpoint) -> Mapping[str, Any]:
-    from amlstack.cli.rehearse_children import Family
+    from amlstack.cli.rehearsal.follow_children import Family
 
     job_id, run = job["jobId"], job["jobId"].rsplit("/", 1)[-1]
     if "parts" in job:

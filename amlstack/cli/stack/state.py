@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from amlstack import paths
+from amlstack.base import paths
 from amlstack.engine import STACK
 
 if TYPE_CHECKING:

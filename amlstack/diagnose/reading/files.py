@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from amlstack.base.findings import Finding, Level
 from amlstack.diagnose.reading import json_records, lines
 from amlstack.diagnose.reading.scanner import scan
-from amlstack.findings import Finding, Level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -6,11 +6,11 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.scrub import scrub
 from amlstack.diagnose import exit_codes, timestamps
 from amlstack.diagnose.events import Event, Log, Origin
 from amlstack.diagnose.reading import prefixes, tracebacks
 from amlstack.diagnose.signatures import by_code, match
-from amlstack.scrub import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

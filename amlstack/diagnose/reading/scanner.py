@@ -7,11 +7,11 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.scrub import scrub
 from amlstack.diagnose import exit_codes, timestamps
 from amlstack.diagnose.events import Event, Log, Origin
 from amlstack.diagnose.reading import counters, lines, prefixes, torchrun_table, tracebacks
 from amlstack.diagnose.signatures import Role, by_code, match
-from amlstack.scrub import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

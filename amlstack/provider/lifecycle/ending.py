@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amlstack.identity import NO_JOB, resource_of
 from amlstack.provider.owned import is_ours
 from amlstack.provider.states import OnEdit, is_active
 from amlstack.provider.waiting import InterruptedWaitError, follow
 from amlstack.rpc import bare
+from amlstack.run_identity import NO_JOB, resource_of
 
 if TYPE_CHECKING:
     from amlstack.provider.lifecycle.memory import Deployment

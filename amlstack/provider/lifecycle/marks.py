@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amlstack.identity import KEPT_FOR
 from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.rpc import ProviderError
+from amlstack.run_identity import KEPT_FOR
 
 if TYPE_CHECKING:
     from amlstack.provider.runs import Record, Runs
@@ -20,7 +20,7 @@ def keep(runs: Runs, workspace: str, run: str, successor: str) -> None:
         runs: Job records.
         workspace: ARM id of the workspace.
         run: The run that goes on. One whose record is gone needs no mark.
-        successor: The run that its job stands for from now on, or `amlstack.identity.NO_JOB`.
+        successor: The run that its job stands for from now on, or `amlstack.run_identity.NO_JOB`.
 
     Raises:
         ProviderError: It could not be marked. Whoever goes on would end it by mistake later.

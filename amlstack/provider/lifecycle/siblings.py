@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from amlstack.identity import NO_JOB, owner_of
 from amlstack.provider import owned
 from amlstack.provider.lifecycle import marks
 from amlstack.provider.lifecycle.ending import end, of_job, stack_ids
 from amlstack.provider.states import OnEdit, is_active
 from amlstack.rpc import UNKNOWN, ProviderError, bare
+from amlstack.run_identity import NO_JOB, owner_of
 
 if TYPE_CHECKING:
     from amlstack.provider.lifecycle.memory import Deployment

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from amlstack.identity import DERIVED, IDENTITY, NAME, ON_EDIT, OWNER, RESOURCE, STACK, resource_of, sha256
 from amlstack.provider import edits
 from amlstack.provider.arm import ArmError
 from amlstack.provider.resource import known
 from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.provider.states import OnEdit
 from amlstack.rpc import ProviderError, bare
+from amlstack.run_identity import DERIVED, IDENTITY, NAME, ON_EDIT, OWNER, RESOURCE, STACK, resource_of, sha256
 
 if TYPE_CHECKING:
     from amlstack.provider.resource import Call, Values

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from amlstack.identity import NO_JOB, owner_of
 from amlstack.provider import owned
 from amlstack.provider.arm import ArmError
 from amlstack.provider.lifecycle import marks
@@ -19,6 +18,7 @@ from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, Field, Se
 from amlstack.provider.stacks.verdict import Going, judge
 from amlstack.provider.waiting import WaitTimeoutError
 from amlstack.rpc import UNKNOWN, Code, Failures, ProviderError, bare
+from amlstack.run_identity import NO_JOB, owner_of
 
 if TYPE_CHECKING:
     from amlstack.provider.runs import Record

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from amlstack.base.scrub import scrub
 from amlstack.report.content import Excerpt, Part
-from amlstack.scrub import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

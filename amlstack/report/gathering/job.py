@@ -12,16 +12,16 @@ from amlstack.report.content import Child, File, Phase, Rank, Report
 from amlstack.report.gathering import folder as of_folder
 from amlstack.report.gathering import logs as reading
 from amlstack.report.gathering import series
-from amlstack.sandbox.runner import contract, spec, torchrun
-from amlstack.sandbox.store import TERMINAL, Store, cluster_of, job_folder
+from amlstack.sandbox.runner.contract import launch, spec, torchrun
+from amlstack.sandbox.store.store import TERMINAL, Store, cluster_of, job_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from amlstack.diagnose import Diagnosis
     from amlstack.report.content import Series
-    from amlstack.sandbox.store import JobRow
-    from amlstack.sandbox.tables.metrics import Logged
+    from amlstack.sandbox.store.store import JobRow
+    from amlstack.sandbox.store.tables.metrics import Logged
 
 
 class UnknownJobError(Exception):
@@ -112,7 +112,7 @@ def _ranks(job: JobRow) -> tuple[Rank, ...]:
     except (spec.RefusedError, KeyError, ValueError):
         return ()
     return tuple(
-        Rank(place.rank, str(place.node), place.local_rank, None, job.started) for place in contract.places(wanted)
+        Rank(place.rank, str(place.node), place.local_rank, None, job.started) for place in launch.places(wanted)
     )
 
 

@@ -14,8 +14,8 @@ from amlstack.report.gathering.excerpts import budget, excerpt
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from amlstack.base.findings import Finding
     from amlstack.diagnose.events import Log
-    from amlstack.findings import Finding
     from amlstack.report.content import Excerpt, Series
 
 MOST_LOGS = 128

@@ -15,7 +15,7 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from amlstack import paths
+from amlstack.base import paths
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlstack import paths
-from amlstack.sandbox.runner import tree
+from amlstack.base import paths
+from amlstack.sandbox.runner import process_tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -113,7 +113,7 @@ def _uv(standin: StandIn, words: list[str], status: Callable[[str], None]) -> No
         stdin=subprocess.DEVNULL,
         text=True,
         env=environ | {"NO_COLOR": "1"} | dict(standin.compiled.environment if standin.compiled else ()),
-        preexec_fn=tree.die_with_parent,  # noqa: PLW1509 - nothing between fork and exec but one system call
+        preexec_fn=process_tree.die_with_parent,  # noqa: PLW1509 - nothing between fork and exec but one system call
     )
     said: list[str] = []
     try:

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.kinds import (
+from amlstack.sandbox.kinds.machine_learning import (
     assets,
     components,
     computes,
     datastores,
-    groups,
-    identities,
     jobs,
     models,
-    monitoring,
-    policy,
-    roles,
     schedules,
-    storage,
-    vaults,
     workspaces,
 )
-from amlstack.sandbox.kinds import registries as container_registries
+from amlstack.sandbox.kinds.platform import groups, identities, monitoring, policy, roles, storage, vaults
+from amlstack.sandbox.kinds.platform import registries as container_registries
 
 if TYPE_CHECKING:
     from amlstack.sandbox.kinds.base import Kind

@@ -7,14 +7,14 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from amlstack.sandbox.refusals import Refused, not_emulated
+from amlstack.sandbox.arm.refusals import Refused, not_emulated
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Mapping
 
-    from amlstack.sandbox.ids import ArmPath
-    from amlstack.sandbox.store import Resource, Store
+    from amlstack.sandbox.arm.ids import ArmPath
+    from amlstack.sandbox.store.store import Resource, Store
 
 Body = dict[str, Any]
 
@@ -172,7 +172,7 @@ class Kind:
             properties["provisioningState"] = resource.state
         envelope = {key: value for key, value in resource.body.items() if key != "properties"}
         if envelope.get("identity"):
-            from amlstack.sandbox.kinds import identities  # noqa: PLC0415 - it is a kind itself
+            from amlstack.sandbox.kinds.platform import identities  # noqa: PLC0415 - it is a kind itself
 
             envelope["identity"] = identities.shown(context, resource, envelope["identity"])
         return {

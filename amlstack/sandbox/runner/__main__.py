@@ -10,12 +10,15 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox import images, processes
-from amlstack.sandbox.places import PRIVATE, USUAL, umask
-from amlstack.sandbox.runner import contract, finish, fixed, prepare, spec, temporary, tree
+from amlstack.sandbox import images
+from amlstack.sandbox.runner import finish, fixed_ports, prepare, process_tree
 from amlstack.sandbox.runner.cancel import Cancel, CanceledError
-from amlstack.sandbox.runner.crews import Outcome, Play
-from amlstack.sandbox.store import JobError, JobRow, Store, job_folder
+from amlstack.sandbox.runner.contract import launch, spec
+from amlstack.sandbox.runner.files import temporary_folder
+from amlstack.sandbox.runner.nodes import Outcome, Play
+from amlstack.sandbox.server import processes
+from amlstack.sandbox.store.places import PRIVATE, USUAL, umask
+from amlstack.sandbox.store.store import JobError, JobRow, Store, job_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,11 +54,13 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
             with umask(USUAL):  # the user's cache, which may serve several
                 built = images.build(prepare.image(store, wanted), lambda line: _progress(store, job, line))
             ending.stage = stage = prepare.stage(store, job, wanted, built, note)
-            ports = fixed.ports(wanted, stage.folder / "nodes" / "0" / "wd")
-            fixed.hold(ports, f"the job {job.name} ({store.home})", lambda line: _progress(store, job, line), held)
+            ports = fixed_ports.ports(wanted, stage.folder / "nodes" / "0" / "wd")
+            fixed_ports.hold(
+                ports, f"the job {job.name} ({store.home})", lambda line: _progress(store, job, line), held
+            )
         store.jobs.move(job.id, "Running")
         environ = os.environ | {processes.MARK: prepare.processes_mark(store.home, job.id)}
-        outcome = Play(stage.crews, cancel, wanted.timeout, environ, note, needed=contract.needed(wanted)).run()
+        outcome = Play(stage.crews, cancel, wanted.timeout, environ, note, needed=launch.needed(wanted)).run()
         store.jobs.move(job.id, "Finalizing")
         ending.collect(outcome)
     except CanceledError:
@@ -69,16 +74,16 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
         ending.error = JobError("SandboxError", f"The sandbox's runner failed: {said}. Its log: {log}")
     finally:
         with _quietly():
-            tree.wipe()
-            tree.sweep(store.home, job.id, spare=(os.getpid(),))
+            process_tree.wipe()
+            process_tree.sweep(store.home, job.id, spare=(os.getpid(),))
         ending.write(outcome)
-        temporary.remove(store.home, job.id)
+        temporary_folder.remove(store.home, job.id)
 
 
 def main(home: str, key: str) -> int:
     """Runs one job; 0 when it reached an end, 3 when it was not ours to run."""
     os.umask(PRIVATE)
-    tree.adopt_orphans()
+    process_tree.adopt_orphans()
     cancel = Cancel()
     store = Store(Path(home))
     try:

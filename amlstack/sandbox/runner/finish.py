@@ -6,16 +6,19 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox import evict
-from amlstack.sandbox.runner import mpi, prepare, report, storage, torchrun, verdict
-from amlstack.sandbox.store import Exit, JobError, Store, cluster_of, job_folder
+from amlstack.sandbox.runner import prepare, report, verdict
+from amlstack.sandbox.runner.contract import torchrun
+from amlstack.sandbox.runner.files import storage
+from amlstack.sandbox.runner.mpi import mpirun
+from amlstack.sandbox.scheduling import eviction
+from amlstack.sandbox.store.store import Exit, JobError, Store, cluster_of, job_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from amlstack.sandbox.runner.crews import Ended, Outcome
+    from amlstack.sandbox.runner.contract.spec import Spec
+    from amlstack.sandbox.runner.nodes import Ended, Outcome
     from amlstack.sandbox.runner.prepare import Stage
-    from amlstack.sandbox.runner.spec import Spec
 
 
 @dataclass(slots=True)
@@ -56,7 +59,7 @@ class Ending:
             self.workers += torchrun.collect(kept, place.node, logs, text)
         with contextlib.suppress(OSError):  # holds earlier attempts, or was never made
             (logs / "torchrun").rmdir()
-        self.preempted = evict.evicted(stage.folder, len(stage.crews))
+        self.preempted = eviction.evicted(stage.folder, len(stage.crews))
         for node in range(len(stage.crews)):
             if node == outcome.lost or self.preempted is not None:
                 continue
@@ -87,7 +90,7 @@ class Ending:
 
     def _mpirun(self, code: int) -> str:
         """What mpirun said when no rank of its own failed."""
-        log = f"{prepare.LOGS}/{mpi.LOG}"
+        log = f"{prepare.LOGS}/{mpirun.LOG}"
         words = verdict.tail(job_folder(self.store.home, self.job) / log)
         said = next((line.strip() for line in words.splitlines() if line.strip() and not line.startswith("-")), "")
         return f"Execution failed: mpirun ended with {code}: {said[:300]} Its log: {log}"

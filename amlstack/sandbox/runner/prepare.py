@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox import images
-from amlstack.sandbox.runner import contract, expressions, inputs, mpi, namespace, ports, temporary, tracking
-from amlstack.sandbox.runner.node import Crew, Rank
-from amlstack.sandbox.runner.spec import RefusedError
-from amlstack.sandbox.runner.storage import Location, Storage
-from amlstack.sandbox.runner.variables import LOGS, environ, processes_mark, replaced, torchrun_logs
-from amlstack.sandbox.store import job_folder
+from amlstack.sandbox.runner import free_ports
+from amlstack.sandbox.runner.contract import expressions, launch, tracking
+from amlstack.sandbox.runner.contract.spec import RefusedError
+from amlstack.sandbox.runner.contract.variables import LOGS, environ, processes_mark, replaced, torchrun_logs
+from amlstack.sandbox.runner.files import inputs, namespace, temporary_folder
+from amlstack.sandbox.runner.files.storage import Location, Storage
+from amlstack.sandbox.runner.mpi import mpirun
+from amlstack.sandbox.runner.node_agent import Crew, Rank
+from amlstack.sandbox.store.store import job_folder
 
 __all__ = ["LOGS", "Stage", "Upload", "image", "processes_mark", "stage", "torchrun_logs"]
 
@@ -20,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from amlstack.sandbox.runner.spec import Spec
-    from amlstack.sandbox.store import JobRow, Store
+    from amlstack.sandbox.runner.contract.spec import Spec
+    from amlstack.sandbox.store.store import JobRow, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class Stage:
 
     folder: Path
     crews: tuple[tuple[Path, tuple[int, ...]], ...]
-    places: tuple[contract.Place, ...]
+    places: tuple[launch.Place, ...]
     uploads: tuple[Upload, ...]
     mounts: dict[str, tuple[Path, Location]]
     replaced: dict[str, tuple[str, str]]
@@ -93,9 +96,9 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
     storage = Storage(store, job.workspace)
     locations = {name: _output(job, storage, name, spec) for name in spec.outputs}
     mounts = {name: (storage.mount(place), place) for name, place in locations.items() if not spec.outputs[name].copied}
-    mpirun = mpi.find() if spec.distribution == "Mpi" else ""
-    addresses = ports.several(spec.ranks if spec.distribution == "TensorFlow" else 1)
-    places = contract.places(spec)
+    found = mpirun.find() if spec.distribution == "Mpi" else ""
+    addresses = free_ports.several(spec.ranks if spec.distribution == "TensorFlow" else 1)
+    places = launch.places(spec)
     run = tracking.variables(store, job, spec.experiment)
     wanted = inputs.resolve(storage, spec)
     overridden = replaced(spec)
@@ -110,7 +113,7 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
     if spec.shm is not None and room is None:
         overridden["resources.shmSize"] = (str(spec.shm), "")
         note("shared memory is this machine's own: it does not let a process mount one of the declared size")
-    temp = temporary.make(store.home, job.id)
+    temp = temporary_folder.make(store.home, job.id)
     crews = []
     sources: dict[str, list[Path]] = {name: [] for name in locations if name not in mounts}
     for node in range(spec.nodes):
@@ -146,7 +149,7 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
         crew = root / "crew.json"
         crew.touch(mode=0o600)
         plain = Crew(node, ranks, shm=room, mounts=tuple(readonly))
-        made = mpi.crew(mpirun, spec, plain, crew, temp) if mpirun else None
+        made = mpirun.crew(found, spec, plain, crew, temp) if found else None
         crew.write_text((made or plain).dumps())
         crews.append((crew, tuple(rank.rank for rank in ranks)))
     listed = ", ".join(map(str, addresses))

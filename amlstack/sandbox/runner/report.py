@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from amlstack.sandbox.runner.contract import Place
-    from amlstack.sandbox.runner.crews import Ended
-    from amlstack.sandbox.runner.spec import Spec
-    from amlstack.sandbox.runner.torchrun import Worker
-    from amlstack.sandbox.store import JobRow
+    from amlstack.sandbox.runner.contract.launch import Place
+    from amlstack.sandbox.runner.contract.spec import Spec
+    from amlstack.sandbox.runner.contract.torchrun import Worker
+    from amlstack.sandbox.runner.nodes import Ended
+    from amlstack.sandbox.store.store import JobRow
 
 METRICS = "metrics.json"
 """What a training script may write into ``outputs/``: its last metrics, shown with the run."""

@@ -31,7 +31,7 @@ def run() -> Iterator[Row]:
     import oracle  # noqa: PLC0415 - the tests' one door to azure-ai-ml's internals
 
     import jobs  # noqa: PLC0415 - what is measured is imported where it is measured
-    from amlstack.cli.check import check_file  # noqa: PLC0415
+    from amlstack.cli.commands.check import check_file  # noqa: PLC0415
     from amlstack.cli.targets import Targets  # noqa: PLC0415
 
     where, day = Targets(size=SIZE), date(2026, 1, 1)

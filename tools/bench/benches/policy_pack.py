@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from measure import Row
 
 from amlstack import engine
-from amlstack.paths import PROJECT
+from amlstack.base.paths import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

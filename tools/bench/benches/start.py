@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TIMES = 9
-IMPORTS = ("jobs", "jobs.azureml.command", "infra.settings", "policies.checks", "amlstack.cli.check")
+IMPORTS = ("jobs", "jobs.azureml.read.command", "infra.settings", "policies.checks", "amlstack.cli.commands.check")
 OTHERS = ("pydantic", "pulumi", "pulumi_azure_native.machinelearningservices")
 
 

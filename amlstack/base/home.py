@@ -1,0 +1,173 @@
+"""The sandbox's home: claimed with a marker file before anything is written, and only what is known in it is removed.
+
+``AMLSTACK_HOME`` may name any folder, a person's own among them. A folder is ours when it holds the marker. An empty or
+missing one becomes ours at the first use. Homes of versions that wrote no marker are recognised by their layout.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import shutil
+from typing import TYPE_CHECKING, Final
+
+from amlstack.base import paths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MARKER: Final = "amlstack-home.json"
+"""The file that proves a folder to be ours. It holds ``made``: whether we made the folder, and may remove it too."""
+
+FOLDERS: Final = ("sandbox", "pulumi", "pulumi-home")
+"""The sandbox's state and jobs, Pulumi's file backend, Pulumi's own home."""
+LOCK: Final = "sandbox.lock"
+"""An empty file that every version has made before anything else."""
+
+_KIND: Final = "home of an amlstack sandbox"
+_SQLITE: Final = b"SQLite format 3\0"
+
+
+class ForeignHomeError(Exception):
+    """The folder is not ours, or cannot be used; the message is for the user."""
+
+
+def check(home: Path) -> None:
+    """Makes sure that a folder is ours or may become so; writes nothing.
+
+    Raises:
+        ForeignHomeError: It holds files that no sandbox wrote, or it is no folder.
+    """
+    if is_ours(home) or not _entries(home) or _is_unmarked_home(home):
+        return
+    names = _entries(home)
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    raise ForeignHomeError(
+        f"{home} holds {shown} and no {MARKER}. A sandbox keeps its files in a folder of its own, which "
+        "`amlstack down` removes; a folder with other files is neither used nor removed. "
+        "Set AMLSTACK_HOME to a new or empty folder."
+    )
+
+
+def claim(home: Path) -> None:
+    """Makes a folder ours before anything is written into it. May be called by several processes at once.
+
+    Raises:
+        ForeignHomeError: As `check`, or it cannot be written.
+    """
+    if is_ours(home):
+        return
+    made = home == paths.PROJECT / ".amlstack" or not home.exists()
+    check(home)
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = home / f"{MARKER}.{secrets.token_hex(4)}"
+        fresh.write_text(json.dumps({"kind": _KIND, "made": made}) + "\n", "utf-8")
+        with contextlib.suppress(FileExistsError):  # whoever came first may have made the folder
+            (home / MARKER).hardlink_to(fresh)
+        fresh.unlink()
+    except OSError as error:
+        raise _unusable(home, error) from None
+
+
+def is_ours(home: Path) -> bool:
+    """Whether the folder holds our marker."""
+    return _marker(home) is not None
+
+
+def is_used(home: Path) -> bool:
+    """Whether the folder is a home of ours that holds anything beside its marker.
+
+    Raises:
+        ForeignHomeError: It holds files and is none of ours.
+    """
+    check(home)
+    return any(name in (*FOLDERS, LOCK) for name in _entries(home))
+
+
+def remove_folder(home: Path, name: str) -> None:
+    """Removes one of `FOLDERS` of a home. Of a link only the link goes: what it leads to was put there by somebody.
+
+    Raises:
+        ForeignHomeError: The home is none of ours.
+    """
+    claim(home)
+    path = home / name
+    if path.is_symlink():
+        path.unlink()
+    elif path.exists():
+        shutil.rmtree(path)
+
+
+def remove(home: Path) -> tuple[str, ...]:
+    """Removes what a sandbox writes, and the folder itself when we made it and nothing else is in it.
+
+    Returns:
+        Names of what is left in it because no sandbox wrote it; the marker stays beside those.
+
+    Raises:
+        ForeignHomeError: The home is none of ours.
+    """
+    claim(home)
+    made = bool((_marker(home) or {}).get("made"))
+    for name in FOLDERS:
+        remove_folder(home, name)
+    (home / LOCK).unlink(missing_ok=True)
+    left = tuple(_entries(home))
+    if not left:
+        for path in _markers(home):
+            path.unlink(missing_ok=True)
+        if made:
+            with contextlib.suppress(OSError):  # somebody put something there meanwhile
+                home.rmdir()
+    return left
+
+
+def _marker(home: Path) -> dict[str, object] | None:
+    try:
+        content = json.loads((home / MARKER).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) and content.get("kind") == _KIND else None
+
+
+def _markers(home: Path) -> Iterator[Path]:
+    """The marker, and what processes left that were killed while they wrote one."""
+    yield from (path for path in home.iterdir() if path.name.startswith(MARKER))
+
+
+def _entries(home: Path) -> list[str]:
+    """Names in a folder, the marker's left out; empty when there is no folder."""
+    try:
+        return sorted(path.name for path in home.iterdir() if not path.name.startswith(MARKER))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise _unusable(home, error) from None
+
+
+def _is_unmarked_home(home: Path) -> bool:
+    """Whether a folder without a marker is a home as versions before the marker made it.
+
+    It holds known names and no others, and among them one that only a sandbox makes.
+    """
+    names = _entries(home)
+    if any(name not in (*FOLDERS, LOCK) for name in names):
+        return False
+    if any((home / name).is_symlink() or not (home / name).is_dir() for name in names if name != LOCK):
+        return False
+    lock, state = home / LOCK, home / "sandbox" / "state.db"
+    if lock.is_file() and not lock.is_symlink() and lock.stat().st_size == 0:
+        return True
+    with contextlib.suppress(OSError), state.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
+    return False
+
+
+def _unusable(home: Path, error: OSError) -> ForeignHomeError:
+    return ForeignHomeError(
+        f"{home} cannot be used: {error.strerror}. The sandbox keeps its files in this folder. "
+        "Set AMLSTACK_HOME to a folder that you can write."
+    )

@@ -1,0 +1,62 @@
+"""``amlstack diagnose``: logs of ranks → the first true cause."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from amlstack.cli.console import print_findings, print_json
+
+app = typer.Typer(add_completion=False)
+
+Paths = Annotated[list[Path], typer.Argument(help="Log files, or folders of them.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def diagnose(paths: Paths, *, as_json: Json = False) -> None:
+    """Name the first true cause in the logs of a distributed run.
+
+    Reads v2's user_logs (std_log_process_NN.txt), v1's azureml-logs (70_driver_log_N.txt), mpi_log.txt, torchrun's
+    error files and tables, and captured output whose lines name their ranks. Says who is to blame and who is only a
+    victim, what to do, and how sure it is; or that the cause is not in these logs, and where it is.
+
+    Of the folder of a sweep or a pipeline on the sandbox the first trial or step that failed is read.
+
+    Exit status: 0 a cause was found, 1 it is not in these logs, 2 wrong use.
+
+    Examples:
+        amlstack diagnose .amlstack/sandbox/jobs/train-0123456789
+
+        amlstack diagnose user_logs/ --json
+    """
+    from amlstack.base.findings import errors
+    from amlstack.diagnose import judge, read
+    from amlstack.diagnose.render import report
+
+    found = read([each for path in paths for each in _culprits(path)])
+    print_findings(found.findings, err=True)
+    if errors(found.findings) or found.empty:
+        raise typer.Exit(2)
+    verdict = judge(found)
+    if as_json:
+        print_json(verdict.as_dict())
+    else:
+        typer.echo(report(verdict))
+    raise typer.Exit(0 if verdict.found else 1)
+
+
+def _culprits(path: Path) -> list[Path]:
+    """The folder to read: of a sweep or pipeline that of its first child that failed; all of them when none did."""
+    try:
+        children = json.loads((path / "report.json").read_text())["children"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return [path]
+    failed = [child for child in children if child["status"] == "Failed"]
+    chosen = failed[:1] or children
+    for child in failed[:1]:
+        typer.echo(f"{child['place']} (job {child['job']}) failed first of {len(children)}", err=True)
+    return [each for child in chosen for each in _culprits(path.parent / child["key"])] or [path]

@@ -1,0 +1,90 @@
+"""``amlstack down``: destroys the sandbox stack and removes what the sandbox wrote, after naming what is lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amlstack.base import home as homes
+from amlstack.base import paths
+from amlstack.cli import consent
+from amlstack.cli.consent import Yes  # noqa: TC001 - typer reads the annotation
+from amlstack.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+def down(*, yes: Yes = False) -> int:
+    """Destroy the sandbox stack, end the sandbox and remove what it wrote; the caches stay.
+
+    Records of runs and files that jobs left in mounted outputs are counted and named first. On a terminal it asks
+    whether they may go, unless there are none; from a script it goes on.
+
+    Returns:
+        0 when nothing is left; 1 when the stack could not be destroyed (what the sandbox wrote is removed all the
+        same), when the answer was no, or when the folder is none of ours.
+    """
+    progress, home = Progress(), paths.home()
+    try:
+        if not homes.is_used(home):
+            if homes.is_ours(home):
+                homes.remove(home)
+            progress.done("nothing is up")
+            return 0
+    except homes.ForeignHomeError as error:
+        progress.fail(str(error))
+        return 1
+    if not consent.agreed(progress, home, _losses(home), yes=yes):
+        return 1
+    destroyed = _destroy(progress)
+    return 0 if _remove(progress, home) and destroyed else 1
+
+
+def _losses(home: Path) -> Iterable[str]:
+    from amlstack.cli.stack import state
+    from amlstack.engine import STACK
+    from amlstack.sandbox.store import holdings
+
+    yield from holdings.gather(home).lines()
+    if others := [name for name in state.files(home) if name != STACK]:
+        yield f"the state of {len(others)} more stack{'' if len(others) == 1 else 's'}: {', '.join(others)}"
+
+
+def _destroy(progress: Progress) -> bool:
+    from amlstack import engine as engines
+    from amlstack.cli.stack import explain, state
+    from amlstack.sandbox.server import daemon
+
+    if engines.STACK not in state.files():
+        return True
+    try:
+        engine = engines.find()
+        env = engines.environ(engine, daemon.up().environ())
+        engines.clear_stale_lock()
+        words = ["destroy", "--yes", "--non-interactive", "--stack", engines.STACK]
+        outcome = engines.run(words, env, on_event=progress.follow("previewing", "destroying"))
+    except (engines.EngineError, daemon.SandboxError) as error:
+        progress.fail(str(error))
+        return False
+    if outcome.code:
+        explain.failures(progress, outcome)
+        progress.note("the stack could not be destroyed; what the sandbox wrote is removed all the same")
+    return not outcome.code
+
+
+def _remove(progress: Progress, home: Path) -> bool:
+    from amlstack import engine as engines
+    from amlstack.sandbox.server import daemon
+
+    engines.end_leftovers()
+    try:
+        daemon.down()
+        left = homes.remove(home)
+    except (daemon.SandboxError, homes.ForeignHomeError, OSError) as error:
+        progress.fail(f"not everything could be removed: {error}")
+        return False
+    progress.done(f"the stack, the sandbox and their files are gone; the caches stay in {paths.cache()}")
+    if left:
+        progress.note(f"{home} stays with what no sandbox wrote: {', '.join(left)}")
+    return True

@@ -1,0 +1,84 @@
+"""``amlstack report``: one run as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from amlstack.report import Report
+
+app = typer.Typer(add_completion=False)
+
+Subject = Annotated[
+    str, typer.Argument(metavar="JOB|FOLDER", help="A job of the sandbox, or a folder of logs.", show_default=False)
+]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="The file; otherwise JOB.html here.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that is no report.")]
+
+
+@app.command()
+def report(subject: Subject, output: Output = None, *, force: Force = False) -> None:
+    """Write one run as one HTML file: verdict, ranks over time, loss, logs.
+
+    The file needs no network and holds no script: mail it, or keep it beside the checkpoints. JOB is the name of a job
+    of the sandbox or its beginning, ended or running; FOLDER holds logs as `amlstack diagnose` reads them.
+
+    Exit status: 0 written, 2 wrong use.
+
+    Examples:
+        amlstack report ddp-torchrun
+
+        amlstack report user_logs/ --output run.html
+    """
+    from amlstack.diagnose.render import headline
+    from amlstack.report import render
+    from amlstack.report.output_file import NotOursError, write
+
+    made = _gathered(subject)
+    path = output or Path(f"{_file_name(made.title)}.html")
+    try:
+        write(path, render(made), force=force)
+    except NotOursError as error:
+        _fail(str(error))
+    except OSError as error:
+        _fail(f"{path} cannot be written: {error.strerror}")
+    typer.echo(f"{path}: {made.title}, {made.status or 'a folder of logs'}" + (", so far" if made.active else ""))
+    if made.verdict is not None:
+        typer.echo(headline(made.verdict))
+
+
+def _gathered(subject: str) -> Report:
+    """A job of exactly this name, else a folder, else the one job whose name begins so."""
+    import contextlib
+    import time
+
+    from amlstack.base import paths
+    from amlstack.report.gathering import folder as of_folder
+    from amlstack.report.gathering import job as of_job
+    from amlstack.sandbox.store.database import StateError
+    from amlstack.sandbox.store.store import Store, folder
+
+    there = (folder(paths.home()) / "state.db").exists()
+    try:
+        if there:
+            with contextlib.closing(Store(paths.home())) as store:
+                named = store.jobs.get(subject)
+                if named is not None or not Path(subject).is_dir():
+                    return of_job.gather(store, named or of_job.find(store, subject), time.time())
+        if not Path(subject).is_dir():
+            _fail(f"There is no folder {subject!r}, and no sandbox here whose job it could be (amlstack sandbox up).")
+        return of_folder.gather(Path(subject), time.time())
+    except (of_job.UnknownJobError, of_folder.NoLogsError, StateError) as error:
+        _fail(str(error))
+
+
+def _file_name(title: str) -> str:
+    return "".join(each if each.isalnum() or each in "-_." else "-" for each in title).strip(".") or "report"
+
+
+def _fail(message: str) -> NoReturn:
+    typer.echo(message, err=True)
+    raise typer.Exit(2)

@@ -1,0 +1,178 @@
+"""``amlstack sandbox``: Azure on this machine, started, looked at and ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from amlstack.cli.consent import Yes  # noqa: TC001 - typer reads the annotation
+
+if TYPE_CHECKING:
+    from amlstack.sandbox.server.daemon import Endpoint
+
+app = typer.Typer(no_args_is_help=True, help="Azure on this machine: start it, look at it, end it.")
+
+
+@app.command()
+def up(
+    *, shell: Annotated[bool, typer.Option("--shell", help="Print export lines instead, as `env` does.")] = False
+) -> None:
+    """Start the sandbox, or find it running."""
+    endpoint = _running()
+    if shell:
+        _print_variables(endpoint)
+        return
+    typer.echo(f"sandbox at {endpoint.url}, process {endpoint.pid}, files in {endpoint.ca.parent}")
+
+
+@app.command()
+def env() -> None:
+    """Start the sandbox, and print the variables with which plain tools work on it and on its stack.
+
+    They are for the shell that evaluates them, and for what it starts: Azure's clients then talk to the sandbox, and
+    `pulumi preview`, `up`, `refresh`, `cancel` in the project's folder work on the stack `sandbox`.
+
+    Examples:
+        eval "$(amlstack sandbox env)"
+
+        (eval "$(amlstack sandbox env)"; pulumi preview --diff)
+    """
+    _print_variables(_running())
+
+
+@app.command()
+def down(
+    *,
+    remove: Annotated[bool, typer.Option("--remove", help="Also remove its state, logs and keys.")] = False,
+    yes: Yes = False,
+) -> None:
+    """End the sandbox and the processes of its jobs."""
+    from amlstack.sandbox.server import daemon
+
+    if remove:
+        _agree(yes=yes)
+    try:
+        ended = daemon.down(remove=remove)
+    except daemon.SandboxError as error:
+        _fail(str(error))
+    typer.echo(f"ended {ended} process{'' if ended == 1 else 'es'}" if ended else "nothing was running")
+
+
+@app.command()
+def status(*, as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
+    """Show clusters, nodes and jobs."""
+    from amlstack.base import paths
+    from amlstack.sandbox.server import status as report
+    from amlstack.sandbox.store.database import StateError
+
+    try:
+        state = report.gather(paths.home())
+    except StateError as error:
+        _fail(str(error))
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(state, indent=2))
+        return
+    from rich.console import Console
+
+    where = f"running at {state['url']}" if state["running"] else "not running (amlstack sandbox up)"
+    console = Console()
+    console.print(f"sandbox {where}: {state['resources']} resources", highlight=False)
+    for table in report.tables(state):
+        console.print(table)
+
+
+@app.command()
+def evict(
+    job: Annotated[str, typer.Argument(help="Name of a running job, or its beginning as in the job's file.")],
+    *,
+    node: Annotated[int, typer.Option("--node", help="Number of the node in the job, from 0.")] = 0,
+) -> None:
+    """Take a node of a running job away, as low-priority nodes are taken away."""
+    import contextlib
+
+    from amlstack.base import paths
+    from amlstack.sandbox.scheduling.eviction import EvictError
+    from amlstack.sandbox.scheduling.eviction import evict as take
+    from amlstack.sandbox.store.database import StateError
+    from amlstack.sandbox.store.store import Store, folder
+
+    if not (folder(paths.home()) / "state.db").exists():
+        _fail("There is no sandbox here (amlstack sandbox up).")
+    try:
+        with contextlib.closing(Store(paths.home())) as store:
+            taken = take(store, job, node)
+    except (EvictError, StateError) as error:
+        _fail(str(error))
+    typer.echo(f"node {node} of {taken.name} is gone; the job fails as a pre-empted one does")
+
+
+@app.command()
+def serve() -> None:
+    """Run the server in the foreground, for looking into it."""
+    from amlstack.sandbox.server import serve as server
+
+    raise typer.Exit(server.main())
+
+
+@app.command()
+def reset(*, yes: Yes = False) -> None:
+    """Forget everything: end the sandbox, remove its state, logs and keys.
+
+    What goes is named first. The stack stays recorded: the next `amlstack up` sees what is missing and makes it anew.
+    """
+    from amlstack.sandbox.server import daemon
+
+    _agree(yes=yes)
+    try:
+        daemon.reset()
+    except daemon.SandboxError as error:
+        _fail(str(error))
+    typer.echo("the sandbox is empty")
+
+
+def _agree(*, yes: bool) -> None:
+    """Ends the command unless what the sandbox holds may go."""
+    from amlstack.base import home as homes
+    from amlstack.base import paths
+    from amlstack.cli import consent
+    from amlstack.cli.progress import Progress
+    from amlstack.sandbox.store import holdings
+
+    home = paths.home()
+    try:
+        homes.check(home)
+    except homes.ForeignHomeError as error:
+        _fail(str(error))
+    if not consent.agreed(Progress(), home, holdings.gather(home).lines(), yes=yes):
+        raise typer.Exit(1)
+
+
+def _running() -> Endpoint:
+    from amlstack.sandbox.server import daemon
+
+    try:
+        return daemon.up()
+    except daemon.SandboxError as error:
+        _fail(str(error))
+
+
+def _print_variables(endpoint: Endpoint) -> None:
+    """Without an engine those of a client of Azure alone: for them no engine is needed."""
+    from amlstack.cli import sandbox_env
+    from amlstack.engine import EngineError
+
+    try:
+        values = sandbox_env.variables(endpoint)
+    except EngineError as error:
+        typer.echo(f"nothing is set for Pulumi: {error}", err=True)
+        values = endpoint.environ()
+    for line in sandbox_env.for_shell(values):
+        typer.echo(line)
+
+
+def _fail(message: str) -> NoReturn:
+    typer.echo(message, err=True)
+    raise typer.Exit(1)

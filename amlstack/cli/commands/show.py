@@ -1,0 +1,218 @@
+"""``amlstack show``: what a job file becomes."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path  # noqa: TC003 - typer reads the annotation
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from amlstack.base.findings import errors
+from amlstack.cli.commands.check import Json, Size, Stack, check_file
+from amlstack.cli.console import print_findings, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import jobs
+    from amlstack.cli.commands.check import Checked
+    from jobs.planning.cost import Cost
+
+app = typer.Typer(add_completion=False)
+
+
+class Form(StrEnum):
+    """What is shown."""
+
+    PLAN = "plan"
+    ARM = "arm"
+    YAML = "yaml"
+    COMMAND = "command"
+    COMPONENTS = "components"
+
+
+@app.command()
+def show(
+    file: Annotated[Path, typer.Argument(help="A job file.", show_default=False)],
+    form: Annotated[
+        Form,
+        typer.Option("--as", help="plan, arm (the request body), yaml (az ml), command, or a pipeline's components."),
+    ] = (Form.PLAN),
+    size: Size = None,
+    stack: Stack = None,
+    *,
+    enrich: Annotated[
+        bool | None,
+        typer.Option("--enrich/--no-enrich", help="Add the fabric's variables and shared memory; unset: as declared."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a job file becomes, without sending anything.
+
+    `plan` lists nodes, ranks and every value that was added, by whom and why. `arm` is the body of the REST request.
+    `yaml` is the same job for `az ml job create -f`; of a YAML file comments and order stay. `command` is the command
+    line that each node runs. `components` are the bodies of the component versions that a pipeline's steps refer to.
+    A file in Azure ML's own words is taken at its word: `--enrich` shows what would be added to it.
+
+    Examples:
+        amlstack show job.py --size Standard_ND96isr_H100_v5
+
+        amlstack show job.yml --as arm --enrich
+    """
+    from amlstack.catalog import clock
+    from amlstack.cli import targets
+
+    where = targets.find(size, stack)
+    checked = check_file(file, where, clock.today(), enrich=enrich)
+    if not checked.plans:
+        print_findings(checked.findings, err=True)
+        raise typer.Exit(1)
+    match form:
+        case Form.PLAN:
+            _show_plans(checked, as_json=as_json)
+        case Form.ARM:
+            _print_bodies(checked)
+        case Form.YAML:
+            _print_yaml(checked, as_json=as_json)
+        case Form.COMMAND:
+            _print_commands(checked, as_json=as_json)
+        case Form.COMPONENTS:
+            _print_components(checked)
+    if form is not Form.PLAN:
+        print_findings(checked.findings, err=True)
+    raise typer.Exit(1 if errors((*where.findings, *checked.findings)) else 0)
+
+
+def _print_bodies(checked: Checked) -> None:
+    import jobs
+
+    bodies = [jobs.render(plan.enriched) for plan in checked.plans]
+    print_json(bodies[0] if len(bodies) == 1 else bodies)
+
+
+def _print_yaml(checked: Checked, *, as_json: bool) -> None:
+    import yaml
+
+    files = [file for plan in checked.plans for file in _files(plan)]
+    if as_json:
+        print_json(files[0] if len(files) == 1 else files)
+        return
+    if (kept := _in_place(checked)) is not None:
+        typer.echo(kept, nl=False)
+        return
+    typer.echo(
+        "---\n".join(yaml.safe_dump(each, sort_keys=False, width=110, allow_unicode=True) for each in files), nl=False
+    )
+
+
+def _files(plan: jobs.Planned) -> Iterator[dict[str, Any]]:
+    """The files that a plan becomes: one, and of a schedule that says what it starts itself, the one that it names."""
+    import jobs
+    from jobs.azureml.write.parents import file_of
+
+    yield file_of(plan.enriched)
+    if isinstance(plan, jobs.Plan):
+        return
+    if isinstance(plan, jobs.SchedulePlan) and plan.job.file is None and not isinstance(plan.enriched.create_job, str):
+        yield file_of(plan.enriched.create_job)
+
+
+def _in_place(checked: Checked) -> str | None:
+    """The YAML file itself with what was added to its job, comments and order kept; None when it is no such file."""
+    from jobs.azureml.rewrite import rewritten
+    from jobs.azureml.write.parents import file_of
+    from jobs.loading import YAML_SUFFIXES
+
+    if checked.file.suffix.lower() not in YAML_SUFFIXES or len(checked.plans) != 1:
+        return None
+    if any(finding.code in {"component-alone", "yaml-duplicate-key"} for finding in checked.findings):
+        return None  # what is shown is another file than the one that was read
+    text = checked.file.read_bytes().decode("utf-8")  # line ends as they are
+    plan = checked.plans[0]
+    told = rewritten(text, file_of(plan.job), file_of(plan.enriched))
+    if told is None:
+        typer.echo(
+            f"{checked.file}: note: written anew, without comments: what is added belongs to a value that an alias "
+            "shares.",
+            err=True,
+        )
+    return told
+
+
+def _print_components(checked: Checked) -> None:
+    import jobs
+
+    started = [
+        plan.enriched.create_job if isinstance(plan, jobs.SchedulePlan) else plan.enriched for plan in checked.plans
+    ]
+    pipelines = [each for each in started if isinstance(each, jobs.Pipeline)]
+    print_json([jobs.components(each) for each in pipelines])
+
+
+def _print_commands(checked: Checked, *, as_json: bool) -> None:
+    import jobs
+
+    commands = [part.enriched.command for plan in checked.plans for part in jobs.parts(plan).values()]
+    if as_json:
+        print_json(commands)
+        return
+    typer.echo("\n".join(commands))
+
+
+def _show_plans(checked: Checked, *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "file": str(checked.file),
+                "plans": [_planned_data(plan) for plan in checked.plans],
+                "findings": [finding.as_dict() for finding in checked.findings],
+            }
+        )
+        return
+    from rich.console import Console
+
+    import jobs
+    from amlstack.cli.plan_view import panel, when
+    from jobs.planning.costs import costs
+
+    console = Console()
+    for plan in checked.plans:
+        name = plan.job.name or checked.file.stem
+        if not isinstance(plan, jobs.Plan) and isinstance(plan, jobs.SchedulePlan):
+            console.print(when(plan))
+        for place, part in jobs.parts(plan).items():
+            console.print(panel(part, f"{name}: {place}" if place else name, costs(plan).get(place)))
+    print_findings(checked.findings)
+
+
+def _planned_data(plan: jobs.Planned) -> dict[str, Any]:
+    """A plan for a program; of a sweep or a pipeline, its parts by their place."""
+    import jobs
+    from jobs.planning.costs import costs
+
+    prices = costs(plan)
+    if isinstance(plan, jobs.Plan):
+        return _plan_data(plan, prices.get(""))
+    parts = {place: _plan_data(part, prices.get(place)) for place, part in jobs.parts(plan).items()}
+    return {"name": plan.job.name, "parts": parts, "declaration": plan.declaration}
+
+
+def _plan_data(plan: jobs.Plan, price: Cost | None) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "name": plan.job.name,
+        "target": {"cluster": plan.target.cluster, "size": plan.target.size},
+        "launcher": plan.job.launcher.type,
+        "nodes": plan.nodes,
+        "processes_per_node": plan.processes_per_node,
+        "world_size": plan.world_size,
+        "command": plan.enriched.command,
+        "cost": None if price is None else asdict(price),
+        "added": [
+            {"what": each.what, "value": each.value, "by": each.by, "why": each.why, "instead_of": each.instead_of}
+            for each in plan.added
+        ],
+        "declaration": plan.declaration,
+    }

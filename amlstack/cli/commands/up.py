@@ -1,0 +1,107 @@
+"""``amlstack up``: what ``make up`` calls once the environment is there."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from amlstack.base import home as homes
+from amlstack.base import paths
+from amlstack.cli import summary
+from amlstack.cli.consent import Yes  # noqa: TC001 - typer reads the annotation
+from amlstack.cli.progress import Progress
+from amlstack.cli.stack import explain, runs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Refresh = Annotated[
+    bool, typer.Option("--refresh", help="First look at what the sandbox really has; what is missing is made again.")
+]
+
+
+def up(*, yes: Yes = False, refresh: Refresh = False) -> int:
+    """Bring the sandbox stack up and follow its jobs to their end.
+
+    What would be deleted or replaced and holds data or records of runs is named first. On a terminal it asks; without
+    one it refuses, unless `--yes` is given.
+
+    Returns:
+        0 when the stack is up and no job failed, 1 otherwise.
+    """
+    from amlstack import engine as engines
+    from amlstack.cli.stack.deploy import Deployment
+    from amlstack.provider.arm import ArmError
+    from amlstack.sandbox.server import daemon
+
+    progress, began = Progress(), time.time()
+    try:
+        homes.check(paths.home())
+        progress.step("Pulumi engine")
+        engine = engines.find()
+        progress.done(f"Pulumi {engine.version}")
+        progress.step("sandbox: Azure on this machine")
+        endpoint = daemon.up()
+        progress.done(f"sandbox at {endpoint.url}")
+        env = engines.environ(engine, endpoint.environ())
+        if removed := engines.clear_stale_lock():
+            progress.note(f"removed {removed} lock{'s' if removed > 1 else ''} of an engine that was killed")
+        engines.select(env)
+        deployment = Deployment(engine, env, progress, ("--policy-pack", str(engine.pack), *_rules()))
+        deployed = deployment.run(yes=yes, refresh=refresh)
+    except (engines.EngineError, daemon.SandboxError, homes.ForeignHomeError) as error:
+        progress.fail(str(error))
+        return 1
+    if deployed.refused:
+        return 1
+    if not deployed.ok:
+        explain.failures(progress, deployed.outcome)
+        progress.note(explain.next_step(deployed))
+        return 1
+    progress.done(explain.changes(deployed.outcome))
+    deployment.tidy()
+    outputs = _outputs(env)
+    try:
+        records = runs.followed(progress, outputs, endpoint, since=began)
+    except ArmError as error:
+        progress.fail(f"the sandbox does not answer any more: {error}")
+        progress.note("jobs go on without it; `make up` again starts it and follows them")
+        return 1
+    summary.show(progress.console, deployed.outcome, outputs, records, edit=_editable())
+    return 0 if all(record["status"] in runs.GOOD for record in records.values()) else 1
+
+
+def _rules() -> tuple[str, ...]:
+    """The stack's configuration of the rules, for the pack; what is wrong with it, the program tells."""
+    settings = _settings()
+    file = paths.PROJECT / settings.policies if settings and settings.policies else None
+    return ("--policy-pack-config", str(file)) if file and file.is_file() else ()
+
+
+def _editable() -> str:
+    """The file or folder whose edit is another run: of the stack's first job."""
+    settings = _settings()
+    first = settings.jobs[0].file if settings and settings.jobs else ""
+    return f"{first.rpartition('/')[0]}/train.py" if first == "examples/ddp_torchrun/job.py" else first
+
+
+def _settings() -> Any:
+    from amlstack.engine import STACK
+    from infra.settings import read_file
+
+    return read_file(paths.PROJECT / f"Pulumi.{STACK}.yaml").partial
+
+
+def _outputs(env: Mapping[str, str]) -> dict[str, Any]:
+    from amlstack.engine import STACK
+
+    done = subprocess.run(
+        ["pulumi", "stack", "output", "--json", "--stack", STACK],
+        cwd=paths.PROJECT, env=dict(env), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    outputs: dict[str, Any] = json.loads(done.stdout)
+    return outputs

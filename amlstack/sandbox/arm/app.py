@@ -1,0 +1,105 @@
+"""The one door: Entra ID, the resource manager, blobs, run history and discovery behind one TLS port."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from starlette.applications import Starlette
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from amlstack.sandbox.arm import acting_identity, entra, service
+from amlstack.sandbox.arm import request_body as bodies
+from amlstack.sandbox.arm.refusals import Refused, not_emulated
+from amlstack.sandbox.data import blobs, run_history
+from amlstack.sandbox.mlflow import app
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from amlstack.sandbox.kinds.base import Context, Reply
+
+METHODS = ["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"]
+DATA_PLANES = ("api", "history", "experimentation", "modelmanagement", "mlflow")
+ENTRA_ROUTE = "/oauth2/v2.0/token"
+
+
+def make(context: Context, federated: str) -> Starlette:
+    """The ASGI application.
+
+    Args:
+        context: State and address.
+        federated: The text of the token file that opens this sandbox.
+    """
+
+    async def handle(request: Request) -> Response:
+        # Starlette's path is decoded already; a blob's name may hold an encoded slash or question mark.
+        raw = request.scope["raw_path"].decode("latin-1").partition("?")[0]
+        if raw.startswith("/blob/"):
+            return await blobs.answer(context, request, raw)
+        try:
+            return await _answer(context, federated, request, unquote(raw))
+        except Refused as refused:
+            headers = {"x-ms-error-code": refused.code, "x-ms-request-id": str(uuid.uuid4())}
+            if refused.status == 401:
+                headers["WWW-Authenticate"] = f'Bearer authorization_uri="{context.base}/{entra.TENANT}"'
+            return JSONResponse(refused.body, refused.status, headers)
+
+    def broken(request: Request, error: Exception) -> Response:
+        # The traceback goes to the log: Starlette raises it again after this answer.
+        text = f"{request.method} {request.url.path}: {type(error).__name__}. The sandbox's serve.log tells more."
+        return JSONResponse({"error": {"code": "InternalServerError", "message": text}}, 500)
+
+    def unsupported(request: Request, error: Exception) -> Response:
+        del error
+        code, text = "MethodNotAllowed", f"The requested resource does not support the HTTP method '{request.method}'."
+        if request.url.path.startswith("/blob/"):
+            return blobs.refusal(Refused(405, "UnsupportedHttpVerb", text))
+        return JSONResponse(Refused(405, code, text).body, 405, {"Allow": ", ".join(METHODS), "x-ms-error-code": code})
+
+    handlers = {Exception: broken, 405: unsupported}
+    return Starlette(routes=[Route("/{path:path}", handle, methods=METHODS)], exception_handlers=handlers)
+
+
+async def _answer(context: Context, federated: str, request: Request, path: str) -> Response:
+    if path == "/healthz":
+        return JSONResponse({"status": "ready"})
+    if path.endswith(ENTRA_ROUTE) and request.method == "POST":
+        form = bodies.form(await bodies.read(request))
+        if form is None:
+            text = "AADSTS900144: The request body must be form fields in ASCII, percent-encoded where they are not."
+            return JSONResponse({"error": "invalid_request", "error_description": text}, 400)
+        tenant = path.removesuffix(ENTRA_ROUTE).strip("/")
+        status, answer = entra.token_answer(context.key, federated, tenant, form)
+        return JSONResponse(answer, status)
+    if path.startswith("/artifacts/") and request.method == "GET":
+        return FileResponse(run_history.artifact(context, path, request.query_params), media_type="text/plain")
+    if path.startswith("/discovery") and request.method == "GET":
+        # azure-ai-ml asks without a token, and learns nothing but the address that it has just called.
+        return JSONResponse(dict.fromkeys(DATA_PLANES, context.base))
+    audiences = entra.resource_manager(context.base)
+    if not path.lower().startswith("/subscriptions/"):  # the data plane takes either
+        audiences = (*audiences, *entra.machine_learning(context.base))
+    entra.check_bearer(context.key, bodies.authorization(request), audiences)
+    body = bodies.parse(await bodies.read(request))
+    if path.startswith("/mlflow/"):
+        return _reply(request, app.answer(context, request.method, path, request.query_params, body))
+    if path.startswith("/history/"):
+        return _reply(request, run_history.answer(context, request.method, path, body))
+    if path.lower().startswith("/subscriptions/"):
+        if request.method == "PUT":
+            acting_identity.check(context, path.rstrip("/"), body, request.headers.get(acting_identity.HEADER))
+        reply = service.answer(context, request.method, path.rstrip("/"), request.query_params, body)
+        return _reply(request, reply)
+    raise not_emulated(f"{request.method} {path}")
+
+
+def _reply(request: Request, reply: Reply) -> Response:
+    headers = {**reply.headers, "x-ms-request-id": str(uuid.uuid4())}
+    if client := request.headers.get("x-ms-client-request-id"):
+        headers["x-ms-client-request-id"] = client
+    if reply.body is None:
+        return Response(status_code=reply.status, headers=headers)
+    return JSONResponse(reply.body, reply.status, headers)

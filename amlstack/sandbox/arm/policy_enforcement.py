@@ -1,0 +1,122 @@
+"""What assigned policies deny: asked before a resource is stored, as Azure's resource manager asks."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from amlstack.base import azure_policy_language
+from amlstack.sandbox.arm.refusals import Refused
+from amlstack.sandbox.kinds.platform import policy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from amlstack.sandbox.arm.ids import ArmPath
+    from amlstack.sandbox.kinds.base import Body, Context, Kind
+    from amlstack.sandbox.store.store import Resource
+
+
+class DisallowedError(Refused):
+    """The refusal in Azure's shape: identifiers in the message, and once more as additional information."""
+
+    def __init__(self, name: str, denied: list[dict[str, Any]]) -> None:
+        identifiers = [{key: value for key, value in each.items() if key != "reason"} for each in denied]
+        because = "".join(f" Reason: '{each['reason']}'." for each in denied if each.get("reason"))
+        message = (
+            f"Resource '{name}' was disallowed by policy.{because} Policy identifiers: '{json.dumps(identifiers)}'."
+        )
+        super().__init__(403, "RequestDisallowedByPolicy", message, name)
+        self.denied = denied
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """``{"error": {"code", "target", "message", "additionalInfo": [{"type": "PolicyViolation", …}]}}``."""
+        infos = [{"type": "PolicyViolation", "info": _info(each)} for each in self.denied]
+        return {"error": {**super().body["error"], "additionalInfo": infos}}
+
+
+def check(context: Context, kind: Kind, path: ArmPath, body: Body) -> None:
+    """Refuses what an assignment above the resource denies.
+
+    Raises:
+        DisallowedError: 403, with every policy that denies it.
+    """
+    if kind.type.startswith(f"{policy.NAMESPACE}/"):
+        return
+    denied = [
+        _identified(assignment, definition, of_set)
+        for assignment in context.store.resources.of_type(policy.ASSIGNMENTS.type)
+        if _reaches(assignment, path)
+        for definition, of_set, parameters in _policies(context, assignment)
+        if _denies(definition, parameters, kind, body)
+    ]
+    if denied:
+        raise DisallowedError(path.name, denied)
+
+
+def _reaches(assignment: Resource, path: ArmPath) -> bool:
+    """Whether the resource lies in the assignment's scope, and in none that it leaves out."""
+    properties, target = assignment.body["properties"], f"{path.text.lower()}/"
+    left_out = [str(scope).lower().rstrip("/") for scope in properties.get("notScopes") or ()]
+    return (
+        properties.get("enforcementMode", "Default") == "Default"
+        and target.startswith(f"{assignment.parent}/")
+        and not any(target.startswith(f"{scope}/") for scope in left_out)
+    )
+
+
+def _policies(context: Context, assignment: Resource) -> Iterator[tuple[Resource, Resource | None, dict[str, Any]]]:
+    """Each definition of an assignment, the set that it comes from, and its parameters' values."""
+    properties = assignment.body["properties"]
+    whole = policy.found(context, properties["policyDefinitionId"])
+    values = _values(whole, properties.get("parameters") or {}, {})
+    if whole.type == policy.DEFINITIONS.type:
+        yield whole, None, values
+        return
+    for reference in whole.body["properties"]["policyDefinitions"]:
+        definition = policy.found(context, reference["policyDefinitionId"])
+        yield definition, whole, _values(definition, reference.get("parameters") or {}, values)
+
+
+def _values(definition: Resource, given: Mapping[str, Any], outer: Mapping[str, Any]) -> dict[str, Any]:
+    plain = {name: azure_policy_language.resolved(entry.get("value"), outer) for name, entry in given.items()}
+    return azure_policy_language.values(definition.body["properties"].get("parameters") or {}, plain)
+
+
+def _denies(definition: Resource, parameters: Mapping[str, Any], kind: Kind, body: Body) -> bool:
+    properties = definition.body["properties"]
+    rule = properties["policyRule"]
+    if str(azure_policy_language.resolved(rule["then"]["effect"], parameters)).lower() != "deny":
+        return False
+    if properties.get("mode", "Indexed").lower() == "indexed" and not kind.tracked:
+        return False  # only what has a place and tags
+    return azure_policy_language.hits(rule["if"], kind.type, body, parameters)
+
+
+def _identified(assignment: Resource, definition: Resource, of_set: Resource | None) -> dict[str, Any]:
+    found: dict[str, Any] = {"policyAssignment": _named(assignment), "policyDefinition": _named(definition)}
+    messages = assignment.body["properties"].get("nonComplianceMessages") or ()
+    reference = _reference(definition, of_set)
+    about = [each["message"] for each in messages if each.get("policyDefinitionReferenceId") in {None, reference}]
+    found |= {"policySetDefinition": _named(of_set)} if of_set is not None else {}
+    return {**found, **({"reason": " ".join(about)} if about else {})}
+
+
+def _reference(definition: Resource, of_set: Resource | None) -> str | None:
+    references = of_set.body["properties"]["policyDefinitions"] if of_set is not None else ()
+    same = (each for each in references if each["policyDefinitionId"].lower() == definition.key)
+    return next((each.get("policyDefinitionReferenceId") for each in same), None)
+
+
+def _named(resource: Resource) -> dict[str, str]:
+    return {"name": resource.body["properties"].get("displayName") or resource.name, "id": resource.id}
+
+
+def _info(denied: Mapping[str, Any]) -> dict[str, Any]:
+    info: dict[str, str] = {}
+    for key in ("policyAssignment", "policyDefinition", "policySetDefinition"):
+        if key in denied:
+            info |= {f"{key}Id": denied[key]["id"], f"{key}DisplayName": denied[key]["name"]}
+            info[f"{key}Name"] = denied[key]["id"].rsplit("/", 1)[-1]
+    return {**info, "policyDefinitionEffect": "deny"}

@@ -1,0 +1,59 @@
+"""How resources come to be and go: each poll of an operation or a resource, and each idle second, is one tick."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox import kinds
+from amlstack.sandbox.kinds.machine_learning import jobs
+from amlstack.sandbox.store.store import COMPUTE
+
+if TYPE_CHECKING:
+    from amlstack.sandbox.kinds.base import Context
+    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.tables.operations import Operation
+
+
+def advance(context: Context, operation: Operation) -> None:
+    """Takes one operation one tick further, and to its end when none is left."""
+    with context.store.transaction():
+        if operation.status != "InProgress" or context.store.operations.tick(operation.id):
+            return
+        resource = context.store.resources.get(operation.resource)
+        if resource is not None and operation.kind == "create" and resource.state == "Creating":
+            context.store.resources.set_state(resource.key, "Succeeded")
+        if resource is not None and operation.kind == "delete" and not remove(context, resource):
+            return
+        context.store.operations.finish(operation.id)
+    if resource is not None and resource.type == COMPUTE:
+        context.wake.set()
+
+
+def advance_all(context: Context) -> None:
+    """One tick for everything under way: what no client polls any more comes to its end too."""
+    for operation in context.store.operations.running():
+        advance(context, operation)
+
+
+def settle(context: Context) -> None:
+    """After a restart: creations that were under way are done (deletions still wait for their jobs)."""
+    for operation in context.store.operations.running():
+        for _ in range(operation.ticks + 1):
+            advance(context, operation)
+
+
+def remove(context: Context, resource: Resource) -> bool:
+    """Removes a resource and everything below it; False when something (a job that still runs) must end first."""
+    with context.store.transaction():
+        family = (*context.store.resources.below(resource.key), resource)
+        if not all([jobs.end_all(context, resource), *(_kind_lets_go(context, member) for member in family)]):
+            return False
+        jobs.forget_all(context, resource)
+        for member in family:
+            context.store.resources.delete(member.key)
+    return True
+
+
+def _kind_lets_go(context: Context, resource: Resource) -> bool:
+    kind = kinds.find(resource.type)
+    return kind is None or kind.removing(context, resource)

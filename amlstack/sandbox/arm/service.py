@@ -1,0 +1,254 @@
+"""The resource manager: finds the kind of a path and answers GET, PUT, PATCH, DELETE and POST for it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox import kinds
+from amlstack.sandbox.arm import api_versions, policy_enforcement, provisioning, typecheck
+from amlstack.sandbox.arm.entra import SUBSCRIPTION
+from amlstack.sandbox.arm.ids import GROUPS, ArmPath, parse
+from amlstack.sandbox.arm.refusals import Refused, near, not_emulated
+from amlstack.sandbox.kinds.base import Body, Context, Kind, Reply
+from amlstack.sandbox.kinds.machine_learning import computes, jobs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.tables.operations import Operation
+
+POLL_MS = "20"
+"""Clients poll at once: ``Retry-After: 0`` would count as absent (30 s), so the milliseconds header carries it."""
+
+
+def answer(context: Context, method: str, text: str, query: Mapping[str, str], body: Any) -> Reply:
+    """Answers one ARM request.
+
+    Raises:
+        Refused: Whatever the service would refuse, and what the sandbox does not emulate.
+    """
+    _check_call(text, query)
+    if found := re.fullmatch(r"/subscriptions/[^/]+/providers/[^/]+/(operationsStatus|operationResults)/(\w+)", text):
+        return _operation(context, found[2], results=found[1] == "operationResults")
+    if re.fullmatch(r"/subscriptions/[^/]+", text) and method == "GET":
+        name = {"subscriptionId": SUBSCRIPTION, "displayName": "amlstack sandbox", "state": "Enabled"}
+        return Reply(200, {"id": f"/subscriptions/{SUBSCRIPTION}", **name})
+    path = parse(text)
+    if path is None:
+        raise not_emulated(f"the path {text}")
+    if method == "POST":
+        return _post(context, text, query, _object(body))
+    kind = _kind(path)
+    _check_above(context, path, method)
+    if kind is jobs.KIND:
+        return jobs.answer(context, method, path, query, body)
+    if path.collection:
+        if method != "GET":
+            raise Refused(405, "MethodNotAllowed", f"{method} is not allowed on the collection '{text}'.")
+        return _list(context, kind, path, query)
+    if kind.read_only and method not in {"GET", "HEAD"}:
+        raise not_emulated(f"{method} of {kind.type}: the sandbox makes them itself")
+    handlers = {"GET": _get, "HEAD": _get, "DELETE": _delete}
+    if method in handlers:
+        return handlers[method](context, kind, path, query)
+    if method == "PUT" or (method == "PATCH" and kind.patches):
+        return _put(context, kind, path, _object(body), patch=method == "PATCH")
+    raise not_emulated(f"{method} of {kind.type}")
+
+
+def _check_call(text: str, query: Mapping[str, str]) -> None:
+    api_versions.check(text, query)
+    found = re.match(r"/subscriptions/([^/]+)", text, re.IGNORECASE)
+    if found and found[1].lower() != SUBSCRIPTION:
+        message = f"The subscription '{found[1]}' could not be found. The sandbox has only '{SUBSCRIPTION}'."
+        raise Refused(404, "SubscriptionNotFound", message)
+
+
+def _object(body: Any) -> Body:
+    if not isinstance(body, dict):
+        raise Refused(400, "InvalidRequestContent", "The request content was invalid: a JSON object was expected.")
+    return body
+
+
+def _kind(path: ArmPath) -> Kind:
+    kind = kinds.find(path.type)
+    if kind is None:
+        known = near(path.type, (each.type for each in kinds.ALL))
+        raise Refused(501, "SandboxNotEmulated", f"The sandbox does not emulate the type '{path.type}'.{known}")
+    return kind
+
+
+def _check_above(context: Context, path: ArmPath, method: str) -> None:
+    """The group, then the parent: each has its own 404, so that nobody takes a lost workspace for a lost job."""
+    if path.type.lower() == GROUPS.lower() or path.group is None:
+        return
+    if context.store.resources.get(path.group_id) is None:
+        message = f"Resource group '{path.group}' could not be found."
+        raise Refused(404, "ResourceGroupNotFound", message)
+    above = path.parent
+    kind = kinds.find(path.type)
+    if kind is not None and kind.makes_parent:  # its container comes with it and is never missed on its own
+        above = above.rsplit("/", 2)[0]
+    if context.store.resources.get(above) is None:
+        doing = {"PUT": "write", "PATCH": "write", "DELETE": "delete"}.get(method, "read")
+        short = path.type.partition("/")[2]
+        message = (
+            f"Failed to perform '{doing}' on resource(s) of type '{short}', because the parent resource "
+            f"'{above}' could not be found."
+        )
+        raise Refused(404, "ParentResourceNotFound", message)
+
+
+def _found(context: Context, path: ArmPath) -> Resource:
+    resource = context.store.resources.get(path.text)
+    if resource is None and path.type.lower() == GROUPS.lower():
+        raise Refused(404, "ResourceGroupNotFound", f"Resource group '{path.name}' could not be found.")
+    if resource is None:
+        message = (
+            f"The Resource '{path.type}/{'/'.join(path.names)}' under resource group '{path.group}' was not found."
+        )
+        raise Refused(404, "ResourceNotFound", message)
+    return resource
+
+
+def _get(context: Context, kind: Kind, path: ArmPath, query: Mapping[str, str]) -> Reply:
+    del query
+    resource = _found(context, path)
+    for operation in context.store.operations.running(resource.key):
+        provisioning.advance(context, operation)
+    resource = _found(context, path)
+    return Reply(200, kind.render(context, resource))
+
+
+def _list(context: Context, kind: Kind, path: ArmPath, query: Mapping[str, str]) -> Reply:
+    rows = kind.select(context, path, query)
+    return Reply(200, {"value": [kind.render(context, row) for row in rows]})
+
+
+def _put(context: Context, kind: Kind, path: ArmPath, body: Body, *, patch: bool) -> Reply:
+    store = context.store
+    kind.names.check(path.name, kind.noun)
+    with store.transaction():
+        before = store.resources.get(path.text)
+        if patch:
+            body = _merged(_found(context, path).body, body)
+        body = typecheck.check(kind, body)
+        _check_location(kind, path, body, before)
+        if before is not None and before.state == "Deleting":
+            message = f"The resource '{path.name}' is being deleted. Try again when that is done."
+            raise Refused(409, "ResourceIsBeingDeleted", message)
+        policy_enforcement.check(context, kind, path, body)
+        kind.check(context, path, body, before)
+        if before is not None:
+            kept = kind.fill(context, path, kind.keep(body, before))
+            updated = store.resources.put(path.text, kind.type, path.parent, kept, before.state)
+            if kind is computes.KIND:
+                context.wake.set()
+            return Reply(200, kind.render(context, updated))
+        if kind.makes_parent:
+            _make_parent(context, path)
+        state = "Creating" if kind.ticks else "Succeeded"
+        made = store.resources.put(path.text, kind.type, path.parent, kind.fill(context, path, body), state)
+        kind.made(context, made)
+        headers = {}
+        if kind.ticks:
+            operation = store.operations.start(made.key, "create", kind.ticks)
+            headers = _headers(context, kind, operation)
+    # An answer of 202 has no body: clients poll, and then ask for the resource.
+    return Reply(kind.made_status, None if kind.made_status == 202 else kind.render(context, made), headers)
+
+
+def _check_location(kind: Kind, path: ArmPath, body: Body, before: Resource | None) -> None:
+    if not kind.tracked:
+        return
+    if not body.get("location"):
+        raise Refused(400, "LocationRequired", "The location property is required for this definition.", "location")
+    body["location"] = body["location"].replace(" ", "").lower()
+    if before is not None and before.body["location"] != body["location"]:
+        message = (
+            f"The resource '{path.name}' already exists in location '{before.body['location']}' in resource group "
+            f"'{path.group}'. A resource with the same name cannot be created in location '{body['location']}'. "
+            "Please select a new resource name."
+        )
+        raise Refused(409, "InvalidResourceLocation", message)
+
+
+def _make_parent(context: Context, path: ArmPath) -> None:
+    container = path.parent
+    if context.store.resources.get(container) is None:
+        above = parse(container)
+        if above is not None:
+            kind = _kind(above)
+            kind.names.check(above.name, kind.noun)
+            context.store.resources.put(container, kind.type, above.parent, {"properties": {}})
+
+
+def _merged(old: Body, new: Body) -> Body:
+    """JSON merge (RFC 7396), but tags are replaced as a whole, as ARM does."""
+    result = dict(old)
+    for key, value in new.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, dict) and isinstance(old.get(key), dict) and key != "tags":
+            result[key] = _merged(old[key], value)
+        else:
+            result[key] = value
+    return result
+
+
+def _delete(context: Context, kind: Kind, path: ArmPath, query: Mapping[str, str]) -> Reply:
+    kind.check_delete(query)
+    resource = context.store.resources.get(path.text)
+    if resource is None:
+        if path.type.lower() == GROUPS.lower():
+            _found(context, path)
+        return Reply(204)
+    kind.check_removal(resource)
+    with context.store.transaction():
+        if not kind.ticks_delete and provisioning.remove(context, resource):
+            return Reply(200)
+        context.store.resources.set_state(resource.key, "Deleting")
+        operation = context.store.operations.start(resource.key, "delete", kind.ticks_delete)
+    return Reply(202, None, _headers(context, kind, operation))
+
+
+def _post(context: Context, text: str, query: Mapping[str, str], body: Body) -> Reply:
+    above, _, action = text.rstrip("/").rpartition("/")
+    path = parse(above)
+    if path is None or path.collection:
+        raise not_emulated(f"POST {text}")
+    kind = _kind(path)
+    _check_above(context, path, "POST")
+    if kind is jobs.KIND:
+        return jobs.act(context, path, action)
+    if kind.makes_parent:
+        return kind.act_early(context, path, action, body)
+    del query
+    return kind.action(context, _found(context, path), action, body)
+
+
+def _operation(context: Context, operation_id: str, *, results: bool) -> Reply:
+    operation = context.store.operations.get(operation_id)
+    if operation is None:
+        raise Refused(404, "OperationNotFound", f"The operation '{operation_id}' could not be found.")
+    provisioning.advance(context, operation)
+    operation = context.store.operations.get(operation_id) or operation
+    soon = {"retry-after-ms": POLL_MS, "x-ms-retry-after-ms": POLL_MS}
+    if results:
+        return Reply(204) if operation.status == "Succeeded" else Reply(202, None, soon)
+    return Reply(200, {"id": operation.id, "name": operation.id, "status": operation.status}, soon)
+
+
+def _headers(context: Context, kind: Kind, operation: Operation) -> dict[str, str]:
+    namespace = kind.type.partition("/")[0]
+    root = f"{context.base}/subscriptions/{SUBSCRIPTION}/providers/{namespace}"
+    headers = {
+        "Azure-AsyncOperation": f"{root}/operationsStatus/{operation.id}?api-version=2025-12-01",
+        "retry-after-ms": POLL_MS,
+        "x-ms-retry-after-ms": POLL_MS,
+    }
+    if operation.kind == "delete":
+        headers["Location"] = f"{root}/operationResults/{operation.id}?api-version=2025-12-01"
+    return headers

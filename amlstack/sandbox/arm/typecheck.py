@@ -1,0 +1,174 @@
+"""Checks bodies against azure-native's generated classes: names, required properties, enums, basic types.
+
+The service ignores some of what is refused here (an unknown property, mostly). A sandbox that ignored it too would
+let a typo train for hours on the wrong settings.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.arm import allowances, shapes
+from amlstack.sandbox.arm.refusals import invalid, near
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from amlstack.sandbox.kinds.base import Body, Kind, Schema
+
+READ_BACK = frozenset({"id", "name", "type", "etag", "systemData"})
+"""What a client that PUTs what it got sends along; ARM takes no notice of it."""
+
+WORDS = {str: "a string", int: "an integer", float: "a number", bool: "true or false"}
+
+
+def check(kind: Kind, body: Body) -> Body:
+    """Returns the body with nulls dropped and whole numbers as integers.
+
+    Raises:
+        Refused: 400, naming the path of the first thing that is wrong, and near misses.
+    """
+    if kind.schema is None:
+        return {"properties": {}, **body}
+    given = {key: value for key, value in body.items() if key not in READ_BACK and value is not None}
+    if isinstance(given.get("properties"), dict):
+        given["properties"] = {key: value for key, value in given["properties"].items() if key not in kind.assigned}
+    envelope, inner = _fields(kind.schema)
+    if kind.schema.wrapped:
+        known = {**envelope, "properties": inner["properties"]}
+        return {"properties": {}, **_object(kind.noun, known, given, "")}
+    properties = given.pop("properties", {})
+    if not isinstance(properties, dict):
+        raise _wrong("properties", "an object", properties)
+    hint = _misplaced(properties, envelope)
+    checked = _object(kind.noun, inner, properties, "properties", hint=hint)
+    return {**_object(kind.noun, envelope, given, "", inner=inner), "properties": checked}
+
+
+def warm(kinds: Iterable[Kind]) -> None:
+    """Imports the generated modules, so that the first PUT does not wait for them."""
+    for kind in kinds:
+        if kind.schema is not None:
+            shapes.of(shapes.load(kind.schema.module, kind.schema.args))
+
+
+def _fields(schema: Schema) -> tuple[dict[str, shapes.Field], dict[str, shapes.Field]]:
+    """The fields at the top of the body, and those under ``properties``, by wire name."""
+    fields = shapes.of(shapes.load(schema.module, schema.args)).fields
+    body = {name: field for name, field in fields.items() if name not in schema.path}
+    # azure-native fills in the group's location, so its classes call it optional; the service checks it elsewhere.
+    top = {name: field for name, field in body.items() if name in schema.envelope}
+    return top, {schema.wire.get(name, name): field for name, field in body.items() if name not in schema.envelope}
+
+
+def _misplaced(properties: Body, envelope: dict[str, Any]) -> str:
+    wrong = next((name for name in properties if name in envelope), None)
+    return f" '{wrong}' belongs at the top of the body, beside 'properties'." if wrong else ""
+
+
+def _object(
+    noun: str,
+    fields: dict[str, shapes.Field],
+    value: Body,
+    path: str,
+    *,
+    inner: dict[str, shapes.Field] | None = None,
+    hint: str = "",
+) -> Body:
+    result = {}
+    for name, entry in value.items():
+        where = f"{path}.{name}" if path else name
+        if name not in fields:
+            moved = " It belongs under 'properties'." if inner and name in inner else ""
+            message = f"{noun} has no property '{name}'.{moved or hint or near(name, fields)}"
+            raise invalid(where, message)
+        if entry is not None:
+            result[name] = _value(fields[name].hint, entry, where)
+    for name, field in fields.items():
+        if field.required and name not in result:
+            raise invalid(f"{path}.{name}" if path else name, f"the required property '{name}' of {noun} is missing.")
+    return result
+
+
+def _value(hint: Any, value: Any, path: str) -> Any:
+    choice = shapes.choice(hint)
+    if choice.anything:
+        return value
+    if isinstance(value, dict):
+        return _mapping(choice, value, path)
+    if isinstance(value, list):
+        if choice.item is None:
+            raise _wrong(path, _expected(choice), value)
+        return [_value(choice.item, entry, f"{path}[{number}]") for number, entry in enumerate(value)]
+    return _scalar(choice, value, path)
+
+
+def _mapping(choice: shapes.Choice, value: Body, path: str) -> Body:
+    if choice.item is not None and path.rsplit(".", 1)[-1] in allowances.ID_MAPS:
+        return {name: {} for name in value}
+    if choice.objects:
+        shape = _member(choice, value, path)
+        checked = _object(f"'{shape.name}'", shape.fields, value, path)
+        for tag, word in shape.tags.items():
+            if checked.get(tag) != word:
+                raise invalid(
+                    f"{path}.{tag}", f"'{checked.get(tag)}' is not allowed.{near(str(checked.get(tag)), [word])}"
+                )
+        return checked
+    if choice.entry is not None:
+        loose = path.rsplit(".", 1)[-1] in allowances.LOOSE_MAPS
+        # A null entry of a map removes it in a merge and means nothing in a PUT.
+        return {
+            name: _value(choice.entry, str(entry) if loose and type(entry) is int else entry, f"{path}.{name}")
+            for name, entry in value.items()
+            if entry is not None
+        }
+    raise _wrong(path, _expected(choice), value)
+
+
+def _member(choice: shapes.Choice, value: Body, path: str) -> shapes.Shape:
+    members = [shapes.of(each) for each in choice.objects]
+    if len(members) == 1:
+        return members[0]
+    tag = next(iter(members[0].tags))
+    word = value.get(tag)
+    if word is None:
+        raise invalid(f"{path}.{tag}", f"the required property '{tag}' is missing.")
+    by_word = {member.tags[tag]: member for member in members}
+    if not isinstance(word, str) or word not in by_word:
+        raise invalid(f"{path}.{tag}", f"'{word}' is not allowed.{near(str(word), by_word) or _listed(by_word)}")
+    return by_word[word]
+
+
+def _scalar(choice: shapes.Choice, value: Any, path: str) -> Any:
+    if isinstance(value, str) and choice.words:
+        any_case = path.rsplit(".", 1)[-1].partition("[")[0] in allowances.ANY_CASE
+        if value not in choice.words and not (any_case and value.capitalize() in choice.words):
+            raise invalid(path, f"'{value}' is not allowed.{near(value, choice.words) or _listed(choice.words)}")
+        return value
+    for kind in choice.scalars:
+        if kind is int and isinstance(value, float) and value.is_integer():
+            return int(value)
+        if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+            return value
+        if type(value) is kind:
+            return value
+    raise _wrong(path, _expected(choice), value)
+
+
+def _expected(choice: shapes.Choice) -> str:
+    words = [WORDS[kind] for kind in choice.scalars]
+    if choice.words:
+        words = ["one of " + ", ".join(choice.words)]
+    words += ["a list"] * (choice.item is not None) + ["an object"] * bool(choice.objects or choice.entry is not None)
+    return " or ".join(words)
+
+
+def _wrong(path: str, expected: str, value: Any) -> Exception:
+    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", int: "an integer"}
+    seen = names.get(type(value), "a number" if isinstance(value, float) else type(value).__name__)
+    return invalid(path, f"expected {expected}, got {seen}.")
+
+
+def _listed(words: Any) -> str:
+    return f" Allowed: {', '.join(sorted(words))}."

@@ -1,6 +1,0 @@
-"""The blob data plane, as azure-storage-blob speaks it: ``/blob/<account>/<container>/<name>``."""
-
-from amlstack.sandbox.blobs.service import answer
-from amlstack.sandbox.blobs.wire import refusal
-
-__all__ = ["answer", "refusal"]

@@ -1,0 +1,229 @@
+"""Codes and environments with their versions, which never change once they are registered."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox.arm.ids import ML
+from amlstack.sandbox.arm.refusals import Refused, invalid, not_emulated
+from amlstack.sandbox.data import registered_code, sas
+from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Reply, Schema
+from amlstack.sandbox.kinds.machine_learning import datastores
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.sandbox.arm.ids import ArmPath
+    from amlstack.sandbox.store.store import Resource
+
+ASSET = Names(
+    r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}",
+    "1 to 255 letters, digits, periods, hyphens and underscores, a letter or digit first",
+)
+LABELS = frozenset({"description", "isArchived", "tags", "properties"})
+PLACE = frozenset({"resourceGroupName", "workspaceName", "name"})
+
+
+class Containers(Kind):
+    """The container that all versions of one asset lie in."""
+
+    names = ASSET
+    tracked = False
+    assigned = Kind.assigned | {"latestVersion", "nextVersion"}
+    note = "Made by itself with the first version."
+
+    def __init__(self, word: str, noun: str, args: str) -> None:
+        self.type = f"{ML}/workspaces/{word}"  # type: ignore[misc]
+        self.noun = noun  # type: ignore[misc]
+        self.schema = Schema("machinelearningservices", args, PLACE, envelope=frozenset(), wrapped=True)  # type: ignore[misc]
+
+    def show(self, context: Context, resource: Resource) -> Body:
+        """The newest version, and the number that a client gives to one without a version: clients count by it."""
+        names = [row.name for row in context.store.resources.under(resource.key, f"{self.type}/versions")]
+        following = str(max((int(name) for name in names if name.isdecimal()), default=0) + 1)
+        return {"nextVersion": following, **({"latestVersion": names[-1]} if names else {})}
+
+    def select(self, context: Context, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
+        """Those that are not archived, unless the others or all are asked for (``listViewType``)."""
+        return tuple(row for row in super().select(context, path, query) if _seen(query, archived=_archived(row)))
+
+
+class Versions(Kind):
+    """One version of an asset: a second PUT must say the same, but for its labels."""
+
+    names = ASSET
+    tracked = False
+    makes_parent = True
+    note = "Immutable: an equal PUT is answered, another one refused (409); only its labels can change."
+
+    def check_same(self, body: Body, before: Resource, noun: str, path_name: str) -> None:
+        """Refuses to change what is registered."""
+        old, new = before.body["properties"], body["properties"]
+        if _fixed(old) != _fixed(new):
+            message = f"The specified {noun} {path_name} is already registered and cannot be changed."
+            raise Refused(409, "UserError", message)
+
+    def keep(self, body: Body, before: Resource) -> Body:
+        """Only the labels are taken over."""
+        labels = {key: value for key, value in body["properties"].items() if key in LABELS}
+        return {**before.body, "properties": {**before.body["properties"], **labels}}
+
+    def fill(self, context: Context, path: ArmPath, body: Body) -> Body:
+        """The service's defaults."""
+        del context, path
+        defaults: Body = {"isAnonymous": False, "isArchived": False, "tags": {}, "properties": {}}
+        return {**body, "properties": {**defaults, **body["properties"]}}
+
+    def select(self, context: Context, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
+        """Those that are not archived, unless asked otherwise (``listViewType``); newest first and so many if asked."""
+        container = context.store.resources.get(path.parent)
+        whole = container is not None and _archived(container)
+        rows = [row for row in super().select(context, path, query) if _seen(query, archived=whole or _archived(row))]
+        if query.get("$orderBy", "").lower().startswith("createdtime desc"):
+            rows.reverse()
+        top = query.get("$top", "")
+        return tuple(rows[: int(top)] if top.isdecimal() else rows)
+
+    def show(self, context: Context, resource: Resource) -> Body:
+        """An asset is done as soon as it is there."""
+        del context, resource
+        return {"provisioningState": "Succeeded"}
+
+
+class CodeVersions(Versions):
+    """Code versions: uploaded folders."""
+
+    type = f"{ML}/workspaces/codes/versions"
+    noun = "a code version"
+    actions = ("startPendingUpload",)
+    schema = Schema(
+        "machinelearningservices", "CodeVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
+    )
+
+    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+        """The address must be a folder that holds something."""
+        properties = body["properties"]
+        if before is not None:
+            self.check_same(body, before, "code", f"{path.names[-2]}:{path.name}")
+            return
+        uri = properties.get("codeUri")
+        if not uri:
+            raise invalid("properties.codeUri", "the required property is missing.")
+        place = registered_code.locate(uri)
+        if place is None or not _holds_account(context, path, place[0]):
+            raise invalid("properties.codeUri", f"'{uri}' is no https blob folder of the workspace's storage account.")
+        if context.store.blobs.get(*place) is not None:
+            raise invalid("properties.codeUri", f"'{uri}' is a file; a code asset is a folder.")
+        if not context.store.blobs.under(place[0], place[1], f"{place[2]}/" if place[2] else ""):
+            raise invalid("properties.codeUri", f"there are no files at '{uri}'.")
+
+    def select(self, context: Context, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
+        """The versions of one name; asked for a hash, those of all names in the workspace that have it."""
+        wanted = query.get("hash")
+        if wanted is None:
+            return super().select(context, path, query)
+        workspace = path.parent.rsplit("/", 2)[0].lower() + "/"
+        return tuple(
+            row
+            for row in context.store.resources.of_type(self.type)
+            if row.key.startswith(workspace)
+            and row.body["properties"].get("properties", {}).get("hash_sha256") == wanted
+        )
+
+    def act_early(self, context: Context, path: ArmPath, name: str, body: Body) -> Reply:
+        """``startPendingUpload``: a container of its own and a SAS for it."""
+        if name.lower() != "startpendingupload":
+            return super().act_early(context, path, name, body)
+        kind = body.get("pendingUploadType", "TemporaryBlobReference")
+        if kind != "TemporaryBlobReference":
+            raise not_emulated(f"pendingUploadType '{kind}', only TemporaryBlobReference")
+        account = _account(context, path)
+        container = context.store.blobs.make_container(account, f"code-{uuid.uuid4()}").name
+        uri = f"{context.base}/blob/{account}/{container}"
+        credential = {"credentialType": "SAS", "sasUri": f"{uri}?{sas.grant(context.key, account, container, 'racwl')}"}
+        reference = {"blobUri": uri, "storageAccountArmId": _account_id(context, path), "credential": credential}
+        return Reply(
+            200,
+            {
+                "pendingUploadId": str(uuid.uuid4()),
+                "pendingUploadType": kind,
+                "blobReferenceForConsumption": reference,
+            },
+        )
+
+
+class EnvironmentVersions(Versions):
+    """Environment versions: an image, with or without packages on top."""
+
+    type = f"{ML}/workspaces/environments/versions"
+    noun = "an environment version"
+    schema = Schema(
+        "machinelearningservices", "EnvironmentVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
+    )
+
+    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+        """It needs something to run in."""
+        del context
+        properties = body["properties"]
+        if before is not None:
+            self.check_same(body, before, "environment", f"{path.names[-2]}:{path.name}")
+        elif not properties.get("image") and not properties.get("build"):
+            raise invalid("properties", "an environment needs either 'image' or 'build'.")
+
+    def fill(self, context: Context, path: ArmPath, body: Body) -> Body:
+        """The service's defaults."""
+        filled = super().fill(context, path, body)
+        defaults = {"osType": "Linux", "environmentType": "UserCreated", "autoRebuild": "Disabled"}
+        return {**filled, "properties": {**defaults, **filled["properties"]}}
+
+
+def _archived(row: Resource) -> bool:
+    return bool(row.body["properties"].get("isArchived"))
+
+
+def _seen(query: Mapping[str, str], *, archived: bool) -> bool:
+    """Whether a list shows an asset: the active ones unless ``listViewType`` is ``ArchivedOnly`` or ``All``."""
+    view = query.get("listViewType", "ActiveOnly").lower()
+    return view == "all" or archived is (view == "archivedonly")
+
+
+def _fixed(properties: Body) -> Body:
+    """What cannot change, with the service's defaults taken away so that both sides compare."""
+    defaults = {"osType": "Linux", "environmentType": "UserCreated", "autoRebuild": "Disabled", "isAnonymous": False}
+    return {
+        key: value
+        for key, value in properties.items()
+        if key not in LABELS and value is not None and defaults.get(key) != value
+    }
+
+
+def _workspace(context: Context, path: ArmPath) -> Resource:
+    words = path.text.split("/")
+    found = context.store.resources.get("/".join(words[:9]))
+    if found is None:
+        message = f"The workspace of '{path.text}' could not be found."
+        raise Refused(404, "ParentResourceNotFound", message)
+    return found
+
+
+def _account_id(context: Context, path: ArmPath) -> str:
+    return str(_workspace(context, path).body["properties"]["storageAccount"])
+
+
+def _account(context: Context, path: ArmPath) -> str:
+    return _account_id(context, path).rsplit("/", 1)[-1]
+
+
+def _holds_account(context: Context, path: ArmPath, account: str) -> bool:
+    # The workspace's own account; the default datastores lie in it too.
+    return account == _account(context, path) or account in {
+        row.body["properties"]["accountName"]
+        for row in context.store.resources.under(_workspace(context, path).key, datastores.KIND.type)
+    }
+
+
+CODES = Containers("codes", "a code asset", "CodeContainerArgs")
+CODE_VERSIONS = CodeVersions()
+ENVIRONMENTS = Containers("environments", "an environment", "EnvironmentContainerArgs")
+ENVIRONMENT_VERSIONS = EnvironmentVersions()

@@ -1,0 +1,42 @@
+"""Components with their versions: what a pipeline's steps run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox.arm.ids import ML
+from amlstack.sandbox.arm.refusals import invalid
+from amlstack.sandbox.kinds.base import Schema
+from amlstack.sandbox.kinds.machine_learning.assets import PLACE, Containers, Versions
+from amlstack.sandbox.parents import component_record
+
+if TYPE_CHECKING:
+    from amlstack.sandbox.arm.ids import ArmPath
+    from amlstack.sandbox.kinds.base import Body, Context
+    from amlstack.sandbox.store.store import Resource
+
+
+class ComponentVersions(Versions):
+    """Component versions: a command with declared inputs and outputs."""
+
+    type = f"{ML}/workspaces/components/versions"
+    noun = "a component version"
+    note = f"Command components. {Versions.note}"
+    schema = Schema(
+        "machinelearningservices", "ComponentVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
+    )
+
+    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+        """It has a specification; what that runs in must be there when a job is made of it."""
+        del context
+        if before is not None:
+            self.check_same(body, before, "component", f"{path.names[-2]}:{path.name}")
+            return
+        where = "properties.componentSpec"
+        if body["properties"].get("componentSpec") is None:
+            raise invalid(where, "the required property 'componentSpec' of a component version is missing.")
+        component_record.check(body["properties"]["componentSpec"], where)
+
+
+CONTAINERS = Containers("components", "a component", "ComponentContainerArgs")
+VERSIONS = ComponentVersions()

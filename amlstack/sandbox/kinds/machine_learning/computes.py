@@ -1,0 +1,144 @@
+"""Microsoft.MachineLearningServices/workspaces/computes: AmlCompute clusters. Their nodes are the scheduler's."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.arm.references import check_size
+from amlstack.sandbox.arm.refusals import Refused, invalid, near, not_emulated
+from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Schema, iso
+from amlstack.sandbox.kinds.machine_learning import jobs
+from amlstack.sandbox.kinds.platform import identities
+from amlstack.sandbox.store.store import COMPUTE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.sandbox.arm.ids import ArmPath
+    from amlstack.sandbox.store.store import Resource
+
+DURATION = re.compile(r"P(?=.)(\d+D)?(T(?=.)(\d+H)?(\d+M)?(\d+S)?)?")
+SCALE_DEFAULTS = {"minNodeCount": 0, "nodeIdleTimeBeforeScaleDown": "PT2M"}
+
+
+class Computes(Kind):
+    """AmlCompute clusters: scale and identity can be changed, everything else in a second PUT is quietly ignored."""
+
+    type = COMPUTE
+    noun = "a compute"
+    names = Names(
+        r"[A-Za-z](?=.{2,23}$)[A-Za-z0-9-]*[A-Za-z0-9]",
+        "3 to 24 letters, digits and '-', a letter first, no '-' at the end",
+    )
+    schema = Schema(
+        "machinelearningservices", "ComputeArgs", frozenset({"resourceGroupName", "workspaceName", "computeName"}),
+        envelope=frozenset({"location", "tags", "identity", "sku"}), wrapped=True,
+    )  # fmt: skip
+    ticks = 2
+    ticks_delete = 1
+    patches = True
+    note = (
+        "AmlCompute only. A PUT or PATCH changes scaleSettings and identity; anything else answers success and changes "
+        "nothing."
+    )
+
+    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+        """The size must exist, the scale must make sense."""
+        del path, before
+        identities.check(context, body)
+        compute = body.get("properties")
+        if compute is None:
+            raise invalid("properties", "the required property is missing.")
+        if compute["computeType"] != "AmlCompute":
+            raise not_emulated(f"computes of type '{compute['computeType']}', only AmlCompute")
+        cluster = compute.get("properties") or {}
+        where = "properties.properties"
+        if not cluster.get("vmSize"):
+            raise invalid(f"{where}.vmSize", "the required property is missing.")
+        check_size(cluster["vmSize"], f"{where}.vmSize")
+        _check_scale(cluster.get("scaleSettings"), f"{where}.scaleSettings")
+
+    def fill(self, context: Context, path: ArmPath, body: Body) -> Body:
+        """The service's defaults for a cluster."""
+        del context, path
+        compute = body["properties"]
+        cluster = compute["properties"]
+        defaults = {"vmPriority": "Dedicated", "osType": "Linux", "enableNodePublicIp": True, "isolatedNetwork": False}
+        scale = {**SCALE_DEFAULTS, **cluster["scaleSettings"]}
+        filled = {**defaults, "remoteLoginPortPublicAccess": "NotSpecified", **cluster, "scaleSettings": scale}
+        return {**body, "properties": {**compute, "properties": filled}}
+
+    def keep(self, body: Body, before: Resource) -> Body:
+        """Takes the new scale and identity and drops the rest without a word, as the service does.
+
+        That the identity changes in place is what terraform-provider-azurerm does (pull request 26404) and what
+        ``az ml computetarget amlcompute identity assign`` is for.
+        """
+        compute = before.body["properties"]
+        scale = {**SCALE_DEFAULTS, **body["properties"]["properties"]["scaleSettings"]}
+        return {
+            **before.body,
+            **({"identity": body["identity"]} if body.get("identity") else {}),
+            "properties": {**compute, "properties": {**compute["properties"], "scaleSettings": scale}},
+        }
+
+    def show(self, context: Context, resource: Resource) -> Body:
+        """Node counts, live from the scheduler's table."""
+        compute = resource.body["properties"]
+        nodes = context.store.nodes.of(resource.key)
+        states = Counter(node.state for node in nodes)
+        counts = {
+            "idleNodeCount": states["idle"],
+            "runningNodeCount": states["busy"],
+            "preparingNodeCount": states["provisioning"],
+            **dict.fromkeys(("unusableNodeCount", "leavingNodeCount", "preemptedNodeCount"), 0),
+        }
+        live: dict[str, Any] = {
+            "allocationState": "Resizing" if states["provisioning"] else "Steady",
+            "allocationStateTransitionTime": iso(max((node.since for node in nodes), default=resource.created)),
+            "currentNodeCount": len(nodes) - states["provisioning"],
+            "targetNodeCount": len(nodes),
+            "nodeStateCounts": counts,
+        }
+        return {
+            "computeLocation": resource.body["location"],
+            "createdOn": iso(resource.created),
+            "modifiedOn": iso(resource.changed),
+            "isAttachedCompute": False,
+            "disableLocalAuth": True,
+            "properties": {**compute["properties"], **live},
+        }
+
+    def check_delete(self, query: Mapping[str, str]) -> None:
+        """A delete says what becomes of the nodes."""
+        action = query.get("underlyingResourceAction")
+        if action is None:
+            message = "The query parameter 'underlyingResourceAction' is required: Delete or Detach."
+            raise Refused(400, "InvalidRequest", message)
+        if action.lower() != "delete":
+            message = f"'underlyingResourceAction={action}' is not allowed for AmlCompute; use Delete."
+            raise Refused(400, "InvalidRequest", message)
+
+    def removing(self, context: Context, resource: Resource) -> bool:
+        """Ends the jobs on it, then its nodes."""
+        if not jobs.end_on(context, resource):
+            return False
+        context.store.nodes.drop(resource.key)
+        return True
+
+
+def _check_scale(scale: Any, where: str) -> None:
+    if scale is None:
+        raise invalid(where, "the required property is missing.")
+    low, high = scale.get("minNodeCount", 0), scale["maxNodeCount"]
+    if low < 0 or high < low:
+        raise invalid(where, f"minNodeCount {low} and maxNodeCount {high}: 0 <= minimum <= maximum must hold.")
+    idle = scale.get("nodeIdleTimeBeforeScaleDown")
+    if idle is not None and not DURATION.fullmatch(idle):
+        message = f"'{idle}' is no ISO-8601 duration such as 'PT120S'." + near(idle, ())
+        raise invalid(f"{where}.nodeIdleTimeBeforeScaleDown", message)
+
+
+KIND = Computes()

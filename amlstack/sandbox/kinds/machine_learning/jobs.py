@@ -1,0 +1,249 @@
+"""Microsoft.MachineLearningServices/workspaces/jobs: the records. Running them is the scheduler's and the runner's."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.arm import references, typecheck
+from amlstack.sandbox.arm.ids import ML
+from amlstack.sandbox.arm.refusals import Refused, not_emulated
+from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Reply, Schema, system_data
+from amlstack.sandbox.parents import advance
+from amlstack.sandbox.parents.parent import PARENTS
+from amlstack.sandbox.store.store import cluster_of, job_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from amlstack.sandbox.arm.ids import ArmPath
+    from amlstack.sandbox.store.store import JobRow, Resource
+
+TYPE = f"{ML}/workspaces/jobs"
+MUTABLE = ("description", "tags", "displayName", "properties", "isArchived")
+DEFAULTS: Body = {
+    "experimentName": "Default",
+    "isArchived": False,
+    "tags": {},
+    "properties": {},
+    "environmentVariables": {},
+    "inputs": {},
+    "outputs": {},
+}
+RESOURCE_DEFAULTS = {"instanceCount": 1, "shmSize": "2g", "properties": {}}
+
+
+class Jobs(Kind):
+    """Jobs. They live in a table of their own, so `answer` and `act` stand beside this class."""
+
+    type = TYPE
+    noun = "a job"
+    names = Names(
+        r"[A-Za-z0-9][A-Za-z0-9_-]{0,254}", "1 to 255 letters, digits, hyphens and underscores, letter or digit first"
+    )
+    schema = Schema(
+        "machinelearningservices", "JobArgs", frozenset({"resourceGroupName", "workspaceName", "id"}),
+        envelope=frozenset(), wrapped=True,
+    )  # fmt: skip
+    tracked = False
+    actions = ("cancel",)
+    note = (
+        "Command jobs, really run; sweeps and pipelines, whose trials and steps are. The list shows no children: run "
+        "history has them. Only description, tags, displayName, properties and isArchived can be updated; "
+        "deleting one that runs is refused, as Azure's answer to it is not known."
+    )
+
+
+def answer(context: Context, method: str, path: ArmPath, query: Mapping[str, str], body: Any) -> Reply:
+    """Answers GET, PUT and DELETE of a job, and GET of the list."""
+    workspace = path.parent
+    if path.collection:
+        if method != "GET":
+            raise Refused(405, "MethodNotAllowed", f"{method} is not allowed on the collection '{path.text}'.")
+        return _list(context, workspace, query)
+    if method == "PUT":
+        return _put(context, path, body)
+    if method == "DELETE":
+        return _delete(context, path)
+    if method == "GET":
+        return Reply(200, render(found(context, path)))
+    raise not_emulated(f"{method} of {TYPE}")
+
+
+def act(context: Context, path: ArmPath, action: str) -> Reply:
+    """Answers ``POST …/cancel``: the job is asked to end; an ended one stays as it is."""
+    if action.lower() != "cancel":
+        raise not_emulated(f"the action '{action}' of {TYPE}")
+    cancel(context, found(context, path))
+    return Reply(200)
+
+
+def cancel(context: Context, job: JobRow) -> None:
+    """Asks for a job's end, and gives it where no scheduler is there to do so."""
+    context.store.jobs.request_cancel(job.id)
+    if not context.scheduled and job.runner_pid is None:
+        context.store.jobs.move(job.id, "Canceled", detail="nobody had started it")
+    context.wake.set()
+
+
+def found(context: Context, path: ArmPath) -> JobRow:
+    """The job, or its own 404."""
+    job = context.store.jobs.find(path.parent, path.name)
+    if job is None:
+        group = path.group
+        message = f"The Resource '{TYPE}/{'/'.join(path.names)}' under resource group '{group}' was not found."
+        raise Refused(404, "ResourceNotFound", message)
+    return job
+
+
+def render(job: JobRow) -> Body:
+    """The job as a GET answers it."""
+    properties = {**_with_defaults(job.properties), "status": job.status}
+    properties.setdefault("displayName", job.name)
+    studio = {"jobServiceType": "Studio", "endpoint": f"https://ml.azure.com/runs/{job.name}?wsid={job.workspace}"}
+    properties["services"] = {**properties.get("services", {}), "Studio": studio}
+    return {
+        "id": job.arm_id,
+        "name": job.name,
+        "type": TYPE,
+        "properties": properties,
+        "systemData": system_data(job.created, job.ended or job.started or job.created),
+    }
+
+
+def end_all(context: Context, resource: Resource) -> bool:
+    """Cancels every job at or below a resource; whether all have ended."""
+    return _end(context, _below(context, resource))
+
+
+def end_on(context: Context, compute: Resource) -> bool:
+    """Cancels every job that runs or waits on a compute; whether all have ended."""
+    return _end(context, (job for job in context.store.jobs.list(active=True) if cluster_of(job) == compute.key))
+
+
+def forget_all(context: Context, resource: Resource) -> None:
+    """Removes the records of every job at or below a resource."""
+    for job in _below(context, resource):
+        _forget(context, job)
+
+
+def _below(context: Context, resource: Resource) -> tuple[JobRow, ...]:
+    prefix = resource.key + "/"
+    return tuple(job for job in context.store.jobs.list() if job.arm_id.lower().startswith(prefix))
+
+
+def _end(context: Context, jobs: Iterable[JobRow]) -> bool:
+    done = True
+    for job in jobs:
+        if job.active:
+            cancel(context, job)
+            done = done and not context.store.jobs[job.id].active
+    return done
+
+
+def _list(context: Context, workspace: str, query: Mapping[str, str]) -> Reply:
+    view = query.get("listViewType", "ActiveOnly")
+    rows = context.store.jobs.list(workspace)
+    children = context.store.family.members()
+    shown = [
+        job
+        for job in rows
+        if job.id not in children
+        and (view == "All" or bool(job.properties.get("isArchived", False)) is (view == "ArchivedOnly"))
+    ]
+    return Reply(200, {"value": [render(job) for job in shown]})
+
+
+def _put(context: Context, path: ArmPath, body: Any) -> Reply:
+    if not isinstance(body, dict):
+        raise Refused(400, "InvalidRequestContent", "The request content was invalid: a JSON object was expected.")
+    KIND.names.check(path.name, KIND.noun)
+    body = typecheck.check(KIND, body)
+    properties = body["properties"]
+    with context.store.transaction():
+        before = context.store.jobs.find(path.parent, path.name)
+        if before is not None:
+            _check_fixed(before, properties)
+            labels = {name: properties[name] for name in MUTABLE if name in properties}
+            context.store.jobs.set_body(before.id, {"properties": {**before.properties, **labels}})
+            return Reply(200, render(context.store.jobs[before.id]))
+        check_references(context, path, properties)
+        workspace = context.store.resources.get(path.parent)
+        home = path.parent if workspace is None else workspace.id  # in its maker's letters, as a GET answers it
+        job = context.store.jobs.add(home, path.name, {"properties": properties})
+    context.wake.set()
+    return Reply(201, render(job))
+
+
+def check_references(context: Context, path: ArmPath, properties: Body) -> None:
+    """What a job refers to must be there; of a sweep or a pipeline what each of its children would refer to."""
+    kind = properties["jobType"]
+    if kind == "Command":
+        references.check(context, path, properties)
+        return
+    if kind not in PARENTS:
+        raise not_emulated(f"jobs of type '{kind}', only Command, {' and '.join(sorted(PARENTS))}")
+    for where, draft in advance.drafts(context.store, path.name, properties):
+        try:
+            check_references(context, path, typecheck.check(KIND, {"properties": draft})["properties"])
+        except Refused as refused:
+            raise Refused(refused.status, refused.code, f"{where}: {refused.message}", where) from None
+
+
+def _check_fixed(before: JobRow, properties: Body) -> None:
+    old, new = _with_defaults(before.properties), _with_defaults(properties)
+    skip = (*MUTABLE, "services", "status")
+    changed = sorted(
+        name for name in {*old, *new} if name not in skip and _plain(old.get(name)) != _plain(new.get(name))
+    )
+    if changed:
+        message = (
+            "Only description, tags, displayName, properties, and isArchived can be updated. "
+            f"Changed: {', '.join(changed)}."
+        )
+        raise Refused(400, "JobPropertyImmutable", message, f"properties.{changed[0]}")
+
+
+def _with_defaults(properties: Body) -> Body:
+    given = {key: value for key, value in properties.items() if value is not None}
+    if given.get("jobType") in PARENTS:
+        return {**{key: DEFAULTS[key] for key in DEFAULTS if key != "environmentVariables"}, **given}
+    return {**DEFAULTS, **given, "resources": {**RESOURCE_DEFAULTS, **(given.get("resources") or {})}}
+
+
+def _plain(value: Any) -> Any:
+    """Null and absent are the same on the wire; ARM ids ignore letter case only where the client keeps them."""
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items() if entry is not None}
+    return value
+
+
+def _delete(context: Context, path: ArmPath) -> Reply:
+    job = context.store.jobs.find(path.parent, path.name)
+    if job is None:
+        return Reply(204)
+    if job.active:
+        message = f"The job '{job.name}' is {job.status}. Cancel it first and wait for its end."
+        raise Refused(409, "JobIsActive", message)
+    if any(context.store.jobs[above].active for above in context.store.family.above(job.id)):
+        message = f"The job '{job.name}' belongs to a sweep or pipeline that is active, and is deleted with it."
+        raise Refused(409, "JobIsActive", message)
+    _forget(context, job)
+    return Reply(200)
+
+
+def _forget(context: Context, job: JobRow) -> None:
+    for child in context.store.family.children(job.id).values():
+        if (row := context.store.jobs.get(child)) is not None:
+            _forget(context, row)
+    context.store.nodes.release(job.id)
+    context.store.family.forget(job.id)
+    context.store.metrics.forget(job.id)
+    for run in context.store.resources.below(job.arm_id):  # those that it made with MLflow
+        context.store.metrics.forget(run.key)
+        context.store.resources.delete(run.key)
+    context.store.jobs.delete(job.id)
+    shutil.rmtree(job_folder(context.store.home, job.id), ignore_errors=True)
+
+
+KIND = Jobs()

@@ -1,0 +1,38 @@
+"""Models with their versions: files that a job left or somebody brought, registered under a name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox.arm.ids import ML
+from amlstack.sandbox.arm.refusals import invalid
+from amlstack.sandbox.kinds.base import Schema
+from amlstack.sandbox.kinds.machine_learning.assets import PLACE, Containers, Versions
+
+if TYPE_CHECKING:
+    from amlstack.sandbox.arm.ids import ArmPath
+    from amlstack.sandbox.kinds.base import Body, Context
+    from amlstack.sandbox.store.store import Resource
+
+
+class ModelVersions(Versions):
+    """Model versions: where the files lie and what wrote them."""
+
+    type = f"{ML}/workspaces/models/versions"
+    noun = "a model version"
+    note = f"Made by MLflow's clients too; the files are not looked at. {Versions.note}"
+    schema = Schema(
+        "machinelearningservices", "ModelVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
+    )
+
+    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+        """It has an address."""
+        del context
+        if before is not None:
+            self.check_same(body, before, "model", f"{path.names[-2]}:{path.name}")
+        elif not body["properties"].get("modelUri"):
+            raise invalid("properties.modelUri", "the required property is missing.")
+
+
+CONTAINERS = Containers("models", "a model", "ModelContainerArgs")
+VERSIONS = ModelVersions()

@@ -1,0 +1,159 @@
+"""Microsoft.MachineLearningServices/workspaces/schedules: kept and judged whole, and never fired."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.arm.ids import ML
+from amlstack.sandbox.arm.refusals import Refused, invalid, near, not_emulated
+from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Schema
+from amlstack.sandbox.kinds.machine_learning import jobs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.sandbox.arm.ids import ArmPath
+    from amlstack.sandbox.store.store import Resource
+
+_TRIGGER, _JOB = "properties.trigger", "properties.action.jobDefinition"
+_DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+_CRON: tuple[tuple[str, int, int, tuple[str, ...]], ...] = (
+    ("minute", 0, 59, ()),
+    ("hour", 0, 23, ()),
+    ("day of the month", 1, 31, ()),
+    ("month", 1, 12, ()),
+    ("day of the week", 0, 6, _DAYS),
+)
+"""The fields of a cron expression: name, least, most, words that stand for numbers."""
+_PART = re.compile(r"(?:\*|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>\d+))?")
+
+
+class Schedules(Kind):
+    """Schedules of jobs."""
+
+    type = f"{ML}/workspaces/schedules"
+    noun = "a schedule"
+    names = Names(
+        r"[A-Za-z0-9][A-Za-z0-9_-]{0,254}", "1 to 255 letters, digits, hyphens and underscores, letter or digit first"
+    )
+    schema = Schema(
+        "machinelearningservices",
+        "ScheduleArgs",
+        frozenset({"resourceGroupName", "workspaceName", "name"}),
+        envelope=frozenset(),
+        wrapped=True,
+    )
+    tracked = False
+    ticks = 1
+    ticks_delete = 1
+    note = (
+        "Schedules of jobs, cron and recurrence. They are kept and judged with the job in them, and never start one: "
+        "the sandbox fires no schedule. Only a disabled one can be deleted."
+    )
+
+    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+        """The trigger can fire, and the job could be submitted."""
+        del before
+        properties = body["properties"]
+        action = properties["action"]
+        if action["actionType"] != "CreateJob":
+            raise not_emulated(f"schedules of action '{action['actionType']}', only CreateJob")
+        _check_trigger(properties["trigger"])
+        _check_job(context, path, action["jobDefinition"])
+
+    def fill(self, context: Context, path: ArmPath, body: Body) -> Body:
+        """The service's defaults."""
+        del context, path
+        return {**body, "properties": {"isEnabled": True, "tags": {}, "properties": {}, **body["properties"]}}
+
+    def check_removal(self, resource: Resource) -> None:
+        """An enabled one stays."""
+        if resource.body["properties"]["isEnabled"]:
+            message = f"The schedule '{resource.name}' is enabled. A schedule must be disabled to be deleted."
+            raise Refused(409, "UserError", message)
+
+    def select(self, context: Context, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
+        """The enabled ones, the others, or all (``listViewType``)."""
+        rows = super().select(context, path, query)
+        view = query.get("listViewType", "EnabledOnly")
+        return (
+            rows
+            if view == "All"
+            else tuple(row for row in rows if row.body["properties"]["isEnabled"] is (view != "DisabledOnly"))
+        )
+
+
+def _check_trigger(trigger: Body) -> None:
+    times = {name: _time(trigger.get(name), f"{_TRIGGER}.{name}") for name in ("startTime", "endTime")}
+    if times["startTime"] and times["endTime"] and times["endTime"] <= times["startTime"]:
+        raise invalid(f"{_TRIGGER}.endTime", "the end is not after the start.")
+    if trigger["triggerType"] == "Cron":
+        check_cron(trigger["expression"], f"{_TRIGGER}.expression")
+        return
+    if trigger["interval"] < 1:
+        raise invalid(f"{_TRIGGER}.interval", f"{trigger['interval']} is not allowed; it is at least 1.")
+    pattern = trigger.get("schedule") or {}
+    for name, least, most in (("hours", 0, 23), ("minutes", 0, 59), ("monthDays", 1, 31)):
+        for number, value in enumerate(pattern.get(name) or ()):
+            if not least <= value <= most:
+                where = f"{_TRIGGER}.schedule.{name}[{number}]"
+                raise invalid(where, f"{value} is not allowed; it is from {least} to {most}.")
+
+
+def check_cron(expression: str, where: str) -> None:
+    """Refuses what is no cron expression of five fields.
+
+    Raises:
+        Refused: Naming the field.
+    """
+    fields = expression.split()
+    if len(fields) != len(_CRON):
+        names = ", ".join(name for name, *_ in _CRON)
+        raise invalid(where, f"'{expression}' has {len(fields)} fields; a cron expression has five: {names}.")
+    for written, (name, least, most, words) in zip(fields, _CRON, strict=True):
+        for part in written.split(","):
+            found = _PART.fullmatch(part)
+            ends = [found[end] for end in ("first", "last") if found[end]] if found else []
+            values = [words.index(end.upper()) if end.upper() in words else end for end in ends]
+            numbers = [int(value) for value in values if str(value).isdecimal()]
+            wrong = found is None or len(numbers) < len(ends) or found["step"] == "0"
+            if wrong or any(not least <= number <= most for number in numbers) or numbers != sorted(numbers):
+                raise invalid(where, f"'{part}' is no {name}, which is from {least} to {most}, or '*'.")
+
+
+def _time(written: str | None, where: str) -> dt.datetime | None:
+    if written is None:
+        return None
+    try:
+        return dt.datetime.fromisoformat(written).replace(tzinfo=None)
+    except ValueError:
+        raise invalid(where, f"'{written}' is no time such as '2026-01-31 08:00:00'.") from None
+
+
+def _check_job(context: Context, path: ArmPath, definition: Body) -> None:
+    source = definition.get("sourceJobId")
+    if source is not None:
+        known = {job.name: job.arm_id for job in context.store.jobs.list(path.parent)}
+        if source not in known and source.lower() not in {each.lower() for each in known.values()}:
+            where = f"{_JOB}.sourceJobId"
+            raise Refused(
+                400, "UserError", f"The job '{source}' was not found in the workspace.{near(source, known)}", where
+            )
+    if source is not None and not _defines(definition):
+        return
+    draft: dict[str, Any] = {key: value for key, value in definition.items() if key != "sourceJobId"}
+    try:
+        jobs.check_references(context, path, draft)
+    except Refused as refused:
+        where = f"{_JOB}.{(refused.target or '').removeprefix('properties.')}".rstrip(".")
+        raise Refused(refused.status, refused.code, f"{where}: {refused.message}", where) from None
+
+
+def _defines(definition: Body) -> bool:
+    """Whether more is said than which job it was."""
+    return any(definition.get(name) for name in ("jobs", "command", "trial"))
+
+
+KIND = Schedules()

@@ -1,0 +1,87 @@
+"""Microsoft.MachineLearningServices/workspaces."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox.arm.ids import ML
+from amlstack.sandbox.arm.refusals import invalid
+from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Schema
+from amlstack.sandbox.kinds.machine_learning import datastores
+
+if TYPE_CHECKING:
+    from amlstack.sandbox.arm.ids import ArmPath
+    from amlstack.sandbox.store.store import Resource
+
+TYPE = f"{ML}/workspaces"
+
+NEIGHBOURS = {
+    "storageAccount": "Microsoft.Storage/storageAccounts",
+    "keyVault": "Microsoft.KeyVault/vaults",
+    "applicationInsights": "Microsoft.Insights/components",
+    "containerRegistry": "Microsoft.ContainerRegistry/registries",
+}
+REQUIRED = ("storageAccount", "keyVault")
+
+
+class Workspaces(Kind):
+    """Azure Machine Learning workspaces, each born with its default datastores."""
+
+    type = TYPE
+    noun = "a workspace"
+    names = Names(
+        r"[A-Za-z0-9][A-Za-z0-9_-]{2,32}", "3 to 33 letters, digits, hyphens and underscores, a letter or digit first"
+    )
+    schema = Schema("machinelearningservices", "WorkspaceArgs", frozenset({"resourceGroupName", "workspaceName"}))
+    ticks = 3
+    ticks_delete = 2
+    patches = True
+    note = "Default workspaces with their datastores and discovery; no hubs, projects or feature stores."
+
+    assigned = Kind.assigned | {"workspaceId", "discoveryUrl", "mlFlowTrackingUri"}
+
+    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+        """What a workspace stands on must exist; which of it cannot change later."""
+        del path
+        properties = body["properties"]
+        for name, kind in NEIGHBOURS.items():
+            given = properties.get(name)
+            if given is None and name in REQUIRED:
+                raise invalid(f"properties.{name}", "the required property is missing.")
+            if given is not None and not _is(context, given, kind):
+                raise invalid(f"properties.{name}", f"'{given}' was not found; expected the id of a {kind}.")
+            old = None if before is None else before.body["properties"].get(name)
+            if old is not None and name in REQUIRED and str(given).lower() != old.lower():
+                raise invalid(f"properties.{name}", f"it cannot be changed from '{old}'.")
+
+    def fill(self, context: Context, path: ArmPath, body: Body) -> Body:
+        """What the service assigns: an id, and open networks unless asked otherwise."""
+        del context
+        given = {"friendlyName": path.name, "publicNetworkAccess": "Enabled", **body["properties"]}
+        extra = {"hbiWorkspace": False, "v1LegacyMode": False, "workspaceId": str(uuid.uuid4())}
+        return {"kind": "Default", "sku": {"name": "Basic", "tier": "Basic"}, **body, "properties": {**extra, **given}}
+
+    def keep(self, body: Body, before: Resource) -> Body:
+        """A second PUT keeps what the service assigned."""
+        return {**before.body, **body, "properties": {**before.body["properties"], **body["properties"]}}
+
+    def show(self, context: Context, resource: Resource) -> Body:
+        """Where its data plane is."""
+        host = context.base.removeprefix("https://")
+        return {
+            "discoveryUrl": f"{context.base}/discovery",
+            "mlFlowTrackingUri": f"azureml://{host}/mlflow/v1.0{resource.id}",
+        }
+
+    def made(self, context: Context, resource: Resource) -> None:
+        """The default datastores."""
+        datastores.make_defaults(context, resource)
+
+
+def _is(context: Context, given: str, kind: str) -> bool:
+    found = context.store.resources.get(given)
+    return found is not None and found.type.lower() == kind.lower()
+
+
+KIND = Workspaces()

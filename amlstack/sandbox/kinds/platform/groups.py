@@ -1,0 +1,29 @@
+"""Microsoft.Resources/resourceGroups."""
+
+from __future__ import annotations
+
+from amlstack.sandbox.arm.ids import GROUPS
+from amlstack.sandbox.kinds.base import Kind, Names, Schema
+
+
+class Groups(Kind):
+    """Resource groups; deleting one deletes everything in it."""
+
+    type = GROUPS
+    noun = "a resource group"
+    names = Names(
+        r"[-\w().]{0,89}[-\w()]",
+        "1 to 90 letters, digits, underscores, hyphens, periods and parentheses, no period at the end",
+    )
+    schema = Schema(
+        "resources",
+        "ResourceGroupArgs",
+        frozenset({"resourceGroupName"}),
+        envelope=frozenset({"location", "tags", "managedBy"}),
+    )
+    ticks_delete = 1
+    patches = True
+    note = "Deleting a group deletes what is in it, after its running jobs were cancelled."
+
+
+KIND = Groups()

@@ -1,0 +1,99 @@
+"""Microsoft.OperationalInsights/workspaces and Microsoft.Insights/components, the resources only."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox.arm.refusals import invalid
+from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Schema
+
+if TYPE_CHECKING:
+    from amlstack.sandbox.arm.ids import ArmPath
+    from amlstack.sandbox.store.store import Resource
+
+NAMESPACE = uuid.UUID("8f2f7f5e-6d0c-4c1c-9d57-0c6f0e4a9b11")
+
+
+class LogWorkspaces(Kind):
+    """Log Analytics workspaces."""
+
+    type = "Microsoft.OperationalInsights/workspaces"
+    noun = "a Log Analytics workspace"
+    names = Names(
+        r"[A-Za-z0-9][A-Za-z0-9-]{2,61}[A-Za-z0-9]", "4 to 63 letters, digits and hyphens, no hyphen at either end"
+    )
+    schema = Schema(
+        "operationalinsights",
+        "WorkspaceArgs",
+        frozenset({"resourceGroupName", "workspaceName"}),
+        # Unlike elsewhere, the SKU stands among the properties.
+        envelope=frozenset({"location", "tags", "identity"}),
+    )
+    ticks = 1
+    patches = True
+    assigned = Kind.assigned | {"customerId"}
+    note = "The resource only: nothing is ingested, nothing can be queried."
+
+    def fill(self, context: Context, path: ArmPath, body: Body) -> Body:
+        """Pay-as-you-go and 30 days, unless the body says otherwise."""
+        del context, path
+        return {**body, "properties": {"sku": {"name": "PerGB2018"}, "retentionInDays": 30, **body["properties"]}}
+
+    def show(self, context: Context, resource: Resource) -> Body:
+        """The customer id by which agents would know it."""
+        del context
+        return {"customerId": str(uuid.uuid5(NAMESPACE, resource.key))}
+
+
+class Components(Kind):
+    """Application Insights components."""
+
+    type = "Microsoft.Insights/components"
+    noun = "an Application Insights component"
+    names = Names(
+        r"[-\w().]{0,259}[-\w()]",
+        "1 to 260 letters, digits, underscores, hyphens, periods and parentheses, no period at the end",
+    )
+    schema = Schema(
+        "applicationinsights",
+        "ComponentArgs",
+        frozenset({"resourceGroupName", "resourceName"}),
+        envelope=frozenset({"location", "tags", "kind"}),
+        wire={
+            "applicationType": "Application_Type",
+            "flowType": "Flow_Type",
+            "requestSource": "Request_Source",
+            "hockeyAppId": "HockeyAppId",
+            "samplingPercentage": "SamplingPercentage",
+            "disableIpMasking": "DisableIpMasking",
+            "disableLocalAuth": "DisableLocalAuth",
+            "immediatePurgeDataOn30Days": "ImmediatePurgeDataOn30Days",
+            "workspaceResourceId": "WorkspaceResourceId",
+            "ingestionMode": "IngestionMode",
+            "retentionInDays": "RetentionInDays",
+            "forceCustomerStorageForProfiler": "ForceCustomerStorageForProfiler",
+        },
+    )
+    made_status = 200
+    note = "The resource only: nothing is ingested, nothing can be queried."
+
+    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+        """The type of application is required, and the log workspace must exist."""
+        del path, before
+        properties = body["properties"]
+        if "Application_Type" not in properties:
+            raise invalid("properties.Application_Type", "the required property is missing.")
+        logs = properties.get("WorkspaceResourceId")
+        if logs is not None and context.store.resources.get(logs) is None:
+            raise invalid("properties.WorkspaceResourceId", f"the workspace '{logs}' was not found.")
+
+    def show(self, context: Context, resource: Resource) -> Body:
+        """Identifiers that a client would put into its configuration."""
+        del context
+        key = str(uuid.uuid5(NAMESPACE, resource.key))
+        return {"AppId": key, "ApplicationId": resource.name, "InstrumentationKey": key, "TenantId": key}
+
+
+LOGS = LogWorkspaces()
+COMPONENTS = Components()

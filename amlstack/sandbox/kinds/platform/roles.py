@@ -1,0 +1,63 @@
+"""Microsoft.Authorization/roleAssignments: who holds which role on what. Nothing is allowed or refused by them here."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox.arm.refusals import Refused, invalid
+from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Schema
+from amlstack.sandbox.kinds.platform import identities
+
+if TYPE_CHECKING:
+    from amlstack.sandbox.arm.ids import ArmPath
+    from amlstack.sandbox.store.store import Resource
+
+UUID = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_DEFINITION = re.compile(
+    rf"(/subscriptions/[^/]+)?/providers/Microsoft\.Authorization/roleDefinitions/{UUID}", re.IGNORECASE
+)
+
+
+class RoleAssignments(Kind):
+    """Role assignments on a subscription, a group or any resource; only their description can be edited."""
+
+    type = "Microsoft.Authorization/roleAssignments"
+    noun = "a role assignment"
+    names = Names(UUID, "a UUID")
+    schema = Schema(
+        "authorization", "RoleAssignmentArgs", frozenset({"roleAssignmentName", "scope"}), envelope=frozenset()
+    )
+    tracked = False
+    note = (
+        "On a subscription, a group or a resource, to principals of the sandbox's managed identities. They are kept, "
+        "compared and deleted with their scope; requests and jobs are not refused for want of a role."
+    )
+
+    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+        """A role's id, a principal that exists, one assignment of a role to a principal on a scope, never another."""
+        given = body["properties"]
+        definition, principal = given["roleDefinitionId"], given["principalId"]
+        if not _DEFINITION.fullmatch(definition):
+            raise invalid("properties.roleDefinitionId", f"'{definition}' is no id of a role definition.")
+        if before is not None:
+            old = before.body["properties"]
+            if any(old[name].lower() != given[name].lower() for name in ("roleDefinitionId", "principalId")):
+                message = "Tenant ID, application ID, principal ID, and scope are not allowed to be updated."
+                raise Refused(400, "RoleAssignmentUpdateNotPermitted", message)
+            return
+        if principal not in identities.principals(context):
+            message = f"Principal {principal} does not exist in the directory."
+            raise Refused(400, "PrincipalNotFound", message)
+        for other in context.store.resources.under(path.parent, self.type):
+            theirs = other.body["properties"]
+            if theirs["principalId"] == principal and theirs["roleDefinitionId"].lower() == definition.lower():
+                raise Refused(409, "RoleAssignmentExists", "The role assignment already exists.")
+
+    def show(self, context: Context, resource: Resource) -> Body:
+        """The scope that it reaches."""
+        del context
+        return {"scope": resource.id.rpartition("/providers/")[0]}
+
+
+KIND = RoleAssignments()

@@ -1,0 +1,244 @@
+"""MLflow's tracking service, as far as a training run asks for it: runs, metrics, parameters, tags, models.
+
+Its address is in every job's ``MLFLOW_TRACKING_URI``. Jobs are runs; a training may make more of them within its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.arm.refusals import near
+from amlstack.sandbox.kinds.base import Context, Reply
+from amlstack.sandbox.mlflow import models, runs, search
+from amlstack.sandbox.mlflow.runs import EXPERIMENT, MlflowRefused, Run
+from amlstack.sandbox.runner.contract import launch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["CALLS", "MlflowRefused", "answer"]
+
+ROUTE = re.compile(
+    r"/mlflow/v\d\.0(?P<workspace>/subscriptions/.+?/workspaces/[^/]+)/api/2\.0/(preview/)?mlflow/(?P<call>.+?)/?"
+)
+HISTORY = "mlflow.log-model.history"
+"""The tag under which a run lists the models that it logged."""
+
+
+def answer(context: Context, method: str, path: str, query: Mapping[str, str], body: Any) -> Reply:
+    """Answers one call of an MLflow client."""
+    found = ROUTE.fullmatch(path)
+    call = None if found is None else CALLS.get((method, found["call"]))
+    if found is None or call is None:
+        known = near("" if found is None else found["call"], (name for _, name in CALLS))
+        message = f"The sandbox does not emulate {method} {path.rpartition('/mlflow/')[2]} of MLflow.{known}"
+        return MlflowRefused(501, "NOT_IMPLEMENTED", message).reply
+    told = {**query, **(body if isinstance(body, dict) else {})}
+    try:
+        return Reply(200, call(context, found["workspace"], told))
+    except MlflowRefused as refused:
+        return refused.reply
+    except (KeyError, TypeError, ValueError) as error:
+        message = f"{found['call']}: a field is missing or of a wrong type: {error}."
+        return MlflowRefused(400, "INVALID_PARAMETER_VALUE", message).reply
+
+
+def _get_run(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+    return _shown(context, workspace, runs.find(context, workspace, told))
+
+
+def _create_run(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+    return _shown(context, workspace, runs.create(context, workspace, told))
+
+
+def _shown(context: Context, workspace: str, run: Run) -> Any:
+    return {"run": runs.show(context, workspace, run)}
+
+
+def _update(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+    runs.update(context, runs.find(context, workspace, told), told)
+    return {"run_info": _get_run(context, workspace, told)["run"]["info"]}
+
+
+def _delete(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+    runs.stage(context, runs.find(context, workspace, told), "deleted")
+    return {}
+
+
+def _restore(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+    runs.stage(context, runs.find(context, workspace, told), "active")
+    return {}
+
+
+def _log_metric(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+    run = runs.find(context, workspace, told)
+    _take(context, run, told)
+    _wake(context, run)
+    return {}
+
+
+def _wake(context: Context, run: Run) -> None:
+    """A sweep may want to do something about what its trial logged."""
+    if run.row is None and context.store.family.place(run.key) is not None:
+        context.wake.set()
+
+
+def _log_batch(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+    run = runs.find(context, workspace, told)
+    with context.store.transaction():
+        for metric in told.get("metrics") or ():
+            _take(context, run, metric)
+        runs.keep(context, run, {each["key"]: each["value"] for each in told.get("params") or ()})
+        runs.tag(context, run, {each["key"]: each["value"] for each in told.get("tags") or ()})
+    _wake(context, run)
+    return {}
+
+
+def _log_parameter(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+    runs.keep(context, runs.find(context, workspace, told), {told["key"]: told["value"]})
+    return {}
+
+
+def _set_tag(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+    runs.tag(context, runs.find(context, workspace, told), {str(told["key"]): told["value"]})
+    return {}
+
+
+def _delete_tag(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+    runs.untag(context, runs.find(context, workspace, told), str(told["key"]))
+    return {}
+
+
+def _log_model(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+    """A model lies among the run's files already; the run notes where."""
+    run = runs.find(context, workspace, told)
+    before = json.loads(run.tags.get(HISTORY, "[]"))
+    runs.set_tags(context, run, {HISTORY: json.dumps([*before, json.loads(told["model_json"])])})
+    return {}
+
+
+def _history(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+    run = runs.find(context, workspace, told)
+    values = context.store.metrics.of(run.key, str(told.get("metric_key") or ""))
+    some, more = search.page([runs.metric(each) for each in values], told, 25_000)
+    return {"metrics": some, **more}
+
+
+def _search(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+    wanted = {str(each) for each in told.get("experiment_ids") or ()}
+    view = str(told.get("run_view_type") or "ACTIVE_ONLY")
+    stages = {"ACTIVE_ONLY": ("active",), "DELETED_ONLY": ("deleted",)}.get(view, ("active", "deleted"))
+    shown = [runs.show(context, workspace, run) for run in reversed(runs.everyone(context, workspace))]
+    kept = [
+        run
+        for run in shown
+        if run["info"]["experiment_id"] in wanted
+        and run["info"]["lifecycle_stage"] in stages
+        and search.matches(str(told.get("filter") or ""), _facts(run))
+    ]
+    some, more = search.page(search.ordered(kept, told.get("order_by") or (), _facts), told)
+    return {"runs": some, **more}
+
+
+def _facts(run: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    data = {kind: {each["key"]: each["value"] for each in run["data"][kind]} for kind in ("metrics", "params", "tags")}
+    return {"attributes": dict(run["info"]), **data}
+
+
+def _files(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+    """The files of a run, one folder of them."""
+    root = runs.find(context, workspace, told).artifacts.resolve()
+    place = (root / str(told.get("path") or "")).resolve()
+    if not place.is_relative_to(root):
+        raise MlflowRefused(400, "INVALID_PARAMETER_VALUE", f"Invalid path: {told['path']}")
+    files = [
+        {"path": str(file.relative_to(root)), "is_dir": True}
+        if file.is_dir()
+        else {"path": str(file.relative_to(root)), "is_dir": False, "file_size": file.stat().st_size}
+        for file in (sorted(place.iterdir()) if place.is_dir() else ())
+    ]
+    return {"root_uri": root.as_uri(), "files": files}
+
+
+def _experiment(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+    """Any experiment is there: jobs make theirs by naming it. Its id is the one that its runs show."""
+    name, wanted = told.get("experiment_name"), told.get("experiment_id")
+    if name is None:
+        named = _experiments(context, workspace)
+        name = next((each for each in named if launch.experiment_id(workspace, each) == wanted), wanted)
+    else:
+        _remember(context, workspace, str(name))
+    key = launch.experiment_id(workspace, str(name)) if wanted is None else wanted
+    return {"experiment": {**_known(str(name)), "experiment_id": str(key)}}
+
+
+def _create_experiment(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+    name = str(told["name"])
+    if name in _experiments(context, workspace):
+        raise MlflowRefused(400, "RESOURCE_ALREADY_EXISTS", f"Experiment '{name}' already exists.")
+    _remember(context, workspace, name)
+    return {"experiment_id": launch.experiment_id(workspace, name)}
+
+
+def _search_experiments(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+    text = str(told.get("filter") or "")
+    names = [
+        name
+        for name in _experiments(context, workspace)
+        if search.matches(text, {"attributes": {"name": name}, "tags": {}})
+    ]
+    some, more = search.page(names, told)
+    told_of = [{**_known(name), "experiment_id": launch.experiment_id(workspace, name)} for name in some]
+    return {"experiments": told_of, **more}
+
+
+def _known(name: str) -> dict[str, str]:
+    return {"name": name, "lifecycle_stage": "active", "artifact_location": ""}
+
+
+def _experiments(context: Context, workspace: str) -> list[str]:
+    kept = {row.body["name"] for row in context.store.resources.under(workspace, EXPERIMENT)}
+    return sorted(kept | set(runs.experiments(context, workspace)))
+
+
+def _remember(context: Context, workspace: str, name: str) -> None:
+    """Notes an experiment that a client will make runs in, which name it by its id alone."""
+    if name not in _experiments(context, workspace):
+        identity = f"{workspace}/experiments/{launch.experiment_id(workspace, name)}"
+        context.store.resources.put(identity, EXPERIMENT, workspace, {"name": name})
+
+
+CALLS: dict[tuple[str, str], Callable[[Context, str, Mapping[str, Any]], Any]] = {
+    ("POST", "runs/create"): _create_run,
+    ("GET", "runs/get"): _get_run,
+    ("POST", "runs/update"): _update,
+    ("POST", "runs/delete"): _delete,
+    ("POST", "runs/restore"): _restore,
+    ("POST", "runs/search"): _search,
+    ("POST", "runs/log-metric"): _log_metric,
+    ("POST", "runs/log-batch"): _log_batch,
+    ("POST", "runs/log-parameter"): _log_parameter,
+    ("POST", "runs/log-model"): _log_model,
+    ("POST", "runs/set-tag"): _set_tag,
+    ("POST", "runs/delete-tag"): _delete_tag,
+    ("GET", "metrics/get-history"): _history,
+    ("GET", "artifacts/list"): _files,
+    ("GET", "experiments/get"): _experiment,
+    ("GET", "experiments/get-by-name"): _experiment,
+    ("POST", "experiments/create"): _create_experiment,
+    ("POST", "experiments/search"): _search_experiments,
+    ("GET", "experiments/search"): _search_experiments,
+    **models.CALLS,
+}
+
+
+def _take(context: Context, run: Run, told: Mapping[str, Any]) -> None:
+    """One value; what is no number is written as a word by MLflow's clients."""
+    try:
+        name, value = str(told["key"]), float(told["value"])
+        step, at = int(told.get("step") or 0), int(told.get("timestamp") or 0) / 1000
+    except (KeyError, TypeError, ValueError) as error:
+        raise MlflowRefused(400, "INVALID_PARAMETER_VALUE", f"A metric has a key and a value: {error}.") from None
+    context.store.metrics.log(run.key, name, value, step, at or None)

@@ -1,0 +1,221 @@
+"""MLflow's model registry: registered models and their versions, which are the workspace's models in ARM."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.arm.refusals import Refused
+from amlstack.sandbox.kinds.machine_learning import models
+from amlstack.sandbox.mlflow import search
+from amlstack.sandbox.mlflow.runs import MlflowRefused, pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from amlstack.sandbox.kinds.base import Context
+    from amlstack.sandbox.store.store import Resource
+
+    Told = Mapping[str, Any]
+
+STAGES = ("None", "Staging", "Production", "Archived")
+
+
+def _create(context: Context, workspace: str, told: Told) -> Any:
+    name = _named(told)
+    if context.store.resources.get(f"{workspace}/models/{name}") is not None:
+        raise MlflowRefused(400, "RESOURCE_ALREADY_EXISTS", f"Registered Model (name={name}) already exists.")
+    return {"registered_model": _model(context, _make(context, workspace, name, told))}
+
+
+def _get(context: Context, workspace: str, told: Told) -> Any:
+    return {"registered_model": _model(context, _found(context, workspace, told))}
+
+
+def _search(context: Context, workspace: str, told: Told) -> Any:
+    rows = context.store.resources.under(workspace, models.CONTAINERS.type)
+    text = str(told.get("filter") or "")
+    kept = [row for row in rows if search.matches(text, {"attributes": {"name": row.name}, "tags": _tags(row)})]
+    some, more = search.page(kept, told, 100)
+    return {"registered_models": [_model(context, row) for row in some], **more}
+
+
+def _update(context: Context, workspace: str, told: Told) -> Any:
+    row = _edited(context, _found(context, workspace, told), {"description": told.get("description")})
+    return {"registered_model": _model(context, row)}
+
+
+def _tag(context: Context, workspace: str, told: Told) -> Any:
+    row = _found(context, workspace, told)
+    _edited(context, row, {"tags": {**_tags(row), str(told["key"]): str(told["value"])}})
+    return {}
+
+
+def _latest(context: Context, workspace: str, told: Told) -> Any:
+    return {"model_versions": _newest(context, _found(context, workspace, told), told.get("stages") or ())}
+
+
+def _create_version(context: Context, workspace: str, told: Told) -> Any:
+    model = _found(context, workspace, told)
+    numbers = [int(row.name) for row in _versions(context, model) if row.name.isdigit()]
+    identity = f"{model.id}/versions/{max(numbers, default=0) + 1}"
+    body = {
+        "properties": {
+            "modelUri": str(told.get("source") or ""),
+            "modelType": "mlflow_model",
+            "description": told.get("description"),
+            "tags": {str(each["key"]): str(each["value"]) for each in told.get("tags") or ()},
+            "properties": {},
+            "isAnonymous": False,
+            "isArchived": False,
+            **({"jobName": str(told["run_id"])} if told.get("run_id") else {}),
+        }
+    }
+    return {"model_version": _version(context.store.resources.put(identity, models.VERSIONS.type, model.id, body))}
+
+
+def _get_version(context: Context, workspace: str, told: Told) -> Any:
+    return {"model_version": _version(_found_version(context, workspace, told))}
+
+
+def _search_versions(context: Context, workspace: str, told: Told) -> Any:
+    text, kept = str(told.get("filter") or ""), []
+    for row in context.store.resources.of_type(models.VERSIONS.type):
+        if not row.key.startswith(f"{workspace.lower()}/"):
+            continue
+        shown = _version(row)
+        known = {
+            "name": shown["name"],
+            "version_number": int(row.name) if row.name.isdigit() else None,
+            "run_id": shown["run_id"],
+            "source_path": shown["source"],
+        }
+        if search.matches(text, {"attributes": known, "tags": _tags(row)}):
+            kept.append(shown)
+    some, more = search.page(kept, told)
+    return {"model_versions": some, **more}
+
+
+def _download(context: Context, workspace: str, told: Told) -> Any:
+    return {"artifact_uri": _version(_found_version(context, workspace, told))["source"]}
+
+
+def _update_version(context: Context, workspace: str, told: Told) -> Any:
+    row = _edited(context, _found_version(context, workspace, told), {"description": told.get("description")})
+    return {"model_version": _version(row)}
+
+
+def _tag_version(context: Context, workspace: str, told: Told) -> Any:
+    row = _found_version(context, workspace, told)
+    _edited(context, row, {"tags": {**_tags(row), str(told["key"]): str(told["value"])}})
+    return {}
+
+
+def _move(context: Context, workspace: str, told: Told) -> Any:
+    row = _found_version(context, workspace, told)
+    wanted = str(told.get("stage") or "").capitalize()
+    if wanted not in STAGES:
+        message = f"Invalid Model Version stage {told.get('stage')!r}. Value must be one of {', '.join(STAGES)}."
+        raise MlflowRefused(400, "INVALID_PARAMETER_VALUE", message)
+    if str(told.get("archive_existing_versions")).lower() == "true":
+        for other in _versions(context, _found(context, workspace, told)):
+            if other.key != row.key and _version(other)["current_stage"] == wanted:
+                _edited(context, other, {"stage": "Archived"})
+    return {"model_version": _version(_edited(context, row, {"stage": wanted}))}
+
+
+CALLS: dict[tuple[str, str], Callable[[Context, str, Told], Any]] = {
+    ("POST", "registered-models/create"): _create,
+    ("GET", "registered-models/get"): _get,
+    ("GET", "registered-models/search"): _search,
+    ("PATCH", "registered-models/update"): _update,
+    ("POST", "registered-models/set-tag"): _tag,
+    ("GET", "registered-models/get-latest-versions"): _latest,
+    ("POST", "registered-models/get-latest-versions"): _latest,
+    ("POST", "model-versions/create"): _create_version,
+    ("GET", "model-versions/get"): _get_version,
+    ("GET", "model-versions/search"): _search_versions,
+    ("GET", "model-versions/get-download-uri"): _download,
+    ("PATCH", "model-versions/update"): _update_version,
+    ("POST", "model-versions/set-tag"): _tag_version,
+    ("POST", "model-versions/transition-stage"): _move,
+}
+
+
+def _named(told: Told) -> str:
+    name = str(told.get("name") or "")
+    try:
+        models.CONTAINERS.names.check(name, models.CONTAINERS.noun)
+    except Refused as refused:
+        raise MlflowRefused(400, "INVALID_PARAMETER_VALUE", refused.message) from None
+    return name
+
+
+def _make(context: Context, workspace: str, name: str, told: Told) -> Resource:
+    tags = {str(each["key"]): str(each["value"]) for each in told.get("tags") or ()}
+    labels = {"description": told.get("description"), "tags": tags, "properties": {}, "isArchived": False}
+    body = {"properties": labels}
+    return context.store.resources.put(f"{workspace}/models/{name}", models.CONTAINERS.type, workspace, body)
+
+
+def _found(context: Context, workspace: str, told: Told) -> Resource:
+    name = str(told.get("name") or "")
+    row = context.store.resources.get(f"{workspace}/models/{name}")
+    if row is None:
+        raise MlflowRefused(404, "RESOURCE_DOES_NOT_EXIST", f"Registered Model with name={name} not found.")
+    return row
+
+
+def _found_version(context: Context, workspace: str, told: Told) -> Resource:
+    model, number = _found(context, workspace, told), str(told.get("version") or "")
+    row = context.store.resources.get(f"{model.id}/versions/{number}")
+    if row is None:
+        message = f"Model Version (name={model.name}, version={number}) not found."
+        raise MlflowRefused(404, "RESOURCE_DOES_NOT_EXIST", message)
+    return row
+
+
+def _versions(context: Context, model: Resource) -> tuple[Resource, ...]:
+    return context.store.resources.under(model.key, models.VERSIONS.type)
+
+
+def _newest(context: Context, model: Resource, stages: Any) -> list[Any]:
+    """The last version of each stage (of those asked for)."""
+    newest = {shown["current_stage"]: shown for shown in map(_version, _versions(context, model))}
+    wanted = [str(stages)] if isinstance(stages, str) else [str(each) for each in stages]
+    return [shown for stage, shown in newest.items() if not wanted or stage in wanted]
+
+
+def _edited(context: Context, row: Resource, changed: Told) -> Resource:
+    body = {**row.body, "properties": {**row.body["properties"], **changed}}
+    return context.store.resources.put(row.id, row.type, row.parent, body)
+
+
+def _tags(row: Resource) -> dict[str, str]:
+    return dict(row.body["properties"].get("tags") or {})
+
+
+def _model(context: Context, row: Resource) -> Any:
+    return {**_common(row), "name": row.name, "latest_versions": _newest(context, row, ())}
+
+
+def _version(row: Resource) -> Any:
+    properties = row.body["properties"]
+    return {
+        **_common(row),
+        "name": row.id.rsplit("/", 3)[-3],
+        "version": row.name,
+        "current_stage": properties.get("stage") or "None",
+        "source": properties.get("modelUri") or "",
+        "run_id": properties.get("jobName") or "",
+        "status": "READY",
+    }
+
+
+def _common(row: Resource) -> dict[str, Any]:
+    return {
+        "creation_timestamp": int(row.created * 1000),
+        "last_updated_timestamp": int((row.changed or time.time()) * 1000),
+        "description": row.body["properties"].get("description") or "",
+        "tags": pairs(_tags(row)),
+    }

@@ -1,0 +1,307 @@
+"""Runs as MLflow's clients see them: jobs, and those that a training makes itself (``start_run(nested=True)``).
+
+A run that is no job is a row of the resources table that the resource manager does not know: it goes with its job.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import uuid
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.kinds.base import Reply
+from amlstack.sandbox.runner.contract import launch
+from amlstack.sandbox.store.store import folder, job_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from amlstack.sandbox.kinds.base import Context
+    from amlstack.sandbox.store.store import JobRow, Resource, Store
+
+TYPE = "mlflow/runs"
+EXPERIMENT = "mlflow/experiments"
+"""The type of the rows that keep names of experiments in which nothing ran yet."""
+STATUSES = {"Completed": "FINISHED", "Failed": "FAILED", "Canceled": "KILLED"}
+"""MLflow's words for ends; all else is RUNNING."""
+SAID = "mlflow.status"
+"""The record's property that keeps what the run said of itself: ``FINISHED`` a moment before its processes end."""
+PARAMETER = "mlflow.param."
+"""Prefix of a job's properties that keep what was logged as a parameter."""
+PARENT = "mlflow.parentRunId"
+NAME = "mlflow.runName"
+
+
+class MlflowRefused(Exception):  # noqa: N818 - an answer, as `Refused` is
+    """MLflow's way to say no: a status, a code and a message."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.reply = Reply(status, {"error_code": code, "message": message})
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run.
+
+    Attributes:
+        key: What its metrics are kept under.
+        id: Its id for clients; a job's is its name.
+        job: The job that it is, or the one that it was made in; None for a run made outside of any.
+        row: Where it is kept when it is no job.
+        experiment: Name of its experiment.
+        name: As it is shown.
+        status: In MLflow's words.
+        started, ended: Seconds since the epoch.
+        parameters, tags: As they were logged.
+        stage: ``active`` or ``deleted``.
+        artifacts: The folder for its files.
+    """
+
+    key: str
+    id: str
+    job: JobRow | None
+    row: Resource | None
+    experiment: str
+    name: str
+    status: str
+    started: float
+    ended: float | None
+    parameters: dict[str, str]
+    tags: dict[str, str]
+    stage: str
+    artifacts: Path
+
+
+def find(context: Context, workspace: str, told: Mapping[str, Any]) -> Run:
+    """The run that a call is about.
+
+    Raises:
+        MlflowRefused: There is none.
+    """
+    name = str(told.get("run_id") or told.get("run_uuid") or "")
+    job = context.store.jobs.find(workspace, name)
+    if job is not None:
+        return of_job(context.store, job)
+    for row in _made(context.store, workspace):
+        if row.name == name:
+            return _of_row(context.store, row)
+    raise MlflowRefused(404, "RESOURCE_DOES_NOT_EXIST", f"Run '{name}' not found.")
+
+
+def everyone(context: Context, workspace: str) -> list[Run]:
+    """All runs of a workspace, the oldest first."""
+    runs = [of_job(context.store, job) for job in context.store.jobs.list(workspace)]
+    runs += [_of_row(context.store, row) for row in _made(context.store, workspace)]
+    return sorted(runs, key=lambda run: run.started)
+
+
+def create(context: Context, workspace: str, told: Mapping[str, Any]) -> Run:
+    """A new run; below a job when its tags name that, or a run within it, as the parent.
+
+    Raises:
+        MlflowRefused: The parent does not exist.
+    """
+    tags = {str(each["key"]): str(each["value"]) for each in told.get("tags") or ()}
+    parent = find(context, workspace, {"run_id": tags[PARENT]}) if tags.get(PARENT) else None
+    job = None if parent is None else parent.job
+    identity = str(uuid.uuid4())
+    above = workspace if job is None else job.arm_id
+    body = {
+        "workspace": workspace.lower(),
+        "job": None if job is None else job.id,
+        "experiment": _experiment_named(context, workspace, told, parent),
+        "name": str(told.get("run_name") or tags.get(NAME) or identity[:8]),
+        "started": int(told.get("start_time") or time.time() * 1000) / 1000,
+        "tags": tags,
+    }
+    return _of_row(context.store, context.store.resources.put(f"{above}/runs/{identity}", TYPE, above, body))
+
+
+def update(context: Context, run: Run, told: Mapping[str, Any]) -> None:
+    """What a run says of itself. A job's own end decides its status, whatever that said."""
+    status = told.get("status")
+    if run.row is None:
+        keep(context, run, {SAID: str(status)} if status else {}, prefix="")
+        return
+    given = {"status": status, "name": told.get("run_name")}
+    changed: dict[str, Any] = {name: str(value) for name, value in given.items() if value}
+    if status in STATUSES.values() or told.get("end_time"):
+        changed["ended"] = int(told.get("end_time") or time.time() * 1000) / 1000
+    _put(context, run.row, changed)
+
+
+def keep(context: Context, run: Run, values: Mapping[str, Any], *, prefix: str = PARAMETER) -> None:
+    """Records parameters (of a job: among its properties)."""
+    if run.row is None:
+        _merge(context, run, "properties", {f"{prefix}{name}": value for name, value in values.items()})
+    else:
+        _merge(context, run, "parameters", values)
+
+
+def tag(context: Context, run: Run, tags: Mapping[str, Any]) -> None:
+    """Sets tags; of a job not MLflow's own bookkeeping (mlflow.user, mlflow.source.name), which nobody gave."""
+    own = run.row is not None
+    set_tags(context, run, {name: value for name, value in tags.items() if own or not name.startswith("mlflow.")})
+
+
+def set_tags(context: Context, run: Run, tags: Mapping[str, Any]) -> None:
+    """Sets tags as they are."""
+    _merge(context, run, "tags", tags)
+
+
+def untag(context: Context, run: Run, name: str) -> None:
+    """Takes a tag away.
+
+    Raises:
+        MlflowRefused: It has none of this name.
+    """
+    if name not in run.tags:
+        raise MlflowRefused(404, "RESOURCE_DOES_NOT_EXIST", f"No tag with name: {name} in run with id {run.id}.")
+    _edit(context, run, "tags", lambda old: {key: value for key, value in old.items() if key != name})
+
+
+def stage(context: Context, run: Run, word: str) -> None:
+    """Deletes a run for clients, or brings it back; it stays in the tables. Jobs are archived, not deleted."""
+    if run.row is not None:
+        _put(context, run.row, {"stage": word})
+        return
+    job = context.store.jobs[run.key]
+    properties = {**job.properties, "isArchived": word == "deleted"}
+    context.store.jobs.set_body(run.key, {"properties": properties})
+
+
+def show(context: Context, workspace: str, run: Run) -> Any:
+    """A run as MLflow's REST interface has it."""
+    last = {each.name: each for each in context.store.metrics.of(run.key)}
+    info = {
+        "run_id": run.id,
+        "run_uuid": run.id,
+        "run_name": run.name,
+        "experiment_id": launch.experiment_id(workspace if run.job is None else run.job.workspace, run.experiment),
+        "status": run.status,
+        "start_time": int(run.started * 1000),
+        "end_time": None if run.ended is None else int(run.ended * 1000),
+        "lifecycle_stage": run.stage,
+        # A folder of this machine, to which MLflow's client writes by itself, as it would to the run's storage.
+        "artifact_uri": run.artifacts.as_uri(),
+    }
+    data = {
+        "metrics": [metric(each) for each in last.values()],
+        "params": pairs(run.parameters),
+        "tags": pairs(run.tags),
+    }
+    return {"info": info, "data": data, "inputs": {}}
+
+
+def pairs(values: Mapping[str, str]) -> list[dict[str, str]]:
+    """Names and values as MLflow lists them."""
+    return [{"key": name, "value": value} for name, value in values.items()]
+
+
+def metric(each: Any) -> Any:
+    """One value of a metric; what is no finite number is a word."""
+    value: float | str = each.value
+    if not math.isfinite(each.value):
+        value = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(each.value, "NaN")
+    return {"key": each.name, "value": value, "step": each.step, "timestamp": int(each.at * 1000)}
+
+
+def experiment_of(job: JobRow) -> str:
+    """Name of a job's experiment."""
+    return str(job.properties.get("experimentName") or "Default")
+
+
+def of_job(store: Store, job: JobRow) -> Run:
+    """A job as a run."""
+    properties: Mapping[str, str] = job.properties.get("properties") or {}
+    above = store.family.above(job.id)
+    tags = {str(name): str(value) for name, value in (job.properties.get("tags") or {}).items()}
+    if above and (parent := store.jobs.get(above[0])) is not None:
+        tags[PARENT] = parent.name
+    return Run(
+        key=job.id,
+        id=job.name,
+        job=job,
+        row=None,
+        experiment=experiment_of(job),
+        name=str(job.properties.get("displayName") or job.name),
+        status=STATUSES.get(job.status, "RUNNING"),
+        started=job.started or job.created,
+        ended=job.ended,
+        parameters={
+            name.removeprefix(PARAMETER): value for name, value in properties.items() if name.startswith(PARAMETER)
+        },
+        tags=tags,
+        stage="deleted" if job.properties.get("isArchived") else "active",
+        artifacts=job_folder(store.home, job.id) / "artifacts",
+    )
+
+
+def _of_row(store: Store, row: Resource) -> Run:
+    body = row.body
+    job = None if body["job"] is None else store.jobs.get(body["job"])
+    root = folder(store.home) if job is None else job_folder(store.home, job.id)
+    status, ended = body.get("status", "RUNNING"), body.get("ended")
+    made = Run(
+        key=row.key,
+        id=row.name,
+        job=job,
+        row=row,
+        experiment=body["experiment"],
+        name=body["name"],
+        status=status,
+        started=body["started"],
+        ended=ended,
+        parameters=body.get("parameters", {}),
+        tags={**body["tags"], NAME: body["name"]},
+        stage=body.get("stage", "active"),
+        artifacts=root / "runs" / row.name / "artifacts",
+    )
+    if job is not None and not job.active and status not in STATUSES.values():
+        # Nobody is left who could end it.
+        return replace(made, status=STATUSES[job.status], ended=job.ended)
+    return made
+
+
+def _made(store: Store, workspace: str) -> list[Resource]:
+    return [row for row in store.resources.of_type(TYPE) if row.body["workspace"] == workspace.lower()]
+
+
+def _experiment_named(context: Context, workspace: str, told: Mapping[str, Any], parent: Run | None) -> str:
+    if parent is not None:
+        return parent.experiment
+    wanted = str(told.get("experiment_id") or "")
+    kept = [row.body["name"] for row in context.store.resources.under(workspace, EXPERIMENT)]
+    names = (*kept, *experiments(context, workspace))
+    return next((name for name in names if launch.experiment_id(workspace, name) == wanted), "Default")
+
+
+def experiments(context: Context, workspace: str) -> list[str]:
+    """Names of the experiments that runs of a workspace have."""
+    return sorted({run.experiment for run in everyone(context, workspace)})
+
+
+def _merge(context: Context, run: Run, key: str, values: Mapping[str, Any]) -> None:
+    if values:
+        _edit(context, run, key, lambda old: {**old, **{str(name): str(value) for name, value in values.items()}})
+
+
+def _edit(context: Context, run: Run, key: str, change: Any) -> None:
+    with context.store.transaction():
+        if run.row is None:
+            properties = context.store.jobs[run.key].properties
+            changed = {**properties, key: change(properties.get(key) or {})}
+            context.store.jobs.set_body(run.key, {"properties": changed})
+        else:
+            row = context.store.resources.get(run.key)
+            _put(context, run.row, {key: change({} if row is None else row.body.get(key) or {})})
+
+
+def _put(context: Context, row: Resource, changed: Mapping[str, Any]) -> None:
+    with context.store.transaction():
+        now = context.store.resources.get(row.key) or row
+        context.store.resources.put(row.id, TYPE, row.parent, {**now.body, **changed})

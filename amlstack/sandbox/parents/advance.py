@@ -1,0 +1,95 @@
+"""Takes a parent as far as it can go now: cancel, time limit, then what its kind is about."""
+
+from __future__ import annotations
+
+import traceback
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.arm.refusals import Refused
+from amlstack.sandbox.parents import pipeline, sweep
+from amlstack.sandbox.parents.parent import Crew, is_parent
+from amlstack.sandbox.runner.contract.spec import RefusedError, seconds
+from amlstack.sandbox.store.store import JobError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from amlstack.sandbox.store.store import JobRow, Store
+
+KINDS = {"Pipeline": pipeline, "Sweep": sweep}
+"""What plays a type of parents."""
+
+
+def drafts(store: Store, name: str, properties: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Where in a parent's body a child stands, and the body that the child would have.
+
+    Raises:
+        Refused: The parent cannot be played.
+    """
+    yield from KINDS[properties["jobType"]].drafts(store, name, properties)
+
+
+def advance(store: Store, job: JobRow, now: float) -> tuple[bool, float | None]:
+    """Does what is due for one active parent.
+
+    Args:
+        store: The sandbox's tables.
+        job: The parent's row.
+        now: Seconds since the epoch.
+
+    Returns:
+        Whether anything changed, and when its time limit is reached (seconds since the epoch; None for none).
+    """
+    crew = Crew.of(store, job)
+    try:
+        due = _advance(crew, now)
+    except (Refused, RefusedError) as error:
+        _give_up(crew, JobError(error.code, str(error)))
+        return crew.moved, None
+    except Exception as error:  # noqa: BLE001 - one parent that cannot be played must not stop all other jobs
+        traceback.print_exc()
+        _give_up(crew, JobError("SandboxError", f"The sandbox could not play the {_noun(job)}: {error}"))
+        return crew.moved, None
+    return crew.moved, due
+
+
+def _advance(crew: Crew, now: float) -> float | None:
+    job = crew.parent
+    if job.cancel_requested:
+        if crew.active:
+            crew.cancel_all()
+        else:
+            crew.end("Canceled")
+        return None
+    due = _deadline(job)
+    if due is not None and now >= due:
+        if crew.active:
+            crew.cancel_all()
+        else:
+            limit = (job.properties.get("limits") or {}).get("timeout")
+            message = f"The {_noun(job)} ran longer than its limit of {limit} (limits.timeout) and was cancelled."
+            crew.end("Canceled", JobError("JobTimeout", message))
+        return None
+    KINDS[job.properties["jobType"]].advance(crew)
+    return due
+
+
+def _deadline(job: JobRow) -> float | None:
+    limit = (job.properties.get("limits") or {}).get("timeout")
+    return None if limit is None or job.started is None else job.started + seconds(str(limit))
+
+
+def _give_up(crew: Crew, error: JobError) -> None:
+    """The parent cannot go on; its children must end first."""
+    if crew.active:
+        crew.cancel_all()
+    else:
+        crew.note(error.message)
+        crew.end("Failed", error)
+
+
+def _noun(job: JobRow) -> str:
+    return str(job.properties.get("jobType")).lower()
+
+
+__all__ = ["advance", "drafts", "is_parent"]

@@ -1,0 +1,114 @@
+"""A registered component, as far as a step needs it: what it runs, what it takes and gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.arm.refusals import invalid, near, not_emulated
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.sandbox.store.store import Store
+
+TYPE = "Microsoft.MachineLearningServices/workspaces/components/versions"
+LITERALS = frozenset({"string", "number", "integer", "boolean"})
+"""Types of inputs that are values; all others are data."""
+MODES = {
+    "ro_mount": "ReadOnlyMount",
+    "rw_mount": "ReadWriteMount",
+    "mount": "ReadOnlyMount",
+    "download": "Download",
+    "direct": "Direct",
+    "upload": "Upload",
+    "eval_mount": "EvalMount",
+    "eval_download": "EvalDownload",
+}
+"""A component's words for modes, and the wire's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or an output as the component declares it; the mode in the wire's words."""
+
+    type: str
+    mode: str | None
+    default: str | None
+    optional: bool
+
+    @property
+    def literal(self) -> bool:
+        """It is a value, not data."""
+        return self.type.lower() in LITERALS
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A command component.
+
+    Attributes:
+        id: ARM id of its version.
+        spec: ``componentSpec`` as it was registered: the words of a component's file.
+        inputs, outputs: By name.
+    """
+
+    id: str
+    spec: Mapping[str, Any]
+    inputs: Mapping[str, Port]
+    outputs: Mapping[str, Port]
+
+
+def find(store: Store, component_id: str, where: str) -> Component:
+    """The component that a step names.
+
+    Raises:
+        Refused: It is not registered, or of a type that the sandbox does not play.
+    """
+    if component_id.startswith("azureml://registries/"):
+        raise not_emulated(f"components of a registry ({component_id})")
+    found = store.resources.get(component_id)
+    if found is None or found.type.lower() != TYPE.lower():
+        known = [row.id for row in store.resources.of_type(TYPE)]
+        raise invalid(
+            where, f"the component '{component_id}' was not found in the workspace.{near(component_id, known)}"
+        )
+    spec: Mapping[str, Any] = found.body["properties"]["componentSpec"]
+    check(spec, where)
+    return Component(
+        found.id,
+        spec,
+        {name: _port(port) for name, port in (spec.get("inputs") or {}).items()},
+        {name: _port(port) for name, port in (spec.get("outputs") or {}).items()},
+    )
+
+
+def check(spec: Any, where: str) -> None:
+    """Refuses a specification that is no command component."""
+    if not isinstance(spec, dict):
+        raise invalid(where, "a component specification is an object.")
+    kind = str(spec.get("type") or "command").lower()
+    if kind != "command":
+        raise not_emulated(f"components of the type '{kind}', only command")
+    for name in ("command", "environment"):
+        if not isinstance(spec.get(name), str) or not spec[name]:
+            raise invalid(f"{where}.{name}", f"the required property '{name}' of a command component is missing.")
+    for side in ("inputs", "outputs"):
+        for name, port in (spec.get(side) or {}).items():
+            if not isinstance(port, dict) or not isinstance(port.get("type"), str):
+                raise invalid(f"{where}.{side}.{name}", "an input or output is an object with a 'type'.")
+
+
+def asset(reference: str) -> str:
+    """The id in a component's reference: ``azureml:/subscriptions/…`` is that ARM id, all else stays."""
+    return reference.removeprefix("azureml:") if reference.startswith("azureml:/subscriptions/") else reference
+
+
+def _port(told: Mapping[str, Any]) -> Port:
+    default, mode = told.get("default"), told.get("mode")
+    return Port(
+        str(told["type"]),
+        MODES.get(str(mode), str(mode)) if mode else None,
+        None if default is None else str(default),
+        str(told.get("optional", False)).lower() == "true",
+    )

@@ -1,0 +1,129 @@
+"""A parent and its children as they stand in the store, and what a parent may do to them."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.store.store import JobError, job_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.sandbox.store.store import JobRow, Store
+
+LOG = "runner.log"
+"""What was decided about the children, line by line, in the parent's folder."""
+
+FOLDERS = "children"
+"""In the parent's folder: a link to each child's, by its place."""
+
+PARENTS = frozenset({"Sweep", "Pipeline"})
+"""The types of jobs that have children."""
+
+
+def is_parent(job: JobRow) -> bool:
+    """Whether a job runs through its children alone."""
+    return job.properties.get("jobType") in PARENTS
+
+
+@dataclass(slots=True)
+class Crew:
+    """One parent at a moment.
+
+    Attributes:
+        store: The sandbox's tables.
+        parent: The parent's row.
+        children: Its children's rows by place, in the order in which they were made.
+        moved: Something was changed: others, the children above all, have to be looked at again.
+    """
+
+    store: Store
+    parent: JobRow
+    children: dict[str, JobRow]
+    moved: bool = False
+
+    @classmethod
+    def of(cls, store: Store, parent: JobRow) -> Crew:
+        """Reads it."""
+        rows = {place: store.jobs.get(key) for place, key in store.family.children(parent.id).items()}
+        return cls(store, parent, {place: row for place, row in rows.items() if row is not None})
+
+    @property
+    def active(self) -> dict[str, JobRow]:
+        """The children that have not ended."""
+        return {place: row for place, row in self.children.items() if row.active}
+
+    def make(self, place: str, name: str, properties: Mapping[str, Any]) -> None:
+        """Makes a child; from now on it is a job like any other."""
+        with self.store.transaction():
+            row = self.store.jobs.add(self.parent.workspace, name, {"properties": dict(properties)})
+            self.store.family.add(row.id, self.parent.id, place)
+            self.store.jobs.move(self.parent.id, "Running", expect=("NotStarted", "Preparing"))
+        links = self.folder / FOLDERS
+        links.mkdir(parents=True, exist_ok=True)
+        job_folder(self.store.home, row.id).mkdir(parents=True, exist_ok=True)
+        link = links / place
+        if not link.is_symlink():
+            link.symlink_to(job_folder(self.store.home, row.id))
+        self.children[place] = row
+        self.moved = True
+
+    def cancel(self, place: str) -> None:
+        """Asks for a child's end, once."""
+        row = self.children[place]
+        if row.active and not row.cancel_requested and self.store.jobs.request_cancel(row.id):
+            self.moved = True
+
+    def cancel_all(self) -> None:
+        """Asks for the end of every child that has not ended."""
+        for place in self.active:
+            self.cancel(place)
+
+    def end(self, status: str, error: JobError | None = None) -> None:
+        """Ends the parent, with a report beside its children's folders."""
+        if not self.store.jobs.move(self.parent.id, status, error=error):
+            return
+        self.moved = True
+        self.folder.mkdir(parents=True, exist_ok=True)
+        row = self.store.jobs[self.parent.id]
+        told = {
+            "job": row.name,
+            "workspace": row.workspace,
+            "status": row.status,
+            "error": None if error is None else {"code": error.code, "message": error.message},
+            "created": row.created,
+            "started": row.started,
+            "ended": row.ended,
+            "children": [_told(place, child) for place, child in self.children.items()],
+        }
+        part = self.folder / ".report.json"
+        part.write_text(json.dumps(told, indent=1) + "\n")
+        part.replace(self.folder / "report.json")
+
+    def label(self, **properties: str) -> None:
+        """Writes into the record's ``properties``, where the service keeps what it finds out."""
+        with self.store.transaction():
+            row = self.store.jobs[self.parent.id]
+            before = row.properties.get("properties") or {}
+            if any(before.get(name) != value for name, value in properties.items()):
+                body = {"properties": {**row.properties, "properties": {**before, **properties}}}
+                self.store.jobs.set_body(row.id, body)
+
+    def note(self, line: str) -> None:
+        """One line of the parent's log."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / LOG).open("a") as log:
+            log.write(f"{time.strftime('%H:%M:%S')} {line}\n")
+
+    @property
+    def folder(self) -> Any:
+        """The parent's folder."""
+        return job_folder(self.store.home, self.parent.id)
+
+
+def _told(place: str, child: JobRow) -> dict[str, Any]:
+    error = None if child.error is None else child.error.message
+    return {"place": place, "job": child.name, "key": child.id, "status": child.status, "error": error}

@@ -1,0 +1,146 @@
+"""A pipeline's body read into its steps; what does not hold together is refused by name."""
+
+from __future__ import annotations
+
+import graphlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.arm.refusals import invalid, near, not_emulated
+from amlstack.sandbox.parents import bindings, component_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from amlstack.sandbox.parents.component_record import Component
+    from amlstack.sandbox.store.store import Store
+
+PLAYED = ("command", "sweep")
+"""The types of steps that the sandbox plays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One step.
+
+    Attributes:
+        name: Its name in the pipeline.
+        kind: ``command`` or ``sweep``.
+        told: The step as the body has it.
+        component: What it runs.
+        needs: Steps whose outputs it reads.
+        where: Its place in the body.
+    """
+
+    name: str
+    kind: str
+    told: Mapping[str, Any]
+    component: Component
+    needs: frozenset[str]
+    where: str
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:
+        """What it is given, by input."""
+        found: Mapping[str, Any] = self.told.get("inputs") or {}
+        return found
+
+    @property
+    def outputs(self) -> Mapping[str, Any]:
+        """What is said of its outputs, by output."""
+        found: Mapping[str, Any] = self.told.get("outputs") or {}
+        return found
+
+
+def read(store: Store, properties: Mapping[str, Any]) -> dict[str, Node]:
+    """The steps of a pipeline by name, each behind those that it needs.
+
+    Args:
+        store: Where the components are registered.
+        properties: ``body["properties"]`` of the pipeline.
+
+    Raises:
+        Refused: A step's type, component, binding or input is none, or the steps wait for each other in a circle.
+    """
+    told = properties.get("jobs") or {}
+    if not told:
+        raise invalid("properties.jobs", "a pipeline without steps; at least one is needed.")
+    found = {name: _node(store, name, step) for name, step in told.items()}
+    for node in found.values():
+        _check(node, found, properties)
+    try:
+        order = tuple(
+            graphlib.TopologicalSorter({name: sorted(node.needs) for name, node in found.items()}).static_order()
+        )
+    except graphlib.CycleError as error:
+        circle = " → ".join(reversed(error.args[1]))
+        raise invalid("properties.jobs", f"the steps wait for each other in a circle: {circle}.") from None
+    return {name: found[name] for name in order}
+
+
+def _node(store: Store, name: str, told: Any) -> Node:
+    where = f"properties.jobs.{name}"
+    if not isinstance(told, dict):
+        raise invalid(where, "a step is an object.")
+    kind = str(told.get("type") or "command").lower()
+    if kind not in PLAYED:
+        raise not_emulated(f"steps of the type '{kind}' ({where}), only {' and '.join(PLAYED)}")
+    component = (told.get("trial") or {}).get("componentId") if kind == "sweep" else told.get("componentId")
+    if not isinstance(component, str) or not component:
+        raise invalid(where, "the step names no component (componentId).")
+    needs = {
+        source.step
+        for text in _texts(told)
+        for source in bindings.sources(text)
+        if source.step is not None and source.side == "outputs"
+    }
+    return Node(name, kind, told, component_record.find(store, component, where), frozenset(needs), where)
+
+
+def _texts(told: Any) -> Iterator[str]:
+    """All texts in a step, wherever a binding may stand."""
+    if isinstance(told, str):
+        yield told
+    elif isinstance(told, dict | list):
+        for value in told.values() if isinstance(told, dict) else told:
+            yield from _texts(value)
+
+
+def _check(node: Node, nodes: Mapping[str, Node], properties: Mapping[str, Any]) -> None:
+    component = node.component
+    for side, given, known in (
+        ("inputs", node.inputs, component.inputs),
+        ("outputs", node.outputs, component.outputs),
+    ):
+        for name in given:
+            if name not in known:
+                raise invalid(
+                    f"{node.where}.{side}.{name}", f"the component has no {side[:-1]} '{name}'.{near(name, known)}"
+                )
+    varied = node.told.get("search_space") or {}
+    for name, port in component.inputs.items():
+        if name not in node.inputs and name not in varied and port.default is None and not port.optional:
+            raise invalid(f"{node.where}.inputs.{name}", f"the required input '{name}' of the component is not given.")
+    for text in _texts(node.told):
+        for source in bindings.sources(text):
+            _check_source(node, source, nodes, properties)
+
+
+def _check_source(
+    node: Node, source: bindings.Source, nodes: Mapping[str, Node], properties: Mapping[str, Any]
+) -> None:
+    if source.side not in ("inputs", "outputs"):
+        known = "a binding is parent.inputs.NAME, parent.outputs.NAME or parent.jobs.STEP.outputs.NAME."
+        raise invalid(node.where, f"'{source.text}' binds nothing: {known}")
+    if source.step is None:
+        names, whose = properties.get(source.side) or {}, "the pipeline"
+    elif source.step not in nodes:
+        raise invalid(
+            node.where, f"'{source.text}' binds nothing: there is no step '{source.step}'.{near(source.step, nodes)}"
+        )
+    else:
+        other = nodes[source.step].component
+        names, whose = (other.inputs if source.side == "inputs" else other.outputs), f"the step '{source.step}'"
+    if source.name not in names:
+        lacks = f"{whose} has no {source.side[:-1]} '{source.name}'.{near(source.name, names)}"
+        raise invalid(node.where, f"'{source.text}' binds nothing: {lacks}")

@@ -1,0 +1,207 @@
+"""From a step of a pipeline to the body of its child: a command job, or a sweep."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.arm.refusals import invalid, not_emulated
+from amlstack.sandbox.parents import bindings, component_record
+from amlstack.sandbox.parents.component_record import MODES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.sandbox.parents.binding_values import Scene, Wire
+    from amlstack.sandbox.parents.pipeline_body import Node
+
+DISTRIBUTIONS = {"pytorch": "PyTorch", "mpi": "Mpi", "tensorflow": "TensorFlow", "ray": "Ray"}
+DEFAULT_STORE = "workspaceblobstore"
+_TEMPLATE = re.compile(r"\$\{\{\s*(name|output_name|default_datastore)\s*\}\}")
+
+
+def child_name(parent: str, step: str) -> str:
+    """The name of a step's job: a GUID, as Azure ML gives one; always the same for one step of one run.
+
+    Args:
+        parent: ARM id of the pipeline's job.
+        step: Name of the step.
+    """
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{parent}/{step}"))
+
+
+def body(node: Node, scene: Scene, *, parent: str, name: str) -> Wire:
+    """The ``properties`` of the child that plays a step.
+
+    Args:
+        node: The step.
+        scene: What its bindings mean.
+        parent: Name of the pipeline's job.
+        name: Name of the child.
+
+    Raises:
+        Refused: Something of it cannot be played.
+    """
+    told = scene.deep({key: value for key, value in node.told.items() if key not in ("inputs", "outputs")}, node.where)
+    spec, pipeline = node.component.spec, scene.properties
+    given = {key: scene.input(node, key) for key in node.component.inputs}
+    resources = told.get("resources") or spec.get("resources")
+    common = {
+        "computeId": _compute(told, pipeline, node.where),
+        "inputs": {key: wire for key, wire in given.items() if wire is not None},
+        "outputs": {key: _output(node, scene, key, name) for key in node.component.outputs},
+        "experimentName": pipeline.get("experimentName"),
+        "displayName": told.get("display_name") or node.name,
+        "description": told.get("comment"),
+        "parentJobName": parent,
+        "tags": {key: str(value) for key, value in (told.get("tags") or {}).items()},
+        "properties": _properties(node, told, parent, name),
+        "queueSettings": _camel(told.get("queue_settings")),
+    }
+    what = {
+        "codeId": component_record.asset(spec["code"]) if spec.get("code") else None,
+        "command": spec["command"],
+        "environmentId": component_record.asset(spec["environment"]),
+        "distribution": _distribution(told.get("distribution") or spec.get("distribution")),
+        "resources": _resources(resources, node.where),
+    }
+    if node.kind == "sweep":
+        variables = spec.get("environment_variables") or {}
+        return _filled(
+            {
+                **common,
+                "jobType": "Sweep",
+                "trial": _filled({**what, "environmentVariables": variables}),
+                **_sweep(told),
+            }
+        )
+    own: Wire = {
+        "jobType": "Command",
+        "environmentVariables": {
+            **(spec.get("environment_variables") or {}),
+            **(told.get("environment_variables") or {}),
+        },
+        "limits": _limits(told.get("limits")),
+    }
+    return _filled({**common, **what, **own})
+
+
+def _compute(told: Mapping[str, Any], pipeline: Mapping[str, Any], where: str) -> str | None:
+    settings = pipeline.get("settings") or {}
+    named = told.get("computeId") or pipeline.get("computeId") or settings.get("default_compute")
+    if isinstance(named, str) and named.lower() == "local":
+        raise not_emulated(f"the compute 'local' ({where}): a pipeline's steps run on clusters")
+    return None if named is None or str(named).lower() == "serverless" else str(named)
+
+
+def _output(node: Node, scene: Scene, name: str, child: str) -> Wire:
+    """Where a step's output goes: where it says, where the pipeline's output says, else a folder of its own."""
+    port, told = node.component.outputs[name], node.outputs.get(name) or {}
+    uri, mode = told.get("uri"), told.get("mode")
+    source = bindings.whole(str(told.get("value") or ""))
+    if source is not None:
+        if source.step is not None or source.side != "outputs":
+            where = f"{node.where}.outputs.{name}"
+            raise invalid(where, f"an output is bound to an output of the pipeline, not to '{source.text}'.")
+        outer = (scene.properties.get("outputs") or {}).get(source.name) or {}
+        uri, mode = uri or outer.get("uri"), mode or outer.get("mode")
+    store = str((scene.properties.get("settings") or {}).get("default_datastore") or DEFAULT_STORE).rsplit("/", 1)[-1]
+    values = {"name": child, "output_name": name, "default_datastore": store}
+    uri = str(uri or f"azureml://datastores/{store}/paths/azureml/{child}/{name}/")
+    uri = _TEMPLATE.sub(lambda found: values[found[1]], scene.text(uri, node.where))
+    kind = str(told.get("job_output_type") or port.type)
+    mode = MODES.get(str(mode), str(mode)) if mode else port.mode
+    return _filled({"jobOutputType": "uri_folder" if kind in ("path", "literal") else kind, "uri": uri, "mode": mode})
+
+
+def _properties(node: Node, told: Mapping[str, Any], parent: str, name: str) -> dict[str, str]:
+    """What run history says of a step, in the service's words."""
+    return {
+        **{key: str(value) for key, value in (told.get("properties") or {}).items()},
+        "azureml.runsource": "azureml.StepRun",
+        "azureml.pipelinerunid": parent,
+        "azureml.pipeline": parent,
+        "azureml.nodeid": name[:8],
+        "azureml.moduleName": node.name,
+        "azureml.moduleid": node.component.id.rsplit("/", 1)[-1],
+    }
+
+
+def _distribution(told: Mapping[str, Any] | None) -> Wire | None:
+    if told is None:
+        return None
+    kind = str(told.get("distribution_type") or told.get("type"))
+    rest = {key: _number(value) for key, value in told.items() if key not in ("type", "distribution_type")}
+    return {"distributionType": DISTRIBUTIONS.get(kind.lower(), kind), **_camel(rest)}
+
+
+def _resources(told: Mapping[str, Any] | None, where: str) -> Wire | None:
+    if told is None:
+        return None
+    if not isinstance(told, dict):
+        raise invalid(f"{where}.resources", "resources are an object.")
+    wire = {_word(key): value if key == "properties" else _camel(value) for key, value in told.items()}
+    for key in ("instanceCount", "maxInstanceCount"):
+        if key in wire:
+            wire[key] = _number(wire[key])
+    arguments = wire.get("dockerArgs")
+    if isinstance(arguments, list):
+        wire["dockerArgs"] = " ".join(arguments)
+    return wire
+
+
+def _limits(told: Mapping[str, Any] | None) -> Wire | None:
+    if not told or told.get("timeout") is None:
+        return None
+    return {"jobLimitsType": "Command", "timeout": _duration(told["timeout"])}
+
+
+def _sweep(told: Mapping[str, Any]) -> Wire:
+    """A sweep step's own part, in the words of a sweep job."""
+    limits = dict(told.get("limits") or {})
+    algorithm = told.get("sampling_algorithm") or "random"
+    algorithm = {"type": algorithm} if isinstance(algorithm, str) else dict(algorithm)
+    kind = str(algorithm.pop("type", None) or algorithm.pop("sampling_algorithm_type", "random"))
+    policy = told.get("early_termination")
+    return {
+        "searchSpace": told.get("search_space") or {},
+        "samplingAlgorithm": {"samplingAlgorithmType": kind.capitalize(), **_camel(algorithm)},
+        "objective": _camel(told.get("objective") or {}),
+        "limits": {
+            "jobLimitsType": "Sweep",
+            **{_word(key): _duration(value) if "timeout" in key else _number(value) for key, value in limits.items()},
+        },
+        "earlyTermination": None if policy is None else _policy(policy),
+    }
+
+
+def _policy(told: Mapping[str, Any]) -> Wire:
+    """A policy; a file says its ``type``, azure-ai-ml the wire's ``policy_type``."""
+    rest = {key: value for key, value in told.items() if key not in ("type", "policy_type")}
+    kind = str(told.get("policy_type") or told.get("type") or "")
+    return {"policyType": kind[:1].upper() + _word(kind)[1:], **_camel(rest)}
+
+
+def _duration(told: Any) -> str:
+    """A time limit; a whole number counts seconds."""
+    text = str(told)
+    return f"PT{text}S" if re.fullmatch(r"\d+", text) else text
+
+
+def _number(told: Any) -> Any:
+    """A count; one that was bound comes as text."""
+    return int(told) if isinstance(told, str) and re.fullmatch(r"-?\d+", told.strip()) else told
+
+
+def _word(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+def _camel(value: Any) -> Any:
+    return {_word(key): _camel(each) for key, each in value.items()} if isinstance(value, dict) else value
+
+
+def _filled(told: Wire) -> Wire:
+    return {key: value for key, value in told.items() if value is not None}

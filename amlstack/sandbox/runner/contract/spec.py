@@ -1,0 +1,165 @@
+"""A job's body read into what the runner needs; what the sandbox cannot play is refused by name."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.runner.files import shm
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE)
+
+PLAYED = ("PyTorch", "Mpi", "TensorFlow")
+"""The distributions that the sandbox plays."""
+
+
+class RefusedError(Exception):
+    """The job cannot run here; the message says what was seen, the rule and the remedy.
+
+    Attributes:
+        code: As the service would name it: ``UserError`` or ``SandboxUnsupported``.
+    """
+
+    def __init__(self, message: str, code: str = "UserError") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or an output.
+
+    Attributes:
+        kind: ``literal``, ``uri_file``, ``uri_folder``, … (the wire's jobInputType or jobOutputType).
+        value: The literal's text.
+        uri: Where the data lie; None for an output that leaves it to the service.
+        mode: ``ReadOnlyMount``, ``Download``, ``ReadWriteMount``, ``Upload``, …; None for the default.
+    """
+
+    kind: str
+    value: str = ""
+    uri: str | None = None
+    mode: str | None = None
+
+    @property
+    def copied(self) -> bool:
+        """Whether the node gets (or gives) a copy instead of a mount."""
+        return self.mode in ("Download", "Upload")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What a command job asks for.
+
+    Attributes:
+        command: The shell command, its ``${{…}}`` unresolved.
+        code: ARM id of the code version; None for none.
+        environment: ARM id or registry id of the environment version.
+        distribution: ``PyTorch``, ``Mpi``, ``TensorFlow``; None for none: every node runs the command once, without
+            rank variables.
+        processes: Processes per node that the service starts; of TensorFlow's tasks the most that a node has.
+        nodes: Node count.
+        workers, servers: Tasks of TensorFlow, in all; 0 otherwise.
+        inputs: By name.
+        outputs: By name.
+        variables: The job's environment variables.
+        timeout: Seconds that it may run; None for no limit.
+        shm: Bytes of shared memory that each node's container has; None where it has the machine's own.
+        experiment: Name of its experiment.
+    """
+
+    command: str
+    code: str | None
+    environment: str
+    distribution: str | None
+    processes: int
+    nodes: int
+    workers: int
+    servers: int
+    inputs: dict[str, Port]
+    outputs: dict[str, Port]
+    variables: dict[str, str]
+    timeout: float | None
+    shm: int | None
+    experiment: str
+
+    @property
+    def ranks(self) -> int:
+        """Processes that the service starts in all."""
+        return (self.workers + self.servers) or self.nodes * self.processes
+
+
+def read(properties: Mapping[str, Any]) -> Spec:
+    """Reads ``body["properties"]`` of a command job.
+
+    Raises:
+        RefusedError: The sandbox does not play this kind of job.
+    """
+    kind = properties.get("jobType")
+    if kind != "Command":
+        message = f"The sandbox runs command jobs; this one is of the type {kind}."
+        raise RefusedError(message, "SandboxUnsupported")
+    distribution = properties.get("distribution") or {}
+    style = distribution.get("distributionType")
+    if style not in (None, *PLAYED):
+        message = f"The sandbox plays the launch of {', '.join(PLAYED)} jobs; the distribution here is {style}."
+        raise RefusedError(message, "SandboxUnsupported")
+    nodes = int((properties.get("resources") or {}).get("instanceCount") or 1)
+    tensorflow = style == "TensorFlow"
+    workers = int(distribution.get("workerCount") or nodes) if tensorflow else 0
+    servers = int(distribution.get("parameterServerCount") or 0) if tensorflow else 0
+    processes = int(distribution.get("processCountPerInstance") or 1)
+    limits = properties.get("limits") or {}
+    return Spec(
+        command=str(properties["command"]),
+        code=properties.get("codeId"),
+        environment=str(properties["environmentId"]),
+        distribution=style,
+        processes=math.ceil(workers / nodes) + math.ceil(servers / nodes) if tensorflow else processes,
+        nodes=nodes,
+        workers=workers,
+        servers=servers,
+        inputs={name: _port(port, "jobInputType") for name, port in (properties.get("inputs") or {}).items() if port},
+        outputs={name: _port(port, "jobOutputType") for name, port in (properties.get("outputs") or {}).items()},
+        variables={str(k): str(v) for k, v in (properties.get("environmentVariables") or {}).items()},
+        timeout=seconds(limits["timeout"]) if limits.get("timeout") else None,
+        shm=_shm(properties.get("resources") or {}),
+        experiment=str(properties.get("experimentName") or "Default"),
+    )
+
+
+def seconds(duration: str) -> float:
+    """Seconds of an ISO-8601 duration such as ``PT15M`` or ``P1DT30S``.
+
+    Raises:
+        RefusedError: It is none.
+    """
+    found = _DURATION.fullmatch(duration.strip())
+    if found is None or not any(found.groups()):
+        message = f"{duration!r} is no ISO-8601 duration such as PT15M."
+        raise RefusedError(message)
+    parts = (float(part or 0) for part in found.groups())
+    return sum(part * unit for part, unit in zip(parts, (86400, 3600, 60, 1), strict=True))
+
+
+def _shm(resources: Mapping[str, Any]) -> int | None:
+    if re.search(r"--ipc[= ]host\b", str(resources.get("dockerArgs") or "")):
+        return None
+    declared = str(resources.get("shmSize") or shm.DEFAULT)
+    found = shm.size(declared)
+    if found is None:
+        message = f"The shared memory {declared!r} (resources.shmSize) is no size such as 64g."
+        raise RefusedError(message)
+    return found
+
+
+def _port(port: Mapping[str, Any] | None, key: str) -> Port:
+    port = port or {}
+    kind = str(port.get(key) or "uri_folder")
+    value = port.get("value")
+    return Port(kind, "" if value is None else str(value), port.get("uri"), port.get("mode"))

@@ -1,0 +1,167 @@
+"""A job's inputs on a node: text, copies, links to what may be written, and mounts that nobody can write to."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from amlstack.sandbox.runner.contract.spec import RefusedError
+from amlstack.sandbox.runner.files import namespace
+from amlstack.sandbox.runner.files.storage import Location
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from amlstack.sandbox.runner.contract.spec import Port, Spec
+    from amlstack.sandbox.runner.files.storage import Storage
+
+How = Literal["text", "copy", "write", "read"]
+"""What a node gets: the value or address as text, a copy of its own, a link to the data, a mount to read from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input, resolved.
+
+    Attributes:
+        name: Its name.
+        how: What a node gets.
+        text: The value, where ``how`` is text.
+        place: Where the data lie, otherwise.
+        file: The file's name where it is one file; empty for a folder.
+    """
+
+    name: str
+    how: How
+    text: str = ""
+    place: Location | Path = Path()
+    file: str = ""
+
+    @property
+    def what(self) -> str:
+        """How messages name it."""
+        return f"The input {self.name!r}"
+
+
+def resolve(storage: Storage, spec: Spec) -> tuple[Input, ...]:
+    """The inputs of a job, each with the place of its data.
+
+    Raises:
+        RefusedError: One has no path, lies where the sandbox cannot read, or holds what must not be mounted.
+    """
+    return tuple(_input(storage, name, port) for name, port in spec.inputs.items())
+
+
+def protected(inputs: Iterable[Input], folder: Path) -> bool:
+    """Whether this machine lets nodes mount the data to be read; where it does not, they get copies.
+
+    Args:
+        inputs: Of `resolve`.
+        folder: The job's folder, which holds what comes from the sandbox's storage.
+    """
+    read = [one.place for one in inputs if one.how == "read"]
+    return not read or namespace.possible([folder, *(place for place in read if isinstance(place, Path))])
+
+
+def put(storage: Storage, one: Input, root: Path, *, mount: bool) -> tuple[str, list[tuple[str, str]]]:
+    """Puts one input onto a node.
+
+    Args:
+        storage: The sandbox's storage.
+        one: The input.
+        root: The node's folder.
+        mount: What is to be read is mounted; else it is copied, the copy's files without the right to write.
+
+    Returns:
+        What the command gets for it, and the mounts for `namespace.take`.
+
+    Raises:
+        RefusedError: There is nothing.
+    """
+    if one.how == "text":
+        return one.text, []
+    # A file keeps its name, since programs look at the ending.
+    target = root / "inputs" / one.name
+    goal = target / one.file if one.file else target
+    goal.parent.mkdir(parents=True, exist_ok=True)
+    if one.how == "write":
+        goal.symlink_to(storage.mount(one.place) if isinstance(one.place, Location) else one.place)
+        return str(goal), []
+    if one.how == "read" and mount:
+        if isinstance(one.place, Location):
+            storage.fetch(one.place, goal, one.what, link=True)
+            return str(goal), [(str(target), str(target))]
+        if one.place.is_dir():
+            goal.mkdir()
+            return str(goal), [(str(one.place), str(goal))]
+        goal.touch()
+        # A file's own folder too, so that nothing can be put beside it.
+        own = [(str(target), str(target))] if one.file else []
+        return str(goal), [(str(one.place), str(goal)), *own]
+    storage.fetch(one.place, goal, one.what)
+    if one.how == "read":
+        for file in (goal, *goal.rglob("*")):
+            if file.is_file():
+                file.chmod(0o444)
+    return str(goal), []
+
+
+def _input(storage: Storage, name: str, port: Port) -> Input:
+    if port.kind == "literal":
+        return Input(name, "text", port.value)
+    if not port.uri:
+        message = f"The input {name!r} has no path."
+        raise RefusedError(message)
+    if port.mode == "Direct":
+        return Input(name, "text", port.uri)
+    place = storage.locate(port.uri, f"The input {name!r}")
+    source = place.path if isinstance(place, Location) else place.name
+    how: How = "copy" if port.copied else "write" if port.mode == "ReadWriteMount" else "read"
+    found = Input(name, how, place=place, file=Path(source).name if port.kind == "uri_file" else "")
+    if isinstance(place, Path):
+        if not place.exists():
+            message = f"{found.what} is {place}, which does not exist."
+            raise RefusedError(message)
+        if how != "write":
+            _check_tree(place, found.what)
+    return found
+
+
+def _check_tree(top: Path, what: str) -> None:
+    """Refuses what would lead from a mount to files outside it, or keep a copy waiting for ever."""
+    root = Path(os.path.realpath(top))
+    for path, mode in _entries(root):
+        if stat.S_ISLNK(mode):
+            text = path.readlink()
+            climbs = os.path.normpath(path.relative_to(root).parent / text).split("/")[0] == ".."
+            if text.is_absolute() or climbs or not Path(os.path.realpath(path)).is_relative_to(root):
+                message = (
+                    f"{what} is {top}, which holds the link '{path.relative_to(root)}' to '{text}'. Links in an input "
+                    "must be relative and stay in its folder: a job would reach through others to files that the input "
+                    "does not hold. Replace the link with what it leads to, or make that an input of its own."
+                )
+                raise RefusedError(message)
+        elif not stat.S_ISREG(mode):
+            message = (
+                f"{what} is {top}, which holds '{path.relative_to(root)}', neither a file nor a folder nor a link. "
+                "Inputs hold nothing else, as storage does not. Move it elsewhere."
+            )
+            raise RefusedError(message)
+
+
+def _entries(root: Path) -> Iterator[tuple[Path, int]]:
+    """Path and type (as in ``st_mode``) of everything below a folder that is no folder itself, or of the one file."""
+    if not root.is_dir():
+        yield root, root.stat().st_mode
+        return
+    folders = [str(root)]
+    while folders:
+        with os.scandir(folders.pop()) as found:
+            for entry in found:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif not entry.is_file(follow_symlinks=False):
+                    yield Path(entry.path), stat.S_IFLNK if entry.is_symlink() else 0

@@ -1,0 +1,206 @@
+"""The data of a job in the sandbox's storage: code, inputs and outputs as URIs, blobs as files on this disk."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from amlstack.sandbox.runner.contract.spec import RefusedError
+from amlstack.sandbox.store.store import folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from amlstack.sandbox.store.store import Store
+
+_DATASTORE = re.compile(
+    r"azureml://(?:subscriptions/(?P<subscription>[^/]+)/resourcegroups/(?P<group>[^/]+)/(?:providers/[^/]+/)?"
+    r"workspaces/(?P<workspace>[^/]+)/)?datastores/(?P<store>[^/]+)(?:/paths)?/(?P<path>.*)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A blob, or all blobs below a prefix."""
+
+    account: str
+    container: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The sandbox's storage as one workspace sees it."""
+
+    store: Store
+    workspace: str
+
+    def locate(self, uri: str, what: str) -> Location | Path:
+        """Where a URI's data are: in the sandbox's storage, or (an absolute path, file://) on this disk.
+
+        Args:
+            uri: ``azureml://…/datastores/NAME/paths/P``, a blob URL of the sandbox, or a local path.
+            what: Whose URI it is, for the message.
+
+        Raises:
+            RefusedError: It is something that the sandbox cannot read.
+        """
+        if found := _DATASTORE.fullmatch(uri):
+            return self._datastore(found, what)
+        parts = urlsplit(uri)
+        words = unquote(parts.path).strip("/").split("/")
+        if parts.scheme == "https" and words[0] == "blob" and len(words) >= 3:
+            return Location(words[1], words[2], "/".join(words[3:]))
+        if parts.scheme == "file" or (not parts.scheme and uri.startswith("/")):
+            return Path(unquote(parts.path))
+        message = (
+            f"{what} lies at {uri}, which the sandbox cannot read. It reads azureml://datastores/NAME/paths/…, "
+            "blobs of its own storage, and absolute paths of this machine."
+        )
+        raise RefusedError(message)
+
+    def _datastore(self, found: re.Match[str], what: str) -> Location:
+        name = found["store"]
+        workspace = self.workspace
+        if found["workspace"]:
+            workspace = (
+                f"/subscriptions/{found['subscription']}/resourceGroups/{found['group']}"
+                f"/providers/Microsoft.MachineLearningServices/workspaces/{found['workspace']}"
+            )
+        resource = self.store.resources.get(f"{workspace}/datastores/{name}")
+        if resource is None:
+            kind = "Microsoft.MachineLearningServices/workspaces/datastores"
+            known = ", ".join(row.name for row in self.store.resources.under(workspace, kind)) or "none"
+            message = f"{what} lies in the datastore {name!r}, which the workspace does not have. It has: {known}."
+            raise RefusedError(message)
+        properties = resource.body["properties"]
+        return Location(properties["accountName"], properties["containerName"], found["path"].strip("/"))
+
+    def files(self, place: Location) -> Iterator[tuple[str, Path]]:
+        """The blobs at or below a location: path relative to it (empty for the blob itself), and its file.
+
+        Raises:
+            RefusedError: A name leads out of the folder.
+        """
+        blobs = self.store.blobs
+        if place.path and (one := blobs.get(place.account, place.container, place.path)) is not None:
+            yield "", one.path
+        prefix = f"{place.path}/" if place.path else ""
+        for blob in blobs.under(place.account, place.container, prefix):
+            relative = blob.name.removeprefix(prefix)
+            if ".." in relative.split("/") or relative.startswith("/"):
+                message = f"The blob name {blob.name!r} leads out of its folder."
+                raise RefusedError(message)
+            yield relative, blob.path
+
+    def fetch(self, place: Location | Path, target: Path, what: str, *, link: bool = False) -> None:
+        """Puts a copy of the data at ``target``.
+
+        Args:
+            place: Where they are.
+            target: The file or folder to make.
+            what: Whose data it is, for the message.
+            link: What is stored gets a second name instead of a copy (where both lie on one disk): for a folder that
+                nobody can write to.
+
+        Raises:
+            RefusedError: There is nothing.
+        """
+        if isinstance(place, Path):
+            if not place.exists():
+                message = f"{what} is {place}, which does not exist."
+                raise RefusedError(message)
+            _copy(place, target)
+            return
+        found = False
+        for relative, file in self.files(place):
+            found = True
+            one = target / relative if relative else target
+            one.parent.mkdir(parents=True, exist_ok=True)
+            if not (link and _linked(file, one)):
+                shutil.copyfile(file, one)
+        if not found:
+            message = f"{what} is at {place.container}/{place.path} in {place.account}, where nothing is stored."
+            raise RefusedError(message)
+
+    def mount(self, place: Location) -> Path:
+        """The folder or file of a location mounted for writing, with what is stored there already.
+
+        It outlives the job, as what is written to a mount does, and is shared by the nodes.
+        """
+        shared = folder(self.store.home) / "mounts" / place.account / place.container / place.path
+        if not place.path or self.store.blobs.get(place.account, place.container, place.path) is None:
+            shared.mkdir(parents=True, exist_ok=True)
+        for relative, file in self.files(place):
+            one = shared / relative if relative else shared
+            if not one.exists() or one.stat().st_mtime < file.stat().st_mtime:
+                one.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, one)
+        return shared
+
+    def publish(self, source: Path, place: Location) -> int:
+        """Makes blobs of the files below a folder, those unchanged since they were stored left out; how many."""
+        blobs = self.store.blobs
+        published = 0
+        for file in sorted(source.rglob("*")):
+            if not file.is_file():
+                continue
+            name = "/".join(part for part in (place.path, file.relative_to(source).as_posix()) if part)
+            there = blobs.get(place.account, place.container, name)
+            if there is not None and there.changed >= file.stat().st_mtime:
+                continue
+            fresh = blobs.fresh()
+            shutil.copyfile(file, fresh)
+            blobs.put(place.account, place.container, name, fresh)
+            published += 1
+        return published
+
+
+def _linked(file: Path, name: Path) -> bool:
+    """Gives a file a second name; False where its disk does not allow it."""
+    try:
+        name.hardlink_to(file)
+    except FileExistsError:
+        raise
+    except OSError:
+        return False
+    return True
+
+
+def _copy(place: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if place.is_dir():
+        shutil.copytree(place, target, symlinks=True, dirs_exist_ok=True)
+    else:
+        shutil.copyfile(place, target)
+
+
+def merge(source: Path, target: Path) -> int:
+    """Moves the files below one folder into another; a file that is there already gives way to a newer one.
+
+    Returns:
+        How many files were moved.
+    """
+    moved = 0
+    for file in sorted(source.rglob("*")) if source.is_dir() else ():
+        if not file.is_file():
+            continue
+        goal = target / file.relative_to(source)
+        if goal.exists() and goal.stat().st_mtime > file.stat().st_mtime:
+            continue
+        goal.parent.mkdir(parents=True, exist_ok=True)
+        if _same_disk(file, target):
+            file.replace(goal)
+        else:
+            shutil.copyfile(file, goal)
+        moved += 1
+    return moved
+
+
+def _same_disk(file: Path, target: Path) -> bool:
+    return not file.is_symlink() and file.stat().st_dev == target.stat().st_dev

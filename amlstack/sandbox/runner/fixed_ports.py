@@ -1,0 +1,89 @@
+"""Ports that a job has fixed itself. Its nodes would have them to themselves; here they are one machine's.
+
+Jobs that fix the same port run one after the other, whichever sandbox of this user they belong to: a runner holds a
+lock for each, which the kernel frees with the process, however it ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import re
+from typing import TYPE_CHECKING
+
+from amlstack.base import paths
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from contextlib import ExitStack
+    from pathlib import Path
+
+    from amlstack.sandbox.runner.contract.spec import Spec
+
+_OPTION = re.compile(r"--(?:master|main_process|main-process)[-_]port[= ]+[\"']?(?P<port>\d{1,5})\b")
+_ENDPOINT = re.compile(r"--rdzv[-_]endpoint[= ]+[\"']?[^\s\"':]*:(?P<port>\d{1,5})\b")
+_SHELL = re.compile(r"^[^#\n]*\bMASTER_PORT=[\"']?(?P<port>\d{1,5})\b", re.MULTILINE)
+_CODE = (
+    re.compile(r"^[^#\n]*\benviron\[[\"']MASTER_PORT[\"']\]\s*=\s*(?:str\()?[\"']?(?P<port>\d{1,5})\b", re.MULTILINE),
+    re.compile(r"^[^#\n]*[\"']tcp://[^\"':\s]*:(?P<port>\d{1,5})[\"']", re.MULTILINE),
+)
+_DEFAULT = re.compile(
+    r"^[^#\n]*\benviron\.setdefault\(\s*[\"']MASTER_PORT[\"']\s*,\s*[\"']?(?P<port>\d{1,5})\b", re.MULTILINE
+)
+_LAUNCHER = re.compile(r"(?:^|[;&|(\n]|\w=\S*)\s*(?:accelerate\s+launch|deepspeed)\s")
+_LAUNCHERS_OPTION = re.compile(r"--(?:master|main_process|main-process)[-_]port\b|--config_file\b")
+LAUNCHERS_DEFAULT = 29500
+"""What accelerate and deepspeed take when they are told none; torchrun takes its own from a variable that is set."""
+MOST_FILES, MOST_BYTES = 500, 1 << 18
+"""How much code is read: what a folder has beyond is hardly a script that starts a training."""
+
+
+def ports(spec: Spec, code: Path) -> tuple[int, ...]:
+    """The ports that the variables, the command and the scripts of a job name, in order.
+
+    Args:
+        spec: The job.
+        code: A folder with its code.
+    """
+    found = {match["port"] for pattern in (_OPTION, _ENDPOINT, _SHELL) for match in pattern.finditer(spec.command)}
+    found.add(spec.variables.get("MASTER_PORT", ""))
+    if _LAUNCHER.search(spec.command) and not _LAUNCHERS_OPTION.search(spec.command):
+        found.add(str(LAUNCHERS_DEFAULT))
+    patterns = [*_CODE, _SHELL]
+    if spec.distribution not in ("PyTorch", "Mpi") and "MASTER_PORT" not in spec.variables:
+        patterns.append(_DEFAULT)  # the others' is set before their code looks
+    for text in _scripts(code):
+        if "MASTER_PORT" in text or "tcp://" in text:
+            found |= {match["port"] for pattern in patterns for match in pattern.finditer(text)}
+    return tuple(sorted(int(port) for port in found if port.isdigit() and 0 < int(port) < 1 << 16))
+
+
+def hold(wanted: Iterable[int], who: str, told: Callable[[str], None], until: ExitStack) -> None:
+    """Waits for each port until no other job holds it.
+
+    Args:
+        wanted: Ports in ascending order: two jobs that want the same ones never wait for each other.
+        who: This job, for those that wait for it.
+        told: Takes one line when there is a wait.
+        until: Lets go of them when it is closed.
+    """
+    folder = paths.cache() / "ports"
+    folder.mkdir(parents=True, exist_ok=True)
+    for port in wanted:
+        lock = until.enter_context((folder / f"{port}.lock").open("a+"))
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            other = lock.read().strip() or "another one"
+            told(f"port {port} is fixed in this job and taken by {other}: waits for its end")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.truncate(0)
+        lock.write(f"{who}\n")
+        lock.flush()
+
+
+def _scripts(code: Path) -> Iterable[str]:
+    files = (path for path in sorted(code.rglob("*")) if path.suffix in (".py", ".sh") and path.is_file())
+    for path, _ in zip(files, range(MOST_FILES), strict=False):
+        if path.stat().st_size <= MOST_BYTES:
+            yield path.read_text(errors="replace")

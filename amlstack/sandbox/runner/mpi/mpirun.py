@@ -1,0 +1,106 @@
+"""MPI jobs: the real mpirun over the job's nodes, whose made-up names it reaches through their agents' doors."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox.runner.contract.spec import RefusedError
+from amlstack.sandbox.runner.node_agent import LAUNCHER, Crew
+
+if TYPE_CHECKING:
+    from amlstack.sandbox.runner.contract.spec import Spec
+
+PACKAGES = "openmpi-bin libopenmpi-dev"
+LOG = "mpi_log.txt"
+"""mpirun's own words, in the job's ``user_logs``."""
+
+DOOR = "door"
+NODES = "AMLSTACK_SANDBOX_NODES"
+CREW = "AMLSTACK_SANDBOX_CREW"
+_HERE = Path(__file__).parent
+_VERSION = re.compile(r"\(Open MPI\) (\d+)\.")
+
+# All "nodes" are one machine: TCP over the loopback instead of the fabric, ranks that wait give their core away, and no
+# binding, which would put the first ranks of all nodes on the same core. The daemons stay below their node's agent.
+_MACHINE = (
+    *("--mca", "plm_rsh_no_tree_spawn", "1", "--leave-session-attached", "--bind-to", "none"),
+    *("--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo", "--mca", "oob_tcp_if_include", "lo"),
+    *("--mca", "mpi_yield_when_idle", "1"),
+)
+
+
+def find() -> str:
+    """The machine's mpirun.
+
+    Raises:
+        RefusedError: There is none, or it is not Open MPI 4.
+    """
+    found = shutil.which("mpirun")
+    if found is None:
+        message = (
+            "The job's distribution is Mpi, and this machine has no mpirun. Install Open MPI once, "
+            f"`apt-get install {PACKAGES}` on Debian and Ubuntu, and start the job again."
+        )
+        raise RefusedError(message, "OpenMpiMissing")
+    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
+    version = _VERSION.search(said)
+    if version is None or int(version[1]) != 4:
+        first = said.strip().splitlines()[:1] or ["nothing"]
+        message = (
+            f"The job's distribution is Mpi, and {found} says {first[0]!r}. The sandbox plays several nodes with "
+            f"Open MPI 4 alone: others name their options otherwise. Put an Open MPI 4 first on PATH (`{PACKAGES}` of "
+            "Debian 12 and Ubuntu 22.04 and 24.04 are 4.1), and run `amlstack sandbox down` so that it is seen."
+        )
+        raise RefusedError(message, "OpenMpiMissing")
+    return found
+
+
+def command(mpirun: str, spec: Spec, folder: Path) -> tuple[str, ...]:
+    """The line of mpirun; writes the files that it names.
+
+    Args:
+        mpirun: Path of the program.
+        spec: The job.
+        folder: Where the host file and the remote shell go; without blanks, since Open MPI splits there.
+    """
+    hosts, shell, rank = folder / "hosts", folder / "rsh", folder / "rank"
+    hosts.write_text("".join(f"node-{node} slots={spec.processes}\n" for node in range(spec.nodes)))
+    python = shlex.join([sys.executable, "-I", "-S"])
+    shell.write_text(f'#!/bin/sh\nexec {python} {shlex.quote(str(_HERE / "mpi_rsh.py"))} "$@"\n')
+    rank.write_text(f'#!/bin/sh\nexec {python} {shlex.quote(str(_HERE / "mpi_rank.py"))} "$AMLSTACK_SANDBOX_CREW"\n')
+    for script in (shell, rank):
+        script.chmod(0o700)
+    root = ("--allow-run-as-root",) if os.getuid() == 0 else ()
+    words = (mpirun, *root, "--hostfile", str(hosts), "--npernode", str(spec.processes))
+    return (*words, "--mca", "plm_rsh_agent", str(shell), *_MACHINE, str(rank))
+
+
+def crew(mpirun: str, spec: Spec, plain: Crew, file: Path, folder: Path) -> Crew:
+    """A node's crew when mpirun starts the ranks: the first node's agent starts mpirun, every agent opens a door.
+
+    Args:
+        mpirun: Path of the program.
+        spec: The job.
+        plain: The node with its ranks as the service itself would start them.
+        file: Where the crew will be written; the ranks read it.
+        folder: The job's temporary folder.
+    """
+    first = plain.ranks[0]
+    door = folder / str(plain.node) / DOOR
+    private = {NODES: str(folder), CREW: str(file)}
+    env = {**first.env, **private}
+    started = tuple(replace(rank, env={}) for rank in plain.ranks)
+    log = str(Path(first.log).with_name(LOG))
+    line = (
+        replace(first, rank=LAUNCHER, argv=command(mpirun, spec, folder), env=env, log=log) if plain.node == 0 else None
+    )
+    ranks = (line,) if line else ()
+    return Crew(plain.node, ranks, started, str(door), env, first.cwd, tuple(private), plain.shm, plain.mounts)

@@ -1,0 +1,253 @@
+"""The runner's side of the nodes: starts their agents, hears of every end, decides when the job is over."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any, Literal
+
+from amlstack.sandbox.runner import process_tree
+from amlstack.sandbox.runner.node_agent import LAUNCHER
+from amlstack.sandbox.scheduling import eviction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from amlstack.sandbox.runner.cancel import Cancel
+
+Reason = Literal["done", "failed", "canceled", "timeout", "lost"]
+
+SETTLE = 2.0
+"""Seconds that the other ranks have to end by themselves after one failed: their last words tell cause from victim.
+AMLSTACK_SANDBOX_SETTLE overrides it."""
+
+GRACE = 10.0
+"""Seconds between SIGTERM and SIGKILL; AMLSTACK_SANDBOX_GRACE overrides it."""
+
+LATE = 5.0
+"""Seconds past its deadline after which an agent is taken for dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a process that the service started ended.
+
+    Attributes:
+        code: Exit code, negative for a signal; None when its node was lost.
+        started, ended: Seconds since the epoch; None when unknown.
+        stopped: It ended after the job was told to stop.
+    """
+
+    rank: int
+    node: int
+    code: int | None
+    started: float | None
+    ended: float | None
+    stopped: bool
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How the run ended: why it is over, the first lost node, mpirun's code, the processes in order of their ends."""
+
+    reason: Reason = "done"
+    lost: int | None = None
+    launcher: int | None = None
+    ends: list[Ended] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Node:
+    number: int
+    agent: subprocess.Popen[bytes]
+    ranks: set[int]
+    started: dict[int, float] = field(default_factory=dict)
+    heard: bytes = b""
+
+    def out(self) -> IO[bytes]:
+        if self.agent.stdout is None:  # pragma: no cover - it is a pipe
+            raise RuntimeError
+        return self.agent.stdout
+
+    def say(self, **values: Any) -> None:
+        if self.agent.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self.agent.stdin.write(json.dumps(values).encode() + b"\n")
+                self.agent.stdin.flush()
+
+    def close(self) -> None:
+        for pipe in (self.agent.stdin, self.agent.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+
+
+class Play:
+    """One run of all nodes.
+
+    Args:
+        crews: The crew files of the nodes, by node, with the ranks of each.
+        cancel: Whether somebody asked for the end.
+        timeout: Seconds that the run may last; None for no limit.
+        env: Environment of the agents.
+        note: Is called with one line for the runner's log.
+        needed: Ranks with whose ends the run is over, the others being their servers; empty for all.
+    """
+
+    def __init__(
+        self,
+        crews: Sequence[tuple[Path, Sequence[int]]],
+        cancel: Cancel,
+        timeout: float | None,
+        env: dict[str, str],
+        note: Callable[[str], None],
+        *,
+        needed: frozenset[int] = frozenset(),
+    ) -> None:
+        self.crews = crews
+        self.cancel = cancel
+        self.timeout = timeout
+        self.env = env
+        self.note = note
+        self.needed = needed
+        self.outcome = Outcome()
+        self.grace = float(os.environ.get("AMLSTACK_SANDBOX_GRACE") or GRACE)
+        self.settle = float(os.environ.get("AMLSTACK_SANDBOX_SETTLE") or SETTLE)
+        self._nodes: dict[int, _Node] = {}
+        self._selector = selectors.DefaultSelector()
+        self._stop_at: float | None = None
+        self._kill_at: float | None = None
+        self._served = False
+
+    def run(self) -> Outcome:
+        """Starts every node and returns when nothing of them is left."""
+        began = time.monotonic()
+        with self._selector:
+            self._selector.register(self.cancel.fd, selectors.EVENT_READ, None)
+            for number, (crew, ranks) in enumerate(self.crews):
+                self._nodes[number] = self._start(number, crew, ranks)
+            while self._nodes:
+                limit = None if self.timeout is None or self._over else began + self.timeout
+                self._due(limit)
+                deadlines = [at for at in (limit, self._stop_at, self._kill_at) if at is not None]
+                wait = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+                for key, _ in self._selector.select(wait):
+                    if key.data is None:
+                        self.cancel.drain()
+                    else:
+                        self._hear(key.data)
+        process_tree.wipe()
+        return self.outcome
+
+    @property
+    def _over(self) -> bool:
+        return self.outcome.reason != "done"
+
+    def _start(self, number: int, crew: Path, ranks: Sequence[int]) -> _Node:
+        agent = subprocess.Popen(
+            [sys.executable, "-m", "amlstack.sandbox.runner.node_agent", str(crew)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=self.env,
+            start_new_session=True,
+        )
+        eviction.note_agent(crew.parent, agent.pid)
+        node = _Node(number, agent, set(ranks))
+        self._selector.register(node.out(), selectors.EVENT_READ, node)
+        return node
+
+    def _due(self, limit: float | None) -> None:
+        """Acts on what is due now: a cancel, the time limit, the end of a grace."""
+        now = time.monotonic()
+        if self.cancel.requested and not self._over:
+            self._end("canceled", settle=0.0)
+        if limit is not None and now >= limit:
+            self._end("timeout", settle=0.0)
+        if self.cancel.requested and self._stop_at is not None:
+            self._stop_at = min(self._stop_at, now)
+        if self._stop_at is not None and now >= self._stop_at:
+            self._stop_at = None
+            self._kill_at = now + self.grace + LATE
+            for node in self._nodes.values():
+                node.say(grace=self.grace)
+        if self._kill_at is not None and now >= self._kill_at:
+            self._kill_at = None
+            for node in self._nodes.values():
+                node.agent.send_signal(signal.SIGKILL)
+
+    def _end(self, reason: Reason, settle: float | None = None) -> None:
+        if not self._over:
+            self.outcome.reason = reason
+            self._stop_at = time.monotonic() + (self.settle if settle is None else settle)
+            self.note(f"{reason}: ending what still runs")
+
+    def _hear(self, node: _Node) -> None:
+        words = os.read(node.out().fileno(), 65536)
+        *lines, node.heard = (node.heard + words).split(b"\n")
+        for line in lines:
+            self._event(node, json.loads(line))
+        if not words:
+            self._gone(node)
+
+    def _event(self, node: _Node, event: dict[str, Any]) -> None:
+        kind, at = event["event"], event["at"]
+        if kind == "start":
+            node.started[event["rank"]] = at
+            if event["rank"] == LAUNCHER:
+                return
+            self.note(f"rank {event['rank']} started on node {node.number} as process {event['pid']}")
+        elif kind == "exit":
+            rank, code = event["rank"], event["code"]
+            node.ranks.discard(rank)
+            stopped = self._kill_at is not None
+            self.outcome.ends.append(Ended(rank, node.number, code, node.started.get(rank), at, stopped))
+            self.note(f"rank {rank} ended with {code}")
+            if code != 0 and not self._served:
+                self._end("failed")
+            elif (
+                self.needed
+                and not self._served
+                and not any(self.needed & there.ranks for there in self._nodes.values())
+            ):
+                self._served = True
+                self._stop_at = time.monotonic()
+                self.note("the workers are done: ending the servers")
+        elif kind == "launcher":
+            self._launched(event["code"])
+        elif kind == "end":  # what mpirun never started has not been lost
+            ends = (Ended(rank, node.number, None, None, None, stopped=True) for rank in sorted(node.ranks))
+            self.outcome.ends.extend(ends)
+            node.ranks.clear()
+
+    def _launched(self, code: int) -> None:
+        """After mpirun's end, and with it the end of whatever it had started on any node."""
+        self.outcome.launcher = code
+        self.note(f"mpirun ended with {code}")
+        if code != 0:
+            self._end("failed")
+        for node in self._nodes.values():
+            node.say(over=True)
+
+    def _gone(self, node: _Node) -> None:
+        """The agent closed its end: all is over there, or the node is lost."""
+        self._selector.unregister(node.out())
+        node.close()
+        code = node.agent.wait()
+        del self._nodes[node.number]
+        lost = bool(node.ranks) or code != 0
+        if lost:
+            process_tree.wipe_node(node.number)
+        for rank in sorted(node.ranks):
+            self.outcome.ends.append(Ended(rank, node.number, None, node.started.get(rank), None, self._over))
+        if lost:
+            if not self._over:
+                self.outcome.lost = node.number
+            self._end("lost")

@@ -1,0 +1,287 @@
+"""Starting, finding and ending the server of a sandbox home."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import ssl
+import subprocess
+import sys
+import time
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amlstack.base import home as homes
+from amlstack.base import paths
+from amlstack.sandbox.server import processes
+from amlstack.sandbox.store.places import folder
+from amlstack.sandbox.store.places import job_folder as placed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+START_SECONDS = 60.0
+END_SECONDS = 15.0
+HUNG_SECONDS = 30.0
+"""A server that is alive but silent for so long is started anew: on a busy machine a few seconds are nothing."""
+
+
+class SandboxError(Exception):
+    """The sandbox could not be started or ended; the message says what was seen and where the log is."""
+
+
+FOREIGN = (
+    "ARM_CLIENT_SECRET",
+    "ARM_CLIENT_CERTIFICATE_PATH",
+    "ARM_USE_OIDC",
+    "ARM_USE_MSI",
+    "ARM_ENVIRONMENT",
+    "AZURE_ENVIRONMENT",
+    "ARM_AUXILIARY_TENANT_IDS",
+)
+"""Variables of a user's own login, or of another cloud's, which count for nothing here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A running sandbox.
+
+    Attributes:
+        home: Its home folder (`amlstack.base.paths.home`).
+        url: ``https://127.0.0.1:PORT``.
+        pid, started: The server process, named for ever by its start time too.
+        ca: PEM file of its own authority.
+        bundle: PEM file of that authority and those of this machine.
+        token: File with the federated token (mode 0600).
+        tenant, client, subscription: Its ids.
+        cloud: A name for azure-ai-ml's ``cloud=``.
+    """
+
+    home: Path
+    url: str
+    pid: int
+    started: int
+    ca: Path
+    bundle: Path
+    token: Path
+    tenant: str
+    client: str
+    subscription: str
+    cloud: str
+
+    def environ(self) -> dict[str, str]:
+        """Every variable that makes a client of Azure a client of this sandbox.
+
+        They are to be assigned, not defaulted: a ``REQUESTS_CA_BUNDLE`` of the user's own would hide ours (the bundle
+        holds this machine's authorities too, so other https keeps working).
+        """
+        hosts = [word for word in os.environ.get("NO_PROXY", os.environ.get("no_proxy", "")).split(",") if word]
+        local = ",".join(dict.fromkeys([*hosts, "127.0.0.1", "localhost"]))
+        return {
+            "AMLSTACK_HOME": str(self.home),
+            "AMLSTACK_ARM_ENDPOINT": self.url,
+            "AZURE_AUTHORITY_HOST": self.url,
+            "AZURE_TENANT_ID": self.tenant,
+            "AZURE_CLIENT_ID": self.client,
+            "AZURE_SUBSCRIPTION_ID": self.subscription,
+            "AZURE_FEDERATED_TOKEN_FILE": str(self.token),
+            # The chain of DefaultAzureCredential is narrowed: a login of the user's own must never come here.
+            "AZURE_TOKEN_CREDENTIALS": "WorkloadIdentityCredential",
+            "AZURE_CLIENT_SECRET": "",
+            "AZURE_USERNAME": "",
+            "ARM_SUBSCRIPTION_ID": self.subscription,
+            "ARM_TENANT_ID": self.tenant,
+            "ARM_CLIENT_ID": self.client,
+            # Nor what azure-native and our provider sign in with.
+            **dict.fromkeys(FOREIGN, ""),
+            "REQUESTS_CA_BUNDLE": str(self.bundle),
+            "SSL_CERT_FILE": str(self.bundle),
+            "NO_PROXY": local,
+            "no_proxy": local,
+        }
+
+
+def find(home: Path | None = None) -> Endpoint | None:
+    """The running server of a home, or None; a file left by a killed server is not one."""
+    home = paths.home() if home is None else home
+    try:
+        known = json.loads((folder(home) / "endpoint.json").read_text())
+        endpoint = Endpoint(
+            home,
+            ca=Path(known["ca"]),
+            bundle=Path(known["bundle"]),
+            token=Path(known["token"]),
+            **{name: known[name] for name in ("url", "pid", "started", "tenant", "client", "subscription", "cloud")},
+        )
+    except (OSError, ValueError, KeyError):
+        return None
+    return endpoint if processes.alive(endpoint.pid, endpoint.started) else None
+
+
+def up(home: Path | None = None) -> Endpoint:
+    """Starts the server unless it runs, and waits until it answers. May be called by several at once.
+
+    Raises:
+        SandboxError: It ended or did not answer in time; the end of its log is in the message. Or the home holds
+            files of others.
+    """
+    home = paths.home() if home is None else home
+    with _alone(home):
+        endpoint = find(home)
+        if endpoint is not None and _answers(endpoint, patience=HUNG_SECONDS):
+            return endpoint
+        if endpoint is not None:
+            _end(endpoint.pid, endpoint.started)
+        return _start(home)
+
+
+def down(home: Path | None = None, *, remove: bool = False) -> int:
+    """Ends the server, the runners of jobs and every process that a job left behind; may be repeated.
+
+    Args:
+        home: The home folder; `amlstack.base.paths.home` by default.
+        remove: Also remove the sandbox's folder: all state, all logs, all keys.
+
+    Returns:
+        The number of processes that were ended.
+
+    Raises:
+        SandboxError: A process does not end, or the home is none of ours.
+    """
+    home = paths.home() if home is None else home
+    place = folder(home)
+    if not place.exists():
+        return 0
+    with _alone(home):
+        ended = 0
+        endpoint = find(home)
+        if endpoint is not None:
+            ended += _end(endpoint.pid, endpoint.started)
+        ended += _end_jobs(home)
+        if remove:
+            homes.remove_folder(home, place.name)
+    return ended
+
+
+def reset(home: Path | None = None) -> None:
+    """Ends the sandbox and removes its folder: all resources, records, logs and keys. The stack's state stays."""
+    down(home, remove=True)
+
+
+def job_folder(job_id: str, home: Path | None = None) -> Path:
+    """Where the files of a job lie (logs, outputs, report), by its ARM id.
+
+    Raises:
+        SandboxError: There is no such job.
+    """
+    from amlstack.sandbox.store.store import Store  # noqa: PLC0415 - to start a sandbox nobody needs the tables
+
+    home = paths.home() if home is None else home
+    workspace, _, name = job_id.rpartition("/jobs/")
+    with contextlib.closing(Store(home)) as store:
+        job = store.jobs.find(workspace, name)
+    if job is None:
+        message = f"the sandbox has no job {job_id}"
+        raise SandboxError(message)
+    return placed(home, job.id)
+
+
+def _start(home: Path) -> Endpoint:
+    place = folder(home)
+    place.mkdir(parents=True, exist_ok=True)
+    log = place / "serve.log"
+    with log.open("ab") as out:
+        command = [sys.executable, "-m", "amlstack.sandbox.server.serve"]
+        environ = {**os.environ, "AMLSTACK_HOME": str(home), "PYTHONUNBUFFERED": "1"}
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environ, cwd=place, start_new_session=True
+        )
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        endpoint = find(home)
+        if endpoint is not None and endpoint.pid == process.pid and _answers(endpoint):
+            # It outlives this process on purpose; nobody will wait for it.
+            process.returncode = 0
+            return endpoint
+        if process.poll() is not None:
+            seen = f"ended with {process.returncode} while it started"
+            break
+        time.sleep(0.02)
+    else:
+        seen = f"did not answer within {START_SECONDS:.0f} s"
+        process.terminate()
+        process.wait()
+    tail = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
+    message = f"the sandbox {seen}; the end of {log}:\n{tail}"
+    raise SandboxError(message)
+
+
+def _answers(endpoint: Endpoint, patience: float = 5.0) -> bool:
+    context = ssl.create_default_context(cafile=str(endpoint.ca))
+    # No proxy of the environment: the address is on loopback.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
+    try:
+        with opener.open(f"{endpoint.url}/healthz", timeout=patience) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _end_jobs(home: Path) -> int:
+    """Runners first, so that they do not report what is about to happen as a failure; then whatever is left."""
+    from amlstack.sandbox.store.database import StateError  # noqa: PLC0415
+
+    ended = 0
+    # A state that this version cannot read names no runners; their marks are found all the same.
+    with contextlib.suppress(StateError):
+        ended += _end_recorded(home)
+    # More than one look: what is being ended may still start something.
+    while strays := processes.marked(home):
+        ended += sum(_end(pid, processes.started(pid)) for pid in strays)
+    return ended
+
+
+def _end_recorded(home: Path) -> int:
+    from amlstack.sandbox.store.store import Store  # noqa: PLC0415
+
+    ended = 0
+    if (folder(home) / "state.db").exists():
+        with contextlib.closing(Store(home)) as store:
+            for job in store.jobs.list(active=True):
+                store.jobs.request_cancel(job.id)
+                ended += _end(job.runner_pid, job.runner_started)
+                store.nodes.release(job.id)
+                store.jobs.move(job.id, "Canceled", detail="the sandbox was taken down")
+    return ended
+
+
+def _end(pid: int | None, start: int | None) -> int:
+    """Asks a process to end, then makes it; 1 when it was alive."""
+    if pid is None or not processes.alive(pid, start):
+        return 0
+    for sig, seconds in ((signal.SIGTERM, END_SECONDS), (signal.SIGKILL, END_SECONDS)):
+        processes.send(pid, sig)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if not processes.alive(pid, start):
+                return 1
+            time.sleep(0.02)
+    message = f"the process {pid} does not end"
+    raise SandboxError(message)
+
+
+@contextlib.contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    """One `up` or `down` at a time per home; the lock lies beside the folder that `remove` removes."""
+    try:
+        homes.claim(home)
+    except homes.ForeignHomeError as error:
+        raise SandboxError(str(error)) from None
+    with (home / homes.LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

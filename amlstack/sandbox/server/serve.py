@@ -1,0 +1,171 @@
+"""``python -m amlstack.sandbox.server.serve``: the server process of one sandbox home."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import importlib
+import json
+import os
+import socket
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from amlstack.base import home as homes
+from amlstack.base import paths
+from amlstack.sandbox import kinds
+from amlstack.sandbox.arm import app, entra, provisioning, typecheck
+from amlstack.sandbox.kinds.base import Context
+from amlstack.sandbox.runner import free_ports
+from amlstack.sandbox.server import processes, tls
+from amlstack.sandbox.store.places import PRIVATE, private
+from amlstack.sandbox.store.store import Store, folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TICK_SECONDS = 1.0
+"""How often operations advance that no client polls."""
+GATHER_SECONDS = 0.02
+"""Between two looks of the scheduler at what changed, at least."""
+
+
+def main() -> int:
+    """Serves until it is told to end (SIGTERM, SIGINT); 3 when another server has this home, 1 when it is not ours."""
+    home = paths.home()
+    os.umask(PRIVATE)
+    try:
+        homes.claim(home)
+    except homes.ForeignHomeError as error:
+        print(error, file=sys.stderr)  # noqa: T201 - goes to its log
+        return 1
+    place = private(folder(home))
+    with (place / "serve.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"another server already serves {place}", file=sys.stderr)  # noqa: T201 - goes to its log
+            return 3
+        asyncio.run(serve(home))
+    return 0
+
+
+async def serve(home: Path) -> None:
+    """Opens the door, writes ``endpoint.json``, runs the scheduler, and serves."""
+    place = folder(home)
+    server_pem, _ = tls.prepare(place)
+    tls.bundle(place)
+    federated = entra.secret_file(place / "token")
+    with contextlib.closing(Store(home)) as store, _listen(place) as listener:
+        base = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        scheduler = _scheduler()
+        key = entra.secret_file(place / "key")
+        context = Context(store, base, key, asyncio.Event(), scheduled=scheduler is not None)
+        provisioning.settle(context)
+        store.blobs.sweep()
+        config = uvicorn.Config(
+            app.make(context, federated),
+            ssl_certfile=str(server_pem),
+            log_level="warning",
+            ws="none",
+            # Clients keep connections between polls; one closed under them costs a retry.
+            timeout_keep_alive=600,
+            timeout_graceful_shutdown=1,
+        )
+        tasks = [asyncio.create_task(_ticks(context))]
+        if scheduler is not None:
+            wake = asyncio.Event()
+            tasks.append(asyncio.create_task(_forever(scheduler, store, home, wake)))
+            tasks.append(asyncio.create_task(_gather(context.wake, wake)))
+        # The generated classes take a second to import: meanwhile the door is open already.
+        threading.Thread(target=typecheck.warm, args=(kinds.ALL,), daemon=True).start()
+        _announce(place, base)
+        await uvicorn.Server(config).serve(sockets=[listener])
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _ticks(context: Context) -> None:
+    while True:
+        await asyncio.sleep(TICK_SECONDS)
+        provisioning.advance_all(context)
+
+
+async def _gather(first: asyncio.Event, second: asyncio.Event) -> None:
+    """Passes a signal on at once, but then for a moment none: a thousand clusters made in a row are a few signals."""
+    while True:
+        await first.wait()
+        first.clear()
+        second.set()
+        await asyncio.sleep(GATHER_SECONDS)
+
+
+async def _forever(scheduler: Any, store: Store, home: Path, wake: asyncio.Event) -> None:
+    """A scheduler that raises is started again: jobs in flight must not wait for a person to notice."""
+    while True:
+        try:
+            await scheduler.run(store, home, wake)
+        except Exception:  # noqa: BLE001 - whatever it is, it belongs into the log
+            sys.excepthook(*sys.exc_info())
+        await asyncio.sleep(TICK_SECONDS)
+
+
+def _scheduler() -> Any:
+    name = "amlstack.sandbox.scheduling.scheduler"
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        return None
+
+
+@contextlib.contextmanager
+def _listen(place: Path) -> Iterator[socket.socket]:
+    """A socket on the port of last time, so that addresses written down then still lead here; else on a free one."""
+    last = 0
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        last = int(json.loads((place / "endpoint.json").read_text())["url"].rsplit(":", 1)[1])
+    # Not of the kernel's own choice: what it gives to a client meanwhile would keep the address from coming back.
+    for port in (last, free_ports.free(), 0):
+        # The protocol is named because asyncio sets TCP_NODELAY only then: 40 ms per answer otherwise.
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        # A port in TIME_WAIT is free to us; one that another server listens on is still refused.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", port))
+        except OSError:
+            listener.close()
+            continue
+        listener.listen(512)
+        with listener:
+            yield listener
+        return
+
+
+def _announce(place: Path, base: str) -> None:
+    known = {
+        "url": base,
+        "pid": os.getpid(),
+        "started": processes.started(os.getpid()),
+        "ca": str(place / "ca.pem"),
+        "bundle": str(place / "ca-bundle.pem"),
+        "token": str(place / "token"),
+        "tenant": entra.TENANT,
+        "client": entra.CLIENT,
+        "subscription": entra.SUBSCRIPTION,
+        "cloud": "amlstack-sandbox",
+    }
+    fresh = place / "endpoint.new"
+    fresh.write_text(json.dumps(known, indent=2) + "\n")
+    fresh.replace(place / "endpoint.json")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

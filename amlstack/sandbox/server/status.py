@@ -1,0 +1,92 @@
+"""What the sandbox holds right now: clusters with their nodes, jobs. Read from the store; no server is needed."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.kinds.base import iso
+from amlstack.sandbox.parents.parent import is_parent
+from amlstack.sandbox.server import daemon
+from amlstack.sandbox.store import job_names
+from amlstack.sandbox.store.store import Store, cluster_of, folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.table import Table
+
+    from amlstack.sandbox.store.store import JobRow, Resource
+
+
+def gather(home: Path) -> dict[str, Any]:
+    """Plain data for ``--json``: ``running``, ``url``, ``pid``, ``clusters``, ``jobs``, ``resources`` (a count)."""
+    endpoint = daemon.find(home)
+    known = {"url": endpoint.url, "pid": endpoint.pid} if endpoint else {"url": None, "pid": None}
+    state: dict[str, Any] = {"running": endpoint is not None, **known, "home": str(folder(home))}
+    if not (folder(home) / "state.db").exists():
+        return {**state, "clusters": [], "jobs": [], "resources": 0}
+    with contextlib.closing(Store(home)) as store:
+        return {
+            **state,
+            "clusters": [_cluster(store, cluster) for cluster in store.clusters()],
+            "jobs": [_job(store, job) for job in store.jobs.list()],
+            "resources": sum(row.type.startswith("Microsoft.") for row in store.resources.all()),
+        }
+
+
+def _cluster(store: Store, cluster: Resource) -> dict[str, Any]:
+    properties = cluster.body["properties"]["properties"]
+    scale = properties["scaleSettings"]
+    nodes = [{"number": node.number, "state": node.state, "job": node.job} for node in store.nodes.of(cluster.key)]
+    return {
+        "name": cluster.name,
+        "id": cluster.id,
+        "state": cluster.state,
+        "size": properties["vmSize"],
+        "priority": properties["vmPriority"],
+        "min": scale["minNodeCount"],
+        "max": scale["maxNodeCount"],
+        "nodes": nodes,
+    }
+
+
+def _job(store: Store, job: JobRow) -> dict[str, Any]:
+    error = None if job.error is None else {"code": job.error.code, "message": job.error.message}
+    seconds = None if job.started is None else round((job.ended or time.time()) - job.started, 1)
+    return {
+        "name": job.name,
+        "id": job.arm_id,
+        "path": job_names.path(store, job),
+        "status": job.status,
+        "compute": (cluster_of(job) or ("" if is_parent(job) else "serverless")).rsplit("/", 1)[-1],
+        "nodes": list(job.nodes),
+        "created": iso(job.created),
+        "seconds": seconds,
+        "exits": [{"node": each.node, "rank": each.rank, "code": each.code, "log": each.log} for each in job.exits],
+        "error": error,
+    }
+
+
+def tables(state: dict[str, Any]) -> list[Table]:
+    """The same for a person: one table of clusters and nodes, one of jobs; those that would be empty are left out."""
+    from rich.table import Table  # noqa: PLC0415 - only a person needs it
+
+    found = []
+    if state["clusters"]:
+        clusters = Table("cluster", "size", "nodes", "scale", "held by", title="Clusters", title_justify="left")
+        for cluster in state["clusters"]:
+            nodes = [f"{node['number']} {node['state']}" for node in cluster["nodes"]]
+            held = sorted({node["job"] for node in cluster["nodes"] if node["job"]})
+            scale = f"{cluster['min']} to {cluster['max']}"
+            clusters.add_row(cluster["name"], cluster["size"], "\n".join(nodes) or "none", scale, "\n".join(held))
+        found.append(clusters)
+    if state["jobs"]:
+        jobs = Table("job", "status", "on", "nodes", "seconds", "error", title="Jobs", title_justify="left")
+        for job in state["jobs"]:
+            error = job["error"]["message"] if job["error"] else ""
+            numbers = ", ".join(map(str, job["nodes"]))
+            jobs.add_row(job["path"], job["status"], job["compute"], numbers, str(job["seconds"] or ""), error)
+        found.append(jobs)
+    return found

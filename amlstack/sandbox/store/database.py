@@ -1,0 +1,128 @@
+"""One SQLite file that the server, the scheduler, every runner and ``status`` open together."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.store.places import private
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+VERSION = 1
+"""To be raised with every change of the schema that an older state does not survive."""
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS resources (
+  key TEXT PRIMARY KEY, id TEXT NOT NULL, parent TEXT NOT NULL, type TEXT NOT NULL, name TEXT NOT NULL,
+  body TEXT NOT NULL, state TEXT NOT NULL, etag TEXT NOT NULL, created REAL NOT NULL, changed REAL NOT NULL);
+CREATE INDEX IF NOT EXISTS resources_by_parent ON resources (parent);
+CREATE INDEX IF NOT EXISTS resources_by_type ON resources (lower(type));
+CREATE TABLE IF NOT EXISTS operations (
+  id TEXT PRIMARY KEY, resource TEXT NOT NULL, kind TEXT NOT NULL, status TEXT NOT NULL, ticks INTEGER NOT NULL,
+  started REAL NOT NULL, error TEXT);
+CREATE TABLE IF NOT EXISTS jobs (
+  id TEXT PRIMARY KEY, workspace TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL, status TEXT NOT NULL,
+  created REAL NOT NULL, started REAL, ended REAL, nodes TEXT NOT NULL DEFAULT '[]', exits TEXT, error TEXT,
+  cancel_requested INTEGER NOT NULL DEFAULT 0, runner_pid INTEGER, runner_started INTEGER,
+  UNIQUE (workspace, name));
+CREATE INDEX IF NOT EXISTS operations_by_status ON operations (status);
+CREATE INDEX IF NOT EXISTS jobs_by_name ON jobs (name);
+CREATE INDEX IF NOT EXISTS jobs_by_status ON jobs (status);
+CREATE TABLE IF NOT EXISTS family (
+  job TEXT PRIMARY KEY, parent TEXT NOT NULL, place TEXT NOT NULL, UNIQUE (parent, place));
+CREATE TABLE IF NOT EXISTS metrics (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL, name TEXT NOT NULL, value REAL, step INTEGER NOT NULL,
+  at REAL NOT NULL);
+CREATE INDEX IF NOT EXISTS metrics_by_job ON metrics (job, name);
+CREATE TABLE IF NOT EXISTS nodes (
+  cluster TEXT NOT NULL, number INTEGER NOT NULL, state TEXT NOT NULL, job TEXT, since REAL NOT NULL,
+  PRIMARY KEY (cluster, number));
+CREATE TABLE IF NOT EXISTS history (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, subject TEXT NOT NULL, state TEXT NOT NULL,
+  at REAL NOT NULL, detail TEXT NOT NULL DEFAULT '');
+CREATE INDEX IF NOT EXISTS history_by_subject ON history (kind, subject);
+CREATE TABLE IF NOT EXISTS blobs (
+  account TEXT NOT NULL, container TEXT NOT NULL, name TEXT NOT NULL, file TEXT NOT NULL, size INTEGER NOT NULL,
+  md5 TEXT, type TEXT NOT NULL, metadata TEXT NOT NULL, etag TEXT NOT NULL, changed REAL NOT NULL,
+  PRIMARY KEY (account, container, name));
+CREATE TABLE IF NOT EXISTS containers (
+  account TEXT NOT NULL, name TEXT NOT NULL, etag TEXT NOT NULL, changed REAL NOT NULL, PRIMARY KEY (account, name));
+"""
+
+
+class StateError(Exception):
+    """The state file cannot be read by this version; the message says what to do."""
+
+
+class Database:
+    """A connection with transactions; safe to share between the threads of one process.
+
+    Args:
+        path: The SQLite file; made with its schema when it does not exist.
+
+    Raises:
+        StateError: It was written by another version.
+    """
+
+    def __init__(self, path: Path) -> None:
+        private(path.parent)
+        self.path = path
+        self._lock = threading.RLock()
+        self._depth = 0
+        # Autocommit mode: transactions are begun by hand, so that none is open between two calls.
+        self._connection = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+        self._connection.row_factory = sqlite3.Row
+        path.chmod(0o600)  # a job's body may hold what its author thought private
+        with self._lock:
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection.execute("PRAGMA synchronous=NORMAL")
+            (found,) = self._connection.execute("PRAGMA user_version").fetchone()
+            if found not in {0, VERSION}:
+                self._connection.close()
+                message = f"{path} was written by another version of the sandbox ({found}, this is {VERSION}). "
+                raise StateError(message + "Run `amlstack sandbox reset` to start from nothing.")
+            self._connection.executescript(SCHEMA + f"PRAGMA user_version={VERSION};")
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All statements inside happen or none does; may be nested (the outermost one counts)."""
+        with self._lock:
+            if self._depth == 0:
+                self._connection.execute("BEGIN IMMEDIATE")
+            self._depth += 1
+            try:
+                yield
+            except BaseException:
+                self._depth -= 1
+                if self._depth == 0:
+                    self._connection.execute("ROLLBACK")
+                raise
+            self._depth -= 1
+            if self._depth == 0:
+                self._connection.execute("COMMIT")
+
+    def execute(self, statement: str, *values: Any) -> int:
+        """Runs one statement; the number of rows it changed."""
+        with self._lock:
+            return self._connection.execute(statement, values).rowcount
+
+    def all(self, statement: str, *values: Any) -> list[sqlite3.Row]:
+        """All rows of a query."""
+        with self._lock:
+            return self._connection.execute(statement, values).fetchall()
+
+    def one(self, statement: str, *values: Any) -> sqlite3.Row | None:
+        """The first row of a query, or None."""
+        rows = self.all(statement, *values)
+        return rows[0] if rows else None
+
+    def close(self) -> None:
+        """Closes the connection; the files stay."""
+        with self._lock:
+            self._connection.close()

@@ -1,0 +1,184 @@
+"""Blobs: rows for names and properties, one file each for the bytes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox.store.places import private
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from amlstack.sandbox.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """One block blob.
+
+    Attributes:
+        account, container, name: Its place; the name holds slashes.
+        path: The file with its bytes; never changed once written.
+        size: Bytes.
+        md5: Base64 of its MD5, when the client sent one.
+        type: Content type.
+        metadata: Lower-cased names.
+        etag: New with every change.
+        changed: Seconds since the epoch.
+    """
+
+    account: str
+    container: str
+    name: str
+    path: Path
+    size: int
+    md5: str | None
+    type: str
+    metadata: dict[str, str]
+    etag: str
+    changed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container that was made: its place, an etag, and when, in seconds since the epoch."""
+
+    account: str
+    name: str
+    etag: str
+    changed: float
+
+
+class Blobs:
+    """The tables of blobs and containers, and the files under ``<home>/sandbox/blobs``."""
+
+    def __init__(self, database: Database, root: Path) -> None:
+        self._db = database
+        self.root = root
+
+    def fresh(self) -> Path:
+        """A new file name for incoming bytes; becomes a blob by `put`, else is left for `reset` to remove."""
+        private(self.root)
+        return self.root / uuid.uuid4().hex
+
+    def get(self, account: str, container: str, name: str) -> Blob | None:
+        """The blob of this name."""
+        row = self._db.one(
+            "SELECT * FROM blobs WHERE account = ? AND container = ? AND name = ?", account, container, name
+        )
+        return self._row(row) if row else None
+
+    def under(self, account: str, container: str, prefix: str = "") -> tuple[Blob, ...]:
+        """The blobs whose names begin with a prefix, by name."""
+        rows = self._db.all(
+            "SELECT * FROM blobs WHERE account = ? AND container = ? AND substr(name, 1, ?) = ? ORDER BY name",
+            *(account, container, len(prefix), prefix),
+        )
+        return tuple(map(self._row, rows))
+
+    def listed(self, account: str, container: str, prefix: str = "", after: str = "") -> Iterator[Blob]:
+        """The blobs whose names begin with a prefix and come after a name, one by one, by name."""
+        while rows := self._db.all(
+            "SELECT * FROM blobs WHERE account = ? AND container = ? AND substr(name, 1, ?) = ? AND name > ? "
+            "ORDER BY name LIMIT 1000",
+            *(account, container, len(prefix), prefix, after),
+        ):
+            yield from map(self._row, rows)
+            after = rows[-1]["name"]
+
+    def container(self, account: str, name: str) -> Container | None:
+        """The container that was made under this name; one may also exist because it holds something."""
+        row = self._db.one("SELECT * FROM containers WHERE account = ? AND name = ?", account, name)
+        return Container(**dict(row)) if row else None
+
+    def make_container(self, account: str, name: str) -> Container:
+        """Makes a container; one that is there stays."""
+        made = Container(account, name, uuid.uuid4().hex[:16], time.time())
+        self._db.execute("INSERT OR IGNORE INTO containers VALUES (?, ?, ?, ?)", account, name, made.etag, made.changed)
+        return made
+
+    def put(
+        self,
+        account: str,
+        container: str,
+        name: str,
+        file: Path,
+        *,
+        md5: str | None = None,
+        type: str = "application/octet-stream",  # noqa: A002 - the wire's word
+        metadata: dict[str, str] | None = None,
+    ) -> Blob:
+        """Makes or replaces a blob from a file of `fresh`, which from now on is the blob's own and never written to."""
+        file.chmod(0o444)
+        with self._db.transaction():
+            before = self.get(account, container, name)
+            self._db.execute(
+                "INSERT OR REPLACE INTO blobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                *(account, container, name, file.name, file.stat().st_size, md5, type),
+                *(json.dumps(metadata or {}), uuid.uuid4().hex[:16], time.time()),
+            )
+        if before is not None:
+            before.path.unlink(missing_ok=True)
+        found = self.get(account, container, name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def set_metadata(self, blob: Blob, metadata: dict[str, str]) -> None:
+        """Replaces a blob's metadata."""
+        self._db.execute(
+            "UPDATE blobs SET metadata = ?, etag = ?, changed = ? WHERE account = ? AND container = ? AND name = ?",
+            *(json.dumps(metadata), uuid.uuid4().hex[:16], time.time(), blob.account, blob.container, blob.name),
+        )
+
+    def delete(self, blob: Blob) -> None:
+        """Removes a blob and its bytes."""
+        self._db.execute(
+            "DELETE FROM blobs WHERE account = ? AND container = ? AND name = ?",
+            *(blob.account, blob.container, blob.name),
+        )
+        blob.path.unlink(missing_ok=True)
+
+    def drop_account(self, account: str) -> None:
+        """Removes everything in one storage account."""
+        for row in self._db.all("SELECT * FROM blobs WHERE account = ?", account):
+            self.delete(self._row(row))
+        self._db.execute("DELETE FROM containers WHERE account = ?", account)
+
+    def sweep(self) -> int:
+        """Removes files that no blob owns (uploads that a crash cut off); how many. Only while nothing is uploaded."""
+        owned = {row["file"] for row in self._db.all("SELECT file FROM blobs")}
+        files = [path for path in self.root.glob("*") if path.is_file() and path.name not in owned]
+        for path in files:
+            path.unlink()
+        return len(files)
+
+    def unpack(self, account: str, container: str, prefix: str, target: Path) -> int:
+        """Copies the blobs under a folder prefix to a folder on disk; how many.
+
+        Raises:
+            ValueError: A blob's name would leave the folder.
+        """
+        root = prefix.rstrip("/") + "/" if prefix else ""
+        found = self.under(account, container, root)
+        for blob in found:
+            place = target / blob.name.removeprefix(root)
+            if not place.resolve().is_relative_to(target.resolve()):
+                message = f"the blob name '{blob.name}' leads out of its folder"
+                raise ValueError(message)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(blob.path, place)
+        return len(found)
+
+    def _row(self, row: sqlite3.Row) -> Blob:
+        values = dict(row)
+        values["path"] = self.root / values.pop("file")
+        values["metadata"] = json.loads(values["metadata"])
+        return Blob(**values)

@@ -1,0 +1,223 @@
+"""Job records: what was asked, where it stands, which process runs it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+
+    from amlstack.sandbox.store.database import Database
+    from amlstack.sandbox.store.tables.history import History
+
+TERMINAL = frozenset({"Completed", "Failed", "Canceled"})
+"""Statuses that never change again."""
+
+STATUSES = TERMINAL | {
+    *("NotStarted", "Starting", "Provisioning", "Preparing", "Queued", "Running", "Finalizing"),
+    *("CancelRequested", "NotResponding", "Paused", "Unknown"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JobError:
+    """Why a job failed, as the service says it: a code such as ``UserError`` and one message."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How one process of a job ended; ``code`` is negative for a signal, None when it never started."""
+
+    node: int
+    rank: int
+    code: int | None
+    log: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """One job.
+
+    Attributes:
+        id: Key of this table and name of the job's folder: the job's name, unless another workspace has the same.
+        workspace: ARM id of the workspace, as the client wrote it first.
+        name: The job's name in ARM.
+        body: The body as it was PUT: ``{"properties": {...}}``.
+        status: One of `STATUSES`.
+        created, started, ended: Seconds since the epoch; started is the first ``Running``.
+        nodes: Numbers of the cluster's nodes that it was given, in rank order; empty before.
+        exits: How its processes ended.
+        error: Why it failed.
+        cancel_requested: Somebody asked for its end.
+        runner_pid, runner_started: The runner process and its start time in clock ticks after boot
+            (field 22 of /proc/PID/stat), which together name a process for ever.
+    """
+
+    id: str
+    workspace: str
+    name: str
+    body: dict[str, Any]
+    status: str
+    created: float
+    started: float | None
+    ended: float | None
+    nodes: tuple[int, ...]
+    exits: tuple[Exit, ...]
+    error: JobError | None
+    cancel_requested: bool
+    runner_pid: int | None
+    runner_started: int | None
+
+    @property
+    def active(self) -> bool:
+        """It has not reached a terminal status."""
+        return self.status not in TERMINAL
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """``body["properties"]``."""
+        found: dict[str, Any] = self.body.get("properties", {})
+        return found
+
+    @property
+    def arm_id(self) -> str:
+        """``<workspace>/jobs/<name>``."""
+        return f"{self.workspace}/jobs/{self.name}"
+
+
+class Jobs:
+    """The jobs table. Every change of status is also written to the history, in the same transaction."""
+
+    def __init__(self, database: Database, history: History) -> None:
+        self._db = database
+        self._history = history
+
+    def add(self, workspace: str, name: str, body: dict[str, Any]) -> JobRow:
+        """Records a new job as ``NotStarted``; names are unique in a workspace (sqlite3.IntegrityError)."""
+        with self._db.transaction():
+            taken = self._db.one("SELECT 1 FROM jobs WHERE id = ?", name)
+            key = f"{name}@{hashlib.sha256(workspace.lower().encode()).hexdigest()[:8]}" if taken else name
+            self._db.execute(
+                "INSERT INTO jobs (id, workspace, name, body, status, created) VALUES (?, ?, ?, ?, 'NotStarted', ?)",
+                *(key, workspace, name, json.dumps(body), time.time()),
+            )
+            self._history.add("job", key, "NotStarted")
+            return self[key]
+
+    def __getitem__(self, key: str) -> JobRow:
+        """The job with this table key; KeyError when there is none."""
+        found = self.get(key)
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def get(self, key: str) -> JobRow | None:
+        """The job with this table key."""
+        row = self._db.one("SELECT * FROM jobs WHERE id = ?", key)
+        return _row(row) if row else None
+
+    def find(self, workspace: str, name: str) -> JobRow | None:
+        """The job of this name in this workspace (ARM ids in any letter case, job names exactly)."""
+        row = self._db.one("SELECT * FROM jobs WHERE name = ? AND lower(workspace) = ?", name, workspace.lower())
+        return _row(row) if row else None
+
+    def list(self, workspace: str | None = None, *, active: bool | None = None) -> tuple[JobRow, ...]:
+        """Jobs in order of creation; of one workspace, or only those that are (not) active."""
+        marks = ", ".join("?" * len(TERMINAL))
+        rules = {None: "", True: f"WHERE status NOT IN ({marks})", False: f"WHERE status IN ({marks})"}
+        values = () if active is None else tuple(sorted(TERMINAL))
+        rows = self._db.all(f"SELECT * FROM jobs {rules[active]} ORDER BY created, id", *values)  # noqa: S608 - our words
+        return tuple(_row(row) for row in rows if workspace is None or row["workspace"].lower() == workspace.lower())
+
+    def move(
+        self,
+        key: str,
+        status: str,
+        *,
+        detail: str = "",
+        error: JobError | None = None,
+        exits: Iterable[Exit] | None = None,
+        expect: Iterable[str] | None = None,
+    ) -> bool:
+        """Takes a job to a status; stamps ``started`` at the first Running and ``ended`` at a terminal one.
+
+        Args:
+            key: Table key.
+            status: One of `STATUSES`.
+            detail: A few words for the history.
+            error: Recorded with a failure.
+            exits: How the processes ended, recorded with the end.
+            expect: Move only from one of these.
+
+        Returns:
+            Whether it moved: a job that ended, was deleted, or is not in ``expect`` stays as it is. While
+            CancelRequested only an end moves it.
+        """
+        if status not in STATUSES:
+            message = f"{status} is no status of a job"
+            raise ValueError(message)
+        with self._db.transaction():
+            job = self.get(key)
+            if job is None or not job.active or (expect is not None and job.status not in set(expect)):
+                return False
+            if job.status == "CancelRequested" and status not in TERMINAL:
+                return False
+            now = time.time()
+            self._db.execute(
+                "UPDATE jobs SET status = ?, started = coalesce(started, ?), ended = ?, error = coalesce(?, error), "
+                "exits = coalesce(?, exits) WHERE id = ?",
+                status,
+                now if status == "Running" else None,
+                now if status in TERMINAL else None,
+                None if error is None else json.dumps({"code": error.code, "message": error.message}),
+                None if exits is None else json.dumps([[e.node, e.rank, e.code, e.log] for e in exits]),
+                key,
+            )
+            if status != job.status:
+                self._history.add("job", key, status, detail)
+            return True
+
+    def request_cancel(self, key: str) -> bool:
+        """Asks for the end of an active job (status ``CancelRequested``); False when it has ended already.
+
+        Who runs it (the runner, or the scheduler when there is no runner yet) takes it to ``Canceled``.
+        """
+        with self._db.transaction():
+            moved = self.move(key, "CancelRequested")
+            if moved:
+                self._db.execute("UPDATE jobs SET cancel_requested = 1 WHERE id = ?", key)
+            return moved
+
+    def set_runner(self, key: str, pid: int | None, started: int | None) -> None:
+        """Records the runner process (pid and start time in ticks), or that there is none."""
+        self._db.execute("UPDATE jobs SET runner_pid = ?, runner_started = ? WHERE id = ?", pid, started, key)
+
+    def set_nodes(self, key: str, nodes: Iterable[int]) -> None:
+        """Records the nodes that a job was given, in rank order; see also `Nodes.assign`."""
+        self._db.execute("UPDATE jobs SET nodes = ? WHERE id = ?", json.dumps(list(nodes)), key)
+
+    def set_body(self, key: str, body: dict[str, Any]) -> None:
+        """Replaces the body (metadata edits: tags, description, display name, archived)."""
+        self._db.execute("UPDATE jobs SET body = ? WHERE id = ?", json.dumps(body), key)
+
+    def delete(self, key: str) -> bool:
+        """Removes the record; its history stays."""
+        return self._db.execute("DELETE FROM jobs WHERE id = ?", key) > 0
+
+
+def _row(row: sqlite3.Row) -> JobRow:
+    values = dict(row)
+    values["body"] = json.loads(values["body"])
+    values["nodes"] = tuple(json.loads(values["nodes"]))
+    values["exits"] = tuple(Exit(*entry) for entry in json.loads(values["exits"] or "[]"))
+    values["error"] = JobError(**json.loads(values["error"])) if values["error"] else None
+    values["cancel_requested"] = bool(values["cancel_requested"])
+    return JobRow(**values)

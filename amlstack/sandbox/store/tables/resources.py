@@ -1,0 +1,119 @@
+"""ARM resources as documents: one row each, keyed by the lower-cased id (ARM ids ignore letter case)."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from amlstack.sandbox.store.database import Database
+    from amlstack.sandbox.store.tables.history import History
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One resource.
+
+    Attributes:
+        key: The id, lower-cased.
+        id: The id in the letters of its first PUT.
+        parent: Key of the resource above: the workspace of a compute, the resource group of a workspace.
+        type: ``Microsoft.X/kind/sub``.
+        name: The last name of the id.
+        body: What was PUT, with what the service adds on creation; not the envelope (id, name, type).
+        state: ``Creating``, ``Updating``, ``Deleting``, ``Succeeded`` or ``Failed``.
+        etag: New with every change.
+        created, changed: Seconds since the epoch.
+    """
+
+    key: str
+    id: str
+    parent: str
+    type: str
+    name: str
+    body: dict[str, Any]
+    state: str
+    etag: str
+    created: float
+    changed: float
+
+
+class Resources:
+    """The resources table; ids are taken in any letter case."""
+
+    def __init__(self, database: Database, history: History) -> None:
+        self._db = database
+        self._history = history
+
+    def get(self, resource_id: str) -> Resource | None:
+        """The resource of this id."""
+        row = self._db.one("SELECT * FROM resources WHERE key = ?", resource_id.lower())
+        return _row(row) if row else None
+
+    def put(self, resource_id: str, kind: str, parent: str, body: dict[str, Any], state: str = "Succeeded") -> Resource:
+        """Makes or replaces a resource; letters and time of creation stay those of the first PUT."""
+        now = time.time()
+        key = resource_id.lower()
+        with self._db.transaction():
+            before = self.get(key)
+            self._db.execute(
+                "INSERT INTO resources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET "
+                "body = excluded.body, state = excluded.state, etag = excluded.etag, changed = excluded.changed",
+                *(key, resource_id, parent.lower(), kind, resource_id.rsplit("/", 1)[-1], json.dumps(body), state),
+                *(uuid.uuid4().hex, now, now),
+            )
+            if before is None or before.state != state:
+                self._history.add("resource", key, state)
+            found = self.get(key)
+            if found is None:  # pragma: no cover - just written
+                raise KeyError(key)
+            return found
+
+    def set_state(self, resource_id: str, state: str) -> bool:
+        """Takes a resource to a provisioning state; whether it changed."""
+        key = resource_id.lower()
+        with self._db.transaction():
+            moved = self._db.execute("UPDATE resources SET state = ? WHERE key = ? AND state <> ?", state, key, state)
+            if moved:
+                self._history.add("resource", key, state)
+            return moved > 0
+
+    def under(self, parent: str, kind: str | None = None) -> tuple[Resource, ...]:
+        """The direct children of a resource, by time of creation; of one type."""
+        rows = self._db.all("SELECT * FROM resources WHERE parent = ? ORDER BY created, key", parent.lower())
+        return tuple(row for row in map(_row, rows) if kind is None or row.type.lower() == kind.lower())
+
+    def below(self, resource_id: str) -> tuple[Resource, ...]:
+        """Everything below a resource at any depth, deepest first."""
+        prefix = resource_id.lower() + "/"
+        rows = self._db.all("SELECT * FROM resources WHERE substr(key, 1, ?) = ?", len(prefix), prefix)
+        return tuple(sorted(map(_row, rows), key=lambda row: -row.key.count("/")))
+
+    def of_type(self, kind: str) -> tuple[Resource, ...]:
+        """All resources of one type, e.g. ``Microsoft.MachineLearningServices/workspaces/computes``."""
+        rows = self._db.all("SELECT * FROM resources WHERE lower(type) = ? ORDER BY created, key", kind.lower())
+        return tuple(map(_row, rows))
+
+    def all(self) -> tuple[Resource, ...]:
+        """All resources, by time of creation."""
+        return tuple(map(_row, self._db.all("SELECT * FROM resources ORDER BY created, key")))
+
+    def delete(self, resource_id: str) -> bool:
+        """Removes one row; whether it was there."""
+        key = resource_id.lower()
+        with self._db.transaction():
+            gone = self._db.execute("DELETE FROM resources WHERE key = ?", key) > 0
+            if gone:
+                self._history.add("resource", key, "Deleted")
+            return gone
+
+
+def _row(row: sqlite3.Row) -> Resource:
+    values = dict(row)
+    values["body"] = json.loads(values["body"])
+    return Resource(**values)

@@ -1,0 +1,105 @@
+"""An Azure ML CLI v2 command job file (``az ml job create -f``) as a `Job`, taken at its word."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jobs.azureml.cursor import Bad, Cursor
+from jobs.azureml.fields import keys, text, word
+from jobs.azureml.read import data, environment, runtime
+from jobs.launchers import Custom
+from jobs.model.job import Job
+from jobs.model.values import Code
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+def _code(cursor: Cursor) -> Any:
+    value = text(cursor)
+    return Bad if value is Bad else Code(path=value)
+
+
+def _compute(cursor: Cursor) -> Any:
+    value = text(cursor)
+    if value == "":
+        return cursor.bad("value-empty", "`compute` is empty", "A job names its compute, or leaves the key out")
+    return value if value is Bad or value.lower() != "local" else "local"
+
+
+KEYS = {
+    "type": word({"command": "command"}, str),
+    "command": text,
+    "code": _code,
+    "environment": environment.environment,
+    "environment_variables": data.variables,
+    "inputs": data.inputs,
+    "outputs": data.outputs,
+    "distribution": runtime.distribution,
+    "resources": runtime.resources,
+    "compute": _compute,
+    "limits": runtime.limits,
+    "queue_settings": runtime.queue,
+    "identity": runtime.identity,
+    "services": runtime.services,
+    "name": text,
+    "display_name": text,
+    "description": text,
+    "experiment_name": text,
+    "tags": data.tags,
+    "properties": data.tags,
+    "parent_job_name": text,
+}
+READ_ONLY = ("$schema", "id", "status", "creation_context", "log_files", "parameters")
+
+PLACES = {
+    "nodes": ("resources", "instance_count"),
+    "instance_type": ("resources", "instance_type"),
+    "locations": ("resources", "locations"),
+    "max_instance_count": ("resources", "max_instance_count"),
+    "shm_size": ("resources", "shm_size"),
+    "docker_args": ("resources", "docker_args"),
+    "resource_properties": ("resources", "properties"),
+    "launcher": ("distribution",),
+}
+
+
+_STANDING_IN: dict[str, Any] = {"command": "true", "environment": "azureml:missing:0"}
+"""For what a file lacks and its findings ask for; they are errors, so that no such job is ever rendered."""
+
+
+def path_of(where: str) -> tuple[str, ...]:
+    """The keys in the file for a path in the job: ``nodes`` is ``resources.instance_count``."""
+    first, *rest = where.split(".")
+    return (*PLACES.get(first, (first,)), *rest)
+
+
+def read(
+    cursor: Cursor, table: Mapping[str, Callable[[Cursor], Any]] = KEYS, *, default: Mapping[str, Any] | None = None
+) -> Job | None:
+    """Read a command job; None when it is too broken to be one (its faults are in ``cursor.findings``).
+
+    Args:
+        cursor: Its content.
+        table: Its keys; a step of a pipeline reads some of them in another way.
+        default: What stands for a key that the file leaves out.
+    """
+    before = len(cursor.findings)
+    default = {key: value for key, value in (default or {}).items() if key not in cursor.value}
+    told = default | dict(keys(cursor, table, ignored=READ_ONLY, what="a command job"))
+    for key, remedy in (
+        ("command", "Write `command: python train.py …`."),
+        ("environment", "Write `environment: azureml:NAME@latest`, or a mapping with `image`."),
+    ):
+        if isinstance(cursor.value, dict) and key not in cursor.value and key not in told:
+            cursor.bad("key-missing", f"The job has no `{key}`", f"A command job has its `{key}`", remedy)
+    if len(cursor.findings) > before and not {"command", "environment"} <= told.keys():
+        if table is not KEYS or not isinstance(cursor.value, dict) or not told.keys() - {"type"}:
+            return None
+        # The rest of the file is judged all the same: all its faults are told in one run.
+        told = _STANDING_IN | told
+    told.pop("type", None)
+    told |= told.pop("resources", {})
+    if "distribution" in told:
+        told["launcher"] = Custom(distribution=told.pop("distribution"))
+    return Job(**told)

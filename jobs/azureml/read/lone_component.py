@@ -1,0 +1,46 @@
+"""A command component in a file of its own, read as the command job that it would be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from amlstack.base.findings import Level
+from jobs.azureml.read import command
+
+if TYPE_CHECKING:
+    from jobs.azureml.cursor import Cursor
+    from jobs.model.job import Job
+
+path_of = command.path_of
+_DIALECT = ("distributedcomponent", "commandcomponent")
+
+
+def is_one(data: Any) -> bool:
+    """Whether a file of type command, or of no type, is a component, not a job."""
+    if not isinstance(data, dict):
+        return False
+    if "launcher" in data or str(data.get("type")).lower() in _DIALECT:
+        return True
+    if data.get("type", "command") != "command":
+        return False
+    if "component" in str(data.get("$schema", "")).lower():
+        return True
+    return "$schema" not in data and ("is_deterministic" in data or ("version" in data and "name" in data))
+
+
+def read(cursor: Cursor) -> Job | None:
+    """The job that the component would be; None when it is too broken to be one."""
+    from jobs.azureml.read import component, distributed_component  # noqa: PLC0415 - most files are command jobs
+
+    reader = distributed_component.read if distributed_component.is_one(cursor.value) else component.read
+    found = reader(cursor)
+    if found is None:
+        return None
+    cursor.bad(
+        "component-alone",
+        "The file is a component, not a job",
+        "Azure ML runs a component as a step of a pipeline; here it is read as the command job that it would be",
+        "Name it in a pipeline: `component: file.yml`, or make it a job.",
+        level=Level.WARNING,
+    )
+    return found.job()

@@ -1,0 +1,291 @@
+"""An Azure ML CLI v2 pipeline job file as a `Pipeline`, taken at its word."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from amlstack.base.findings import Level
+from amlstack.base.near_misses import did_you_mean
+from jobs.azureml.cursor import Bad, Cursor
+from jobs.azureml.fields import by_text, keys, named, nullable, text, truth, unsent, word
+from jobs.azureml.read import automl, command, component_file, data, passthrough, runtime, sweep, transfer
+from jobs.launchers import Custom
+from jobs.model.component import NO_ENVIRONMENT
+from jobs.model.pipeline import Pipeline, PipelineSettings, Step, SweepStep, Unsaid
+from jobs.model.values import EXPRESSION, Output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+STEP_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+_OTHERS = ("import", "if_else", "do_while", "parallel_for")
+
+
+def _output(cursor: Cursor) -> Any:
+    """An output: bound to one of the pipeline's with a text, or described."""
+    return Output(path=cursor.value) if isinstance(cursor.value, str) else _described(cursor)
+
+
+def _described(cursor: Cursor) -> Any:
+    """An output that is described, which has a type of its own."""
+    if not isinstance(cursor.value, dict):
+        return cursor.wrong("a mapping, such as `type: uri_folder`")
+    told = data.output(cursor)
+    return Output(**{"type": told.type, **{name: getattr(told, name) for name in told.model_fields_set}})
+
+
+def _bound(cursor: Cursor) -> Any:
+    """An output of a step of a component: a text can only bind it."""
+    if isinstance(cursor.value, str) and not EXPRESSION.fullmatch(cursor.value):
+        return cursor.wrong("a mapping, or bound with `${{parent.outputs.NAME}}`")
+    return _output(cursor)
+
+
+NODE = {
+    "type": word({"command": "command", "sweep": "sweep"}),
+    "inputs": data.inputs,
+    "outputs": named(nullable(_bound)),
+    "identity": runtime.identity,
+    "queue_settings": runtime.queue,
+    "tags": data.tags,
+    "properties": data.tags,
+    "comment": text,
+    **{key: command.KEYS[key] for key in ("compute", "display_name")},
+}
+STEP: dict[str, Callable[[Cursor], Any]] = {
+    **NODE,
+    "component": component_file.reference,
+    **{
+        key: command.KEYS[key]
+        for key in ("environment_variables", "distribution", "resources", "limits", "services", "environment")
+    },
+    "display_name": nullable(text),
+    "tags": nullable(data.tags),
+    "code": nullable(text),
+    "command": text,
+    "name": nullable(text),
+    **dict.fromkeys(("description", "experiment_name", "is_deterministic"), unsent),
+}
+_UNSENT = ("environment", "code", "command", "name", "description", "experiment_name", "is_deterministic")
+"""Keys of a step of a component that azure-ai-ml takes and does not send."""
+SWEEP = {**NODE, **sweep.PARTS, "trial": component_file.reference, "description": text}
+INLINE = {
+    **command.KEYS,
+    "outputs": named(lambda cursor: Unsaid() if cursor.value is None else _output(cursor)),
+    "type": NODE["type"],
+}
+
+
+def _step(cursor: Cursor) -> Any:
+    if not isinstance(cursor.value, dict):
+        return cursor.wrong("a step, a mapping of keys")
+    kind = cursor.value.get("type", "command")
+    if isinstance(kind, str) and kind.lower() in _OTHERS:
+        return cursor.bad(
+            "step-type",
+            f"The step is of type `{kind}`",
+            "azure-ai-ml takes it as a private preview at most; steps of type `command`, `sweep`, `parallel`, `spark`, "
+            "`pipeline`, `automl` and `data_transfer` are read",
+            "Make it one of these.",
+            key="type",
+        )
+    if isinstance(kind, str) and kind.lower() == "automl":
+        return automl.read_step(cursor, NODE)
+    if isinstance(kind, str) and kind.lower() == "data_transfer":
+        return transfer.read_step(cursor, NODE)
+    if isinstance(kind, str) and kind.lower() in passthrough.KINDS:
+        return passthrough.read_step(cursor, kind.lower(), NODE, INLINE["outputs"])
+    if NODE["type"](cursor.at("type") if "type" in cursor.value else _said(cursor, "command")) == "sweep":
+        return _sweep_step(cursor)
+    return _component_step(cursor) if "component" in cursor.value else _inline(cursor)
+
+
+def _said(cursor: Cursor, value: Any) -> Cursor:
+    return Cursor(value, (*cursor.path, "type"), cursor.findings, cursor.base)
+
+
+def _split(
+    cursor: Cursor, table: Mapping[str, Callable[[Cursor], Any]], what: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The known keys read, and the others as they are: azure-ai-ml sends those too."""
+    told = by_text(cursor)
+    extra = {key: value for key, value in told.items() if key not in table and key not in command.READ_ONLY}
+    for key in extra:
+        remedy = did_you_mean(key, table)
+        cursor.bad(
+            "key-unknown",
+            f"`{key}` is no key of {what}",
+            "It is sent as it is, as azure-ai-ml does, and Azure ML may do nothing with it",
+            remedy if remedy.startswith("Did") else "Remove it, unless Azure ML knows it.",
+            level=Level.WARNING,
+            key=key,
+        )
+    rest = {key: value for key, value in told.items() if key not in extra}
+    inner = Cursor(rest, cursor.path, cursor.findings, cursor.base)
+    return dict(keys(inner, table, ignored=command.READ_ONLY, what=what)), extra
+
+
+def _component_step(cursor: Cursor) -> Any:
+    told, extra = _split(cursor, STEP, "a step of a component")
+    told.pop("type", None)
+    told = {key: value for key, value in told.items() if value is not None or key not in ("display_name", "tags")}
+    for key in _UNSENT:
+        if key in told and told.pop(key) is not None:
+            cursor.bad(
+                "lost-in-rendering",
+                f"`{key}` stands beside `component`",
+                "A step takes it from its component; what stands here is not sent",
+                "Write it in the component.",
+                level=Level.WARNING,
+                key=key,
+            )
+    if "component" not in told:
+        return Bad
+    told |= told.pop("resources", {})
+    if "distribution" in told:
+        told["launcher"] = Custom(distribution=told.pop("distribution"))
+    return Step(**told, extra=extra)
+
+
+def _sweep_step(cursor: Cursor) -> Any:
+    told, extra = _split(cursor, SWEEP, "a sweep step")
+    told.pop("type", None)
+    told.pop("description", None)
+    missing = [key for key in ("trial", "objective", "limits") if key not in told]
+    for key in missing:
+        if key not in cursor.value:
+            cursor.bad("key-missing", f"The sweep has no `{key}`", f"A sweep step has `{key}`")
+    return Bad if missing else SweepStep(**told, extra=extra)
+
+
+def _inline(cursor: Cursor) -> Any:
+    job = command.read(cursor, INLINE, default={"environment": NO_ENVIRONMENT})
+    if job is None:
+        return Bad
+    if job.environment == NO_ENVIRONMENT:
+        cursor.bad(
+            "key-missing",
+            "The step has no `environment`",
+            "It is sent without one, as azure-ai-ml does; which image Azure ML runs it in then, if any, is not known",
+            "Write `environment: azureml:NAME@latest`, or a mapping with `image`.",
+            level=Level.WARNING,
+        )
+    for key in ("name", "experiment_name", "parent_job_name"):
+        if getattr(job, key) is not None:
+            cursor.bad(
+                "lost-in-rendering",
+                f"`{key}` stands in a step",
+                "A step has the name it stands under, and its pipeline's experiment",
+                "Leave it out.",
+                level=Level.WARNING,
+                key=key,
+            )
+    return job
+
+
+def steps(cursor: Cursor) -> Any:
+    """The steps of a pipeline, by name."""
+    told = named(_step)(cursor)
+    for name in told if isinstance(told, dict) else ():
+        if not STEP_NAME.fullmatch(name):
+            cursor.bad(
+                "step-name",
+                f"A step is named `{name}`",
+                "Names of steps are lower-case letters, digits and underscores, and begin with no digit",
+                f"Write `{re.sub(r'[^a-z0-9_]', '_', name.lower())}`.",
+                key=name,
+            )
+    return told
+
+
+def _default_compute(cursor: Cursor) -> Any:
+    value = text(cursor)
+    if value is Bad or value.lower() == "serverless" or value.startswith("azureml:"):
+        return value
+    return cursor.wrong("`azureml:NAME` of a cluster, or `serverless`", f"Write `azureml:{value}`." if value else "")
+
+
+def _default_datastore(cursor: Cursor) -> Any:
+    value = text(cursor)
+    if value is Bad or value.startswith("azureml:"):
+        return value
+    return cursor.wrong("`azureml:NAME` of a datastore", f"Write `azureml:{value}`." if value else "")
+
+
+SETTINGS = {
+    "default_compute": _default_compute,
+    "default_datastore": _default_datastore,
+    "continue_on_step_failure": truth,
+    "force_rerun": truth,
+}
+
+
+def _settings(cursor: Cursor) -> Any:
+    if not isinstance(cursor.value, dict):
+        return cursor.wrong("a mapping of settings")
+    told, extra = _split(cursor, SETTINGS, "the settings of a pipeline")
+    return PipelineSettings(**told, extra=extra)
+
+
+KEYS = {
+    "type": word({"pipeline": "pipeline"}, str),
+    "jobs": steps,
+    "component": component_file.reference,
+    "settings": _settings,
+    "inputs": data.inputs,
+    "outputs": named(nullable(_described)),
+    **{
+        key: command.KEYS[key]
+        for key in (
+            "name",
+            "display_name",
+            "description",
+            "experiment_name",
+            "tags",
+            "properties",
+            "compute",
+            "identity",
+            "services",
+        )
+    },
+}
+"""Keys of a pipeline job."""
+
+
+def path_of(where: str) -> tuple[str, ...]:
+    """The keys in the file for a path in the pipeline: ``jobs.train.nodes`` is its ``resources.instance_count``."""
+    first, *rest = where.split(".")
+    if first != "jobs" or len(rest) < 2:
+        return tuple(where.split("."))
+    return (
+        (first, rest[0], *sweep.path_of(".".join(rest[1:])))
+        if rest[1] == "resources"
+        else (
+            first,
+            rest[0],
+            *command.path_of(".".join(rest[1:])),
+        )
+    )
+
+
+def read(cursor: Cursor) -> Pipeline | None:
+    """Read a pipeline job; None when it is too broken to be one (its faults are in ``cursor.findings``)."""
+    told = dict(keys(cursor, KEYS, ignored=command.READ_ONLY, what="a pipeline job"))
+    told.pop("type", None)
+    if not isinstance(cursor.value, dict):
+        return None
+    if not isinstance(told.get("component"), str | None):
+        cursor.bad(
+            "component-kind",
+            "The pipeline names a component that is not registered",
+            "Steps stand under `jobs`, or a registered pipeline component is named with `azureml:`",
+            "Write the steps under `jobs`.",
+            key="component",
+        )
+        del told["component"]
+    if told.get("component") and told.get("jobs"):
+        cursor.bad(
+            "pipeline-twice", "The pipeline has both `jobs` and a `component`", "It is one of the two", key="component"
+        )
+    return Pipeline(**told)

@@ -1,0 +1,195 @@
+"""An Azure ML CLI v2 schedule file as a `Schedule`."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from amlstack.base.near_misses import did_you_mean
+from amlstack.base.paths import is_file, names_in
+from jobs.azureml.cursor import Bad, Cursor
+from jobs.azureml.fields import at_least, keys, same, text, whole, word
+from jobs.azureml.read import command, data
+from jobs.model.schedule import WEEK_DAYS, Cron, Pattern, Recurrence, Schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from amlstack.base.findings import Finding
+
+
+def is_one(content: Any) -> bool:
+    """Whether a file without a type is a schedule."""
+    return isinstance(content, dict) and "type" not in content and bool({"create_job", "trigger"} & content.keys())
+
+
+def _time(cursor: Cursor) -> Any:
+    value = cursor.value
+    if isinstance(value, str) and len(value) > len("2026-01-01"):
+        try:
+            datetime.fromisoformat(value)
+        except ValueError:
+            return cursor.wrong("a time such as `2026-01-01T08:00:00`")
+        return value
+    remedy = "Put it in quotes." if isinstance(value, datetime) else ""
+    return cursor.wrong('a time in quotes, such as "2026-01-01T08:00:00"', remedy)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Some:
+    """Reads one value or a list of them."""
+
+    read: Callable[[Cursor], Any]
+
+    def __call__(self, cursor: Cursor) -> Any:
+        """The values."""
+        if not isinstance(cursor.value, list):
+            told = self.read(cursor)
+            return Bad if told is Bad else (told,)
+        return tuple(told for index in range(len(cursor.value)) if (told := self.read(cursor.at(index))) is not Bad)
+
+
+PATTERN = {
+    "hours": Some(whole),
+    "minutes": Some(whole),
+    "week_days": Some(word(same(*WEEK_DAYS))),
+    "month_days": Some(whole),
+}
+
+
+def _pattern(cursor: Cursor) -> Any:
+    told = dict(keys(cursor, PATTERN, what="a recurrence's schedule"))
+    return Pattern(**told) if _required(cursor, told, "hours", "minutes") else Bad
+
+
+def _required(cursor: Cursor, told: dict[str, Any], *names: str) -> bool:
+    for name in names:
+        if isinstance(cursor.value, dict) and name not in cursor.value:
+            cursor.bad("key-missing", f"There is no `{name}`", f"`{name}` belongs here")
+    return set(names) <= told.keys()
+
+
+_KIND = word(same("cron", "recurrence"))
+_TIMES = {"type": _KIND, "start_time": _time, "end_time": _time, "time_zone": text}
+CRON = {**_TIMES, "expression": text}
+RECURRENCE = {
+    **_TIMES,
+    "frequency": word(same("minute", "hour", "day", "week", "month")),
+    "interval": at_least(1),
+    "schedule": _pattern,
+}
+
+
+def _trigger(cursor: Cursor) -> Any:
+    if not isinstance(cursor.value, dict):
+        return cursor.wrong("a trigger, a mapping with `type`")
+    if "type" not in cursor.value:
+        return cursor.bad("key-missing", "The trigger has no `type`", "It is `cron` or `recurrence`")
+    kind = _KIND(cursor.at("type"))
+    if kind is Bad:
+        return Bad
+    if kind == "cron":
+        told = dict(keys(cursor, CRON, what="a cron trigger"))
+        return Cron(**told) if _required(cursor, told, "expression") else Bad
+    told = dict(keys(cursor, RECURRENCE, what="a recurrence"))
+    return Recurrence(**told) if _required(cursor, told, "frequency", "interval") else Bad
+
+
+def _job(cursor: Cursor) -> Any:
+    """What is started, as keys of the schedule: a job that ran before, or one of a file, perhaps with changes."""
+    value = cursor.value
+    if isinstance(value, str):
+        return {"create_job": value} if value.startswith("azureml:") else _of_file(cursor, value, {})
+    if not isinstance(value, dict):
+        return cursor.wrong("a file, `azureml:NAME`, or a mapping with `job`")
+    changes = {key: inner for key, inner in value.items() if key != "job"}
+    job = value.get("job")
+    if "jobs" in changes:
+        return cursor.bad(
+            "key-unknown",
+            "`jobs` stands beside `job`",
+            "A schedule changes inputs, outputs and settings of a job, not its steps",
+            "Change the steps in the job's own file.",
+            key="jobs",
+        )
+    if not isinstance(job, str):
+        return cursor.bad("key-missing", "There is no `job`", "It names a file, or `azureml:NAME`")
+    if not job.startswith("azureml:"):
+        return _of_file(cursor, job, changes)
+    if "type" not in changes:
+        return cursor.bad("key-missing", "There is no `type`", "A job that ran before is changed by its `type`")
+    declared = _read(Cursor(changes, cursor.path, cursor.findings, cursor.base), changes)
+    return Bad if declared is None else {"create_job": declared, "source_job": job}
+
+
+def _of_file(cursor: Cursor, written: str, changes: dict[str, Any]) -> Any:
+    from amlstack.base import yamltext  # noqa: PLC0415 - only where a schedule names a file
+
+    path: Path = cursor.base / written
+    if written.startswith("file:") or not is_file(path):
+        names = names_in(path.parent)
+        return cursor.bad(
+            "job-missing",
+            f"`{written}` is not there",
+            "A schedule names a job's file, or a job that ran before with `azureml:`",
+            did_you_mean(path.name, names),
+        )
+    content = yamltext.read(path)
+    found: list[tuple[Any, Finding]] = [((), finding) for finding in content.findings]
+    told = None
+    if content.data is not None or not content.findings:
+        merged = _merged(content.data, changes)
+        told = _read(Cursor(merged, (), found, path.parent), merged)
+    for place, finding in found:
+        line, column = content.spot(place) or (None, None)
+        cursor.findings.append((cursor.path, finding.at(str(path), line, column)))
+    return Bad if told is None else {"create_job": told, "file": str(path)}
+
+
+def _read(cursor: Cursor, content: Any) -> Any:
+    from jobs.loading import reader_of  # noqa: PLC0415 - it reads schedules too
+
+    reader = reader_of(content)
+    if reader is None or is_one(content):
+        cursor.bad("file-type", "This is no job", "A schedule starts a job, a sweep or a pipeline")
+        return None
+    return reader.read(cursor)
+
+
+def _merged(content: Any, changes: dict[str, Any]) -> Any:
+    """A job file's content with changes laid over it, mappings key by key."""
+    if not isinstance(content, dict):
+        return content
+    told = copy.copy(content)
+    for key, value in changes.items():
+        both = isinstance(value, dict) and isinstance(told.get(key), dict)
+        told[key] = _merged(told[key], value) if both else value
+    return told
+
+
+KEYS = {
+    "name": text,
+    "display_name": text,
+    "description": text,
+    "tags": data.tags,
+    "properties": data.tags,
+    "trigger": _trigger,
+    "create_job": _job,
+}
+READ_ONLY = (*command.READ_ONLY, "is_enabled", "provisioning_state")
+
+
+def path_of(where: str) -> tuple[str, ...]:
+    """The keys in the file for a path in the schedule."""
+    return tuple(where.split("."))
+
+
+def read(cursor: Cursor) -> Schedule | None:
+    """Read a schedule; None when it is too broken to be one (its faults are in ``cursor.findings``)."""
+    told = dict(keys(cursor, KEYS, ignored=READ_ONLY, what="a schedule"))
+    if not _required(cursor, told, "name", "trigger", "create_job"):
+        return None
+    return Schedule(**{**told, **told.pop("create_job")})

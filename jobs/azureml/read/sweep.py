@@ -1,0 +1,304 @@
+"""An Azure ML CLI v2 sweep job file as a `Sweep`, taken at its word."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from amlstack.base.findings import Level
+from jobs.azureml.cursor import Bad, Cursor
+from jobs.azureml.fields import at_least, keys, named, nullable, same, seconds, text, whole, word
+from jobs.azureml.read import command, runtime
+from jobs.launchers import Custom
+from jobs.model.job import Job
+from jobs.model.search_space import DISTRIBUTIONS, Choice, Randint
+from jobs.model.sweep import (
+    Bandit,
+    Bayesian,
+    Grid,
+    MedianStopping,
+    Objective,
+    Random,
+    Sweep,
+    SweepLimits,
+    SweepResources,
+    TruncationSelection,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from jobs.model.values import Model
+
+    Readers = Mapping[str, Callable[[Cursor], Any]]
+
+
+def number(cursor: Cursor) -> Any:
+    """A number; text of one is taken as a float, as the real loader does."""
+    value = cursor.value
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+        return value
+    if isinstance(value, str):
+        try:
+            told = float(value)
+        except ValueError:
+            told = math.nan
+        if math.isfinite(told):
+            return told
+    return cursor.wrong("a number")
+
+
+def decimal(cursor: Cursor) -> Any:
+    """A number, as a float."""
+    told = number(cursor)
+    return told if told is Bad else float(told)
+
+
+def complete(cursor: Cursor, model: type[Model], table: Readers, *, what: str, constant: Mapping[str, Any]) -> Any:
+    """A model of a mapping whose required keys are there, else `Bad` with a finding for each that is not."""
+    told = dict(keys(cursor, table, what=what))
+    missing = [
+        name
+        for name, field in model.model_fields.items()
+        if field.is_required() and name not in told and name not in constant
+    ]
+    for name in missing:
+        if isinstance(cursor.value, dict) and name not in cursor.value:
+            cursor.bad("key-missing", f"There is no `{name}`", f"`{name}` belongs to {what}")
+    return Bad if missing or not isinstance(cursor.value, dict) else model(**{**told, **constant})
+
+
+def _one_of(models: Mapping[str, tuple[type[Model], Readers]], normal: Callable[[str], str], what: str) -> Any:
+    """A reader of a mapping whose ``type`` says which model it is."""
+    kind_of = word(same(*models), normal)
+
+    def read(cursor: Cursor) -> Any:
+        if not isinstance(cursor.value, dict):
+            return cursor.wrong(f"{what}, a mapping with `type`")
+        if "type" not in cursor.value:
+            listed = ", ".join(f"`{name}`" for name in models)
+            return cursor.bad("key-missing", f"There is no `type` of {what}", f"It is one of {listed}")
+        kind = kind_of(cursor.at("type"))
+        if kind is Bad:
+            return Bad
+        model, table = models[kind]
+        return complete(cursor, model, {"type": text, **table}, what=f"{what} of type {kind}", constant={"type": kind})
+
+    return read
+
+
+def _chosen(cursor: Cursor) -> Any:
+    value = cursor.value
+    if isinstance(value, dict):
+        return named(_nested)(cursor)
+    if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        return value
+    return cursor.wrong("text, a number, or a mapping", f'Put it in quotes: "{value}".')
+
+
+def _nested(cursor: Cursor) -> Any:
+    return distribution(cursor) if isinstance(cursor.value, dict) else _chosen(cursor)
+
+
+def _choices(cursor: Cursor) -> Any:
+    if not isinstance(cursor.value, list):
+        return cursor.wrong("a list of values")
+    return tuple(told for index in range(len(cursor.value)) if (told := _chosen(cursor.at(index))) is not Bad)
+
+
+_READERS: dict[type[Model], Readers] = {Choice: {"values": _choices}, Randint: {"upper": whole}}
+distribution = _one_of(
+    {
+        str(model.model_fields["type"].default): (
+            model,
+            _READERS.get(model, {name: number for name in model.model_fields if name != "type"}),
+        )
+        for model in DISTRIBUTIONS
+    },
+    str.lower,
+    "a distribution",
+)
+_NAME = re.compile(r"[A-Za-z0-9_]+")
+
+
+def search_space(cursor: Cursor) -> Any:
+    """What is varied, by name."""
+    told = named(distribution)(cursor)
+    if told is Bad:
+        return Bad
+    for name in told:
+        if not _NAME.fullmatch(name):
+            cursor.bad(
+                "binding-name",
+                f"`{name}` is not a name that can be bound",
+                "Names of hyperparameters are letters, digits and underscores",
+                f"Write `{re.sub(r'[^A-Za-z0-9_]', '_', name) or 'value'}`.",
+                key=name,
+            )
+    return told
+
+
+def _logbase(cursor: Cursor) -> Any:
+    value = cursor.value
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return decimal(cursor)
+
+
+_SAMPLING = _one_of(
+    {
+        "random": (
+            Random,
+            {"rule": word(same("random", "sobol"), runtime.snake), "seed": whole, "logbase": _logbase},
+        ),
+        "grid": (Grid, {}),
+        "bayesian": (Bayesian, {}),
+    },
+    runtime.snake,
+    "a sampling algorithm",
+)
+_SAMPLING_WORD = word(same("random", "grid", "bayesian"))
+
+
+def sampling(cursor: Cursor) -> Any:
+    """How trials are chosen: a word, or a mapping."""
+    return _SAMPLING_WORD(cursor) if isinstance(cursor.value, str) else _SAMPLING(cursor)
+
+
+_INTERVALS = {"evaluation_interval": nullable(at_least(0)), "delay_evaluation": nullable(at_least(0))}
+early_termination = _one_of(
+    {
+        "bandit": (Bandit, {**_INTERVALS, "slack_factor": nullable(decimal), "slack_amount": nullable(decimal)}),
+        "median_stopping": (MedianStopping, _INTERVALS),
+        "truncation_selection": (TruncationSelection, {**_INTERVALS, "truncation_percentage": whole}),
+    },
+    runtime.snake,
+    "an early termination policy",
+)
+
+
+def objective(cursor: Cursor) -> Any:
+    """What the sweep is after."""
+    table = {"goal": word(same("minimize", "maximize"), runtime.snake), "primary_metric": text}
+    return complete(cursor, Objective, table, what="an objective", constant={})
+
+
+def limits(cursor: Cursor) -> Any:
+    """How many trials, and how long."""
+    return complete(
+        cursor,
+        SweepLimits,
+        {
+            **dict.fromkeys(("max_total_trials", "max_concurrent_trials"), at_least(0)),
+            **dict.fromkeys(("timeout", "trial_timeout"), seconds),
+        },
+        what="the limits of a sweep",
+        constant={},
+    )
+
+
+def _resources(cursor: Cursor) -> Any:
+    told = runtime.resources(cursor)
+    return Bad if told is Bad else SweepResources(**told)
+
+
+PARTS = {
+    "search_space": search_space,
+    "objective": objective,
+    "limits": limits,
+    "sampling_algorithm": sampling,
+    "early_termination": early_termination,
+    "resources": _resources,
+    "queue_settings": runtime.queue,
+}
+"""What makes a job, or a step of a pipeline, a sweep."""
+
+TRIAL = {
+    key: command.KEYS[key]
+    for key in ("command", "code", "environment", "environment_variables", "resources", "distribution")
+}
+
+
+def _trial(cursor: Cursor) -> Any:
+    """The trial's own part of a job."""
+    if isinstance(cursor.value, str):
+        return cursor.bad(
+            "value-kind",
+            f"`{cursor.value}` stands here",
+            "The trial of a sweep job is written inline; only a step of a pipeline names a component's file",
+            "Write `trial:` with `command` and `environment`.",
+        )
+    told = dict(keys(cursor, {**TRIAL, "queue_settings": runtime.queue}, what="a trial"))
+    if told.pop("queue_settings", None) is not None:
+        cursor.bad(
+            "lost-in-rendering",
+            "`queue_settings` stands in the trial",
+            "Azure ML takes it of the sweep and sends none of a trial",
+            "Write it at the level of `trial`.",
+            level=Level.WARNING,
+            key="queue_settings",
+        )
+    for key in ("command", "environment"):
+        if isinstance(cursor.value, dict) and key not in cursor.value:
+            cursor.bad("key-missing", f"The trial has no `{key}`", f"A trial has its `{key}`")
+    return told if {"command", "environment"} <= told.keys() else Bad
+
+
+_OF_THE_TRIAL = {
+    **{key: command.KEYS[key] for key in ("inputs", "outputs", "compute", "identity", "parent_job_name")},
+    "queue_settings": runtime.queue,
+}
+KEYS = {
+    "type": word({"sweep": "sweep"}, str),
+    **{
+        key: command.KEYS[key]
+        for key in ("name", "display_name", "description", "experiment_name", "tags", "properties")
+    },
+    **_OF_THE_TRIAL,
+    **PARTS,
+    "trial": _trial,
+    "services": command.KEYS["services"],
+}
+"""Keys of a sweep job."""
+
+
+def path_of(where: str) -> tuple[str, ...]:
+    """The keys in the file for a path in the sweep: ``trial.inputs.x`` is ``inputs.x``."""
+    first, _, rest = where.partition(".")
+    if first == "trial" and rest:
+        inner = command.path_of(rest)
+        return inner if inner[0] in _OF_THE_TRIAL else ("trial", *inner)
+    if first == "resources" and rest:
+        return command.path_of(rest)
+    return tuple(where.split("."))
+
+
+def read(cursor: Cursor) -> Sweep | None:
+    """Read a sweep job; None when it is too broken to be one (its faults are in ``cursor.findings``)."""
+    told = dict(keys(cursor, KEYS, ignored=command.READ_ONLY, what="a sweep job"))
+    if told.pop("services", None) is not None:
+        cursor.bad(
+            "lost-in-rendering",
+            "`services` stands in a sweep",
+            "Azure ML sends no services of a sweep",
+            "Leave them out; the trials' logs are in the studio.",
+            level=Level.WARNING,
+            key="services",
+        )
+    required = ("trial", "search_space", "objective", "limits")
+    for key in required:
+        if isinstance(cursor.value, dict) and key not in cursor.value:
+            cursor.bad("key-missing", f"The sweep has no `{key}`", f"A sweep job has `{key}`")
+    if not set(required) <= told.keys():
+        return None
+    told.pop("type", None)
+    trial = told.pop("trial")
+    trial |= trial.pop("resources", {})
+    trial |= {key: told.pop(key) for key in _OF_THE_TRIAL if key in told}
+    if "distribution" in trial:
+        trial["launcher"] = Custom(distribution=trial.pop("distribution"))
+    return Sweep(trial=Job(**trial), **told)

@@ -1,0 +1,259 @@
+"""Sweeps and pipelines as Azure ML CLI v2 files, from the pieces of a command job's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jobs.azureml.read.passthrough import scaled
+from jobs.azureml.write.command import command_file
+from jobs.launchers import Custom
+from jobs.model.component import NO_ENVIRONMENT, Component
+from jobs.model.job import Job
+from jobs.model.passthrough import OtherComponent, OtherStep
+from jobs.model.pipeline import Pipeline, Step, SweepStep, Unsaid
+from jobs.model.schedule import Schedule
+from jobs.model.search_space import DISTRIBUTIONS
+from jobs.model.sweep import Sweep
+from jobs.model.values import Environment, Input
+from jobs.wire.component import resources_file
+from jobs.wire.pipeline import effective
+from jobs.wire.pipeline_ports import BOUND
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jobs.model.pipeline import AnyStep
+    from jobs.model.values import Output
+
+SCHEMAS = "https://azuremlschemas.azureedge.net/latest"
+_OF_THE_TRIAL = ("command", "code", "environment", "environment_variables", "distribution", "resources")
+_OF_THE_SWEEP = ("inputs", "outputs", "compute", "identity", "queue_settings", "parent_job_name")
+_SWEEP = ("search_space", "objective", "sampling_algorithm", "early_termination", "limits")
+
+
+def file_of(declared: Job | Sweep | Pipeline | Schedule) -> dict[str, Any]:
+    """The file's content, for ``az ml job create -f``.
+
+    Args:
+        declared: ``enriched`` of a plan.
+    """
+    if isinstance(declared, Schedule):
+        return schedule_file(declared)
+    if isinstance(declared, Pipeline):
+        return pipeline_file(declared)
+    return sweep_file(declared) if isinstance(declared, Sweep) else command_file(declared)
+
+
+def sweep_file(sweep: Sweep) -> dict[str, Any]:
+    """A sweep job file."""
+    told = command_file(sweep.trial)
+    file = {"$schema": f"{SCHEMAS}/sweepJob.schema.json", "type": "sweep", **_named(sweep)}
+    file["trial"] = {key: told[key] for key in _OF_THE_TRIAL if key in told}
+    file |= {key: told[key] for key in _OF_THE_SWEEP if key in told}
+    return file | _sweep(sweep)
+
+
+def pipeline_file(pipeline: Pipeline) -> dict[str, Any]:
+    """A pipeline job file; components stand inline in it."""
+    told = command_file(
+        Job.model_validate(
+            {
+                "command": "",
+                "environment": NO_ENVIRONMENT,
+                "inputs": pipeline.inputs,
+                "outputs": {name: value for name, value in pipeline.outputs.items() if value is not None},
+                **{name: getattr(pipeline, name) for name in ("compute", "identity", "services")},
+            }
+        )
+    )
+    file = {"$schema": f"{SCHEMAS}/pipelineJob.schema.json", "type": "pipeline", **_named(pipeline)}
+    outputs = {**told.get("outputs", {}), **{name: None for name, value in pipeline.outputs.items() if value is None}}
+    file |= {key: told[key] for key in ("inputs", "compute", "identity", "services") if key in told}
+    if outputs:
+        file["outputs"] = outputs
+    if pipeline.settings is not None:
+        settings = pipeline.settings.model_dump(exclude_none=True, exclude={"extra"})
+        file["settings"] = {**settings, **pipeline.settings.extra}
+    if pipeline.component is not None:
+        return {**file, "component": pipeline.component}
+    return {**file, "jobs": {name: _step(step) for name, step in pipeline.jobs.items()}}
+
+
+def schedule_file(schedule: Schedule) -> dict[str, Any]:
+    """A schedule file; what it starts stands in a file of its own, which it names."""
+    told = schedule.model_dump(exclude_none=True, exclude={"create_job", "file", "source_job", "is_enabled"})
+    named = schedule.create_job if isinstance(schedule.create_job, str) else schedule.source_job or schedule.file
+    file = {
+        "$schema": f"{SCHEMAS}/schedule.schema.json",
+        **{key: _plain(value) for key, value in told.items() if value},
+    }
+    return {**file, "create_job": named or "./job.yml"}
+
+
+def _named(run: Sweep | Pipeline) -> dict[str, Any]:
+    told = {
+        name: getattr(run, name)
+        for name in ("name", "display_name", "description", "experiment_name", "tags", "properties")
+    }
+    return {key: value for key, value in told.items() if value}
+
+
+def _sweep(sweep: Sweep | SweepStep) -> dict[str, Any]:
+    told = {name: _plain(getattr(sweep, name)) for name in _SWEEP}
+    policy = sweep.early_termination
+    if policy is not None:
+        told["early_termination"] |= {name: None for name in policy.model_fields_set if getattr(policy, name) is None}
+    told["resources"] = None if sweep.resources is None else resources_file(sweep.resources) or {}
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _plain(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
+        case _ if isinstance(value, DISTRIBUTIONS):
+            return {name: _plain(getattr(value, name)) for name in type(value).model_fields}
+        case None | str() | int() | float():
+            return value
+        case _:
+            return value.model_dump(exclude_none=True)
+
+
+def _other(step: OtherStep) -> dict[str, Any]:
+    """A parallel or spark step, or a pipeline in the pipeline, which names its file."""
+    named = step.component
+    told = {"type": step.kind, **_names(step)}
+    bare = Job.model_validate({"command": "", "environment": NO_ENVIRONMENT, "inputs": step.inputs})
+    told |= {key: each for key, each in _given(command_file(bare), step).items() if key == "inputs"}
+    told |= _outputs(step.outputs) | {"compute": step.compute}
+    told["identity"] = None if step.identity is None else step.identity.model_dump(exclude_none=True)
+    if named is None:
+        told |= step.spec
+    elif isinstance(named, str):
+        told |= {"component": named, **step.spec}
+    elif named.kind == "pipeline":
+        told |= {"component": named.file, **step.spec}
+    elif named.inline and not named.inputs and not named.outputs and _same_inline(named):
+        told |= {**_other_component(named), **step.spec}
+    else:
+        told |= {"component": {"type": step.kind, **_other_component(named)}, **step.spec}
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def _same_inline(component: OtherComponent) -> bool:
+    """Whether a component would be read as the same from the step itself."""
+    conf = component.spec.get("conf") or {}
+    return component.kind != "spark" or scaled(conf) == conf
+
+
+def _other_component(component: OtherComponent) -> dict[str, Any]:
+    environment = component.environment
+    source = {
+        "code": component.code.path if component.code else None,
+        "environment": environment.model_dump(exclude_none=True)
+        if isinstance(environment, Environment)
+        else environment,
+    }
+    given = {key: value for key, value in source.items() if value is not None}
+    told = {
+        **{name: getattr(component, name) for name in ("display_name", "description", "tags", "properties")},
+        "is_deterministic": component.is_deterministic,
+        "inputs": {name: _port(port) for name, port in component.inputs.items()},
+        "outputs": {name: _port(port) for name, port in component.outputs.items()},
+        **component.spec,
+        "$schema": component.schema_uri,
+    }
+    told |= {"task": {**component.spec.get("task", {}), **given}} if component.kind == "parallel" else given
+    return {key: value for key, value in told.items() if value is not None and value not in ({}, [])}
+
+
+def _names(step: Step | SweepStep | OtherStep) -> dict[str, Any]:
+    return {name: getattr(step, name) for name in ("display_name", "tags", "properties", "comment") if
+            getattr(step, name)}  # fmt: skip
+
+
+def _step(step: AnyStep) -> dict[str, Any]:
+    if isinstance(step, OtherStep):
+        return _other(step)
+    if isinstance(step, Job):
+        told = _given(command_file(step), step)
+        del told["$schema"]
+        if "resources" in told:
+            told["resources"] = {key: value for key, value in (resources_file(step) or {}).items() if value != {}}
+        return told | _outputs(step.outputs)
+    sweeping = isinstance(step, SweepStep)
+    named = step.trial if isinstance(step, SweepStep) else step.component
+    bare = Component(command="", environment=NO_ENVIRONMENT)
+    whole = named if isinstance(named, Component) else bare
+    told = _given(command_file(effective(step, whole.model_copy(update={"inputs": {}, "outputs": {}}))), step)
+    kept = ["inputs", "compute", "identity", "queue_settings"]
+    if isinstance(step, Step):
+        kept += ["environment_variables", "limits", "services"]
+        kept += ["distribution"] if step.launcher is not None else []
+        kept += ["resources"] if resources_file(step) is not None else []
+    file: dict[str, Any] = {"type": "sweep" if sweeping else "command"}
+    file |= _names(step)
+    file["trial" if sweeping else "component"] = _component(named) if isinstance(named, Component) else named
+    file |= {key: told[key] for key in kept if key in told}
+    return {**file, **_outputs(step.outputs), **(_sweep(step) if isinstance(step, SweepStep) else {}), **step.extra}
+
+
+def _given(told: dict[str, Any], step: AnyStep) -> dict[str, Any]:
+    """The same with the modes of bound inputs, which a job on its own does not send."""
+    for name, value in step.inputs.items():
+        if isinstance(value, Input) and value.mode is not None:
+            told["inputs"][name]["mode"] = value.mode
+    return told
+
+
+def _outputs(outputs: Mapping[str, Output | None]) -> dict[str, Any]:
+    """Outputs of a step: bound with a text, said nothing of, or described."""
+    if not outputs:
+        return {}
+    described = Job.model_validate(
+        {
+            "command": "",
+            "environment": NO_ENVIRONMENT,
+            "outputs": {name: value for name, value in outputs.items() if value is not None},
+        }
+    )
+    told = command_file(described).get("outputs", {})
+    for name, value in outputs.items():
+        if value is None or isinstance(value, Unsaid):
+            told[name] = None
+        elif value.path is not None and BOUND.fullmatch(value.path) and not {"type", "mode"} & value.model_fields_set:
+            told[name] = value.path
+    return {"outputs": told}
+
+
+def _component(component: Component) -> dict[str, Any]:
+    if not isinstance(component.launcher, Custom):
+        message = f"the {component.launcher.type} launcher is not lowered yet"
+        raise TypeError(message)
+    told = {
+        "type": "command",
+        **{name: getattr(component, name) for name in ("display_name", "description", "tags", "properties")},
+        "inputs": {name: _port(port) for name, port in component.inputs.items()},
+        "outputs": {name: _port(port) for name, port in component.outputs.items()},
+        "command": component.command,
+        "code": component.code.path if component.code else None,
+        "environment": component.environment.model_dump(exclude_none=True)
+        if isinstance(component.environment, Environment)
+        else component.environment,
+        "distribution": component.launcher.distribution.model_dump(exclude_none=True)
+        if component.launcher.distribution
+        else None,
+        "resources": resources_file(component),
+        "is_deterministic": None if component.is_deterministic else False,
+        "additional_includes": list(component.additional_includes),
+        **component.extra,
+        "$schema": component.schema_uri,
+    }
+    return {key: value for key, value in told.items() if value is not None and value not in ({}, [])}
+
+
+def _port(port: Any) -> dict[str, Any]:
+    told = port.model_dump(exclude_none=True)
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in told.items()}

@@ -1,0 +1,258 @@
+"""`load`: a job file, Python or Azure ML CLI v2 YAML, as jobs with their places and findings."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from pydantic import ValidationError
+
+from amlstack.base.findings import Finding, errors
+from amlstack.base.near_misses import did_you_mean
+from jobs.model.job import Job
+from jobs.model.location import Place, Source
+
+if TYPE_CHECKING:
+    from amlstack.base.yamltext import Text
+    from jobs.azureml.cursor import Cursor
+    from jobs.composites import Declared
+
+YAML_SUFFIXES = (".yml", ".yaml")
+KINDS = ("command", "sweep", "pipeline", "component", "schedule")
+"""Kinds of Azure ML files that are read."""
+AS_STEPS = ("automl", "spark", "parallel", "data_transfer")
+"""Kinds of jobs that are read where they are steps of a pipeline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a job file holds.
+
+    Attributes:
+        jobs: The jobs that could be read; none when the file is broken.
+        findings: What is wrong with the file as it is written; `jobs.plan` judges what it means.
+        source: The file, for `jobs.plan`.
+    """
+
+    jobs: tuple[Declared, ...]
+    findings: tuple[Finding, ...]
+    source: Source
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing refuses the file; warnings do not."""
+        return not errors(self.findings)
+
+
+def load(path: Path | str) -> Loaded:
+    """Read a job file.
+
+    A Python file has a module-level ``job`` (a `Job`) or ``jobs`` (a list of them). A YAML file is an Azure ML CLI v2
+    command job and is taken at its word.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Jobs and findings; a user's mistake never raises.
+    """
+    path = Path(path)
+    if path.suffix.lower() == ".py":
+        return _load_python(path)
+    if path.suffix.lower() in YAML_SUFFIXES:
+        from amlstack.base.yamltext import read  # noqa: PLC0415 - a Python job needs no YAML
+
+        return from_text(read(path), path.parent)
+    finding = Finding(
+        "file-kind",
+        "",
+        f"`{path.name}` is neither Python nor YAML",
+        "A job file ends in .py, .yml or .yaml",
+        file=str(path),
+    )
+    return Loaded((), (finding,), Source(str(path), path.parent))
+
+
+def from_text(text: Text, base: Path) -> Loaded:
+    """Jobs of YAML that is read already."""
+    from jobs.azureml import consequences  # noqa: PLC0415 - a Python job needs no YAML
+    from jobs.azureml.cursor import Cursor  # noqa: PLC0415
+    from jobs.azureml.read import command  # noqa: PLC0415 - a Python job needs no YAML
+
+    reader = reader_of(text.data)
+
+    def place(where: str) -> Place:
+        keys = reader.path_of(where) if reader else tuple(where.split("."))
+        spot = text.spot(keys)
+        return ".".join(keys) if where else "", *(spot or (None, None))
+
+    source = Source(text.file, base, place)
+    if text.data is None and text.findings:
+        return Loaded((), text.findings, source)
+    found: list[tuple[tuple[Any, ...], Finding]] = []
+    cursor = Cursor(text.data, (), found, base)
+    job = None
+    if reader is not None:
+        job = reader.read(cursor)
+    else:
+        found.append((("type",), _unknown(cursor)))
+    found = consequences.told_once(found, command.KEYS)
+    source = replace(source, broken=consequences.broken(found))
+    placed = []
+    for keys, finding in found:
+        line, column = text.spot(keys) or (None, None)
+        placed.append(finding.at(text.file, line, column))
+    return Loaded((job,) if job else (), (*text.findings, *placed), source)
+
+
+def reader_of(data: Any) -> Any:
+    """The module that reads a file with this content; None for a kind that is not read."""
+    from jobs.azureml.read import command, lone_component  # noqa: PLC0415 - a Python job needs no YAML
+
+    kind = data.get("type", "command") if isinstance(data, dict) else "command"
+    if isinstance(data, dict) and {"create_job", "trigger"} & data.keys():
+        from jobs.azureml.read import schedule  # noqa: PLC0415 - most files are command jobs
+
+        if schedule.is_one(data):
+            return schedule
+    if lone_component.is_one(data):
+        return lone_component
+    match kind:
+        case "command":
+            return command
+        case "sweep":
+            from jobs.azureml.read import sweep  # noqa: PLC0415
+
+            return sweep
+        case "pipeline":
+            from jobs.azureml.read import pipeline  # noqa: PLC0415
+
+            return pipeline
+        case _:
+            return None
+
+
+def _unknown(cursor: Cursor) -> Finding:
+    kind = cursor.value.get("type")
+    if kind in AS_STEPS:
+        return Finding(
+            "file-type",
+            "type",
+            f"The file is of type `{kind}`",
+            f"A job of type {kind} is read as a step of a pipeline only",
+            f"Write a pipeline, `type: pipeline`, and put this under `jobs: {{{kind}_step: …}}`.",
+        )
+    return Finding(
+        "file-type",
+        "type",
+        f"The file is of type `{kind}`",
+        f"Files of type {', '.join(f'`{name}`' for name in KINDS)} are read",
+        did_you_mean(str(kind), KINDS),
+    )
+
+
+def _load_python(path: Path) -> Loaded:
+    from jobs.pythonfiles.field_lines import place_of  # noqa: PLC0415 - nor needs it a syntax tree
+    from jobs.pythonfiles.guard import guarded  # noqa: PLC0415 - a YAML file runs nothing
+
+    source = Source(str(path), path.parent)
+    module: dict[str, Any] = {"__name__": f"amlstack_job_{path.stem}", "__file__": str(path.resolve())}
+    raised: BaseException | None = None
+    with guarded(str(path), str(path.parent.resolve())) as guard:
+        try:
+            content = path.read_bytes()
+            source = replace(source, place=place_of(content))
+            exec(compile(content, str(path), "exec"), module)  # noqa: S102 - a Python job file is the user's own program
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a user's file raises is a finding
+            raised = error
+    if guard.ends:
+        return Loaded((), tuple(_ends(call, line, path) for call, line in dict.fromkeys(guard.ends)), source)
+    if isinstance(raised, ValidationError):
+        from jobs.model.validation_errors import findings_of  # noqa: PLC0415 - it knows the fields of all that can be declared
+
+        line = _line_in(raised, path)
+        return Loaded((), tuple(finding.at(str(path), line) for finding in findings_of(raised)), source)
+    if raised is not None:
+        return Loaded((), (_raised(raised, path),), source)
+    return _from_module(module, path, source)
+
+
+def _ends(call: str, line: int | None, path: Path) -> Finding:
+    return Finding(
+        "python-ends-process",
+        "",
+        f"Running the file called `{call}`, which ends the process that reads it",
+        "A Python job file runs to its end and leaves `job` behind",
+        "Keep what runs on the nodes in a file of its own, and let the job's command start that.",
+        file=str(path),
+        line=line,
+    )
+
+
+def _from_module(module: dict[str, Any], path: Path, source: Source) -> Loaded:
+    value = module["jobs"] if "jobs" in module and "job" not in module else module.get("job")
+    values = value if isinstance(value, (list, tuple)) else (value,)
+    if not values or not all(map(_is_declared, values)):
+        seen = "There is neither `job` nor `jobs`" if value is None else f"`job` is a {type(value).__name__}"
+        finding = Finding(
+            "job-missing",
+            "",
+            seen,
+            "A Python job file has a module-level `job` (a Job, Sweep or Pipeline) or `jobs` (a list of them)",
+            "Write `job = Job(…)`.",
+            file=str(path),
+        )
+        return Loaded((), (finding,), source)
+    return Loaded(tuple(values), (), source)
+
+
+def _is_declared(value: Any) -> TypeGuard[Declared]:
+    if isinstance(value, Job):
+        return True
+    from jobs.composites import Declared  # noqa: PLC0415 - most files are single jobs
+
+    return isinstance(value, Declared)
+
+
+def _line_in(error: BaseException, path: Path) -> int | None:
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return frames[-1].lineno if frames else None
+
+
+def _raised(error: BaseException, path: Path) -> Finding:
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return Finding(
+            "python-syntax",
+            "",
+            f"This is not Python: {error.msg}",
+            "A .py job file is a Python program",
+            "",
+            file=str(path),
+            line=error.lineno,
+            column=error.offset,
+        )
+    if isinstance(error, OSError) and error.filename == str(path):
+        return Finding(
+            "file-unreadable",
+            "",
+            f"The file cannot be read: {error.strerror}",
+            "A job file must exist",
+            "",
+            file=str(path),
+        )
+    try:
+        said = str(error).splitlines()
+    except Exception:  # noqa: BLE001 - an error of the file's own may be unable to say what it is
+        said = []
+    return Finding(
+        "python-raised",
+        "",
+        f"Running the file raised {type(error).__name__}{f': {said[0]}' if said else ''}",
+        "A Python job file runs to its end and leaves `job` behind",
+        file=str(path),
+        line=_line_in(error, path),
+    )

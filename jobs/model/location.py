@@ -1,0 +1,60 @@
+"""Where a job was written: for resolving its relative paths and for placing findings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from amlstack.base.findings import Finding
+
+Place = tuple[str, int | None, int | None]
+"""The path as the file itself spells it, line and column."""
+
+
+def _nowhere(where: str) -> Place:
+    return where, None, None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The file of a job.
+
+    Attributes:
+        file: Name of the file for messages; None for a job that was made in memory.
+        base: Folder that relative paths start from.
+        place: From a path in the job (`nodes`) to the path, line and column in the file
+            (`resources.instance_count`, 12, 3).
+        broken: Fields of the job that the reader of the file has found fault with already.
+    """
+
+    file: str | None = None
+    base: Path = field(default_factory=Path)
+    place: Callable[[str], Place] = _nowhere
+    broken: frozenset[str] = frozenset()
+
+    def locate(self, finding: Finding) -> Finding:
+        """The finding with its place in the file."""
+        where, line, column = self.place(finding.where)
+        return replace(
+            finding,
+            where=where,
+            file=finding.file or self.file,
+            line=finding.line or line,
+            column=finding.column or column,
+        )
+
+    def explains(self, finding: Finding) -> bool:
+        """Whether a finding only follows from what the reader of the file has said already."""
+        match finding.code:
+            case "environment-incomplete":
+                return "environment" in self.broken
+            case "input-undefined":
+                return "inputs" in self.broken
+            case "output-undefined":
+                return "outputs" in self.broken
+            case _:
+                return False

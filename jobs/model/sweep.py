@@ -1,0 +1,139 @@
+"""`Sweep`: one training job tried with many hyperparameters."""
+
+# ruff: noqa: TC001 - pydantic reads the annotations
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StrictFloat, StrictInt, StrictStr
+
+from jobs.model.job import Job
+from jobs.model.run_fields import Run
+from jobs.model.search_space import SearchSpace
+from jobs.model.values import Count, Model
+
+
+class Objective(Model):
+    """What the sweep is after; the training code logs the metric."""
+
+    primary_metric: Annotated[StrictStr, Field(description="Name under which the trials log it.")]
+    goal: Annotated[Literal["minimize", "maximize"], Field(description="Whether small or large is good.")]
+
+
+class Random(Model):
+    """Trials drawn at random."""
+
+    type: Literal["random"] = "random"
+    rule: Annotated[
+        Literal["random", "sobol"] | None, Field(description="sobol: evenly spread, and the same again by its seed.")
+    ] = None
+    seed: Annotated[StrictInt | None, Field(description="Seed, so that a sweep can be repeated.")] = None
+    logbase: Annotated[
+        StrictInt | StrictFloat | StrictStr | None, Field(description="Base of the log distributions, or `e`.")
+    ] = None
+
+
+class Grid(Model):
+    """Every combination of choices."""
+
+    type: Literal["grid"] = "grid"
+
+
+class Bayesian(Model):
+    """Trials near what did well before."""
+
+    type: Literal["bayesian"] = "bayesian"
+
+
+Sampling = Annotated[Random | Grid | Bayesian, Field(discriminator="type")]
+
+Intervals = Annotated[StrictInt, Field(ge=0)]
+
+
+class Bandit(Model):
+    """Ends trials that are further than a slack from the best one."""
+
+    type: Literal["bandit"] = "bandit"
+    slack_factor: Annotated[StrictInt | StrictFloat | None, Field(description="Allowed ratio to the best.")] = None
+    slack_amount: Annotated[StrictInt | StrictFloat | None, Field(description="Allowed distance from the best.")] = None
+    evaluation_interval: Annotated[Intervals | None, Field(description="Judged every so many logged metrics.")] = None
+    delay_evaluation: Annotated[Intervals | None, Field(description="Metrics before the first judgement.")] = None
+
+
+class MedianStopping(Model):
+    """Ends trials that are worse than the median of all running averages."""
+
+    type: Literal["median_stopping"] = "median_stopping"
+    evaluation_interval: Annotated[Intervals | None, Field(description="Judged every so many logged metrics.")] = None
+    delay_evaluation: Annotated[Intervals | None, Field(description="Metrics before the first judgement.")] = None
+
+
+class TruncationSelection(Model):
+    """Ends the worst percentage of trials at every judgement."""
+
+    type: Literal["truncation_selection"] = "truncation_selection"
+    truncation_percentage: Annotated[StrictInt, Field(description="Percentage that is ended.")]
+    evaluation_interval: Annotated[Intervals | None, Field(description="Judged every so many logged metrics.")] = None
+    delay_evaluation: Annotated[Intervals | None, Field(description="Metrics before the first judgement.")] = None
+
+
+EarlyTermination = Annotated[Bandit | MedianStopping | TruncationSelection, Field(discriminator="type")]
+
+
+class SweepLimits(Model):
+    """How many trials, and how long."""
+
+    max_total_trials: Annotated[Annotated[StrictInt, Field(ge=0)], Field(description="Trials in total.")]
+    max_concurrent_trials: Annotated[
+        Annotated[StrictInt, Field(ge=0)] | None, Field(description="Trials at the same time.")
+    ] = None
+    timeout: Annotated[
+        Annotated[StrictInt, Field(ge=0)] | None, Field(description="Longest sweep in seconds; unset: no limit.")
+    ] = None
+    trial_timeout: Annotated[
+        Annotated[StrictInt, Field(ge=0)] | None, Field(description="Longest trial in seconds; unset: no limit.")
+    ] = None
+
+
+class SweepResources(Model):
+    """Resources of the sweep where they are to differ from its trial's."""
+
+    nodes: Annotated[Count | None, Field(description="Number of nodes.")] = None
+    instance_type: Annotated[str | None, Field(description="VM size of a serverless job.")] = None
+    locations: Annotated[tuple[str, ...] | None, Field(description="Regions of a serverless job.")] = None
+    max_instance_count: Annotated[Count | None, Field(description="Upper bound of nodes of an elastic job.")] = None
+    shm_size: Annotated[str | None, Field(description="Shared memory of the container.")] = None
+    docker_args: Annotated[str | tuple[str, ...] | None, Field(description="Arguments of `docker run`.")] = None
+    resource_properties: Annotated[dict[str, Any] | None, Field(description="Properties, handed on as they are.")] = (
+        None
+    )
+
+
+class Sweep(Run):
+    """Many trials of one job.
+
+    The trial says what runs and where, its launcher and distribution included; its command binds what is varied as
+    ``${{search_space.NAME}}``. Names, tags and the like are the sweep's.
+
+    Usage::
+
+        job = Sweep(
+            name="tune",
+            trial=Job(command="python train.py --lr ${{search_space.lr}}", …),
+            search_space={"lr": LogUniform(min_value=-6, max_value=-1)},
+            objective=Objective(primary_metric="loss", goal="minimize"),
+            limits=SweepLimits(max_total_trials=20, max_concurrent_trials=4),
+        )
+    """
+
+    trial: Annotated[Job, Field(description="What is tried.")]
+    search_space: Annotated[dict[str, SearchSpace], Field(description="What is varied, by name.")]
+    objective: Annotated[Objective, Field(description="What the sweep is after.")]
+    limits: Annotated[SweepLimits, Field(description="How many trials, and how long.")]
+    sampling_algorithm: Annotated[
+        Literal["random", "grid", "bayesian"] | Sampling | None, Field(description="How trials are chosen.")
+    ] = None
+    early_termination: Annotated[EarlyTermination | None, Field(description="When a trial is given up.")] = None
+    resources: Annotated[
+        SweepResources | None, Field(description="Resources of the sweep; unset: those of its trial.")
+    ] = None

@@ -1,0 +1,102 @@
+"""pydantic's validation errors as findings: one a fault, in the reader's words, with near misses for unknown fields."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic import BaseModel
+
+from amlstack.base.findings import Finding
+from amlstack.base.near_misses import did_you_mean
+from jobs.launchers import TYPED, Custom
+from jobs.model.component import Component
+from jobs.model.job import Job
+from jobs.model.pipeline import Pipeline, Step, SweepStep
+from jobs.model.schedule import Schedule
+from jobs.model.sweep import Sweep
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
+
+Place = tuple[str | int, ...]
+
+_DECLARED = (Job, Sweep, Pipeline, Step, SweepStep, Component, Schedule)
+
+_KINDS = {launcher.model_fields["type"].default: launcher for launcher in (Custom, *TYPED)}
+_BRANCHES = frozenset({"bool", "int", "float", "str", "constrained-int", *_KINDS})
+
+
+def findings_of(error: ValidationError) -> tuple[Finding, ...]:
+    """One finding per fault; of a union's branches only what is said deepest, where somebody meant to be."""
+    by_place: dict[Place, list[ErrorDetails]] = {}
+    for detail in error.errors(include_url=False):
+        by_place.setdefault(_written(detail["loc"]), []).append(detail)
+    deepest = {
+        place: details
+        for place, details in by_place.items()
+        if not any(len(other) > len(place) and other[: len(place)] == place for other in by_place)
+    }
+    return tuple(_finding(place, details, error.title) for place, details in deepest.items())
+
+
+def _finding(place: Place, details: list[ErrorDetails], title: str) -> Finding:
+    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).removeprefix(".")
+    detail = details[0]
+    owners = _owners(detail["loc"][:-1], title)
+    owner = owners[0].__name__ if owners else title
+    if detail["type"] == "extra_forbidden":
+        known = [name for model in owners for name in model.model_fields]
+        seen = f"`{place[-1]}` is no field of {owner}"
+        return Finding("key-unknown", where, seen, "Every field is a known one", did_you_mean(str(place[-1]), known))
+    if detail["type"] == "missing":
+        return Finding("key-missing", where, f"`{place[-1]}` is not given", f"Every {owner} has it")
+    shown = repr(detail.get("input"))
+    rules = dict.fromkeys(_rule(each) for each in details)
+    return Finding(
+        "value-kind",
+        where or title,
+        f"{shown if len(shown) <= 60 else shown[:57] + '…'} stands here",
+        f"It must be {', or '.join(rules)}" if all(rules) else "; ".join(each["msg"] for each in details),
+    )
+
+
+def _rule(detail: ErrorDetails) -> str:
+    """What a value must be, as the end of a sentence; empty when pydantic says it in another form."""
+    start, _, rest = detail["msg"].removeprefix("Value error, ").partition("Input should be ")
+    if not start and rest:
+        return rest.replace("a valid ", "a ").replace("a integer", "a whole number")
+    return start.removeprefix("a count is ") if start.startswith("a count is ") else ""
+
+
+def _written(loc: Place) -> Place:
+    """The place as it is written: without the names of union branches and validators that pydantic puts in."""
+    return tuple(step for step in loc if isinstance(step, int) or not _branch(step))
+
+
+def _branch(step: str) -> bool:
+    return step in _BRANCHES or step[:1].isupper() or "[" in step or "-" in step
+
+
+def _owners(loc: Place, title: str) -> list[type[BaseModel]]:
+    """The models that a place may belong to, the branch of a union told by its name."""
+    models: list[type[BaseModel]] = [model for model in (*_DECLARED, *_KINDS.values()) if model.__name__ == title]
+    for step in loc:
+        if step in _KINDS:
+            models = [_KINDS[step]]
+        elif isinstance(step, str) and (named := [model for model in models if model.__name__ == step]):
+            models = named
+        elif inner := [
+            found
+            for model in models
+            if step in model.model_fields
+            for found in _inside(model.model_fields[str(step)].annotation)
+        ]:
+            models = inner
+    return models
+
+
+def _inside(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [inner for argument in get_args(annotation) for inner in _inside(argument)]

@@ -1,0 +1,267 @@
+"""What can be wrong with one job on one target, beside the rules on sizes; each check yields findings."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from amlstack.base.findings import Finding, Level
+from amlstack.base.near_misses import did_you_mean
+from amlstack.base.paths import exists, is_dir, is_file, names_in
+from amlstack.catalog import environments
+from jobs.launchers import Custom
+from jobs.model.distribution import Ray
+from jobs.model.values import Environment, Input
+from policies import checks as rules
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+    from pathlib import Path
+
+    from jobs.launchers.base import Lowered
+    from jobs.model.job import Job
+    from jobs.model.values import Scalar
+    from jobs.planning.target import Target
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}")
+INPUT_LOCAL = "input-local"
+"""A finding that is a warning of a job file, and refuses a stack."""
+
+
+def name(job: Job) -> Iterator[Finding]:
+    """The name, which becomes the first part of the run's id."""
+    if job.name is not None and not _NAME.fullmatch(job.name):
+        yield Finding(
+            "name-form",
+            "name",
+            f"`{job.name[:60]}` is the job's name",
+            "A run's name is 1 to 200 letters, digits, `-` and `_`, and begins with a letter or digit",
+            f"Write `{re.sub(r'[^A-Za-z0-9_-]+', '-', job.name).strip('-_')[:200] or 'job'}`; "
+            "display_name takes any text.",
+            Level.ERROR if job.typed else Level.WARNING,
+        )
+
+
+def nodes(job: Job, count: int, target: Target) -> Iterator[Finding]:
+    """The number of nodes against what the target gives."""
+    where = "nodes"
+    if target.max_nodes is not None and count > target.max_nodes:
+        yield Finding(
+            "nodes-beyond-cluster",
+            where,
+            f"The job wants {count} nodes, the cluster `{target.cluster}` scales to {target.max_nodes}",
+            "A job waits forever for nodes that its cluster cannot have",
+            f"Raise the cluster's nodes.max to {count}, or lower the job's nodes.",
+        )
+    found = rules.fabric.check_job(count, cluster=target.cluster or "", single_node_jobs=target.single_node_jobs)
+    if found is not None:
+        yield found
+    if job.compute is None and job.instance_type is None and target.size is None and job.typed:
+        yield Finding(
+            "target-unknown",
+            "compute",
+            "The job names neither a cluster nor an instance type",
+            "Processes per node and the fabric's variables follow from the size",
+            "Write `compute` (a cluster) or `instance_type` (serverless).",
+            Level.WARNING,
+        )
+
+
+def processes(lowered: Lowered, count: int, target: Target) -> Iterator[Finding]:
+    """Processes per node against the GPUs of a node."""
+    if lowered.processes_per_node is not None and (size := target.facts):
+        found = rules.processes.check(lowered.processes_per_node, size, nodes=count)
+        if found is not None:
+            yield found
+
+
+def variables(job: Job, reserved: frozenset[str]) -> Iterator[Finding]:
+    """Variables that the launcher sets itself, and such as are no text."""
+    for name, value in job.environment_variables.items():
+        where = f"environment_variables.{name}"
+        if name in reserved:
+            yield Finding(
+                "variable-reserved",
+                where,
+                f"The job sets `{name}`",
+                "Azure ML and the launcher set it, differently on each node or process",
+                "Leave it out; the training code finds it set.",
+                Level.ERROR if job.typed else Level.WARNING,
+            )
+        if isinstance(value, (dict, list)):
+            yield Finding(
+                "variable-not-text",
+                where,
+                f"`{name}` is a {'mapping' if isinstance(value, dict) else 'list'}",
+                "A variable is text",
+                "Write it as one string.",
+                Level.WARNING,
+            )
+
+
+def fabric(job: Job, count: int, target: Target) -> Iterator[Finding]:
+    """What takes the job off its fabric, wherever it is written: a warning, as a run of comparison may want it."""
+    if size := target.facts:
+        arguments = job.docker_args if isinstance(job.docker_args, str) else " ".join(job.docker_args or ())
+        for finding in rules.fabric_off.check(
+            job.environment_variables, size, nodes=count, command=job.command, docker_args=arguments
+        ):
+            yield replace(finding, level=Level.WARNING)
+
+
+def checkpoint(job: Job, count: int) -> Iterator[Finding]:
+    """What a preempted serverless job would lose."""
+    spot = job.queue_settings is not None and job.queue_settings.job_tier == "spot"
+    modes = [output.mode for output in job.outputs.values()]
+    if found := rules.spot_checkpoint.check(modes, preemptible=spot, nodes=count):
+        yield replace(found, level=Level.WARNING)
+
+
+def _include(name: str, path: Path, folder: Path) -> Iterator[Finding]:
+    """One file or folder that goes along with the code."""
+    where = "additional_includes"
+    if not exists(path) and not (path.suffix == ".zip" and is_dir(path.with_suffix(""))):
+        yield _missing("include-missing", where, name, path, "What is included is copied beside the code")
+    inside = folder / path.resolve().name
+    if exists(inside) and inside.resolve() != path.resolve():
+        rule = "What is included stands in the code folder under its own name"
+        yield Finding("include-twice", where, f"The code has `{inside.name}` already", rule, f"Rename `{name}`.")
+
+
+def files(job: Job, base: Path) -> Iterator[Finding]:
+    """Folders and files that the job names on this machine."""
+    if job.code is not None and job.code.local:
+        folder = base / job.code.path
+        if not exists(folder):
+            yield _missing("code-missing", "code", job.code.path, folder, "The code folder is copied to every node")
+        for name in job.code.includes:
+            yield from _include(name, base / name, folder)
+        for field, name in job.launcher.code_files():
+            if is_dir(folder) and not is_file(folder / name):
+                rule = "The launcher's file lies in the code folder"
+                yield _missing("launcher-file-missing", field, name, folder / name, rule)
+    match job.environment:
+        case Environment(build=build) if build is not None and "://" not in build.path:
+            if not is_dir(base / build.path):
+                yield _missing(
+                    "build-missing",
+                    "environment.build.path",
+                    build.path,
+                    base / build.path,
+                    "A build context is a folder with a Dockerfile",
+                )
+        case Environment(conda_file=str() as conda) if not is_file(base / conda):
+            yield _missing(
+                "conda-missing",
+                "environment.conda_file",
+                conda,
+                base / conda,
+                "A conda file is read when the job is planned",
+            )
+        case _:
+            pass
+    yield from local_inputs(job.inputs, "inputs")
+
+
+def local_inputs(inputs: Mapping[str, Input | Scalar], where: str) -> Iterator[Finding]:
+    """Data on this machine. A warning: azure-ai-ml uploads such, and a rehearsal reads it where it lies."""
+    for name, value in inputs.items():
+        if isinstance(value, Input) and value.path and local_path(value.path):
+            yield Finding(
+                INPUT_LOCAL,
+                f"{where}.{name}.path",
+                f"`{value.path}` is a path on this machine",
+                "Data is uploaded by azure-ai-ml at submission, not by a stack",
+                f"Upload it once, `az ml data create --name {name} --type {value.type} --path PATH`, and write "
+                f"`azureml:{name}@latest`; or name a datastore: `azureml://datastores/NAME/paths/…`.",
+                Level.WARNING,
+            )
+
+
+def environment(job: Job, known: Collection[str] = ()) -> Iterator[Finding]:
+    """The form of the environment."""
+    value = job.environment
+    if isinstance(value, Environment):
+        if (value.image is None) == (value.build is None):
+            yield Finding(
+                "environment-incomplete" if value.image is None else "environment-twice",
+                "environment",
+                "The environment has neither an image nor a build context"
+                if value.image is None
+                else "The environment has both an image and a build context",
+                "An inline environment is one of the two",
+                "Write `image:` or `build: {path: …}`.",
+            )
+        return
+    if value.startswith("azureml:") or value in known or environments.get(value):
+        return
+    yield Finding(
+        "environment-unknown",
+        "environment",
+        f"`{value}` is no curated environment",
+        "An environment is a curated name, `azureml:NAME:VERSION`, `azureml:NAME@LABEL`, `azureml://registries/…`, or "
+        "an image",
+        did_you_mean(value, (*known, *(item.name for item in environments.all_environments()))),
+    )
+
+
+def losses(job: Job) -> Iterator[Finding]:
+    """What the wire form cannot hold."""
+    if isinstance(job.docker_args, tuple) and job.docker_args:
+        for name in ("locations", "max_instance_count"):
+            if getattr(job, name) is not None:
+                yield Finding(
+                    "lost-in-rendering",
+                    name,
+                    f"`{name}` is not sent beside a list of docker_args",
+                    "Azure ML's form with a list of arguments has no place for it",
+                    "Write docker_args as one string.",
+                    Level.WARNING,
+                )
+    for name, value in job.inputs.items():
+        for key in _unsent(value):
+            yield Finding(
+                "lost-in-rendering",
+                f"inputs.{name}.{key}",
+                f"`{key}` is not sent",
+                "The request of a command job has no place for it",
+                "Leave it out.",
+                Level.WARNING,
+            )
+    if isinstance(job.launcher, Custom) and isinstance(job.launcher.distribution, Ray):
+        yield Finding(
+            "ray-experimental",
+            "launcher",
+            "The distribution is Ray",
+            "Azure ML offers Ray as an experiment: it is sent as written, and may change without notice",
+            level=Level.INFO,
+        )
+
+
+def _unsent(value: Input | Scalar) -> Iterator[str]:
+    if isinstance(value, Input):
+        if value.path_on_compute is not None:
+            yield "path_on_compute"
+        if value.datastore is not None and not local_path(value.path or ""):
+            yield "datastore"
+
+
+def local_path(path: str) -> bool:
+    """Whether an input's path lies on this machine."""
+    if path.startswith("file:") or os.path.isabs(path):  # noqa: PTH117 - a string of the declaration, not a path yet
+        return True
+    return ":" not in path and "@" not in path and "${{" not in path
+
+
+def reserved(job: Job) -> frozenset[str]:
+    """Variables that the job's launcher sets by itself."""
+    return job.launcher.reserved if isinstance(job.launcher, Custom) else job.launcher.RESERVED
+
+
+def _missing(code: str, where: str, written: str, path: Path, rule: str) -> Finding:
+    parent = path.parent
+    names = names_in(parent)
+    remedy = did_you_mean(path.name, names, otherwise=f"Create {path}.") if names else f"Create {path}."
+    return Finding(code, where, f"`{written}` is not there", rule, remedy)

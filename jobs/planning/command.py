@@ -1,0 +1,146 @@
+"""`plan`: from what a person wrote to what will run, with everything that is wrong collected on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from amlstack.base.findings import Level, errors
+from amlstack.base.paths import is_dir
+from jobs.launchers.base import Shape
+from jobs.model.location import Source
+from jobs.planning import bindings, checks, nodeside
+from jobs.planning.declaration import declaration
+from jobs.planning.enrichment import Added, enriched
+from jobs.planning.target import Target
+from jobs.wire.command import LOCAL
+from policies.checks import sizes_for
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from datetime import date
+    from pathlib import Path
+
+    from amlstack.base.findings import Finding
+    from jobs.launchers.base import Lowered
+    from jobs.model.job import Job
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A job resolved against a target.
+
+    Attributes:
+        job: As declared.
+        enriched: In Azure ML's words, with all that was added; what `jobs.body` renders.
+        target: What it was planned against.
+        nodes: Number of nodes.
+        processes_per_node: Ranks per node; None where only the running job knows.
+        world_size: Ranks in total; None likewise.
+        added: What is not the person's own, value by value.
+        findings: What is wrong, placed in the job's file.
+        base: Folder that the job's relative paths start from.
+        beside: Packages that travel with the code; they are no part of the run's identity.
+    """
+
+    job: Job
+    enriched: Job
+    target: Target
+    nodes: int
+    processes_per_node: int | None
+    world_size: int | None
+    added: tuple[Added, ...]
+    findings: tuple[Finding, ...]
+    base: Path
+    beside: tuple[Path, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing refuses it; warnings do not."""
+        return not errors(self.findings)
+
+    @cached_property
+    def declaration(self) -> dict[str, Any]:
+        """What the person wrote, for the run's identity: without names, tags and anything derived."""
+        return declaration(self.job, self.base)
+
+    @cached_property
+    def code(self) -> Path | None:
+        """The folder to upload; None when the job has none or names code that is registered already."""
+        if self.job.code is None or not self.job.code.local:
+            return None
+        folder = self.base / self.job.code.path
+        includes = [self.base / name for name in self.job.code.includes]
+        if not includes or not is_dir(folder):
+            return folder
+        from amlstack import snapshot  # noqa: PLC0415 - few jobs have such code
+        from amlstack.base import paths  # noqa: PLC0415 - few jobs have such code
+
+        return snapshot.staged(folder, includes, paths.cache() / "includes")
+
+
+def plan(
+    job: Job,
+    target: Target | None = None,
+    *,
+    on: date,
+    source: Source | None = None,
+    environments: Collection[str] = (),
+) -> Plan:
+    """Resolve a job: count its ranks, lower its launcher, add what its size wants, and say what is wrong.
+
+    Args:
+        job: As declared.
+        target: The cluster or serverless size; None takes the job's own instance_type.
+        on: The day of the judgement, for retired sizes.
+        source: The job's file, for relative paths and the places of findings.
+        environments: Names of environments that the stack registers, beside the curated ones.
+    """
+    source = source or Source()
+    target = target or Target(size=job.instance_type if job.compute is None else None)
+    count = job.nodes if isinstance(job.nodes, int) else 1
+    size = target.facts
+    shape = Shape(nodes=count, gpus=size.gpus if size else None)
+    lowered = job.launcher.lower(job.command, shape)
+    rich, added = enriched(job, lowered, shape, target)
+    found = (
+        *checks.name(job),
+        *checks.environment(job, environments),
+        *_findings(job, lowered, count, target, on=on, base=source.base),
+    )
+    ranks = lowered.processes_per_node
+    return Plan(
+        job=job,
+        enriched=rich,
+        target=target,
+        nodes=count,
+        processes_per_node=ranks,
+        world_size=None if ranks is None or not isinstance(job.nodes, int | None) else ranks * count,
+        added=added,
+        findings=tuple(source.locate(finding) for finding in found if not source.explains(finding)),
+        base=source.base,
+        beside=nodeside.packages(rich, source.base),
+    )
+
+
+def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, on: date, base: Path) -> Iterator[Finding]:
+    yield from lowered.findings
+    yield from bindings.check(job)
+    yield from checks.files(job, base)
+    yield from nodeside.check(job)
+    yield from checks.variables(job, checks.reserved(job))
+    yield from checks.fabric(job, count, target)
+    yield from checks.checkpoint(job, count)
+    yield from checks.losses(job)
+    if job.compute is not None and job.compute.lower() == LOCAL:
+        return
+    yield from checks.nodes(job, count, target)
+    yield from checks.processes(lowered, count, target)
+    if target.size is not None:
+        where = "instance_type" if target.cluster is None and job.instance_type else "compute"
+        single = target.single_node_jobs  # `checks.nodes` holds the job to that
+        for finding in sizes_for(target.size, nodes=count, on=on, single_node_jobs=single, where=where):
+            # On one node an unknown size has no fabric to judge; what Azure ML itself takes is not refused for that.
+            lenient = finding.code == "size-unknown" and count == 1 and not job.typed
+            yield replace(finding, level=Level.WARNING) if lenient else finding

@@ -1,0 +1,292 @@
+"""What can be wrong with how a pipeline's steps hang together."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from amlstack.base.findings import Finding, Level
+from amlstack.base.near_misses import did_you_mean
+from jobs.model.job import Job
+from jobs.model.passthrough import OtherComponent, OtherStep
+from jobs.model.pipeline import SweepStep
+from jobs.model.values import Input
+from jobs.planning.checks import local_inputs
+from jobs.wire.pipeline_ports import BOUND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from jobs.model.pipeline import AnyStep, Pipeline, Step
+    from jobs.model.values import Output
+
+
+CARRIED = ("automl", "import", "data_transfer")
+"""Kinds of steps that no rehearsal can play."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_FORMER = re.compile(r"\$\{\{(inputs|outputs|jobs)\..*?\}\}")
+
+
+def check(pipeline: Pipeline) -> Iterator[Finding]:
+    """Bindings that bind nothing, inputs that are missing, steps without a compute, circles."""
+    if not pipeline.jobs and not pipeline.component:
+        yield Finding(
+            "pipeline-empty",
+            "jobs",
+            "The pipeline has no steps",
+            "A pipeline runs at least one step",
+            "Add one under `jobs`.",
+            Level.WARNING,
+        )
+    yield from _on_this_machine(pipeline)
+    for name in pipeline.outputs:
+        yield from _named(f"outputs.{name}", name)
+    for name, step in pipeline.jobs.items():
+        where = f"jobs.{name}"
+        for key, value in step.inputs.items():
+            text = value.path if isinstance(value, Input) else value
+            if isinstance(text, str):
+                yield from _former(f"{where}.inputs.{key}", text)
+                yield from _bindings(pipeline, f"{where}.inputs.{key}", text, strict=isinstance(step, Job))
+        for key, output in step.outputs.items():
+            yield from _written(pipeline, f"{where}.outputs.{key}", step, output)
+        if not isinstance(step, Job):
+            yield from _ports(where, step)
+        if isinstance(step, OtherStep) and step.kind in CARRIED:
+            yield from _carried(pipeline, where, step)
+        if isinstance(step, OtherStep) and step.kind != "parallel":
+            continue
+        if isinstance(step, SweepStep):
+            yield from _unsent(where, step)
+        named = step.compute or pipeline.compute or _default(pipeline) or getattr(step, "instance_type", None)
+        if named is None:
+            yield _no_compute(where)
+    yield from _circles(pipeline)
+
+
+def _on_this_machine(pipeline: Pipeline) -> Iterator[Finding]:
+    """Local data of the pipeline, and of steps that no job is planned for: that of the others is found with it."""
+    yield from local_inputs(pipeline.inputs, "inputs")
+    for name, step in pipeline.jobs.items():
+        registered = isinstance(getattr(step, "trial" if isinstance(step, SweepStep) else "component", None), str)
+        if registered or isinstance(step, OtherStep):
+            yield from local_inputs(step.inputs, f"jobs.{name}.inputs")
+
+
+def _carried(pipeline: Pipeline, where: str, step: OtherStep) -> Iterator[Finding]:
+    """What only Azure ML itself can run, and what its data binds to nothing: azure-ai-ml sends that all the same."""
+    yield Finding(
+        "step-carried",
+        where,
+        f"The step is of type `{step.kind}`",
+        "It is sent to Azure ML as azure-ai-ml sends it; `amlstack rehearse` and the sandbox do not run it",
+        level=Level.INFO,
+    )
+    for key, value in step.spec.items():
+        if isinstance(value, str):
+            for finding in _bindings(pipeline, f"{where}.{key}", value, strict=False):
+                yield replace(finding, level=Level.WARNING)
+
+
+def _written(pipeline: Pipeline, where: str, step: AnyStep, output: Output | None) -> Iterator[Finding]:
+    """One output of a step."""
+    if output is not None and output.path:
+        yield from _former(where, output.path)
+    yield from _output(pipeline, where, output)
+    if output is not None and not isinstance(step, Job):
+        yield from _named(where, where.partition(".outputs.")[2])
+
+
+def _named(where: str, name: str) -> Iterator[Finding]:
+    """The name of an output; those of inputs may be groups (`a.b`)."""
+    if not _NAME.fullmatch(name):
+        yield Finding(
+            "binding-name",
+            where,
+            f"`{name}` is no name of an output",
+            "Names of outputs are letters, digits and underscores, and begin with no digit",
+        )
+
+
+def _former(where: str, text: str) -> Iterator[Finding]:
+    """The preview's bindings, without ``parent``: they would arrive in the step as text."""
+    if _FORMER.fullmatch(text):
+        today = text.replace("{{", "{{parent.")
+        yield Finding(
+            "binding-former",
+            where,
+            f"`{text}` is a binding of the CLI's preview",
+            "What a step takes and gives is named from its `parent`, the pipeline",
+            f"Write `{today}`.",
+        )
+
+
+def _unsent(where: str, step: SweepStep) -> Iterator[Finding]:
+    if step.identity is not None:
+        yield Finding(
+            "lost-in-rendering",
+            f"{where}.identity",
+            "A sweep step has an `identity`",
+            "Azure ML sends none of a sweep step; the pipeline's holds",
+            "Write it at the pipeline.",
+            Level.WARNING,
+        )
+
+
+def _default(pipeline: Pipeline) -> str | None:
+    return pipeline.settings.default_compute if pipeline.settings else None
+
+
+def _no_compute(where: str) -> Finding:
+    return Finding(
+        "compute-unset",
+        f"{where}.compute",
+        "The step names no compute, and the pipeline has none for all",
+        "Azure ML refuses a step without a compute",
+        "Write `compute:` at the step, or `settings.default_compute` (a cluster, or `serverless`).",
+        Level.WARNING,
+    )
+
+
+def _bindings(pipeline: Pipeline, where: str, text: str, *, strict: bool) -> Iterator[Finding]:
+    """What a text binds; of an inline step azure-ai-ml looks it up, and refuses what is not there."""
+    for match in BOUND.finditer(text):
+        kind, _, rest = match["path"].partition(".")
+        whole = strict and match[0] == text
+        match kind:
+            case "inputs":
+                yield from _known(where, match[0], rest.split(".")[0], pipeline.inputs, "inputs", error=whole)
+            case "outputs":
+                yield from _known(where, match[0], rest.split(".")[0], pipeline.outputs, "outputs", error=whole)
+            case "jobs":
+                step, _, port = rest.partition(".")
+                if step not in pipeline.jobs:
+                    yield from _known(where, match[0], step, pipeline.jobs, "steps", error=whole)
+                else:
+                    yield from _port(pipeline, where, match[0], step, port)
+            case _:
+                yield Finding(
+                    "binding-unknown",
+                    where,
+                    f"`{match[0]}` binds nothing",
+                    "A step binds `${{parent.inputs.NAME}}` and `${{parent.jobs.STEP.outputs.NAME}}`",
+                    did_you_mean(kind, ("inputs", "jobs", "outputs")),
+                )
+
+
+def _known(
+    where: str, binding: str, name: str, names: Iterable[str], what: str, *, error: bool = True
+) -> Iterator[Finding]:
+    if name in (known := tuple(names)):
+        return
+    yield Finding(
+        "binding-undefined",
+        where,
+        f"`{binding}` binds nothing: the pipeline has no {what.removesuffix('s')} `{name}`",
+        f"A binding names one of the pipeline's {what}",
+        did_you_mean(name, known, otherwise=f"Add `{name}`."),
+        Level.ERROR if error else Level.WARNING,
+    )
+
+
+def _port(pipeline: Pipeline, where: str, binding: str, step: str, port: str) -> Iterator[Finding]:
+    side, _, name = port.partition(".")
+    declared = _declared(pipeline.jobs[step], side)
+    if declared is not None and name not in declared:
+        yield Finding(
+            "binding-undefined",
+            where,
+            f"`{binding}` binds nothing: the step `{step}` has no {side.removesuffix('s')} `{name}`",
+            "A binding names an output of an earlier step",
+            did_you_mean(name, declared, otherwise=f"Add `{name}` under the outputs of `{step}`."),
+        )
+
+
+def _declared(step: AnyStep, side: str) -> tuple[str, ...] | None:
+    """Names of a step's outputs (or inputs); None where only the registered component knows them."""
+    if side not in ("inputs", "outputs"):
+        return ()
+    given: Iterable[str] = step.outputs if side == "outputs" else step.inputs
+    if isinstance(step, Job):
+        return tuple(given)
+    component = step.trial if isinstance(step, SweepStep) else step.component
+    if component is None:
+        return None if side == "outputs" else ()
+    if isinstance(component, str) or (isinstance(component, OtherComponent) and component.inline):
+        return None if isinstance(component, str) else tuple(given)
+    return tuple(component.outputs if side == "outputs" else component.inputs)
+
+
+def _output(pipeline: Pipeline, where: str, output: Output | None) -> Iterator[Finding]:
+    if output is not None and output.path and (match := BOUND.fullmatch(output.path)):
+        kind, _, name = match["path"].partition(".")
+        if kind != "outputs":
+            yield Finding(
+                "binding-unknown",
+                where,
+                f"`{output.path}` stands at an output",
+                "An output is bound to one of the pipeline's, `${{parent.outputs.NAME}}`",
+            )
+        else:
+            yield from _known(where, output.path, name, pipeline.outputs, "outputs")
+
+
+def _ports(where: str, step: Step | SweepStep | OtherStep) -> Iterator[Finding]:
+    """What a component wants and is not given, and what it is given and does not know."""
+    component = step.trial if isinstance(step, SweepStep) else step.component
+    if isinstance(component, str | None) or (isinstance(component, OtherComponent) and component.inline):
+        return
+    varied = step.search_space if isinstance(step, SweepStep) else {}
+    for name, port in component.inputs.items():
+        if name not in step.inputs and name not in varied and not port.optional and port.default is None:
+            yield Finding(
+                "input-missing",
+                f"{where}.inputs.{name}",
+                f"The component's input `{name}` is not given",
+                "An input that is not optional and has no default is given by the step",
+                f"Add `{name}` under `inputs`.",
+            )
+    for name, value in step.inputs.items():
+        declared_ = component.inputs.get(name)
+        if declared_ is not None and not declared_.literal and isinstance(value, (bool, int, float)):
+            yield Finding(
+                "input-kind",
+                f"{where}.inputs.{name}",
+                f"`{value}` is given for data of type `{declared_.type}`",
+                "Data is given by a path or by a binding",
+                "Write `path:`, or declare the input as a number in the component.",
+            )
+    for side, given, declared in (
+        ("inputs", {**step.inputs, **varied}, component.inputs),
+        ("outputs", step.outputs, component.outputs),
+    ):
+        for name in given:
+            if name not in declared:
+                yield Finding(
+                    "port-unknown",
+                    f"{where}.{side}.{name}",
+                    f"The component has no {side.removesuffix('s')} `{name}`",
+                    f"A step gives the component's {side}",
+                    did_you_mean(name, declared),
+                )
+
+
+def _circles(pipeline: Pipeline) -> Iterator[Finding]:
+    needs: dict[str, set[str]] = {}
+    for name, step in pipeline.jobs.items():
+        texts = [value.path if isinstance(value, Input) else value for value in step.inputs.values()]
+        paths = [match["path"].split(".") for text in texts if isinstance(text, str) for match in BOUND.finditer(text)]
+        needs[name] = {path[1] for path in paths if path[0] == "jobs" and len(path) > 2 and path[2] == "outputs"}
+    while ready := [name for name, wanted in needs.items() if not wanted & needs.keys()]:
+        for name in ready:
+            del needs[name]
+    if needs:
+        names = ", ".join(f"`{name}`" for name in needs)
+        yield Finding(
+            "pipeline-circle",
+            f"jobs.{next(iter(needs))}",
+            f"The steps {names} wait for each other",
+            "A step starts when those are done whose outputs it reads",
+            "Break the circle.",
+        )

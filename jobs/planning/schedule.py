@@ -1,0 +1,131 @@
+"""The plan and the body of a schedule: those of what it starts, and its trigger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from amlstack.base.findings import Finding, Level, errors
+from jobs.model.pipeline import Pipeline
+from jobs.model.schedule import Recurrence, trigger_body
+from jobs.planning.declaration import written
+from jobs.wire.command import some
+from jobs.wire.references import PREFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from jobs.model.schedule import Cron, Schedule
+    from jobs.planning.command import Plan
+    from jobs.planning.pipeline import PipelinePlan
+    from jobs.planning.sweep import SweepPlan
+
+
+@dataclass(frozen=True)
+class SchedulePlan:
+    """A schedule with the plan of what it starts.
+
+    Attributes:
+        job: As declared.
+        started: The plan of what it starts; None where that is a job that ran before.
+        findings: What is wrong with either.
+        base: Folder that the schedule's relative paths start from.
+    """
+
+    job: Schedule
+    started: Plan | SweepPlan | PipelinePlan | None
+    findings: tuple[Finding, ...]
+    base: Path
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing refuses it; warnings do not."""
+        return not errors(self.findings)
+
+    @cached_property
+    def enriched(self) -> Schedule:
+        """The schedule with what it starts in Azure ML's words."""
+        return self.job if self.started is None else self.job.model_copy(update={"create_job": self.started.enriched})
+
+    @cached_property
+    def declaration(self) -> dict[str, Any]:
+        """What the person wrote."""
+        started = self.job.create_job if self.started is None else self.started.declaration
+        return {**written(self.job, leave=("create_job", "file")), "create_job": started}
+
+
+def check(schedule: Schedule) -> Iterator[Finding]:
+    """What can be wrong with a schedule beside what it starts."""
+    if not isinstance(schedule.create_job, Pipeline | str):
+        kind = type(schedule.create_job).__name__.lower()
+        yield Finding(
+            "schedule-kind",
+            "create_job",
+            f"The schedule starts a {'command job' if kind == 'job' else kind}",
+            "azure-ai-ml schedules pipelines, and refuses this",
+            "Make it a pipeline of one step.",
+        )
+    yield from _trigger(schedule.trigger)
+    if schedule.trigger.start_time is None and schedule.is_enabled is not False:
+        yield Finding(
+            "schedule-starts-at-once",
+            "trigger",
+            "The trigger has no `start_time`",
+            "Azure ML then starts the first job as soon as the schedule is made",
+            "Write one to be sure of the first start.",
+            Level.INFO,
+        )
+
+
+def _trigger(trigger: Cron | Recurrence) -> Iterator[Finding]:
+    if not isinstance(trigger, Recurrence):
+        if len(trigger.expression.split()) != 5:
+            yield Finding(
+                "cron-expression",
+                "trigger.expression",
+                f"`{trigger.expression}` stands here",
+                "A cron expression has five fields: minute, hour, day of the month, month, day of the week",
+                "Write `0 8 * * 1` for every Monday at eight.",
+                Level.WARNING,
+            )
+        return
+    pattern = trigger.schedule
+    for key, values, most in (
+        ("hours", pattern.hours if pattern else (), 23),
+        ("minutes", pattern.minutes if pattern else (), 59),
+    ):
+        if any(not 0 <= value <= most for value in values):
+            yield Finding(
+                "value-range",
+                f"trigger.schedule.{key}",
+                f"{', '.join(map(str, values))} stands here",
+                f"`{key}` are from 0 to {most}",
+                level=Level.WARNING,
+            )
+
+
+def schedule_body(schedule: Schedule, started: dict[str, Any] | None) -> dict[str, Any]:
+    """The body of a schedule.
+
+    Args:
+        schedule: The schedule.
+        started: The body of what it starts; None where that is a job that ran before.
+    """
+    if started is None:
+        named = str(schedule.create_job).removeprefix(PREFIX)
+        definition = {"jobType": "Pipeline", "sourceJobId": named, "experimentName": "", "isArchived": False}
+    else:
+        source = schedule.source_job.removeprefix(PREFIX) if schedule.source_job else None
+        definition = some(**started["properties"], sourceJobId=source)
+    properties = some(
+        displayName=schedule.display_name,
+        description=schedule.description,
+        isEnabled=schedule.is_enabled,
+        tags=dict(schedule.tags),
+        properties=dict(schedule.properties),
+        action={"actionType": "CreateJob", "jobDefinition": definition},
+        trigger=trigger_body(schedule.trigger),
+    )
+    return {"properties": properties}

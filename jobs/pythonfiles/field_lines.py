@@ -1,0 +1,67 @@
+"""Where in a Python job file a field of its job is written."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jobs.model.location import Place
+
+_STEP = re.compile(r"[^.\[\]]+")
+
+
+@lru_cache(maxsize=4)
+def place_of(code: bytes) -> Callable[[str], Place]:
+    """A function from a field (`launcher.nproc_per_node`) to its place: its keyword, else the nearest that holds it.
+
+    Args:
+        code: The file, which is Python.
+    """
+    try:
+        job = _job(ast.parse(code))
+    except (SyntaxError, ValueError, RecursionError):
+        job = None
+
+    def place(where: str) -> Place:
+        if job is None:
+            return where, None, None
+        spot, value = job
+        for step in _STEP.findall(where):
+            found = _inside(value, step)
+            if found is None:
+                break
+            spot, value = found
+        return where, spot.lineno, spot.col_offset + 1
+
+    return place
+
+
+def _job(module: ast.Module) -> tuple[ast.stmt | ast.expr | ast.keyword, ast.expr] | None:
+    """The last assignment to `job` at the module's level; None where there is none."""
+    found: tuple[ast.stmt | ast.expr | ast.keyword, ast.expr] | None = None
+    for statement in module.body:
+        if isinstance(statement, ast.Assign) and any(
+            isinstance(each, ast.Name) and each.id == "job" for each in statement.targets
+        ):
+            found = statement, statement.value
+    return found
+
+
+def _inside(value: ast.expr, step: str) -> tuple[ast.expr | ast.keyword, ast.expr] | None:
+    match value:
+        case ast.Call():
+            return next(((each, each.value) for each in value.keywords if each.arg == step), None)
+        case ast.Dict():
+            pairs = zip(value.keys, value.values, strict=True)
+            return next(
+                ((key, each) for key, each in pairs if isinstance(key, ast.Constant) and key.value == step), None
+            )
+        case ast.List() | ast.Tuple() if step.isdecimal() and int(step) < len(value.elts):
+            return value.elts[int(step)], value.elts[int(step)]
+        case _:
+            return None

@@ -1,0 +1,112 @@
+"""Steps of automated training on the wire: the words of their file, with what azure-ai-ml adds and writes as text."""
+
+from __future__ import annotations
+
+import decimal
+from typing import TYPE_CHECKING, Any
+
+from jobs.wire.references import PREFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jobs.model.passthrough import OtherStep
+    from jobs.wire.references import Refs
+
+_METRICS = {
+    "regression": "normalized_root_mean_squared_error",
+    "forecasting": "normalized_root_mean_squared_error",
+    "image_classification_multilabel": "iou",
+    "image_object_detection": "mean_average_precision",
+    "image_instance_segmentation": "mean_average_precision",
+}
+"""What a task is measured by when its file does not say; the others by accuracy."""
+_POLICIES: Mapping[str, Mapping[str, Any]] = {
+    "bandit": {"evaluation_interval": 0, "delay_evaluation": 0, "slack_factor": 0.0, "slack_amount": 0.0},
+    "median_stopping": {"evaluation_interval": 1, "delay_evaluation": 0},
+    "truncation_selection": {"evaluation_interval": 0, "delay_evaluation": 0},
+}
+_LISTED = ("time_series_id_column_names", "features_unknown_at_forecast_time")
+
+
+def own_keys(step: OtherStep, outputs: Mapping[str, Any], refs: Refs) -> dict[str, Any]:
+    """The node of a step of kind automl, all but its name.
+
+    Args:
+        step: The step.
+        outputs: Its outputs, as nodes have them.
+        refs: What its references point to.
+    """
+    spec, identity = dict(step.spec), step.identity
+    task = str(spec["task"])
+    told: dict[str, Any] = {
+        "type": "automl",
+        "tags": dict(step.tags),
+        "properties": dict(step.properties),
+        "display_name": step.display_name,
+        "compute": None if step.compute is None else f"{PREFIX}{refs.compute_id(step.compute)}",
+        "primary_metric": _METRICS.get(task, "accuracy"),
+        **({} if task.startswith("text") else {"log_verbosity": "info"}),
+        **_blocks(task),
+        **spec,
+        "outputs": dict(outputs),
+    }
+    if identity is not None:
+        kind = "managed_identity" if identity.type == "managed" else identity.type
+        told["identity"] = {**identity.model_dump(exclude_none=True), "type": kind}
+    for key in ("training_data", "validation_data", "test_data"):
+        if isinstance(told.get(key), dict):
+            told[key] = _data(told[key], refs)
+    if "resources" in told:
+        told["resources"] = {"properties": {}, **told["resources"]}
+    if "forecasting" in told:
+        lists = {key: str(each) for key, each in told["forecasting"].items() if key in _LISTED}
+        told["forecasting"] = {**told["forecasting"], **lists}
+    if task.startswith("text"):
+        told["limits"] = {"max_trials": 1, "max_nodes": 1, **told["limits"]}
+    elif "search_space" in told:
+        told["search_space"] = [{key: _text(each) for key, each in space.items()} for space in told["search_space"]]
+    if "stack_ensemble_settings" in told.get("training", {}):
+        ensemble = {"stack_meta_learner_train_percentage": 0.2, **told["training"]["stack_ensemble_settings"]}
+        told["training"] = {**told["training"], "stack_ensemble_settings": ensemble}
+    if "training_parameters" in told:
+        told["training_parameters"] = {key: _switch(key, each) for key, each in told["training_parameters"].items()}
+    if policy := told.get("sweep", {}).get("early_termination"):
+        given = {key: each for key, each in {**_POLICIES[policy["type"]], **policy}.items() if each is not None}
+        told["sweep"] = {**told["sweep"], "early_termination": given}
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def _blocks(task: str) -> dict[str, Any]:
+    """Blocks that are sent even when nothing is said."""
+    return {"limits": {}} if task.startswith(("image", "text")) else {"training": {}}
+
+
+def _data(told: Mapping[str, Any], refs: Refs) -> str:
+    """A described table, which azure-ai-ml sends as the text of a Python dictionary."""
+    path = {"path": refs.data_uri(told["path"], "mltable")} if "path" in told else {}
+    mode = {"mode": told["mode"]} if "mode" in told else {}
+    return str({"type": told.get("type", "uri_folder"), **path, **mode})
+
+
+def _text(value: Any) -> str:
+    """A setting of an image model: a value, or what is tried as ``uniform(0.1,1)``."""
+    if not isinstance(value, dict):
+        return _plain(value)
+    if value["type"] == "choice":
+        values = [f"'{each}'" if isinstance(each, str) else _plain(each) for each in value["values"]]
+    else:
+        values = [_plain(each) for key, each in value.items() if key != "type"]
+    return f"{value['type']}({','.join(values)})"
+
+
+def _switch(key: str, value: Any) -> Any:
+    """A setting of a model; of two azure-ai-ml sends the name that its program has for the value."""
+    if key not in ("log_training_metrics", "log_validation_loss"):
+        return value
+    return f"{''.join(word.capitalize() for word in key.split('_'))}.{value.upper()}"
+
+
+def _plain(value: Any) -> str:
+    """A value as text; numbers without an exponent."""
+    return format(decimal.Decimal(repr(value)), "f") if isinstance(value, float) else str(value)

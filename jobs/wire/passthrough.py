@@ -1,0 +1,183 @@
+"""Parallel, spark and pipeline steps on the wire, and the components that they run."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from jobs.model.passthrough import OtherComponent
+from jobs.wire.command import IDENTITIES, plain, some
+from jobs.wire.component import ANONYMOUS, code_reference, environment_reference, ports, version_body
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jobs.model.passthrough import OtherStep
+    from jobs.wire.references import Refs
+
+_SIZE = re.compile(r"(\d+)([kmg]b)?", re.IGNORECASE)
+_UNITS = {"kb": 1024, "mb": 1024**2, "gb": 1024**3}
+_INHERITED = ("mini_batch_error_threshold", "max_concurrency_per_instance", "retry_settings", "input_data")
+"""What a parallel step takes of its component where it says nothing itself."""
+_OF_SPARK = ("py_files", "jars", "files", "archives", "conf", "args", "entry")
+"""What a spark step takes of its component, likewise."""
+_CONF = (
+    "driver.cores",
+    "driver.memory",
+    "executor.cores",
+    "executor.memory",
+    "executor.instances",
+    "dynamicAllocation.enabled",
+    "dynamicAllocation.minExecutors",
+    "dynamicAllocation.maxExecutors",
+)
+
+
+def own_keys(step: OtherStep, refs: Refs) -> dict[str, Any]:
+    """What a step's node has beside its name, inputs and outputs."""
+    component = step.component if isinstance(step.component, OtherComponent) else None
+    if step.kind == "parallel":
+        return _parallel(step, component, refs)
+    if step.kind == "spark":
+        return _spark(step, component)
+    if step.kind == "data_transfer":
+        mode = (component.spec if component else {}).get("data_copy_mode") or step.spec.get("data_copy_mode")
+        identity = None if step.identity is None else step.identity.model_dump(exclude_none=True)
+        return some(**{**step.spec, "data_copy_mode": mode, "identity": identity})
+    return dict(step.spec)
+
+
+def builtin(step: OtherStep) -> str:
+    """Azure ML's own component for a step that moves data and names none."""
+    task = str(step.spec["task"])
+    end = step.spec["source" if task == "import_data" else "sink"]
+    return f"azureml://registries/azureml/components/{task}_{end['type']}/versions/0.0.1"
+
+
+def other_component_body(
+    component: OtherComponent, refs: Refs, jobs: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """A component as the body of an anonymous component version.
+
+    Args:
+        component: The component.
+        refs: Where its code and environment are.
+        jobs: Of a pipeline, the nodes of its steps.
+    """
+    spec = dict(component.spec)
+    told = some(
+        name=ANONYMOUS,
+        version="1",
+        type=component.kind,
+        display_name=component.display_name,
+        description=component.description,
+        inputs=ports(component.inputs) or None,
+        outputs=ports(component.outputs) or None,
+        tags=dict(component.tags) or None,
+        is_deterministic=True if component.is_deterministic is None else component.is_deterministic,
+    )
+    if component.kind == "parallel":
+        spec["mini_batch_size"] = str(_bytes(spec.get("mini_batch_size")) or 0)
+        if spec.get("partition_keys"):
+            spec["partition_keys"] = json.dumps(spec["partition_keys"])
+        spec["task"] = _task(component, refs)
+    elif component.kind == "spark":
+        told |= some(
+            code=None if component.code is None else code_reference(refs.code_id(component.code.path)),
+            environment=environment_reference(component.environment, refs),
+        )
+        if "class_name" in spec.get("entry", {}):
+            spec["entry"] = {"file": spec["entry"]["class_name"]}  # of a component azure-ai-ml sends it as a file
+        spec["conf"] = _said(_conf(spec["conf"])) if spec.get("conf") else None
+    elif component.kind == "pipeline":
+        if component.is_deterministic is None:
+            del told["is_deterministic"]
+        told |= {"jobs": dict(jobs or {}), "sourceJobId": None}
+    told |= some(**plain(spec))
+    return version_body(component, told, archived=None if component.kind == "pipeline" else False)
+
+
+def _task(component: OtherComponent, refs: Refs) -> dict[str, Any]:
+    code = None if component.code is None else code_reference(refs.code_id(component.code.path))
+    return some(
+        **component.spec.get("task", {}), code=code, environment=environment_reference(component.environment, refs)
+    )
+
+
+def _parallel(step: OtherStep, component: OtherComponent | None, refs: Refs) -> dict[str, Any]:
+    of_it = component.spec if component else {}
+    told = dict(step.spec)
+    for key in _INHERITED:
+        told[key] = told.get(key) or of_it.get(key)
+    size = told.get("mini_batch_size")
+    if component is not None and not size:
+        told["mini_batch_size"] = _bytes(of_it.get("mini_batch_size")) or 0
+    elif size is not None:
+        told["mini_batch_size"] = _bytes(size)
+    told["resources"] = told.get("resources") or of_it.get("resources")
+    partition = told.get("partition_keys") or of_it.get("partition_keys")
+    told["partition_keys"] = None if partition is None else json.dumps(partition)
+    if component is not None:
+        told["task"] = _task(component, refs)
+    identity = step.identity
+    told["identity"] = None if identity is None else identity.model_dump(exclude_none=True)
+    return some(**told)
+
+
+def _bytes(size: Any) -> Any:
+    """``10kb`` as 10240; an expression stays."""
+    match = _SIZE.fullmatch(size) if isinstance(size, str) else None
+    return size if match is None else int(match[1]) * _UNITS.get((match[2] or "").lower(), 1)
+
+
+def _spark(step: OtherStep, component: OtherComponent | None) -> dict[str, Any]:
+    of_it = component.spec if component else {}
+    told: dict[str, Any] = {key: of_it[key] for key in _OF_SPARK if key in of_it}
+    told |= step.spec
+    if told.get("conf"):
+        conf = _conf(told["conf"])
+        told["conf"] = _scaled(_said(conf) if component else conf)
+    entry = told.get("entry")
+    if entry:
+        kind = "SparkJobPythonEntry" if "file" in entry else "SparkJobScalaEntry"
+        told["entry"] = {**entry, "spark_job_entry_type": kind}
+    told["identity"] = _spark_identity(step)
+    return some(**told)
+
+
+def _spark_identity(step: OtherStep) -> dict[str, Any] | None:
+    """As whom it reads its data; unset, a cluster's own identity, and on serverless Spark the person's."""
+    value = step.identity
+    if value is None:
+        if step.compute is not None:
+            return {"identity_type": "Managed"}
+        return {"identity_type": "UserIdentity"} if step.spec.get("resources") else None
+    return some(identity_type=IDENTITIES[value.type], client_id=value.client_id, object_id=value.object_id)
+
+
+def _conf(conf: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of spark in its own words, text of digits as numbers."""
+    long = {_short(name): f"spark.{name}" for name in _CONF}
+    return {
+        long.get(key, key): int(value) if isinstance(value, str) and value.isdigit() else value
+        for key, value in conf.items()
+    }
+
+
+def _said(conf: dict[str, Any]) -> dict[str, Any]:
+    """The same without settings of its own that say no, or nothing: azure-ai-ml drops them from a component."""
+    own = {f"spark.{name}" for name in _CONF}
+    return {key: value for key, value in conf.items() if value or key not in own}
+
+
+def _scaled(conf: dict[str, Any]) -> dict[str, Any]:
+    """The same; of a number of executors that goes up and down azure-ai-ml says the least as the first."""
+    least = conf.get("spark.dynamicAllocation.minExecutors")
+    moving = str(conf.get("spark.dynamicAllocation.enabled")).lower() == "true"
+    return {"spark.executor.instances": least, **conf} if moving and least is not None else conf
+
+
+def _short(name: str) -> str:
+    """``dynamicAllocation.minExecutors`` as ``dynamic_allocation_min_executors``."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name.replace(".", "_"))

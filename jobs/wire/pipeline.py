@@ -1,0 +1,350 @@
+"""A pipeline as the body that Azure's REST API takes, and the components that its steps run.
+
+A step of the wire refers to a registered component. azure-ai-ml registers what stands in a pipeline's own file, and the
+component files it names, as versions of one anonymous component; so do we, under the same ids.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from jobs.model.component import NO_ENVIRONMENT, RUNTIME, Component
+from jobs.model.job import Job
+from jobs.model.passthrough import OtherComponent, OtherStep
+from jobs.model.pipeline import SweepStep, Unsaid
+from jobs.model.values import Input, Output
+from jobs.wire import automl
+from jobs.wire.command import INPUT_MODES, body, identity_body, input_body, output_body, plain, service_body, some
+from jobs.wire.component import component_body, component_id, resources_file
+from jobs.wire.passthrough import builtin, other_component_body, own_keys
+from jobs.wire.pipeline_ports import BOUND, input_ports, inside, output_ports, under
+from jobs.wire.references import PREFIX, Refs
+from jobs.wire.sweep import early_termination, floored
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jobs.model.component import Port
+    from jobs.model.pipeline import AnyStep, Pipeline, Step
+    from jobs.model.values import Scalar
+
+    StepRefs = Mapping[str, Refs]
+
+OF_A_NODE = ("computeId", "distribution", "environmentVariables", "identity", "limits", "queueSettings", "services")
+NOT_CLUSTERS = ("local", "serverless")
+_RAW = ("environmentVariables", "computeId")
+_VERSIONED = re.compile(r"azureml:(?P<name>[^/:@]+):(?P<version>.+)")
+
+
+def pipeline_body(pipeline: Pipeline, refs: Refs | None = None, steps: StepRefs | None = None) -> dict[str, Any]:
+    """Render a pipeline whose steps' launchers are lowered already (`PipelinePlan.enriched`).
+
+    Args:
+        pipeline: The pipeline.
+        refs: What its references point to; None leaves them short.
+        steps: For each step where its code and environment are; those without one use ``refs``.
+    """
+    refs, steps = refs or Refs(), steps or {}
+    local = pipeline.compute in NOT_CLUSTERS
+    properties = some(
+        jobType="Pipeline",
+        displayName=pipeline.display_name or None,
+        description=pipeline.description,
+        experimentName=pipeline.experiment_name or None,
+        isArchived=False,
+        tags=dict(pipeline.tags),
+        properties=dict(pipeline.properties),
+        componentId=_component(pipeline.component, refs) if pipeline.component else None,
+        jobs=_nodes(pipeline, refs, steps),
+        settings=_settings(pipeline, refs),
+        inputs={name: input_body(value, refs) for name, value in pipeline.inputs.items() if value != ""},
+        outputs={name: output_body(value or Output()) for name, value in pipeline.outputs.items()},
+        computeId=pipeline.compute if local or pipeline.compute is None else refs.compute_id(pipeline.compute),
+        identity=identity_body(pipeline.identity),
+        services=None
+        if not pipeline.services
+        else {name: service_body(value) for name, value in pipeline.services.items()},
+    )
+    return {"properties": properties}
+
+
+def components(pipeline: Pipeline, refs: Refs | None = None, steps: StepRefs | None = None) -> dict[str, Any]:
+    """By step, the bodies of the component versions that have to be registered before the pipeline runs."""
+    refs, steps = refs or Refs(), steps or {}
+    told: dict[str, Any] = {}
+    for name in pipeline.jobs:
+        component = component_of(pipeline, name)
+        if isinstance(component, Component):
+            told[name] = component_body(component, steps.get(name, refs))
+        elif isinstance(component, OtherComponent):
+            nodes = None
+            if component.kind == "pipeline":
+                inner, below = inside(component), under(steps, name)
+                told |= {f"{name}.jobs.{key}": each for key, each in components(inner, refs, below).items()}
+                nodes = _nodes(inner, refs, below)
+            told[name] = other_component_body(component, steps.get(name, refs), nodes)
+    return told
+
+
+def _nodes(pipeline: Pipeline, refs: Refs, steps: StepRefs) -> dict[str, Any]:
+    """The steps of a pipeline as nodes, each with the id of its component."""
+    registered = components(pipeline, refs, steps)
+    ids = {name: component_id(told, refs) for name, told in registered.items() if name in pipeline.jobs}
+    return {name: _node(pipeline, name, ids.get(name), steps.get(name, refs)) for name in pipeline.jobs}
+
+
+def component_of(pipeline: Pipeline, name: str) -> Component | OtherComponent | str | None:
+    """The component of a step; an inline step's is made from what it is given, automated training has none."""
+    step = pipeline.jobs[name]
+    if isinstance(step, OtherStep) and isinstance(step.component, OtherComponent) and step.component.inline:
+        if step.component.inputs or step.component.outputs:
+            return step.component
+        ports = {"inputs": input_ports(pipeline, step), "outputs": output_ports(pipeline, step)}
+        return step.component.model_copy(update=ports)
+    if not isinstance(step, Job):
+        return step.trial if isinstance(step, SweepStep) else step.component
+    return Component(
+        command=step.command,
+        environment=step.environment,
+        code=step.code,
+        launcher=step.launcher,
+        description=step.description,
+        tags=step.tags,
+        inputs=input_ports(pipeline, step),
+        outputs=output_ports(pipeline, step),
+        inline=True,
+        **{field: getattr(step, field) for field in RUNTIME if field != "resource_properties"},
+    )
+
+
+def effective(step: Step | SweepStep, component: Component) -> Job:
+    """The command job that a step of a component is: the component's, as far as the step says nothing else."""
+    job = component.job()
+    update: dict[str, Any] = {
+        "inputs": {**job.inputs, **step.inputs},
+        "outputs": {**job.outputs, **{name: value for name, value in step.outputs.items() if value is not None}},
+        **{name: getattr(step, name) for name in ("compute", "identity", "queue_settings", "enrich")},
+    }
+    given: Any = step.resources if isinstance(step, SweepStep) else step
+    if given is not None and any(getattr(given, name) is not None for name in RUNTIME):
+        update |= {name: getattr(given, name) for name in RUNTIME}  # Azure ML takes all of them or none
+    if not isinstance(step, SweepStep):
+        update |= {name: getattr(step, name) for name in ("environment_variables", "limits", "services")}
+        if step.launcher is not None:
+            update["launcher"] = step.launcher
+    return job.model_copy(update=update)
+
+
+def _node(pipeline: Pipeline, name: str, component: str | None, refs: Refs) -> dict[str, Any]:
+    step = pipeline.jobs[name]
+    source = "YAML.JOB"
+    if isinstance(step, Job):
+        return _filled({**_command(step, step.inputs, step.outputs, {}, refs), **_named(name, "command", step, source),
+                        "componentId": component})  # fmt: skip
+    if isinstance(step, OtherStep):
+        return _other(step, name, component, refs)
+    named = step.trial if isinstance(step, SweepStep) else step.component
+    if isinstance(named, Component):
+        source = "YAML.JOB" if named.inline else "YAML.COMPONENT"
+        job, ports = effective(step, named), named.inputs
+    else:
+        source = _remote(named)
+        job, ports = effective(step, Component(command="", environment=NO_ENVIRONMENT)), {}
+        component = _component(named, refs)
+    told = _command(job, step.inputs, step.outputs, ports, refs)
+    if isinstance(step, SweepStep):
+        kept: dict[str, Any] = {key: told[key] for key in ("computeId", "inputs", "outputs") if key in told}
+        return _filled({**kept, **_sweep(step), **_named(name, "sweep", step, source),
+                        "trial": {"componentId": component}}, keep=_SWEEP)  # fmt: skip
+    return _filled({**told, **_named(name, "command", step, source), "componentId": component, **step.extra})
+
+
+def _remote(named: str) -> str:
+    return "REMOTE.REGISTRY" if named.startswith("azureml://registries/") else "REMOTE.WORKSPACE.COMPONENT"
+
+
+def _other(step: OtherStep, name: str, component: str | None, refs: Refs) -> dict[str, Any]:
+    """The node of a parallel or spark step, or of a pipeline in the pipeline."""
+    named, ports = step.component, {}
+    if step.kind == "automl":
+        outputs = {key: _output(value) for key, value in step.outputs.items() if _said(value)}
+        return {"name": name, **automl.own_keys(step, outputs, refs)}
+    if named is None:
+        source, component = "BUILTIN", builtin(step)
+    elif not isinstance(named, OtherComponent):
+        source, component = _remote(named), _component(named, refs)
+    else:
+        source, ports = "YAML.JOB" if named.inline else "YAML.COMPONENT", named.inputs
+    compute = step.compute
+    return _filled({
+        **own_keys(step, refs),
+        **_named(name, step.kind, step, source),
+        "computeId": compute if compute is None or compute in NOT_CLUSTERS else refs.compute_id(compute),
+        "inputs": {key: _input(value, ports.get(key), refs) for key, value in step.inputs.items()},
+        "outputs": {key: _output(value) for key, value in step.outputs.items() if _said(value)},
+        "componentId": component,
+    })  # fmt: skip
+
+
+def _named(name: str, kind: str, step: AnyStep, source: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": kind,
+        "display_name": step.display_name,
+        "tags": dict(step.tags),
+        "properties": dict(step.properties),
+        "comment": None if isinstance(step, Job) else step.comment,
+        "_source": source,
+    }
+
+
+def _command(
+    job: Job,
+    inputs: Mapping[str, Input | Scalar],
+    outputs: Mapping[str, Output | None],
+    ports: Mapping[str, Port],
+    refs: Refs,
+) -> dict[str, Any]:
+    """What a step's node takes of its command body, in the spelling of nodes."""
+    local = job.compute if job.compute in NOT_CLUSTERS else None
+    told = body(job.model_copy(update={"compute": None}) if local else job, refs)["properties"]
+    node: dict[str, Any] = {}
+    for key in OF_A_NODE:
+        if key in told:
+            value = told[key]
+            node[key if key == "computeId" else _snake(key)] = value if key in _RAW else _snaked(value)
+    if node.get("distribution", {}).get("distribution_type") == "Ray":
+        # azure-ai-ml has no model of Ray, so that its keys keep the spelling of the wire.
+        rest = {key: value for key, value in told["distribution"].items() if key != "distributionType"}
+        node["distribution"] = {"distribution_type": "Ray", **rest}
+    if local:
+        node["computeId"] = local
+    if "resources" in told:
+        properties = told["resources"].get("properties")
+        node["resources"] = {**_snaked(told["resources"]), "properties": properties}
+    node["inputs"] = {name: _input(value, ports.get(name), refs) for name, value in inputs.items()}
+    node["outputs"] = {name: _output(value) for name, value in outputs.items() if _said(value)}
+    return node
+
+
+def _input(value: Input | Scalar, port: Port | None, refs: Refs) -> dict[str, Any]:
+    if isinstance(value, str) and not BOUND.search(value) and port is not None and not port.literal:
+        uri = refs.data_uri(value, port.type) if refs.workspace is not None else value
+        return {"uri": uri, "job_input_type": "uri_folder" if port.type == "path" else port.type}
+    told: dict[str, Any] = _snaked(input_body(value, refs))
+    if isinstance(value, Input) and value.path is not None and BOUND.search(value.path) and value.mode is not None:
+        told["mode"] = INPUT_MODES[value.mode]
+    return told
+
+
+def _said(value: Output | None) -> TypeGuard[Output]:
+    return value is not None and not isinstance(value, Unsaid)
+
+
+def _output(value: Output) -> dict[str, Any]:
+    told = output_body(value)
+    mode = {"mode": told["mode"]} if "mode" in told else {}
+    if value.path is not None and BOUND.search(value.path):
+        return {"value": value.path, "type": "literal", **mode}
+    named = {"assetName": "name", "assetVersion": "version"}
+    return {named.get(key, _snake(key)): inner for key, inner in told.items()}
+
+
+_SWEEP = frozenset({"search_space", "limits", "objective"})
+
+
+def _sweep(step: SweepStep) -> dict[str, Any]:
+    algorithm = step.sampling_algorithm
+    queue = step.queue_settings
+    return {
+        "search_space": {name: _space(value) for name, value in step.search_space.items()} or None,
+        "objective": step.objective.model_dump(exclude_none=True),
+        "limits": some(
+            max_total_trials=step.limits.max_total_trials,
+            max_concurrent_trials=step.limits.max_concurrent_trials,
+            timeout=floored(step.limits.timeout),
+            trial_timeout=floored(step.limits.trial_timeout),
+        ),
+        "sampling_algorithm": algorithm
+        if isinstance(algorithm, str | None)
+        else algorithm.model_dump(exclude_none=True),
+        "early_termination": _policy(early_termination(step.early_termination), step),
+        "queue_settings": None if queue is None else queue.model_dump(exclude_none=True),
+        "resources": None if step.resources is None else resources_file(step.resources),
+        **step.extra,
+    }
+
+
+def _space(value: Any) -> Any:
+    told = value.model_dump()
+    return {key: list(inner) if isinstance(inner, tuple) else inner for key, inner in told.items()}
+
+
+def _policy(told: dict[str, Any] | None, step: SweepStep) -> dict[str, Any] | None:
+    """A policy; of a bandit's two slacks a step leaves out what a sweep job sends as zero."""
+    if told is None:
+        return None
+    given = step.early_termination
+    return {
+        _snake(key): value
+        for key, value in told.items()
+        if not (key.startswith("slack") and not getattr(given, _snake(key), None))
+    }
+
+
+def _settings(pipeline: Pipeline, refs: Refs) -> dict[str, Any]:
+    settings = pipeline.settings
+    source = "REMOTE.WORKSPACE.JOB" if pipeline.component else "YAML.JOB"
+    if settings is None:
+        return {"_source": source}
+    compute, store = settings.default_compute, settings.default_datastore
+    if compute is not None and compute.lower() == "serverless":
+        compute = "serverless"
+    elif compute is not None:
+        compute = refs.compute_id(compute)
+    told = {
+        "default_compute": compute,
+        "default_datastore": None if store is None else _datastore(store, refs),
+        "continue_on_step_failure": settings.continue_on_step_failure,
+        "force_rerun": settings.force_rerun,
+    }
+    return some(**{**told, "_source": source, **plain(settings.extra)})
+
+
+def _datastore(store: str, refs: Refs) -> str:
+    name = store.removeprefix(PREFIX)
+    return name if refs.workspace is None or "/" in name else f"{refs.workspace}/datastores/{name}"
+
+
+def _component(named: str, refs: Refs) -> str:
+    if named.startswith("azureml://"):
+        return named
+    match = _VERSIONED.fullmatch(named)
+    if refs.workspace is not None and match:
+        return f"{refs.workspace}/components/{match['name']}/versions/{match['version']}"
+    return named if refs.workspace is not None and "@" in named else named.removeprefix(PREFIX)
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+def _snaked(value: Any) -> Any:
+    """A piece of a body in the spelling of nodes; what a person named, ``properties``, stays."""
+    if isinstance(value, dict):
+        return {_snake(key): inner if key == "properties" else _snaked(inner) for key, inner in value.items()}
+    return value
+
+
+def _filled(node: dict[str, Any], keep: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """A node without what is empty, as azure-ai-ml leaves it out."""
+    told = {key: _without_empty(value) if key not in keep else value for key, value in node.items()}
+    return {key: value for key, value in told.items() if value is not None and (value != {} or key in keep)}
+
+
+def _without_empty(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    inner = {key: _without_empty(each) for key, each in value.items()}
+    return {key: each for key, each in inner.items() if each is not None and each != {}}

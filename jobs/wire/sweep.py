@@ -1,0 +1,135 @@
+"""A sweep as the body that Azure's REST API takes: the command body of its trial, dealt out over two levels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from jobs.model.search_space import DISTRIBUTIONS, Choice, arguments
+from jobs.model.sweep import Bandit, MedianStopping, Random, TruncationSelection
+from jobs.wire.command import LOCAL, body, duration, resources, some
+
+if TYPE_CHECKING:
+    from jobs.model.search_space import SearchSpace
+    from jobs.model.sweep import EarlyTermination, Sampling, Sweep, SweepLimits
+    from jobs.wire.references import Refs
+
+OF_THE_TRIAL = ("codeId", "command", "environmentId", "environmentVariables", "distribution", "resources")
+SHORTEST = 60
+OF_THE_SWEEP = ("computeId", "inputs", "outputs", "identity", "queueSettings", "parentJobName")
+
+
+def sweep_body(sweep: Sweep, refs: Refs | None = None) -> dict[str, Any]:
+    """Render a sweep whose trial's launcher is lowered already (`SweepPlan.enriched`).
+
+    Args:
+        sweep: The sweep.
+        refs: What the references in it point to; None leaves them short.
+    """
+    local = sweep.trial.compute is not None and sweep.trial.compute.lower() == LOCAL
+    trial = sweep.trial.model_copy(update={"compute": None}) if local else sweep.trial
+    told = body(trial, refs)["properties"]
+    own = None
+    if sweep.resources is not None:
+        fields = {name: getattr(sweep.resources, name) for name in type(sweep.resources).model_fields}
+        own = resources(trial.model_copy(update=fields), local=False)
+    properties = {
+        **{key: told[key] for key in OF_THE_SWEEP if key in told},
+        "jobType": "Sweep",
+        "computeId": LOCAL if local else told.get("computeId"),
+        "trial": {key: told[key] for key in OF_THE_TRIAL if key in told},
+        "searchSpace": {name: space(value) for name, value in sweep.search_space.items()},
+        "samplingAlgorithm": _sampling(sweep.sampling_algorithm),
+        "objective": {"goal": sweep.objective.goal, "primaryMetric": sweep.objective.primary_metric},
+        "limits": _limits(sweep.limits),
+        "earlyTermination": early_termination(sweep.early_termination),
+        "resources": own or told.get("resources"),
+        "displayName": sweep.display_name or None,
+        "description": sweep.description,
+        "experimentName": sweep.experiment_name or None,
+        "isArchived": False,
+        "tags": dict(sweep.tags),
+        "properties": dict(sweep.properties),
+    }
+    return {"properties": some(**properties)}
+
+
+def space(value: SearchSpace) -> list[Any]:
+    """A distribution: its name and its arguments, ``["uniform", [0.1, 1]]``."""
+    if isinstance(value, Choice):
+        return [value.type, [[_chosen(each) for each in value.values]]]
+    return [value.type, arguments(value)]
+
+
+def _chosen(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: space(cast("SearchSpace", inner)) if isinstance(inner, DISTRIBUTIONS) else inner
+            for name, inner in value.items()
+        }
+    return value
+
+
+def _sampling(value: str | Sampling | None) -> dict[str, Any] | None:
+    match value:
+        case None:
+            return None
+        case str():
+            return {"samplingAlgorithmType": value.capitalize()}
+        case Random():
+            return some(samplingAlgorithmType="Random", rule=value.rule, seed=value.seed, logbase=value.logbase)
+        case _:
+            return {"samplingAlgorithmType": value.type.capitalize()}
+
+
+def early_termination(value: EarlyTermination | None) -> dict[str, Any] | None:
+    """A policy, with zeros for what it leaves out, as azure-ai-ml fills them in; what is null by word is not sent."""
+    if value is None:
+        return None
+    told = _policy(value)
+    nulls = {name for name in value.model_fields_set if getattr(value, name) is None}
+    return {key: each for key, each in told.items() if _snake(key) not in nulls}
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+def _policy(value: EarlyTermination) -> dict[str, Any]:
+    match value:
+        case Bandit():
+            return {
+                "policyType": "Bandit",
+                "delayEvaluation": value.delay_evaluation or 0,
+                "evaluationInterval": value.evaluation_interval or 0,
+                "slackFactor": value.slack_factor or 0,
+                "slackAmount": value.slack_amount or 0,
+            }
+        case MedianStopping():
+            interval = value.evaluation_interval
+            return {
+                "policyType": "MedianStopping",
+                "delayEvaluation": value.delay_evaluation or 0,
+                "evaluationInterval": 1 if interval is None else interval,
+            }
+        case TruncationSelection():
+            return {
+                "policyType": "TruncationSelection",
+                "delayEvaluation": value.delay_evaluation or 0,
+                "evaluationInterval": value.evaluation_interval or 0,
+                "truncationPercentage": value.truncation_percentage,
+            }
+
+
+def _limits(value: SweepLimits) -> dict[str, Any]:
+    return some(
+        jobLimitsType="Sweep",
+        maxTotalTrials=value.max_total_trials,
+        maxConcurrentTrials=value.max_concurrent_trials,
+        timeout=duration(floored(value.timeout)),
+        trialTimeout=duration(floored(value.trial_timeout)),
+    )
+
+
+def floored(seconds: int | None) -> int | None:
+    """A timeout of a sweep, a minute at least: azure-ai-ml raises what the service would take for days."""
+    return max(seconds, SHORTEST) if seconds else seconds

@@ -1,0 +1,155 @@
+"""A job as the rules see it: its own words, then those of the jobs inside it (a sweep's trial, a pipeline's steps)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from policies.engine.facts import Facts, Path, Unknown, dig, names, number, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_COMPUTE = (("computeId",), ("compute",), ("settings", "defaultCompute"), ("settings", "default_compute"))
+
+# Fact → names of it, on the wire and in the steps of a pipeline, which keep the words of a job file.
+_OWN: dict[str, tuple[Path, ...]] = {
+    "command": (("command",),),
+    "environment": (("environmentId",), ("environment",)),
+    "variables": (("environmentVariables",), ("environment_variables",)),
+    "shm": (("resources", "shmSize"), ("resources", "shm_size")),
+    "docker": (
+        ("resources", "dockerArgs"),
+        ("resources", "docker_args"),
+        ("resources", "dockerArgsList"),
+    ),
+    "processes": (
+        ("distribution", "processCountPerInstance"),
+        ("distribution", "process_count_per_instance"),
+    ),
+    "nodes": (("resources", "instanceCount"), ("resources", "instance_count")),
+    "size": (("resources", "instanceType"), ("resources", "instance_type")),
+    "outputs": (("outputs",),),
+    "tier": (("queueSettings", "jobTier"), ("queue_settings", "job_tier")),
+    "timeout": (("limits", "timeout"), ("limits", "trialTimeout"), ("limits", "trial_timeout")),
+    "trial_timeout": (("limits", "trialTimeout"), ("limits", "trial_timeout")),
+    "trials": (("limits", "maxTotalTrials"), ("limits", "max_total_trials")),
+    "at_once": (("limits", "maxConcurrentTrials"), ("limits", "max_concurrent_trials")),
+}
+_NO_COMMAND = frozenset({"pipeline", "sweep", "spark", "parallel", "automl", "import", "data_transfer"})
+_COMPONENT = re.compile(
+    r"(?:.*/components/(?P<name>[^/]+)/versions/|(?:azureml:)?(?P<short>[^/:@]+):)(?P<version>[^/:@]+)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundJob:
+    """One job: where its size stands, the size when it is serverless, its nodes, what else it says, its compute."""
+
+    where: str
+    size: str | Unknown | None
+    nodes: int | Unknown
+    facts: Facts
+    compute: Any = None
+
+
+def component_key(reference: Any) -> str | None:
+    """Name and version of a component, of its id as of its short reference; None for what names none."""
+    found = _COMPONENT.fullmatch(reference) if isinstance(reference, str) else None
+    return f"{found['name'] or found['short']}/{found['version']}".lower() if found else None
+
+
+def complete(job: Any, components: Mapping[str, Any]) -> None:
+    """Write the components of the stack into the steps that name them, in place: a step's command is in there.
+
+    Args:
+        job: A job's properties.
+        components: Specs by `component_key`.
+    """
+    if not isinstance(job, dict):
+        return
+    if (spec := components.get(component_key(job.get("componentId")) or "")) is not None:
+        job.setdefault("component", spec)
+    complete(job.get("trial"), components)
+    if isinstance(steps := job.get("jobs"), dict):
+        for step in steps.values():
+            complete(step, components)
+
+
+def jobs_in(props: Any, at: Path, *, inherited: Any = None, around: tuple[Path, ...] = ()) -> Iterator[FoundJob]:
+    """A job, then those inside it.
+
+    Args:
+        props: The resource's properties.
+        at: Where the job stands in them.
+        inherited: The compute of the job around it, on which it runs when it names none.
+        around: Where else what it does not say itself may stand: for a trial, its sweep.
+    """
+    whole = dig(props, *at)
+    if isinstance(whole, Unknown):
+        yield FoundJob(".".join(at), whole, 1, Facts(props, {}))
+    if not isinstance(whole, Mapping):
+        return
+    compute = next(filter(None, (dig(props, *at, *name) for name in _COMPUTE)), inherited)
+    yield from _own(props, at, whole, compute, around)
+    yield from jobs_in(props, (*at, "trial"), inherited=compute, around=(at,))
+    for name in names(props, *at, "jobs"):
+        yield from jobs_in(props, (*at, "jobs", name), inherited=compute)
+    if isinstance(steps := dig(props, *at, "jobs"), Unknown):
+        yield FoundJob(".".join((*at, "jobs")), steps, 1, Facts(props, {}))
+
+
+def _own(props: Any, at: Path, whole: Any, compute: Any, around: tuple[Path, ...]) -> Iterator[FoundJob]:
+    # What a step does not say itself stands in its component.
+    places = (at, (*at, "component"), *around) if isinstance(whole.get("component"), Mapping) else (at, *around)
+    facts = Facts(props, _paths(places))
+    at_size = facts.path("size")
+    size = text(props, *at_size)
+    serverless = False if size is None else _is_serverless(whole, compute)
+    if not serverless and dig(props, *facts.path("command")) is None and not _runs_component(whole):
+        return
+    nodes = number(props, *facts.path("nodes"))
+    yield FoundJob(
+        where=".".join(at_size),
+        size=serverless if isinstance(serverless, Unknown) else size if serverless else None,
+        nodes=1 if nodes is None else nodes,
+        facts=facts,
+        compute=compute,
+    )
+
+
+@lru_cache(maxsize=64)  # most jobs stand at the same few places
+def _paths(places: tuple[Path, ...]) -> Mapping[str, tuple[Path, ...]]:
+    """Where each fact of a job may stand.
+
+    Args:
+        places: Where the job stands, then whatever else may say what it does not say itself.
+    """
+    paths = {
+        fact: tuple((*base, *name) for base in places for name in known)
+        for fact, known in _OWN.items()
+        if fact != "command"
+    }
+    paths["command"] = ((*places[0], "command"), (*places[0], "component", "command"))
+    return paths
+
+
+def _runs_component(job: Mapping[str, Any]) -> bool:
+    """Whether it is a step or trial that runs a component registered elsewhere, whose command nobody here sees."""
+    kind = str(job.get("type") or job.get("jobType") or "command").lower()
+    return kind not in _NO_COMMAND and (job.get("componentId") or job.get("component")) is not None
+
+
+def _is_serverless(job: Any, compute: Any) -> bool | Unknown:
+    """Whether a job with a size is serverless: elsewhere the instance type is the compute's affair, not a VM size.
+
+    Spark jobs bring their own pool and train nothing over the fabric.
+    """
+    if dig(job, "jobType") == "Spark" or dig(job, "type") == "spark":
+        return False
+    if isinstance(compute, Unknown):
+        return compute
+    return not compute or str(compute).rsplit("/", 1)[-1].lower() in {"serverless", "azureml:serverless"}

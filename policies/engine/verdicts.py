@@ -1,0 +1,284 @@
+"""Judges what a resource asks for by the rules, with unknown values taken for every value that would matter."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+from amlstack.base.findings import Finding, Level
+from amlstack.catalog import sizes
+from policies import checks
+from policies.checks import retired_size, stack_budget
+from policies.engine import catalogue_age
+from policies.engine.bindings import BINDINGS, Cluster, Early, cluster_of
+from policies.engine.facts import AT_UP, Undecided, Unknown
+from policies.engine.subjects import component, fill, judged, subjects
+from policies.pack_rules import CATALOGUE_OLD, CHECKED_AT_UP, EXCEPTION_EXPIRED, TEMPLATE_UNRESOLVED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import date
+    from typing import Any
+
+    from amlstack.catalog.sizes import Size
+    from policies.config import Config
+    from policies.engine.bindings import Context
+    from policies.engine.subjects import Subject
+
+
+_OF_KIND = {
+    kind: tuple(binding for binding in BINDINGS if kind in binding.kinds)
+    for kind in ("cluster", "job", "environment", "resource", "text", "network", "group", "machine")
+}
+_REMEMBERED = {"cluster", "network", "group"}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the rules say of one subject.
+
+    Attributes:
+        findings: What is wrong whatever the unknown values turn out to be.
+        notes: Which rules are still open and why, one for each value that is missing.
+    """
+
+    findings: tuple[Finding, ...]
+    notes: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """How much a finding weighs under a configuration.
+
+    Attributes:
+        level: ``mandatory`` or ``advisory``.
+        more: What an exception adds to its message; empty without one.
+    """
+
+    level: str
+    more: str = ""
+
+
+def weigh(finding: Finding, config: Config, on: date, *, name: str, urn: str = "") -> Weight:
+    """Weigh a finding: by its rule's level, and as advice where an exception covers the resource.
+
+    Args:
+        finding: Of a rule that is not disabled.
+        config: The configuration.
+        on: The day, for exceptions.
+        name: Name of the resource.
+        urn: Its URN, as far as it is known.
+    """
+    for waiver in config.exceptions:
+        if waiver.counts_on(on) and waiver.covers(finding.code, name, urn):
+            until = f"Excepted until {waiver.expires.isoformat()} by {waiver.owner}: {waiver.reason}"
+            return Weight("advisory", f" {until}.")
+    # A remediation that did not help leaves a violation like any other.
+    level = config.level(finding.code).replace("remediate", "mandatory")
+    return Weight("advisory" if finding.level is Level.INFO else level)
+
+
+def judge_resource(
+    resource_type: str, props: Any, config: Config, context: Context, *, name: str = "", urn: str = ""
+) -> Verdict:
+    """Judge one resource, and remember of it what later ones need. The one function behind all gates.
+
+    Args:
+        resource_type: Pulumi's type token.
+        props: The properties as plain Python; written into where steps name components.
+        config: The configuration.
+        context: What is known of the stack; what this resource adds is written into it.
+        name: The resource's name.
+        urn: Its URN, as far as it is known.
+    """
+    if known := component(resource_type, props):
+        context.components[known[0]] = known[1]
+    fill(resource_type, props, context.components)
+    found: list[Finding] = []
+    notes: list[Finding] = []
+    for subject in subjects(resource_type, props, context.groups):
+        remember(subject, context)
+        verdict = judge(subject, config, context)
+        if _before_its_cluster(subject, context):
+            seen = frozenset((one.code, one.where) for one in verdict.findings)
+            context.early.append(Early(subject, seen, name, urn))
+        found += verdict.findings
+        notes += verdict.notes
+    return Verdict(_once(found), _once(notes) if config.enabled(CHECKED_AT_UP.code) else ())
+
+
+_TURN = re.compile(r"\[\d+\]")
+
+
+def _once(findings: list[Finding]) -> tuple[Finding, ...]:
+    """Findings without those that repeat an earlier one on a further turn of a template's loop."""
+    if len(findings) < 2:  # as almost always
+        return tuple(findings)
+    kept: dict[tuple[str, str, str], Finding] = {}
+    for one in findings:
+        kept.setdefault((one.code, _TURN.sub("", one.where), _TURN.sub("", one.seen)), one)
+    return tuple(kept.values())
+
+
+def _before_its_cluster(subject: Subject, context: Context) -> bool:
+    if subject.kind != "job" or subject.size is not None or not isinstance(subject.compute, str):
+        return False
+    return cluster_of(subject, context) is None
+
+
+def judge_early(config: Config, context: Context) -> Iterable[tuple[Finding, Early]]:
+    """Judge once more, at the end of a stack, the jobs whose cluster was seen only after them; what is new of it."""
+    early, context.early = context.early, []
+    for one in early:
+        if cluster_of(one.subject, context) is not None:
+            found = judge(one.subject, config, context).findings
+            yield from ((finding, one) for finding in found if (finding.code, finding.where) not in one.found)
+
+
+def judge_whole(resources: Iterable[tuple[str, Any]], config: Config, on: date, *, version: str) -> Iterable[Finding]:
+    """Judge the stack as a whole, the exceptions and the catalogue.
+
+    Args:
+        resources: Type and properties of every resource.
+        config: The configuration.
+        on: The day of the judgement.
+        version: The pack's version.
+    """
+    if config.enabled(stack_budget.RULE.code) and any(config.settings(stack_budget.RULE.code).values()):
+        asked = [subject for kind, props in resources if judged(kind) for subject in subjects(kind, props)]
+        yield from judge_stack(asked, config)
+    if config.enabled(EXCEPTION_EXPIRED.code):
+        yield from (waiver.finding() for waiver in config.exceptions if not waiver.counts_on(on))
+    if config.enabled(CATALOGUE_OLD.code):
+        yield from catalogue_age.check(on, days=int(config.settings(CATALOGUE_OLD.code)["days"]), version=version)
+
+
+def judge(subject: Subject, config: Config, context: Context) -> Verdict:
+    """Judge one thing that a resource asks for by every rule that is not disabled."""
+    found: list[Finding] = []
+    waits: dict[tuple[Unknown, ...], list[str]] = {}
+    if subject.size is not None:
+        certain, undecided, unknown = _sizes(subject, context)
+        found += certain
+        if undecided:
+            waits[unknown] = undecided
+    # Of what is unknown as a whole there is nothing else to read.
+    for binding in _OF_KIND[subject.kind] if subject.facts.known else ():
+        code = binding.rule.code
+        if not config.enabled(code):
+            continue
+        try:
+            for one in binding.judge(subject, config.settings(code), context):
+                if one is not None:
+                    found.append(one)
+        except Undecided as undecided_yet:
+            waits.setdefault((undecided_yet.unknown,), []).append(code)
+    refused, notes = _open(subject.where, waits, config)
+    return Verdict((*(one for one in found if config.enabled(one.code)), *refused), notes)
+
+
+def remember(subject: Subject, context: Context) -> None:
+    """Keep what others need to know of a cluster, a network or a resource group; those come before them."""
+    if subject.kind not in _REMEMBERED:
+        return
+    facts = subject.facts
+    try:
+        name = facts.name("name")
+        if not name:
+            return
+        if subject.kind == "network":
+            ranges = facts.value("ranges")
+            listed = ranges if isinstance(ranges, list) else ()
+            context.networks[name.lower()] = tuple(one for one in listed if isinstance(one, str))
+        elif subject.kind == "group":
+            context.groups[name.lower()] = facts.text("location")
+        elif isinstance(subject.size, str):
+            priority = (facts.text("priority") or "").lower()
+            context.clusters[name.lower()] = Cluster(subject.size, priority == "lowpriority", subject.single_node_jobs)
+    except Undecided:
+        return
+
+
+def judge_stack(subjects: Iterable[Subject], config: Config) -> tuple[Finding, ...]:
+    """Judge the sum of what a stack asks for."""
+    asked: list[tuple[Size, int]] = []
+    unknown: list[Unknown] = []
+    for subject in subjects:
+        if subject.size is None or subject.kind not in {"cluster", "job"}:
+            continue
+        missing = [value for value in (subject.size, subject.nodes) if isinstance(value, Unknown)]
+        unknown += missing
+        size = sizes.get(subject.size) if isinstance(subject.size, str) else None
+        if size is not None and isinstance(subject.nodes, int):
+            asked.append((size, subject.nodes))
+    found = stack_budget.check(asked, **config.settings(stack_budget.RULE.code))
+    refused, notes = _open("", {(value,): [stack_budget.RULE.code] for value in unknown}, config)
+    return (*found, *refused, *notes)
+
+
+def _sizes(subject: Subject, context: Context) -> tuple[list[Finding], list[str], tuple[Unknown, ...]]:
+    """The rules on sizes: what they find for certain, which of them are open, and the values that are missing."""
+    if isinstance(subject.size, Unknown):
+        rules = (retired_size.RULE,) if subject.kind == "machine" else checks.SIZE_RULES
+        return [], [rule.code for rule in rules], (subject.size,)
+    if subject.kind == "machine":  # no job spans its nodes, and the catalogue need not know every size
+        known = sizes.get(subject.size or "")
+        gone = retired_size.check(known, on=context.on, where=subject.where) if known else None
+        return [gone] if gone else [], [], ()
+    unknown = tuple(value for value in (subject.nodes, subject.single_node_jobs) if isinstance(value, Unknown))
+    outcomes = [
+        checks.sizes_for(subject.size or "", nodes=nodes, on=context.on, single_node_jobs=single, where=subject.where)
+        for nodes, single in product(
+            (1, 2) if isinstance(subject.nodes, Unknown) else (subject.nodes,),
+            (True, False) if isinstance(subject.single_node_jobs, Unknown) else (subject.single_node_jobs,),
+        )
+    ]
+    codes = [{finding.code for finding in outcome} for outcome in outcomes]
+    certain = set.intersection(*codes)
+    undecided = sorted(set.union(*codes) - certain)
+    return [finding for finding in outcomes[0] if finding.code in certain], undecided, unknown
+
+
+def _open(
+    where: str, waits: Mapping[tuple[Unknown, ...], list[str]], config: Config
+) -> tuple[list[Finding], tuple[Finding, ...]]:
+    """What is refused because nobody here will ever know it, and what is only noted."""
+    refused: list[Finding] = []
+    notes: list[Finding] = []
+    for unknown, codes in waits.items():
+        enabled = [code for code in dict.fromkeys(codes) if config.enabled(code)]
+        final = any(value.unresolved for value in unknown)
+        bound = [code for code in enabled if final and config.level(code) in {"mandatory", "remediate"}]
+        if bound and config.enabled(TEMPLATE_UNRESOLVED.code):
+            refused.append(_unresolved(where, unknown, bound))
+        elif enabled:
+            notes.append(_wait(where, unknown, enabled))
+    return refused, tuple(notes)
+
+
+def _unresolved(where: str, unknown: tuple[Unknown, ...], codes: list[str]) -> Finding:
+    return Finding(
+        TEMPLATE_UNRESOLVED.code,
+        where,
+        seen=" and ".join(f"{value.path} {value.why}" for value in unknown),
+        rule=f"What a template deploys is judged before it is deployed, and {_list(codes)} open here",
+        remedy="Give the value in the deployment's parameters, or write it out in the template",
+    )
+
+
+def _wait(where: str, unknown: tuple[Unknown, ...], codes: list[str]) -> Finding:
+    later = all(value.why == AT_UP for value in unknown)
+    return Finding(
+        CHECKED_AT_UP.code,
+        where,
+        seen=" and ".join(f"{value.path} {value.why}" for value in unknown),
+        rule=f"{_list(codes)} {'checked at up' if later else 'not decided here'}",
+        remedy="" if later else "Write the value out to have it judged",
+        level=Level.INFO,
+    )
+
+
+def _list(codes: list[str]) -> str:
+    return f"{codes[0]} is" if len(codes) == 1 else f"{', '.join(codes[:-1])} and {codes[-1]} are"

@@ -1,0 +1,146 @@
+"""Builds the pack as one archive that runs by itself: ``python -m policies.pack.archive`` (``make pack``).
+
+A platform team keeps the archive, its version and its checksum; workload repositories unpack it beside their program
+and run it unseen. Inside lie the rules, the catalogue, PulumiPolicy.yaml, and a requirements file with the hashes of
+this project's lock. The same sources give the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import io
+import sys
+import tarfile
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from policies import config
+from policies.config import BUILT_IN
+from policies.release import version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+PROJECT = Path(__file__).resolve().parents[2]
+NAME = "amlstack-policies"
+ROOTS = ("pulumi", "pulumi-policy", "grpcio", "protobuf")
+"""What the pack imports besides itself."""
+
+_BASE = ("__init__", "azure_policy_language", "credential_patterns", "findings")
+"""Modules of `amlstack.base` that the pack imports."""
+_LEFT_OUT = {"pack/archive.py", "document.py", "resource_types/reasons.py", "analyzer"}
+_MANIFEST = "PulumiPolicy.yaml"
+
+
+def files(chosen: Path | None = None) -> dict[str, bytes]:
+    """Path in the archive → content.
+
+    Args:
+        chosen: The configuration to build in; None for none.
+
+    Raises:
+        ValueError: That configuration is wrong.
+    """
+    found = {f"policies/{name}": content for name, content in _package(PROJECT / "policies")}
+    found |= {f"amlstack/catalog/{name}": content for name, content in _package(PROJECT / "amlstack" / "catalog")}
+    for name in ("__init__.py", *(f"base/{one}.py" for one in _BASE)):
+        found[f"amlstack/{name}"] = (PROJECT / "amlstack" / name).read_bytes()
+    # The engine runs the folder of the manifest; inside the archive that is the folder around the packages.
+    found["__main__.py"] = found.pop("policies/__main__.py")
+    found[_MANIFEST] = found[f"policies/{_MANIFEST}"].replace(b"../.venv", b".venv")
+    found["analyzer"] = (PROJECT / "policies" / "analyzer").read_bytes().replace(b"$pack/../.venv", b"$pack/.venv")
+    found["requirements.txt"] = requirements((PROJECT / "uv.lock").read_text(encoding="utf-8")).encode()
+    found["LICENSE"] = (PROJECT / "LICENSE").read_bytes()
+    if chosen is not None:
+        config.read(config.load(chosen))
+        found[f"policies/{BUILT_IN.name}"] = chosen.read_bytes()
+    return found
+
+
+def build(out: Path, chosen: Path | None = None) -> tuple[Path, str]:
+    """Write the archive and its checksum.
+
+    Args:
+        out: Folder to write into; made when missing.
+        chosen: The configuration to build in; None for none.
+
+    Returns:
+        The archive and the sha256 of its bytes.
+
+    Raises:
+        ValueError: That configuration is wrong.
+    """
+    top = f"{NAME}-{version()}"
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, content in sorted(files(chosen).items()):
+            entry = tarfile.TarInfo(f"{top}/{name}")
+            entry.size, entry.mode = len(content), 0o755 if name == "analyzer" else 0o644
+            archive.addfile(entry, io.BytesIO(content))
+    packed = gzip.compress(raw.getvalue(), mtime=0)
+    checksum = hashlib.sha256(packed).hexdigest()
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / f"{top}.tar.gz"
+    path.write_bytes(packed)
+    (out / f"{path.name}.sha256").write_text(f"{checksum}  {path.name}\n", encoding="utf-8")
+    return path, checksum
+
+
+def requirements(lock: str) -> str:
+    """What the pack needs, pinned with hashes: the part of uv.lock that its imports reach.
+
+    Args:
+        lock: The content of uv.lock.
+    """
+    packages = {package["name"]: package for package in tomllib.loads(lock)["package"]}
+    markers: dict[str, set[str]] = {}
+    todo = [(name, "") for name in ROOTS]
+    while todo:
+        name, marker = todo.pop()
+        if marker in markers.setdefault(name, set()):
+            continue
+        markers[name].add(marker)
+        needed = packages[name].get("dependencies", ())
+        todo += ((one["name"], one.get("marker", marker)) for one in needed)
+    return "".join(_pinned(packages[name], markers[name]) for name in sorted(markers))
+
+
+def _pinned(package: dict[str, Any], markers: set[str]) -> str:
+    condition = "" if "" in markers else f" ; {' or '.join(sorted(f'({one})' for one in markers))}"
+    built = [*package.get("wheels", ()), *([package["sdist"]] if "sdist" in package else ())]
+    hashes = "".join(f" \\\n    --hash={one['hash']}" for one in built)
+    return f"{package['name']}=={package['version']}{condition}{hashes}\n"
+
+
+def _package(folder: Path) -> Iterator[tuple[str, bytes]]:
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and path.suffix in {".py", ".json", ".yaml"} and name not in {*_LEFT_OUT, BUILT_IN.name}:
+            yield name, path.read_bytes()
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Build the archive and say where it lies, its version and its checksum."""
+    parser = argparse.ArgumentParser(
+        prog="python -m policies.pack.archive", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("--out", type=Path, default=PROJECT / "dist", help="folder to write into (dist)")
+    parser.add_argument("--config", type=Path, help="configuration to build in, as --policy-pack-config takes it")
+    asked = parser.parse_args(words)
+    if asked.config is not None and not asked.config.is_file():
+        sys.stderr.write(f"There is no file {asked.config}. --config names the configuration to build in.\n")
+        return 2
+    try:
+        path, checksum = build(asked.out, asked.config)
+    except ValueError as error:
+        sys.stderr.write(f"{asked.config}: {error}\n")
+        return 2
+    sys.stdout.write(f"{path}\nversion {version()}\nsha256  {checksum}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Remediation: the rules that have one safe answer write it into the resource."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from amlstack.catalog import sizes
+from policies.checks import idle_time, required_tags, shared_memory
+from policies.checks.duration import iso
+from policies.engine.bindings import BINDINGS
+from policies.engine.facts import Undecided
+from policies.engine.subjects import subjects
+from policies.engine.wire import UNKNOWN, decode, put
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from google.protobuf.struct_pb2 import Struct
+
+    from policies.config import Config
+    from policies.engine.bindings import Context
+    from policies.engine.subjects import Subject
+
+    Remedy = Callable[[Subject, Mapping[str, Any], Context], tuple[tuple[tuple[str, ...], Any], ...]]
+
+
+def _idle(subject: Subject, config: Mapping[str, Any], _: Context) -> tuple[tuple[tuple[str, ...], Any], ...]:
+    return ((subject.facts.path("idle"), iso(int(config["minutes"]))),)
+
+
+def _tags(subject: Subject, config: Mapping[str, Any], _: Context) -> tuple[tuple[tuple[str, ...], Any], ...]:
+    tags, values = subject.facts.mapping("tags"), config["values"] or {}
+    there = {name.lower() for name, value in tags.items() if value is UNKNOWN or str(value or "").strip()}
+    path = subject.facts.path("tags")
+    return tuple(
+        ((*path, name), values[name]) for name in config["required"] if name.lower() not in there and name in values
+    )
+
+
+def _shm(subject: Subject, _: Mapping[str, Any], context: Context) -> tuple[tuple[tuple[str, ...], Any], ...]:
+    name = subject.size if isinstance(subject.size, str) else None
+    if name is None and subject.compute:
+        cluster = context.clusters.get(str(subject.compute).rsplit("/", 1)[-1].lower())
+        name = cluster.size if cluster else None
+    size = sizes.get(name) if name else None
+    value = size.shm_size() if size else None
+    return ((subject.facts.path("shm"), value),) if value else ()
+
+
+REMEDIES: Mapping[str, Remedy] = {
+    idle_time.RULE.code: _idle,
+    required_tags.RULE.code: _tags,
+    shared_memory.RULE.code: _shm,
+}
+"""The rules that have one safe answer."""
+
+_JUDGES = {binding.rule.code: binding for binding in BINDINGS}
+
+
+def apply(code: str, resource_type: str, properties: Struct, config: Config, context: Context) -> bool:
+    """Put right what one rule finds, in place.
+
+    Args:
+        code: The rule.
+        resource_type: Pulumi's type token.
+        properties: The resource's properties, off the wire.
+        config: The pack's configuration.
+        context: What is known of the stack.
+
+    Returns:
+        Whether anything was written. What is not known yet is left alone, and so is what stands inside a list.
+    """
+    binding, changed = _JUDGES[code], False
+    for subject in subjects(resource_type, decode(properties)):
+        if subject.kind not in binding.kinds or not subject.facts.known:
+            continue
+        settings = config.settings(code)
+        try:
+            if not any(binding.judge(subject, settings, context)):
+                continue
+            for path, value in REMEDIES[code](subject, settings, context):
+                if not any(part.isdigit() for part in path):
+                    put(properties, path, value)
+                    changed = True
+        except Undecided:
+            continue
+    return changed

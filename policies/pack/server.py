@@ -1,0 +1,189 @@
+"""The pack on Pulumi's analyzer protocol: every resource is read once, judged by all rules, answered rule by rule.
+
+The SDK's own server reads a resource anew for every policy, which makes each further rule as dear as the first; and a
+policy there has one level, while a rule here may also note that it has to wait. Hence a server of our own.
+"""
+
+# ruff: noqa: N802, ARG002  the engine names the methods
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from concurrent import futures
+from typing import TYPE_CHECKING, Any
+
+import grpc
+from google.protobuf import empty_pb2, json_format
+from google.protobuf.struct_pb2 import Struct
+from pulumi.runtime.proto import analyzer_pb2 as proto
+from pulumi.runtime.proto import analyzer_pb2_grpc, plugin_pb2
+
+from policies import config
+from policies.checks import stack_budget
+from policies.engine.bindings import Context
+from policies.engine.subjects import judged
+from policies.engine.verdicts import Weight, judge_early, judge_resource, judge_whole, weigh
+from policies.engine.wire import decode
+from policies.pack import remedies
+from policies.pack_rules import CATALOGUE_OLD, EXCEPTION_EXPIRED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import date
+
+    from amlstack.base.findings import Finding
+    from policies.checks import Rule
+
+_LEVELS = {
+    "advisory": proto.ADVISORY,
+    "mandatory": proto.MANDATORY,
+    "disabled": proto.DISABLED,
+    "remediate": proto.REMEDIATE,
+}
+_NAMES = {number: name for name, number in _LEVELS.items()}
+_BY_CODE = {rule.code: rule for rule in config.ALL}
+_OF_STACKS = {stack_budget.RULE.code, EXCEPTION_EXPIRED.code, CATALOGUE_OLD.code}
+_BIG = [("grpc.max_receive_message_length", 400 * 1024 * 1024)]
+PAGE = "docs/policies.md"
+
+
+class Pack(analyzer_pb2_grpc.AnalyzerServicer):
+    """The analyzer that the engine talks to."""
+
+    def __init__(self, name: str, version: str, on: date, said: Mapping[str, Any] | None = None) -> None:
+        """Make a pack that judges as of a day.
+
+        Args:
+            name: The pack's name.
+            version: Its version, which every verdict names.
+            on: The day of the judgement.
+            said: The configuration built into the pack; what the engine is given goes on top of it.
+
+        Raises:
+            ValueError: The configuration is wrong.
+        """
+        self.name, self.version = name, version
+        self._said = dict(said or {})
+        self._config = config.read(self._said)
+        self._context = Context(on)
+
+    def GetAnalyzerInfo(self, request: Any, context: Any) -> Any:
+        """The rules, each a policy of its own with its level and settings."""
+        return proto.AnalyzerInfo(
+            name=self.name,
+            version=self.version,
+            supportsConfig=True,
+            policies=[self._info(rule) for rule in config.ALL],
+        )
+
+    def _info(self, rule: Rule) -> Any:
+        properties = config.schema(rule)
+        built_in = self._said.get(rule.code)
+        values = built_in if isinstance(built_in, dict) else {}
+        info = proto.PolicyInfo(
+            name=rule.code,
+            description=rule.title,
+            enforcementLevel=_LEVELS[self._config.level(rule.code)],
+            policy_type=proto.POLICY_TYPE_STACK if rule.code in _OF_STACKS else proto.POLICY_TYPE_RESOURCE,
+            url=f"{PAGE}#{rule.code}",
+            remediation_steps=rule.fix,
+        )
+        for name, schema in properties.items():
+            known = {**schema, "default": values[name]} if name in values else schema
+            info.configSchema.properties.update({name: known})
+        return info
+
+    def GetPluginInfo(self, request: Any, context: Any) -> Any:
+        """The version."""
+        return plugin_pb2.PluginInfo(version=self.version)
+
+    def Configure(self, request: Any, context: Any) -> Any:
+        """Take the levels and values that the engine was given, defaults filled in by it."""
+        said = {
+            code: {"enforcementLevel": _NAMES[one.enforcementLevel], **json_format.MessageToDict(one.properties)}
+            for code, one in request.policyConfig.items()
+        }
+        try:
+            self._config = config.read(said)
+        except ValueError as error:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"policy pack {self.name}: {error}")
+        return empty_pb2.Empty()
+
+    def ConfigureStack(self, request: Any, context: Any) -> Any:
+        """Nothing here depends on the stack."""
+        return proto.AnalyzerStackConfigureResponse()
+
+    def Analyze(self, request: Any, context: Any) -> Any:
+        """Judge one resource."""
+        response = proto.AnalyzeResponse()
+        if not judged(request.type, everything=self._config.everything):
+            return response
+        props = decode(request.properties)
+        verdict = judge_resource(request.type, props, self._config, self._context, name=request.name, urn=request.urn)
+        for finding in (*verdict.findings, *verdict.notes):
+            weight = weigh(finding, self._config, self._context.on, name=request.name, urn=request.urn)
+            response.diagnostics.append(self._diagnostic(finding, weight))
+        return response
+
+    def Remediate(self, request: Any, context: Any) -> Any:
+        """Put right what has one safe answer, where a rule's level is ``remediate``."""
+        response = proto.RemediateResponse()
+        active = [code for code in remedies.REMEDIES if self._config.level(code) == "remediate"]
+        if not active or not judged(request.type, everything=self._config.everything):
+            return response
+        properties = Struct()
+        properties.CopyFrom(request.properties)
+        for code in active:
+            if remedies.apply(code, request.type, properties, self._config, self._context):
+                response.remediations.append(
+                    proto.Remediation(
+                        policyName=code,
+                        policyPackName=self.name,
+                        policyPackVersion=self.version,
+                        description=_BY_CODE[code].title,
+                        properties=properties,
+                    )
+                )
+        return response
+
+    def AnalyzeStack(self, request: Any, context: Any) -> Any:
+        """Judge the stack as a whole, jobs shown before their clusters, the exceptions and the catalogue."""
+        response = proto.AnalyzeResponse()
+        for finding, early in judge_early(self._config, self._context):
+            weight = weigh(finding, self._config, self._context.on, name=early.name, urn=early.urn)
+            response.diagnostics.append(self._diagnostic(finding, weight, urn=early.urn))
+        # Read one by one, and only when a rule asks: most stacks have no budget.
+        resources = ((one.type, decode(one.properties) if judged(one.type) else None) for one in request.resources)
+        for finding in judge_whole(resources, self._config, self._context.on, version=self.version):
+            weight = weigh(finding, self._config, self._context.on, name="")
+            response.diagnostics.append(self._diagnostic(finding, weight))
+        return response
+
+    def _diagnostic(self, finding: Finding, weight: Weight, urn: str = "") -> Any:
+        rule = _BY_CODE[finding.code]
+        return proto.AnalyzeDiagnostic(
+            policyName=rule.code,
+            policyPackName=self.name,
+            policyPackVersion=self.version,
+            description=rule.title,
+            message=f"{rule.title}\n{finding}{weight.more}",
+            enforcementLevel=_LEVELS[weight.level],
+            urn=urn,
+        )
+
+
+def serve(pack: Pack) -> None:
+    """Serve the pack on loopback, tell the engine the port, stay until it ends this process."""
+    server = grpc.server(futures.ThreadPoolExecutor(max_workers=4), options=_BIG)
+    analyzer_pb2_grpc.add_AnalyzerServicer_to_server(pack, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    gc.freeze()  # rules and catalogue stay for good: no collection between two resources looks at them again
+    sys.stdout.write(f"{port}\n")
+    sys.stdout.flush()
+    try:
+        server.wait_for_termination()
+    except KeyboardInterrupt:  # how the engine says that it is done
+        server.stop(grace=None)
+        os._exit(0)  # it waits for this process to end, and there is nothing to tidy up

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from amlstack.base.paths import PROJECT
 from policies import gate
 from policies.config import ALL
-from policies.engine.subjects import SINGLE_NODE_JOBS_TAG
+from policies.evaluation.subjects import SINGLE_NODE_JOBS_TAG
 from policies.resource_types import machines, reasons
 from policies.templates.forms import FORMS
 

@@ -1,7 +1,7 @@
 """The first gate: what a declaration will become is judged as the pack judges it, before an engine runs.
 
 The second gate is the pack in the engine, the third Azure Policy. The first two ask
-`policies.engine.verdicts.judge_resource`; a test holds the third to its verdicts.
+`policies.evaluation.verdicts.judge_resource`; a test holds the third to its verdicts.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding, Level
 from policies import config as configuration
-from policies.engine.bindings import Cluster, Context
-from policies.engine.subjects import judged
-from policies.engine.verdicts import judge_resource, judge_whole, weigh
+from policies.evaluation.bindings import Cluster, Context
+from policies.evaluation.subjects import judged
+from policies.evaluation.verdicts import judge_resource, judge_whole, weigh
 from policies.release import version
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from amlstack.catalog import sizes
 from policies.checks import idle_time, required_tags, shared_memory
 from policies.checks.duration import iso
-from policies.engine.bindings import BINDINGS
-from policies.engine.facts import Undecided
-from policies.engine.subjects import subjects
-from policies.engine.wire import UNKNOWN, decode, put
+from policies.evaluation.bindings import BINDINGS
+from policies.evaluation.facts import Undecided
+from policies.evaluation.subjects import subjects
+from policies.evaluation.wire import UNKNOWN, decode, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from google.protobuf.struct_pb2 import Struct
 
     from policies.config import Config
-    from policies.engine.bindings import Context
-    from policies.engine.subjects import Subject
+    from policies.evaluation.bindings import Context
+    from policies.evaluation.subjects import Subject
 
     Remedy = Callable[[Subject, Mapping[str, Any], Context], tuple[tuple[tuple[str, ...], Any], ...]]
 

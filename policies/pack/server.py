@@ -21,10 +21,10 @@ from pulumi.runtime.proto import analyzer_pb2_grpc, plugin_pb2
 
 from policies import config
 from policies.checks import stack_budget
-from policies.engine.bindings import Context
-from policies.engine.subjects import judged
-from policies.engine.verdicts import Weight, judge_early, judge_resource, judge_whole, weigh
-from policies.engine.wire import decode
+from policies.evaluation.bindings import Context
+from policies.evaluation.subjects import judged
+from policies.evaluation.verdicts import Weight, judge_early, judge_resource, judge_whole, weigh
+from policies.evaluation.wire import decode
 from policies.pack import remedies
 from policies.pack_rules import CATALOGUE_OLD, EXCEPTION_EXPIRED
 

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from policies.engine.facts import Unknown, dig
+from policies.evaluation.facts import Unknown, dig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.engine.facts import Path
+    from policies.evaluation.facts import Path
 
 EACH = "*"
 """In a path: every element of a list, every value of a mapping."""

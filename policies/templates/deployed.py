@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from policies.engine.facts import ELSEWHERE, Unknown, dig
+from policies.evaluation.facts import ELSEWHERE, Unknown, dig
 from policies.templates.scope import Around, Path, Scope
 from policies.templates.values import TOO_LARGE, OpenError, closed, missing
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from policies.engine.facts import GAP, Gapped
+from policies.evaluation.facts import GAP, Gapped
 from policies.templates import functions
 from policies.templates.syntax import Access, Call, Literal, Node, NotAnExpressionError, parse
 from policies.templates.values import OpenError, alike, closed, member

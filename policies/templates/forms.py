@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from policies.engine.facts import GAP, Unknown, dig
+from policies.evaluation.facts import GAP, Unknown, dig
 from policies.templates.deployed import Source
 from policies.templates.scope import Around, is_template_expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.engine.facts import Path
+    from policies.evaluation.facts import Path
 
 
 @dataclass(frozen=True, slots=True)

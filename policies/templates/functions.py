@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
-from policies.engine.facts import GAP, Gapped
+from policies.evaluation.facts import GAP, Gapped
 from policies.templates.values import OpenError, alike
 
 LONGEST = 131_072

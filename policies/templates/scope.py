@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from policies.engine.facts import GAP, Gapped, Unknown
+from policies.evaluation.facts import GAP, Gapped, Unknown
 from policies.templates.evaluate import value_of
 from policies.templates.values import TOO_LARGE, Budget, OpenError, closed, missing
 

@@ -20,7 +20,7 @@ from test_rule_tables import Bend
 
 from amlstack.catalog import sizes
 from policies import checks
-from policies.engine import bindings, verdicts
+from policies.evaluation import bindings, verdicts
 from policies.pack.server import Pack
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 import sdk_types
 from sdk_types import Property, resources
 
-from policies.engine import subjects
+from policies.evaluation import subjects
 from policies.resource_types import machines, reasons
 from policies.templates.forms import FORMS
 

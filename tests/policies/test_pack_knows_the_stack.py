@@ -10,7 +10,7 @@ from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 from amlstack.catalog import sizes
 from policies import checks
 from policies.checks import stack_budget
-from policies.engine.bindings import BINDINGS
+from policies.evaluation.bindings import BINDINGS
 
 
 def test_every_registered_rule_is_bound_to_what_it_judges() -> None:

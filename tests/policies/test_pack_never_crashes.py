@@ -11,9 +11,9 @@ from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
 from showing import TODAY, request, shown
 
 from policies.checks import RULES
-from policies.engine.bindings import Cluster
-from policies.engine.job_subjects import _OWN
-from policies.engine.subjects import _INNER, _OUTER
+from policies.evaluation.bindings import Cluster
+from policies.evaluation.job_subjects import _OWN
+from policies.evaluation.subjects import _INNER, _OUTER
 from policies.pack.server import Pack
 
 WORDS = (

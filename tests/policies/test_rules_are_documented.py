@@ -22,7 +22,7 @@ from amlstack.catalog import sizes
 from infra.settings.model import SINGLE_NODE_TAG
 from policies import checks, document
 from policies.config import ALL
-from policies.engine.subjects import SINGLE_NODE_JOBS_TAG
+from policies.evaluation.subjects import SINGLE_NODE_JOBS_TAG
 from policies.pack.remedies import REMEDIES
 from policies.pack.server import Pack
 

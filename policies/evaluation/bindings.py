@@ -38,13 +38,13 @@ from policies.checks import (
     subnet_present,
 )
 from policies.checks.duration import seconds
-from policies.engine.facts import Undecided, Unknown, is_expression, last_part, open_part
+from policies.evaluation.facts import Undecided, Unknown, is_expression, last_part, open_part
 
 if TYPE_CHECKING:
     from datetime import date
 
     from amlstack.catalog.sizes import Size
-    from policies.engine.subjects import Subject
+    from policies.evaluation.subjects import Subject
 
 Found = Iterable[Finding | None]
 
@@ -430,5 +430,5 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(job_timeout.RULE, _JOB, _job_timeout),
     Binding(secret.RULE, frozenset({"text"}), _secret),
 )
-"""Every rule on single resources. `policies.engine.verdicts` judges sizes by three rules together; of those, only what
-a cluster promised of the jobs on it is here."""
+"""Every rule on single resources. `policies.evaluation.verdicts` judges sizes by three rules
+together; of those, only what a cluster promised of the jobs on it is here."""

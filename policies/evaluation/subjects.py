@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from policies.engine.facts import ABSENT, Facts, Path, Unknown, dig, flag, number, text
-from policies.engine.job_subjects import complete, component_key, jobs_in
+from policies.evaluation.facts import ABSENT, Facts, Path, Unknown, dig, flag, number, text
+from policies.evaluation.job_subjects import complete, component_key, jobs_in
 from policies.resource_types import machines
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from amlstack.base.findings import Finding, Level
 from amlstack.catalog import sizes
 from policies import checks
 from policies.checks import retired_size, stack_budget
-from policies.engine import catalogue_age
-from policies.engine.bindings import BINDINGS, Cluster, Early, cluster_of
-from policies.engine.facts import AT_UP, Undecided, Unknown
-from policies.engine.subjects import component, fill, judged, subjects
+from policies.evaluation import catalogue_age
+from policies.evaluation.bindings import BINDINGS, Cluster, Early, cluster_of
+from policies.evaluation.facts import AT_UP, Undecided, Unknown
+from policies.evaluation.subjects import component, fill, judged, subjects
 from policies.pack_rules import CATALOGUE_OLD, CHECKED_AT_UP, EXCEPTION_EXPIRED, TEMPLATE_UNRESOLVED
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from amlstack.catalog.sizes import Size
     from policies.config import Config
-    from policies.engine.bindings import Context
-    from policies.engine.subjects import Subject
+    from policies.evaluation.bindings import Context
+    from policies.evaluation.subjects import Subject
 
 
 _OF_KIND = {

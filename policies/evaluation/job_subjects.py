@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from policies.engine.facts import Facts, Path, Unknown, dig, names, number, text
+from policies.evaluation.facts import Facts, Path, Unknown, dig, names, number, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -71,7 +71,7 @@ def _step(step: Any, means: Environment) -> Any:
         return step.model_copy(update=means(step))
     field = "trial" if isinstance(step, jobs.SweepStep) else "component"
     component = getattr(step, field)
-    if isinstance(component, jobs.OtherComponent):
+    if isinstance(component, jobs.PassthroughComponent):
         inner = {name: _step(each, means) for name, each in component.jobs.items()}
         return step.model_copy(update={field: component.model_copy(update={**means(component), "jobs": inner})})
     if not isinstance(component, jobs.Component):

@@ -20,7 +20,7 @@ from jobs.loading import Loaded, load
 from jobs.model.component import Component, Port
 from jobs.model.job import Job
 from jobs.model.location import Source
-from jobs.model.passthrough import OtherComponent, OtherStep
+from jobs.model.passthrough import PassthroughComponent, PassthroughStep
 from jobs.model.pipeline import Pipeline, PipelineSettings, Step, SweepStep
 from jobs.model.schedule import Cron, Pattern, Recurrence, Schedule
 from jobs.model.search_space import (
@@ -91,9 +91,9 @@ __all__ = [
     "Mpi",
     "Normal",
     "Objective",
-    "OtherComponent",
-    "OtherStep",
     "Output",
+    "PassthroughComponent",
+    "PassthroughStep",
     "Pattern",
     "PerProcess",
     "Pipeline",

@@ -8,7 +8,7 @@ from jobs.azureml.read import component, distributed_component, passthrough, por
 from jobs.azureml.schema_parts import DIGITS, NUMBER, Schema, any_case, chosen, closed, ref
 from jobs.azureml.schema_readers import keys
 from jobs.model.component import PRIMITIVES, Component, Port
-from jobs.model.passthrough import OtherComponent
+from jobs.model.passthrough import PassthroughComponent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,7 +64,7 @@ def command_component_keys() -> Schema:
 def other_component_keys(kind: str) -> Schema:
     """Key to schema of a parallel, spark or pipeline component."""
     own = {"type": any_case((kind,))}
-    return keys(passthrough.component_keys(kind), OtherComponent, own=own, ignored=passthrough.SKIPPED)
+    return keys(passthrough.component_keys(kind), PassthroughComponent, own=own, ignored=passthrough.SKIPPED)
 
 
 def input_port() -> Schema:

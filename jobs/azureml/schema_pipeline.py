@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from jobs.azureml.read import automl_words, command, passthrough, pipeline, transfer
 from jobs.azureml.schema_parts import Schema, any_case, chosen, closed, of_type, ref
 from jobs.azureml.schema_readers import ABOUT, BOUND, keys
-from jobs.model.passthrough import OtherStep
+from jobs.model.passthrough import PassthroughStep
 from jobs.model.pipeline import Pipeline, PipelineSettings, Step, SweepStep
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def other_step_keys(kind: str, *, inline: bool = False) -> Schema:
     if inline:
         own["outputs"] = _named({"anyOf": [{"type": ["null", "string"]}, ref("output")]})
         own["component"] = {"not": {}}
-    return keys(readers, OtherStep, own=own, ignored=passthrough.SKIPPED)
+    return keys(readers, PassthroughStep, own=own, ignored=passthrough.SKIPPED)
 
 
 def automl_keys() -> Schema:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 Kind = Literal["parallel", "spark", "pipeline", "automl", "data_transfer"]
 
 
-class OtherComponent(Model):
-    """What such a step runs, with what it reads and writes declared."""
+class PassthroughComponent(Model):
+    """A component that is sent as it is written: parallel, spark, data transfer, or a pipeline."""
 
     kind: Annotated[Kind, Field(description="Kind of the component.")]
     inputs: dict[str, Port] = Field(default_factory=dict, description="What it reads, by name.")
@@ -36,12 +36,13 @@ class OtherComponent(Model):
     inline: Annotated[StrictBool, Field(description="Whether it stands in the pipeline's own file.")] = False
 
 
-class OtherStep(Model):
-    """A parallel or spark step, or a pipeline as a step. What it starts is Azure ML's business, not enriched here."""
+class PassthroughStep(Model):
+    """A step that is sent as it is written and not enriched: parallel, spark, automl, data transfer, or a pipeline."""
 
     kind: Annotated[Kind, Field(description="Kind of the step.")]
     component: Annotated[
-        OtherComponent | str | None, Field(description="What it runs, or `azureml:NAME:VERSION`; None: Azure ML's own.")
+        PassthroughComponent | str | None,
+        Field(description="What it runs, or `azureml:NAME:VERSION`; None: Azure ML's own."),
     ]
     inputs: dict[str, Input | Scalar] = Field(default_factory=dict, description="What it reads.")
     outputs: dict[str, Output | None] = Field(default_factory=dict, description="What it writes.")
@@ -57,7 +58,7 @@ class OtherStep(Model):
     def job(self) -> Job | None:
         """The code and environment that have to be there, as the command job that would need the same."""
         component = self.component
-        if not isinstance(component, OtherComponent) or component.kind in ("pipeline", "data_transfer"):
+        if not isinstance(component, PassthroughComponent) or component.kind in ("pipeline", "data_transfer"):
             return None
         told = {
             "command": "",

@@ -10,15 +10,15 @@ from pydantic import Field, StrictBool
 from jobs.launchers import Launcher
 from jobs.model.component import Component
 from jobs.model.job import Job
-from jobs.model.passthrough import OtherStep
+from jobs.model.passthrough import PassthroughStep
 from jobs.model.run_fields import Run
 from jobs.model.search_space import SearchSpace
 from jobs.model.sweep import EarlyTermination, Objective, Sampling, SweepLimits, SweepResources
 from jobs.model.values import Count, Identity, Input, Limits, Model, Output, QueueSettings, Scalar, Service
 
 
-class Unsaid(Output):
-    """An output of an inline step that its file names and says nothing of: declared, but not sent with the step."""
+class BareOutput(Output):
+    """An output of an inline step that its file only names: its component declares it, the step does not send it."""
 
 
 class _Node(Model):
@@ -75,7 +75,7 @@ class SweepStep(_Node):
     resources: Annotated[SweepResources | None, Field(description="Resources; unset: the component's.")] = None
 
 
-AnyStep = Job | Step | SweepStep | OtherStep
+AnyStep = Job | Step | SweepStep | PassthroughStep
 """What stands in a pipeline."""
 
 
@@ -92,7 +92,7 @@ class PipelineSettings(Model):
 
 
 class Pipeline(Run):
-    """Steps by name. A step is a `Job`, a `Step` of a component, a `SweepStep`, or an `OtherStep`.
+    """Steps by name. A step is a `Job`, a `Step` of a component, a `SweepStep`, or an `PassthroughStep`.
 
     Inputs bind ``${{parent.inputs.x}}`` and ``${{parent.jobs.STEP.outputs.y}}``.
 

@@ -13,8 +13,8 @@ from jobs.launchers import Custom
 from jobs.model.component import RUNTIME, Component
 from jobs.model.job import Job
 from jobs.model.location import Source
-from jobs.model.passthrough import OtherComponent, OtherStep
-from jobs.model.pipeline import Step, SweepStep, Unsaid
+from jobs.model.passthrough import PassthroughComponent, PassthroughStep
+from jobs.model.pipeline import BareOutput, Step, SweepStep
 from jobs.planning import pipeline_checks
 from jobs.planning.command import Plan, plan
 from jobs.planning.declaration import declaration, written
@@ -72,9 +72,9 @@ class PipelinePlan:
     def _step(self, step: AnyStep) -> dict[str, Any]:
         if isinstance(step, Job):
             return declaration(step, self.base)
-        if isinstance(step, OtherStep):
+        if isinstance(step, PassthroughStep):
             inner: Any = step.component
-            if isinstance(inner, OtherComponent):
+            if isinstance(inner, PassthroughComponent):
                 inner = {
                     **written(inner, leave=("file", "inline", "schema_uri", "jobs")),
                     "jobs": {name: self._step(each) for name, each in inner.jobs.items()},
@@ -116,7 +116,11 @@ def plan_pipeline(
     steps: dict[str, Plan] = {}
     found = list(pipeline_checks.check(pipeline))
     for name, step in pipeline.jobs.items():
-        if isinstance(step, OtherStep) and isinstance(step.component, OtherComponent) and step.component.jobs:
+        if (
+            isinstance(step, PassthroughStep)
+            and isinstance(step.component, PassthroughComponent)
+            and step.component.jobs
+        ):
             inner = inside(step.component, step.compute or pipeline.default_compute or _serverless(pipeline))
             whole = plan_pipeline(
                 inner, find, on=on, source=_source(step.component, source.base), environments=environments
@@ -143,7 +147,7 @@ def _of_a_step(finding: Finding, job: Job) -> Finding:
     So it does of an output that nothing is said of.
     """
     side, _, name = finding.where.partition(".")
-    unsaid = side == "outputs" and isinstance(job.outputs.get(name), Unsaid)
+    unsaid = side == "outputs" and isinstance(job.outputs.get(name), BareOutput)
     if finding.code == "binding-name" and (side == "inputs" or unsaid):
         return replace(finding, level=Level.WARNING)
     return finding
@@ -154,7 +158,7 @@ def _serverless(pipeline: Pipeline) -> str | None:
     return pipeline.compute or (pipeline.settings.default_compute if pipeline.settings else None)
 
 
-def _source(component: OtherComponent, base: Path) -> Source:
+def _source(component: PassthroughComponent, base: Path) -> Source:
     """The file of a pipeline component, for the places of what is wrong in it; its paths start at the pipeline's."""
     if component.file is None:
         return Source(base=base)
@@ -174,7 +178,7 @@ def job_of(step: AnyStep) -> Job | None:
     """The command job that a step is; None where only the registered component knows its command."""
     if isinstance(step, Job):
         return step
-    if isinstance(step, OtherStep):
+    if isinstance(step, PassthroughStep):
         return step.job()
     component = step.trial if isinstance(step, SweepStep) else step.component
     if not isinstance(component, Component):
@@ -192,7 +196,7 @@ def _compute(pipeline: Pipeline, job: Job) -> str | None:
 
 def _elsewhere(finding: Finding, step: AnyStep) -> bool:
     """What a plan says of a job and the pipeline says better: its target, and the component's own inputs."""
-    if isinstance(step, OtherStep) and finding.where.split(".")[0] not in ("code", "environment", "compute"):
+    if isinstance(step, PassthroughStep) and finding.where.split(".")[0] not in ("code", "environment", "compute"):
         return True
     if finding.code == "target-unknown":
         return True
@@ -201,7 +205,7 @@ def _elsewhere(finding: Finding, step: AnyStep) -> bool:
 
 def _placed(finding: Finding, name: str, step: AnyStep) -> Finding:
     """A step's finding under its step; what a component's file says is placed in that file."""
-    if isinstance(step, (Job, OtherStep)):
+    if isinstance(step, (Job, PassthroughStep)):
         return finding.under(f"jobs.{name}")
     component = step.trial if isinstance(step, SweepStep) else step.component
     first = finding.where.split(".")[0].split("[")[0]
@@ -235,8 +239,8 @@ def _all_enriched(steps: Mapping[str, AnyStep], plans: Mapping[str, Plan]) -> di
     """Steps with what their plans added, those of a pipeline in the pipeline too."""
     told: dict[str, AnyStep] = {}
     for name, step in steps.items():
-        if isinstance(step, OtherStep):
-            if isinstance(step.component, OtherComponent) and step.component.jobs:
+        if isinstance(step, PassthroughStep):
+            if isinstance(step.component, PassthroughComponent) and step.component.jobs:
                 prefix = f"{name}.jobs."
                 below = {key.removeprefix(prefix): each for key, each in plans.items() if key.startswith(prefix)}
                 inner = {"jobs": _all_enriched(step.component.jobs, below)}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import did_you_mean
 from jobs.model.job import Job
-from jobs.model.passthrough import OtherComponent, OtherStep
+from jobs.model.passthrough import PassthroughComponent, PassthroughStep
 from jobs.model.pipeline import SweepStep
 from jobs.model.values import Input
 from jobs.planning.checks import local_inputs
@@ -53,9 +53,9 @@ def check(pipeline: Pipeline) -> Iterator[Finding]:
             yield from _written(pipeline, f"{where}.outputs.{key}", step, output)
         if not isinstance(step, Job):
             yield from _ports(where, step)
-        if isinstance(step, OtherStep) and step.kind in CARRIED:
+        if isinstance(step, PassthroughStep) and step.kind in CARRIED:
             yield from _carried(pipeline, where, step)
-        if isinstance(step, OtherStep) and step.kind != "parallel":
+        if isinstance(step, PassthroughStep) and step.kind != "parallel":
             continue
         if isinstance(step, SweepStep):
             yield from _unsent(where, step)
@@ -70,11 +70,11 @@ def _on_this_machine(pipeline: Pipeline) -> Iterator[Finding]:
     yield from local_inputs(pipeline.inputs, "inputs")
     for name, step in pipeline.jobs.items():
         registered = isinstance(getattr(step, "trial" if isinstance(step, SweepStep) else "component", None), str)
-        if registered or isinstance(step, OtherStep):
+        if registered or isinstance(step, PassthroughStep):
             yield from local_inputs(step.inputs, f"jobs.{name}.inputs")
 
 
-def _carried(pipeline: Pipeline, where: str, step: OtherStep) -> Iterator[Finding]:
+def _carried(pipeline: Pipeline, where: str, step: PassthroughStep) -> Iterator[Finding]:
     """What only Azure ML itself can run, and what its data binds to nothing: azure-ai-ml sends that all the same."""
     yield Finding(
         "step-carried",
@@ -213,7 +213,7 @@ def _declared(step: AnyStep, side: str) -> tuple[str, ...] | None:
     component = step.trial if isinstance(step, SweepStep) else step.component
     if component is None:
         return None if side == "outputs" else ()
-    if isinstance(component, str) or (isinstance(component, OtherComponent) and component.inline):
+    if isinstance(component, str) or (isinstance(component, PassthroughComponent) and component.inline):
         return None if isinstance(component, str) else tuple(given)
     return tuple(component.outputs if side == "outputs" else component.inputs)
 
@@ -232,10 +232,10 @@ def _output(pipeline: Pipeline, where: str, output: Output | None) -> Iterator[F
             yield from _known(where, output.path, name, pipeline.outputs, "outputs")
 
 
-def _ports(where: str, step: Step | SweepStep | OtherStep) -> Iterator[Finding]:
+def _ports(where: str, step: Step | SweepStep | PassthroughStep) -> Iterator[Finding]:
     """What a component wants and is not given, and what it is given and does not know."""
     component = step.trial if isinstance(step, SweepStep) else step.component
-    if isinstance(component, str | None) or (isinstance(component, OtherComponent) and component.inline):
+    if isinstance(component, str | None) or (isinstance(component, PassthroughComponent) and component.inline):
         return
     varied = step.search_space if isinstance(step, SweepStep) else {}
     for name, port in component.inputs.items():

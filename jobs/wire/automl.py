@@ -10,7 +10,7 @@ from jobs.wire.references import PREFIX
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jobs.model.passthrough import OtherStep
+    from jobs.model.passthrough import PassthroughStep
     from jobs.wire.references import Refs
 
 _METRICS = {
@@ -29,7 +29,7 @@ _POLICIES: Mapping[str, Mapping[str, Any]] = {
 _LISTED = ("time_series_id_column_names", "features_unknown_at_forecast_time")
 
 
-def own_keys(step: OtherStep, outputs: Mapping[str, Any], refs: Refs) -> dict[str, Any]:
+def own_keys(step: PassthroughStep, outputs: Mapping[str, Any], refs: Refs) -> dict[str, Any]:
     """The node of a step of kind automl, all but its name.
 
     Args:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jobs.model.component import Component, Port
-    from jobs.model.passthrough import OtherComponent
+    from jobs.model.passthrough import PassthroughComponent
     from jobs.model.values import Environment
 
 ANONYMOUS = "azureml_anonymous"
@@ -54,7 +54,7 @@ def component_body(component: Component, refs: Refs | None = None) -> dict[str, 
 
 
 def version_body(
-    component: Component | OtherComponent, spec: Mapping[str, Any], *, archived: bool | None = False
+    component: Component | PassthroughComponent, spec: Mapping[str, Any], *, archived: bool | None = False
 ) -> dict[str, Any]:
     """What a component version has around its specification.
 

@@ -6,14 +6,14 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from jobs.model.passthrough import OtherComponent
+from jobs.model.passthrough import PassthroughComponent
 from jobs.wire.command import IDENTITIES, plain, some
 from jobs.wire.component import ANONYMOUS, code_reference, environment_reference, ports, version_body
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jobs.model.passthrough import OtherStep
+    from jobs.model.passthrough import PassthroughStep
     from jobs.wire.references import Refs
 
 _SIZE = re.compile(r"(\d+)([kmg]b)?", re.IGNORECASE)
@@ -34,9 +34,9 @@ _CONF = (
 )
 
 
-def own_keys(step: OtherStep, refs: Refs) -> dict[str, Any]:
+def own_keys(step: PassthroughStep, refs: Refs) -> dict[str, Any]:
     """What a step's node has beside its name, inputs and outputs."""
-    component = step.component if isinstance(step.component, OtherComponent) else None
+    component = step.component if isinstance(step.component, PassthroughComponent) else None
     if step.kind == "parallel":
         return _parallel(step, component, refs)
     if step.kind == "spark":
@@ -48,15 +48,15 @@ def own_keys(step: OtherStep, refs: Refs) -> dict[str, Any]:
     return dict(step.spec)
 
 
-def builtin(step: OtherStep) -> str:
+def builtin(step: PassthroughStep) -> str:
     """Azure ML's own component for a step that moves data and names none."""
     task = str(step.spec["task"])
     end = step.spec["source" if task == "import_data" else "sink"]
     return f"azureml://registries/azureml/components/{task}_{end['type']}/versions/0.0.1"
 
 
-def other_component_body(
-    component: OtherComponent, refs: Refs, jobs: Mapping[str, Any] | None = None
+def passthrough_component_body(
+    component: PassthroughComponent, refs: Refs, jobs: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """A component as the body of an anonymous component version.
 
@@ -98,14 +98,14 @@ def other_component_body(
     return version_body(component, told, archived=None if component.kind == "pipeline" else False)
 
 
-def _task(component: OtherComponent, refs: Refs) -> dict[str, Any]:
+def _task(component: PassthroughComponent, refs: Refs) -> dict[str, Any]:
     code = None if component.code is None else code_reference(refs.code_id(component.code.path))
     return some(
         **component.spec.get("task", {}), code=code, environment=environment_reference(component.environment, refs)
     )
 
 
-def _parallel(step: OtherStep, component: OtherComponent | None, refs: Refs) -> dict[str, Any]:
+def _parallel(step: PassthroughStep, component: PassthroughComponent | None, refs: Refs) -> dict[str, Any]:
     of_it = component.spec if component else {}
     told = dict(step.spec)
     for key in _INHERITED:
@@ -131,7 +131,7 @@ def _bytes(size: Any) -> Any:
     return size if match is None else int(match[1]) * _UNITS.get((match[2] or "").lower(), 1)
 
 
-def _spark(step: OtherStep, component: OtherComponent | None) -> dict[str, Any]:
+def _spark(step: PassthroughStep, component: PassthroughComponent | None) -> dict[str, Any]:
     of_it = component.spec if component else {}
     told: dict[str, Any] = {key: of_it[key] for key in _OF_SPARK if key in of_it}
     told |= step.spec
@@ -146,7 +146,7 @@ def _spark(step: OtherStep, component: OtherComponent | None) -> dict[str, Any]:
     return some(**told)
 
 
-def _spark_identity(step: OtherStep) -> dict[str, Any] | None:
+def _spark_identity(step: PassthroughStep) -> dict[str, Any] | None:
     """As whom it reads its data; unset, a cluster's own identity, and on serverless Spark the person's."""
     value = step.identity
     if value is None:

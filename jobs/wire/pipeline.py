@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from jobs.model.component import NO_ENVIRONMENT, RUNTIME, Component
 from jobs.model.job import Job
-from jobs.model.passthrough import OtherComponent, OtherStep
-from jobs.model.pipeline import SweepStep, Unsaid
+from jobs.model.passthrough import PassthroughComponent, PassthroughStep
+from jobs.model.pipeline import BareOutput, SweepStep
 from jobs.model.values import Input, Output
 from jobs.wire import automl
 from jobs.wire.command import INPUT_MODES, body, identity_body, input_body, output_body, plain, service_body, some
 from jobs.wire.component import component_body, component_id, resources_file
-from jobs.wire.passthrough import builtin, other_component_body, own_keys
+from jobs.wire.passthrough import builtin, own_keys, passthrough_component_body
 from jobs.wire.pipeline_ports import BOUND, input_ports, inside, output_ports, under
 from jobs.wire.references import PREFIX, Refs
 from jobs.wire.sweep import early_termination, floored
@@ -77,13 +77,13 @@ def components(pipeline: Pipeline, refs: Refs | None = None, steps: StepRefs | N
         component = component_of(pipeline, name)
         if isinstance(component, Component):
             told[name] = component_body(component, steps.get(name, refs))
-        elif isinstance(component, OtherComponent):
+        elif isinstance(component, PassthroughComponent):
             nodes = None
             if component.kind == "pipeline":
                 inner, below = inside(component), under(steps, name)
                 told |= {f"{name}.jobs.{key}": each for key, each in components(inner, refs, below).items()}
                 nodes = _nodes(inner, refs, below)
-            told[name] = other_component_body(component, steps.get(name, refs), nodes)
+            told[name] = passthrough_component_body(component, steps.get(name, refs), nodes)
     return told
 
 
@@ -94,10 +94,10 @@ def _nodes(pipeline: Pipeline, refs: Refs, steps: StepRefs) -> dict[str, Any]:
     return {name: _node(pipeline, name, ids.get(name), steps.get(name, refs)) for name in pipeline.jobs}
 
 
-def component_of(pipeline: Pipeline, name: str) -> Component | OtherComponent | str | None:
+def component_of(pipeline: Pipeline, name: str) -> Component | PassthroughComponent | str | None:
     """The component of a step; an inline step's is made from what it is given, automated training has none."""
     step = pipeline.jobs[name]
-    if isinstance(step, OtherStep) and isinstance(step.component, OtherComponent) and step.component.inline:
+    if isinstance(step, PassthroughStep) and isinstance(step.component, PassthroughComponent) and step.component.inline:
         if step.component.inputs or step.component.outputs:
             return step.component
         ports = {"inputs": input_ports(pipeline, step), "outputs": output_ports(pipeline, step)}
@@ -142,7 +142,7 @@ def _node(pipeline: Pipeline, name: str, component: str | None, refs: Refs) -> d
     if isinstance(step, Job):
         return _filled({**_command(step, step.inputs, step.outputs, {}, refs), **_named(name, "command", step, source),
                         "componentId": component})  # fmt: skip
-    if isinstance(step, OtherStep):
+    if isinstance(step, PassthroughStep):
         return _other(step, name, component, refs)
     named = step.trial if isinstance(step, SweepStep) else step.component
     if isinstance(named, Component):
@@ -164,7 +164,7 @@ def _remote(named: str) -> str:
     return "REMOTE.REGISTRY" if named.startswith("azureml://registries/") else "REMOTE.WORKSPACE.COMPONENT"
 
 
-def _other(step: OtherStep, name: str, component: str | None, refs: Refs) -> dict[str, Any]:
+def _other(step: PassthroughStep, name: str, component: str | None, refs: Refs) -> dict[str, Any]:
     """The node of a parallel or spark step, or of a pipeline in the pipeline."""
     named, ports = step.component, {}
     if step.kind == "automl":
@@ -172,7 +172,7 @@ def _other(step: OtherStep, name: str, component: str | None, refs: Refs) -> dic
         return {"name": name, **automl.own_keys(step, outputs, refs)}
     if named is None:
         source, component = "BUILTIN", builtin(step)
-    elif not isinstance(named, OtherComponent):
+    elif not isinstance(named, PassthroughComponent):
         source, component = _remote(named), _component(named, refs)
     else:
         source, ports = "YAML.JOB" if named.inline else "YAML.COMPONENT", named.inputs
@@ -239,7 +239,7 @@ def _input(value: Input | Scalar, port: Port | None, refs: Refs) -> dict[str, An
 
 
 def _said(value: Output | None) -> TypeGuard[Output]:
-    return value is not None and not isinstance(value, Unsaid)
+    return value is not None and not isinstance(value, BareOutput)
 
 
 def _output(value: Output) -> dict[str, Any]:

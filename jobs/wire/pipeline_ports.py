@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from jobs.model.component import Component, Port, asset
 from jobs.model.job import Job
-from jobs.model.passthrough import OtherComponent, OtherStep, literals
+from jobs.model.passthrough import PassthroughComponent, PassthroughStep, literals
 from jobs.model.pipeline import Pipeline, SweepStep
 from jobs.model.values import Input, Output
 
@@ -25,7 +25,7 @@ Kind = tuple[str, str | None]
 FOLDER: Kind = ("uri_folder", None)
 
 
-def inside(component: OtherComponent, compute: str | None = None) -> Pipeline:
+def inside(component: PassthroughComponent, compute: str | None = None) -> Pipeline:
     """A pipeline component as the pipeline that its steps see.
 
     Args:
@@ -59,12 +59,12 @@ def literal_type(value: Scalar) -> str:
             return "string"
 
 
-def input_ports(pipeline: Pipeline, step: Job | OtherStep) -> dict[str, Port]:
+def input_ports(pipeline: Pipeline, step: Job | PassthroughStep) -> dict[str, Port]:
     """What an inline step reads, as its component declares it."""
     return {name: _input_port(pipeline, value) for name, value in step.inputs.items()}
 
 
-def output_ports(pipeline: Pipeline, step: Job | OtherStep) -> dict[str, Port]:
+def output_ports(pipeline: Pipeline, step: Job | PassthroughStep) -> dict[str, Port]:
     """What an inline step writes, as its component declares it."""
     return {name: _port(*_output(pipeline, value)) for name, value in step.outputs.items()}
 
@@ -109,9 +109,9 @@ def _of_step(pipeline: Pipeline, name: str, output: str, depth: int) -> str:
     if step is None:
         return FOLDER[0]
     component = step.trial if isinstance(step, SweepStep) else step.component
-    if isinstance(step, OtherStep) and step.kind == "automl":
+    if isinstance(step, PassthroughStep) and step.kind == "automl":
         return "mltable"  # whatever automated training writes, azure-ai-ml takes it for a table
-    if isinstance(component, (Component, OtherComponent)) and output in component.outputs:
+    if isinstance(component, (Component, PassthroughComponent)) and output in component.outputs:
         return component.outputs[output].type
     return _output(pipeline, step.outputs.get(output), depth)[0]
 
@@ -121,7 +121,7 @@ def _input_of_step(pipeline: Pipeline, name: str, of: str, depth: int) -> str:
     if step is None:
         return FOLDER[0]
     component = None if isinstance(step, Job) else step.trial if isinstance(step, SweepStep) else step.component
-    if isinstance(component, (Component, OtherComponent)) and of in component.inputs:
+    if isinstance(component, (Component, PassthroughComponent)) and of in component.inputs:
         return component.inputs[of].type
     value = step.inputs.get(of)
     if isinstance(value, Input):

@@ -11,7 +11,7 @@ from jobs.azureml.read import automl_words as words
 from jobs.azureml.read import command, data, runtime, sweep
 from jobs.azureml.read.data import MODES
 from jobs.azureml.read.passthrough import OrBound
-from jobs.model.passthrough import OtherStep
+from jobs.model.passthrough import PassthroughStep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -265,5 +265,5 @@ def read_step(cursor: Cursor, node: Readers) -> Any:
     told = dict(keys(cursor, table, ignored=command.READ_ONLY, what=f"an automl step for {task}"))
     for key in ("type", "name", "$schema"):
         told.pop(key, None)
-    known = {name: told.pop(name) for name in OtherStep.model_fields if name in told}
-    return OtherStep(kind="automl", component=None, spec={**told, "task": task}, **known)
+    known = {name: told.pop(name) for name in PassthroughStep.model_fields if name in told}
+    return PassthroughStep(kind="automl", component=None, spec={**told, "task": task}, **known)

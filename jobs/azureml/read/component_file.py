@@ -13,7 +13,7 @@ from amlstack.base.paths import is_file, names_in
 from jobs.azureml.cursor import Bad, Cursor
 from jobs.azureml.read.component import read
 from jobs.model.job import Job
-from jobs.model.passthrough import OtherComponent
+from jobs.model.passthrough import PassthroughComponent
 from jobs.model.pipeline import SweepStep
 from jobs.model.values import Code, Environment
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from amlstack.base.findings import Finding
     from jobs.model.component import Component
 
-    Movable = TypeVar("Movable", Component, OtherComponent, Job)
+    Movable = TypeVar("Movable", Component, PassthroughComponent, Job)
 
 
 MAX_DEPTH: Final = 16
@@ -105,7 +105,7 @@ def moved(component: Movable, folder: Path, base: Path) -> Movable:
         if environment.build is not None and "://" not in environment.build.path:
             inner["build"] = environment.build.model_copy(update={"path": seen(environment.build.path)})
         update["environment"] = environment.model_copy(update=inner)
-    if isinstance(component, OtherComponent) and component.jobs:
+    if isinstance(component, PassthroughComponent) and component.jobs:
         update["jobs"] = {name: _step(step, folder, base) for name, step in component.jobs.items()}
     return component.model_copy(update=update)
 

@@ -26,7 +26,7 @@ from jobs.azureml.fields import (
     word,
 )
 from jobs.azureml.read import command, data, port, runtime
-from jobs.model.passthrough import OtherComponent, OtherStep
+from jobs.model.passthrough import PassthroughComponent, PassthroughStep
 from jobs.model.values import EXPRESSION, Code
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def read_step(cursor: Cursor, kind: str, node: Readers, outputs: Callable[[Curso
         )
     table = step_keys(kind, node, outputs if inline else None)
     told, extra = split(cursor, table, f"a {kind} step", sent=kind == "parallel" or not inline)
-    known = {name: told.pop(name) for name in OtherStep.model_fields if name in told and name != "component"}
+    known = {name: told.pop(name) for name in PassthroughStep.model_fields if name in told and name != "component"}
     told.pop("type", None)
     if not inline:
         component = told.pop("component", Bad)
@@ -187,7 +187,11 @@ def read_step(cursor: Cursor, kind: str, node: Readers, outputs: Callable[[Curso
         if kind == "spark" and isinstance(size := told.get("resources", {}).get("instance_type"), str):
             # azure-ai-ml lowers the size of a step with a component, and leaves an inline step's as it is written.
             told["resources"] = {**told["resources"], "instance_type": size.lower()}
-        return Bad if component is Bad else OtherStep(kind=kind, component=component, spec={**told, **extra}, **known)
+        return (
+            Bad
+            if component is Bad
+            else PassthroughStep(kind=kind, component=component, spec={**told, **extra}, **known)
+        )
     return _inline(cursor, kind, told, known)
 
 
@@ -207,8 +211,8 @@ def _inline(cursor: Cursor, kind: str, told: dict[str, Any], known: dict[str, An
         task = told.pop("task")
         source = {key: task.pop(key) for key in ("code", "environment") if key in task}
         own = {key: value for key, value in told.items() if key != "environment_variables" and not _bound(value)}
-        component = OtherComponent(kind="parallel", spec={**own, "task": task}, inline=True, **source)
-        return OtherStep(kind="parallel", component=component, spec=told, **known)
+        component = PassthroughComponent(kind="parallel", spec={**own, "task": task}, inline=True, **source)
+        return PassthroughStep(kind="parallel", component=component, spec=told, **known)
     if "entry" not in told:
         if "entry" not in cursor.value:
             cursor.bad("key-missing", "The step has no `entry`", "A spark step has an `entry`")
@@ -219,8 +223,8 @@ def _inline(cursor: Cursor, kind: str, told: dict[str, Any], known: dict[str, An
     step = {"resources": told.pop("resources")} if "resources" in told else {}
     if isinstance(told.get("conf"), dict):
         told["conf"] = scaled(told["conf"])
-    component = OtherComponent(kind="spark", spec=told, inline=True, **source)
-    return OtherStep(kind="spark", component=component, spec=step, **known)
+    component = PassthroughComponent(kind="spark", spec=told, inline=True, **source)
+    return PassthroughStep(kind="spark", component=component, spec=step, **known)
 
 
 def scaled(conf: dict[str, Any]) -> dict[str, Any]:
@@ -251,7 +255,7 @@ def component_keys(kind: str) -> Readers:
     return table
 
 
-def read_component(cursor: Cursor, kind: str, *, file: str | None = None) -> OtherComponent | None:
+def read_component(cursor: Cursor, kind: str, *, file: str | None = None) -> PassthroughComponent | None:
     """Read a component of a kind; None when it is too broken to be one."""
     if not isinstance(cursor.value, dict):
         cursor.bad("not-a-mapping", "This is no mapping", "A component is a mapping of keys")
@@ -270,14 +274,14 @@ def read_component(cursor: Cursor, kind: str, *, file: str | None = None) -> Oth
         return None
     if kind == "spark":
         told.setdefault("code", HERE)
-    known = {name: told.pop(name) for name in OtherComponent.model_fields if name in told}
+    known = {name: told.pop(name) for name in PassthroughComponent.model_fields if name in told}
     known = {name: value for name, value in known.items() if value is not None}
     if "$schema" in told:
         known["schema_uri"] = told.pop("$schema")
     if kind == "parallel":
         task = told["task"]
         known |= {key: task.pop(key) for key in ("code", "environment") if key in task}
-    return OtherComponent(kind=kind, spec={**told, **extra}, file=file, inline=file is None, **known)
+    return PassthroughComponent(kind=kind, spec={**told, **extra}, file=file, inline=file is None, **known)
 
 
 def _reference(cursor: Cursor, kind: str) -> Any:

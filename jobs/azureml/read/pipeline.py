@@ -12,7 +12,7 @@ from jobs.azureml.fields import by_text, keys, named, nullable, text, truth, uns
 from jobs.azureml.read import automl, command, component_file, data, passthrough, runtime, sweep, transfer
 from jobs.launchers import Custom
 from jobs.model.component import NO_ENVIRONMENT
-from jobs.model.pipeline import Pipeline, PipelineSettings, Step, SweepStep, Unsaid
+from jobs.model.pipeline import BareOutput, Pipeline, PipelineSettings, Step, SweepStep
 from jobs.model.values import EXPRESSION, Output
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ _UNSENT = ("environment", "code", "command", "name", "description", "experiment_
 SWEEP = {**NODE, **sweep.PARTS, "trial": component_file.reference, "description": text}
 INLINE = {
     **command.KEYS,
-    "outputs": named(lambda cursor: Unsaid() if cursor.value is None else _output(cursor)),
+    "outputs": named(lambda cursor: BareOutput() if cursor.value is None else _output(cursor)),
     "type": NODE["type"],
 }
 

@@ -9,7 +9,7 @@ from jobs.azureml.cursor import Bad, Cursor
 from jobs.azureml.fields import keys, listed, mapping, nullable, same, text, word
 from jobs.azureml.read import command, passthrough
 from jobs.azureml.read.runtime import services
-from jobs.model.passthrough import OtherComponent, OtherStep
+from jobs.model.passthrough import PassthroughComponent, PassthroughStep
 from jobs.model.values import EXPRESSION, Output
 
 if TYPE_CHECKING:
@@ -84,16 +84,16 @@ def read_step(cursor: Cursor, node: Readers) -> Any:
     description = told.pop("description", None)
     for key in ("type", "task", *_UNSENT, *_COMPONENT_ONLY):
         told.pop(key, None)
-    known = {name: told.pop(name) for name in OtherStep.model_fields if name in told}
+    known = {name: told.pop(name) for name in PassthroughStep.model_fields if name in told}
     if inline and task == "copy_data":
         known.pop("properties", None)  # azure-ai-ml sends none of such a step
         source = {"tags": known.get("tags", {}), "description": description}
-        component = OtherComponent(kind="data_transfer", spec={"task": task, **told}, inline=True, **source)
+        component = PassthroughComponent(kind="data_transfer", spec={"task": task, **told}, inline=True, **source)
     if not inline and task == "import_data" and not known.get("outputs"):
         known["outputs"] = {"sink": Output(type="mltable")}  # as azure-ai-ml says where such a step says nothing
     if "queue_settings" in told:
         told["queue_settings"] = told["queue_settings"].model_dump(exclude_none=True)
-    return OtherStep(kind="data_transfer", component=component, spec={"task": task, **told, **extra}, **known)
+    return PassthroughStep(kind="data_transfer", component=component, spec={"task": task, **told, **extra}, **known)
 
 
 def _own(task: str) -> Readers:

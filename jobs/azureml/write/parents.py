@@ -9,8 +9,8 @@ from jobs.azureml.write.command import command_file
 from jobs.launchers import Custom
 from jobs.model.component import NO_ENVIRONMENT, Component
 from jobs.model.job import Job
-from jobs.model.passthrough import OtherComponent, OtherStep
-from jobs.model.pipeline import Pipeline, Step, SweepStep, Unsaid
+from jobs.model.passthrough import PassthroughComponent, PassthroughStep
+from jobs.model.pipeline import BareOutput, Pipeline, Step, SweepStep
 from jobs.model.schedule import Schedule
 from jobs.model.search_space import DISTRIBUTIONS
 from jobs.model.sweep import Sweep
@@ -121,7 +121,7 @@ def _plain(value: Any) -> Any:
             return value.model_dump(exclude_none=True)
 
 
-def _other(step: OtherStep) -> dict[str, Any]:
+def _other(step: PassthroughStep) -> dict[str, Any]:
     """A parallel or spark step, or a pipeline in the pipeline, which names its file."""
     named = step.component
     told = {"type": step.kind, **_names(step)}
@@ -142,13 +142,13 @@ def _other(step: OtherStep) -> dict[str, Any]:
     return {key: value for key, value in told.items() if value is not None}
 
 
-def _same_inline(component: OtherComponent) -> bool:
+def _same_inline(component: PassthroughComponent) -> bool:
     """Whether a component would be read as the same from the step itself."""
     conf = component.spec.get("conf") or {}
     return component.kind != "spark" or scaled(conf) == conf
 
 
-def _other_component(component: OtherComponent) -> dict[str, Any]:
+def _other_component(component: PassthroughComponent) -> dict[str, Any]:
     environment = component.environment
     source = {
         "code": component.code.path if component.code else None,
@@ -169,13 +169,13 @@ def _other_component(component: OtherComponent) -> dict[str, Any]:
     return {key: value for key, value in told.items() if value is not None and value not in ({}, [])}
 
 
-def _names(step: Step | SweepStep | OtherStep) -> dict[str, Any]:
+def _names(step: Step | SweepStep | PassthroughStep) -> dict[str, Any]:
     return {name: getattr(step, name) for name in ("display_name", "tags", "properties", "comment") if
             getattr(step, name)}  # fmt: skip
 
 
 def _step(step: AnyStep) -> dict[str, Any]:
-    if isinstance(step, OtherStep):
+    if isinstance(step, PassthroughStep):
         return _other(step)
     if isinstance(step, Job):
         told = _given(command_file(step), step)
@@ -221,7 +221,7 @@ def _outputs(outputs: Mapping[str, Output | None]) -> dict[str, Any]:
     )
     told = command_file(described).get("outputs", {})
     for name, value in outputs.items():
-        if value is None or isinstance(value, Unsaid):
+        if value is None or isinstance(value, BareOutput):
             told[name] = None
         elif value.path is not None and BOUND.fullmatch(value.path) and not {"type", "mode"} & value.model_fields_set:
             told[name] = value.path

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import jobs
 from amlstack.base.findings import Finding, Level
 from infra import roles
-from policies import checks as rules
+from policies.checks.cluster import managed_identity, public_ip, subnet_present
+from policies.checks.job import job_timeout
 from policies.config import CODES
 
 if TYPE_CHECKING:
@@ -55,9 +56,9 @@ _SETTINGS: Mapping[str, tuple[str, ...]] = {
     "tags": ("tags",),
 }
 _IN_SETTINGS: Mapping[str, str] = {
-    rules.identity.REMEDY: "Write identity: stack, identity: system, or identity: {user_assigned: [ID]}",
-    rules.subnet_present.REMEDY: "Write the subnet's ARM id, subnet: /subscriptions/…/virtualNetworks/NET/subnets/NAME",
-    rules.public_ip.REMEDY: "Write node_public_ip: false",
+    managed_identity.REMEDY: "Write identity: stack, identity: system, or identity: {user_assigned: [ID]}",
+    subnet_present.REMEDY: "Write the subnet's ARM id, subnet: /subscriptions/…/virtualNetworks/NET/subnets/NAME",
+    public_ip.REMEDY: "Write node_public_ip: false",
 }
 """What rules advise for a resource, in the words of the settings; a test applies them."""
 
@@ -154,7 +155,7 @@ def _in_job(finding: Finding, planned: object, file: str | None) -> Finding:
     if not isinstance(planned, jobs.Plan) and isinstance(planned, jobs.SweepPlan):
         python = "Write timeout=SECONDS in its jobs.SweepLimits"
     words = python if (file or "").endswith(".py") else "Write limits: {timeout: SECONDS}"
-    return _worded(finding, {rules.job_timeout.REMEDY: words})
+    return _worded(finding, {job_timeout.REMEDY: words})
 
 
 def of_the_rest(gate: Gate, reading: Reading, settings: Settings) -> tuple[Finding, ...]:

@@ -11,20 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.azure_policy_language import COMPUTES as TYPE
 from amlstack.catalog import sizes
-from policies.checks import (
-    environment_pin,
-    environment_source,
-    fabric,
-    identity,
-    known_size,
-    local_auth,
-    public_ip,
-    region,
-    required_tags,
-    retired_size,
-    ssh,
-    subnet_present,
-)
+from policies.checks.cluster import local_auth, managed_identity, public_ip, ssh, subnet_present
+from policies.checks.job import environment_pin, environment_source
+from policies.checks.resource import region, required_tags
+from policies.checks.size import fabric, known_size, retired_size
 from policies.config import ALL
 
 if TYPE_CHECKING:
@@ -94,7 +84,7 @@ def definitions(config: Config, *, on: date, version: str) -> list[dict[str, Any
         _switch(public_ip.RULE, _unless(f"{TYPE}/enableNodePublicIp", "false")),
         _switch(ssh.RULE, _unless(f"{TYPE}/remoteLoginPortPublicAccess", "Disabled")),
         _switch(local_auth.RULE, _unless(f"{TYPE}/disableLocalAuth", "true")),
-        _switch(identity.RULE, {"not": {"field": "identity.type", "contains": "Assigned"}}),
+        _switch(managed_identity.RULE, {"not": {"field": "identity.type", "contains": "Assigned"}}),
         _switch(subnet_present.RULE, _unless_there(f"{TYPE}/subnet.id")),
     ]
     if regions := config.settings(region.RULE.code)["regions"]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding, Level
 from policies import config as configuration
-from policies.evaluation.bindings import Cluster, Context
+from policies.evaluation.context import Cluster, Context
 from policies.evaluation.subjects import judged
 from policies.evaluation.verdicts import judge_resource, judge_whole, weigh
 from policies.release import version

@@ -14,7 +14,8 @@ from amlstack.catalog import environments
 from jobs.launchers import Custom
 from jobs.model.distribution import Ray
 from jobs.model.values import Environment, Input
-from policies import checks as rules
+from policies.checks import job as job_rules
+from policies.checks.size import fabric as fabric_rule
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -55,7 +56,7 @@ def nodes(job: Job, count: int, target: Target) -> Iterator[Finding]:
             "A job waits forever for nodes that its cluster cannot have",
             f"Raise the cluster's nodes.max to {count}, or lower the job's nodes.",
         )
-    found = rules.fabric.check_job(count, cluster=target.cluster or "", single_node_jobs=target.single_node_jobs)
+    found = fabric_rule.check_job(count, cluster=target.cluster or "", single_node_jobs=target.single_node_jobs)
     if found is not None:
         yield found
     if job.compute is None and job.instance_type is None and target.size is None and job.typed:
@@ -72,7 +73,7 @@ def nodes(job: Job, count: int, target: Target) -> Iterator[Finding]:
 def processes(lowered: Lowered, count: int, target: Target) -> Iterator[Finding]:
     """Processes per node against the GPUs of a node."""
     if lowered.processes_per_node is not None and (size := target.facts):
-        found = rules.processes.check(lowered.processes_per_node, size, nodes=count)
+        found = job_rules.processes.check(lowered.processes_per_node, size, nodes=count)
         if found is not None:
             yield found
 
@@ -105,7 +106,7 @@ def fabric(job: Job, count: int, target: Target) -> Iterator[Finding]:
     """What takes the job off its fabric, wherever it is written: a warning, as a run of comparison may want it."""
     if size := target.facts:
         arguments = job.docker_args if isinstance(job.docker_args, str) else " ".join(job.docker_args or ())
-        for finding in rules.fabric_off.check(
+        for finding in job_rules.fabric_off.check(
             job.environment_variables, size, nodes=count, command=job.command, docker_args=arguments
         ):
             yield replace(finding, level=Level.WARNING)
@@ -115,7 +116,7 @@ def checkpoint(job: Job, count: int) -> Iterator[Finding]:
     """What a preempted serverless job would lose."""
     spot = job.queue_settings is not None and job.queue_settings.job_tier == "spot"
     modes = [output.mode for output in job.outputs.values()]
-    if found := rules.spot_checkpoint.check(modes, preemptible=spot, nodes=count):
+    if found := job_rules.spot_checkpoint.check(modes, preemptible=spot, nodes=count):
         yield replace(found, level=Level.WARNING)
 
 

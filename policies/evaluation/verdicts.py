@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding, Level
 from amlstack.catalog import sizes
 from policies import checks
-from policies.checks import retired_size, stack_budget
+from policies.checks.cost import stack_budget
+from policies.checks.size import retired_size
 from policies.evaluation import catalogue_age
-from policies.evaluation.bindings import BINDINGS, Cluster, Early, cluster_of
+from policies.evaluation.binding import cluster_of
+from policies.evaluation.bindings import BINDINGS
+from policies.evaluation.context import Cluster, Early
 from policies.evaluation.facts import AT_UP, Undecided, Unknown
 from policies.evaluation.subjects import component, fill, judged, subjects
 from policies.pack_rules import CATALOGUE_OLD, CHECKED_AT_UP, EXCEPTION_EXPIRED, TEMPLATE_UNRESOLVED
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
     from amlstack.catalog.sizes import Size
     from policies.config import Config
-    from policies.evaluation.bindings import Context
+    from policies.evaluation.context import Context
     from policies.evaluation.subjects import Subject
 
 

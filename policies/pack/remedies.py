@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from amlstack.catalog import sizes
-from policies.checks import idle_time, required_tags, shared_memory
+from policies.checks.cluster import idle_time
 from policies.checks.duration import iso
+from policies.checks.job import shared_memory
+from policies.checks.resource import required_tags
 from policies.evaluation.bindings import BINDINGS
 from policies.evaluation.facts import Undecided
 from policies.evaluation.subjects import subjects
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from google.protobuf.struct_pb2 import Struct
 
     from policies.config import Config
-    from policies.evaluation.bindings import Context
+    from policies.evaluation.context import Context
     from policies.evaluation.subjects import Subject
 
     Remedy = Callable[[Subject, Mapping[str, Any], Context], tuple[tuple[tuple[str, ...], Any], ...]]

@@ -20,8 +20,8 @@ from pulumi.runtime.proto import analyzer_pb2 as proto
 from pulumi.runtime.proto import analyzer_pb2_grpc, plugin_pb2
 
 from policies import config
-from policies.checks import stack_budget
-from policies.evaluation.bindings import Context
+from policies.checks.cost import stack_budget
+from policies.evaluation.context import Context
 from policies.evaluation.subjects import judged
 from policies.evaluation.verdicts import Weight, judge_early, judge_resource, judge_whole, weigh
 from policies.evaluation.wire import decode

@@ -42,7 +42,7 @@ def row(*args: Any, says: str | None, function: str = "check", **named: Any) -> 
 
 
 TABLES: dict[str, list[Row]] = {
-    "fabric": [
+    "size.fabric": [
         row(size("Standard_NC24r"), nodes=1, on=TODAY, single_node_jobs=True, says="has RDMA without SR-IOV"),
         row(size("Standard_NC96ads_A100_v4"), nodes=2, on=TODAY, says="with 2 nodes"),
         row(size("Standard_NC96ads_A100_v4"), nodes=1, on=TODAY, says=None),
@@ -56,21 +56,21 @@ TABLES: dict[str, list[Row]] = {
         row(2, cluster="c", single_node_jobs=False, function="check_job", says=None),
         row(replace(size("Standard_NC24r"), gpu_vendor="nobody"), nodes=1, on=TODAY, says="over Ethernet. ["),
     ],
-    "known_size": [
+    "size.known_size": [
         row("Standard_ND96isr_H100_v5", says=None),
         row("standard_nd96isr_h100_V5", says=None),
         row("Standard_ND96isr_H100", says="Did you mean Standard_ND96isr_H100_v5, "),
         row("Standard_DS3_v", says="Did you mean"),
         row("p4d.24xlarge", says="`amlstack sizes` lists"),
     ],
-    "retired_size": [
+    "size.retired_size": [
         row(size("Standard_NC24rs_v3"), on=TODAY, says="was retired on 2025-09-30"),
         row(size("Standard_NC24rs_v3"), on=date(2025, 9, 30), says="Use Standard_"),
         row(size("Standard_NC24rs_v3"), on=date(2025, 9, 29), says=None),
         row(H100, on=date(2100, 1, 1), says=None),
         row(replace(size("Standard_NC24rs_v3"), gpu_vendor="nobody"), on=TODAY, says="of a retired size. ["),
     ],
-    "retiring_size": [
+    "size.retiring_size": [
         row(size("Standard_HC44rs"), on=date(2027, 5, 1), days=60, says="in 30 days"),
         row(size("Standard_HC44rs"), on=date(2027, 5, 1), days=30, says="Plan for Standard_"),
         row(size("Standard_HC44rs"), on=date(2027, 5, 1), days=29, says=None),
@@ -78,13 +78,13 @@ TABLES: dict[str, list[Row]] = {
         row(H100, on=date(2100, 1, 1), days=9999, says=None),
         row(replace(size("Standard_HC44rs"), gpu_vendor="nobody"), on=date(2027, 5, 1), days=60, says="60 days. ["),
     ],
-    "scale_to_zero": [
+    "cluster.scale_to_zero": [
         row(0, nodes=0, says=None),
         row(1, nodes=0, says="The minimum is 1 node. At most 0 nodes"),
         row(2, nodes=2, says=None),
         row(3, nodes=2, says="The minimum is 3 nodes"),
     ],
-    "idle_time": [
+    "cluster.idle_time": [
         row("PT10M", minutes=60, says=None),
         row("PT1H", minutes=60, says=None),
         row("PT61M", minutes=60, says="Idle nodes wait PT61M"),
@@ -92,13 +92,13 @@ TABLES: dict[str, list[Row]] = {
         row(None, minutes=60, says="does not say when"),
         row("soon", minutes=60, says="wait soon"),
     ],
-    "node_ceiling": [
+    "cluster.node_ceiling": [
         row(16, nodes=16, says=None),
         row(17, nodes=16, says="The maximum is 17 nodes"),
         row(17, nodes=None, says=None),
         row(1, nodes=0, says="At most 0"),
     ],
-    "cluster_budget": [
+    "cost.cluster_budget": [
         row(H100, nodes=8, gpus=64, says=None),
         row(H100, nodes=9, gpus=64, says="9 nodes of Standard_ND96isr_H100_v5 have 72 GPUs"),
         row(H100, nodes=9, gpus=64, vcpus=1, says="Write 8 nodes or less"),
@@ -108,7 +108,7 @@ TABLES: dict[str, list[Row]] = {
         row(CPU, nodes=999, gpus=0, says=None),
         row(UNDOCUMENTED, nodes=999, vcpus=0, says=None),
     ],
-    "stack_budget": [
+    "cost.stack_budget": [
         row([(H100, 8), (CPU, 4)], gpus=64, nodes=12, vcpus=784, says=None),
         row([(H100, 8), (H100, 1)], gpus=64, says="may grow to 72 GPUs"),
         row([(H100, 8), (CPU, 4)], nodes=11, says="may grow to 12 nodes"),
@@ -121,7 +121,7 @@ TABLES: dict[str, list[Row]] = {
         row([(PRICED, 3)], says=None),
         row([], gpus=0, usd_per_hour=0.0, says=None),
     ],
-    "hourly_cost": [
+    "cost.hourly_cost": [
         row(PRICED, nodes=5, usd=500, says=None),
         row(PRICED, nodes=6, usd=500, says="cost 600.00 USD per hour (westeurope)"),
         row(PRICED, nodes=6, usd=499, says="Write 4 nodes or less"),
@@ -130,7 +130,7 @@ TABLES: dict[str, list[Row]] = {
         row(H100, nodes=6, usd=None, says=None),
         row(PRICED, nodes=1, usd=0, says="At most 0.00 USD"),
     ],
-    "job_cost": [
+    "cost.job_cost": [
         row(PRICED, nodes=2, timeout=3600, usd=200, says=None),
         row(PRICED, nodes=2, timeout=3601, usd=200, says="cost 200.06 USD until the timeout"),
         row(PRICED, nodes=2, timeout=None, usd=200, says="nothing ends the job"),
@@ -141,7 +141,7 @@ TABLES: dict[str, list[Row]] = {
         row(replace(PRICED, price_per_hour=replace(PRICED.price_per_hour, usd=0.0)),  # type: ignore[type-var]
             nodes=2, timeout=None, usd=1, says="a timeout of 0 minutes"),
     ],
-    "region": [
+    "resource.region": [
         row("westeurope", regions=["westeurope"], says=None),
         row("West Europe", regions=["westeurope"], says=None),
         row("westeurope", regions=["eastus", "West Europe"], says=None),
@@ -150,7 +150,7 @@ TABLES: dict[str, list[Row]] = {
         row("southindia", regions=[], says=None),
         row("southindia", regions=None, says=None),
     ],
-    "required_tags": [
+    "resource.required_tags": [
         row({"team": "a"}, required=["team"], says=None),
         row({"Team": "a"}, required=["team"], says=None),
         row({"team": "a"}, required=["TEAM"], says=None),
@@ -163,35 +163,35 @@ TABLES: dict[str, list[Row]] = {
         row({}, required=None, says=None),
         row({}, required=[], says=None),
     ],
-    "public_ip": [
+    "cluster.public_ip": [
         row(False, says=None),
         row(True, says="Nodes get public addresses"),
         row(None, says="does not switch public addresses off"),
     ],
-    "ssh": [
+    "cluster.ssh": [
         row("Disabled", says=None),
         row("disabled", says=None),
         row("Enabled", says="Remote login is Enabled"),
         row("NotSpecified", says="Remote login is NotSpecified"),
         row(None, says="Remote login is not specified"),
     ],
-    "local_auth": [
+    "cluster.local_auth": [
         row(True, says=None),
         row(False, says="Local authentication is on"),
         row(None, says="does not switch local authentication off"),
     ],
-    "identity": [
+    "cluster.managed_identity": [
         row("SystemAssigned", says=None),
         row("SystemAssigned,UserAssigned", says=None),
         row("None", says="has no managed identity"),
         row(None, says="has no managed identity"),
     ],
-    "subnet_present": [
+    "cluster.subnet_present": [
         row("/subscriptions/s/…/subnets/n", says=None),
         row("", says="names no subnet"),
         row(None, says="names no subnet"),
     ],
-    "subnet_overlap": [
+    "cluster.subnet_overlap": [
         row(H100, prefixes=["10.0.0.0/16"], says=None),
         row(H100, prefixes=["10.0.0.0/16", "172.16.4.0/24"], says="The network uses 172.16.4.0/24. "),
         row(H100, prefixes=["172.16.0.0/12"], says="uses 172.16.0.0/12"),
@@ -202,7 +202,7 @@ TABLES: dict[str, list[Row]] = {
         row(HB, prefixes=["172.16.0.0/16"], says="addressed from 172.16.0.0/16"),
         row(NO_IB, prefixes=["172.16.0.0/16"], says=None),
     ],
-    "environment_source": [
+    "job.environment_source": [
         row("azureml://registries/azureml/environments/a/versions/1", registries=["azureml"], says=None),
         row("azureml://registries/AzureML/environments/a/versions/1", registries=["azureml"], says=None),
         row("azureml://registries/x/environments/a/versions/1", registries=["azureml"], says="comes from x"),
@@ -219,7 +219,7 @@ TABLES: dict[str, list[Row]] = {
         row("ghcr.io/a/b:1", images=["docker.io", "MCR.microsoft.com"], function="check_image", says="from ghcr.io"),
         row("ghcr.io/a/b:1", images=None, function="check_image", says=None),
     ],
-    "environment_pin": [
+    "job.environment_pin": [
         row("azureml://registries/azureml/environments/a/versions/7", says=None),
         row("azureml://registries/azureml/environments/a/labels/latest", says="labels/latest"),
         row("azureml:mine:3", says=None),
@@ -235,7 +235,7 @@ TABLES: dict[str, list[Row]] = {
         row("host:5000/a", function="check_image", says="The image is"),
         row("a@sha256:" + "0" * 64, function="check_image", says=None),
     ],
-    "processes": [
+    "job.processes": [
         row(8, H100, nodes=2, says=None),
         row(1, H100, nodes=2, says=None),
         row(9, H100, nodes=2, says="9 processes per node, and Standard_ND96isr_H100_v5 has 8 GPUs. Process"),
@@ -245,7 +245,7 @@ TABLES: dict[str, list[Row]] = {
         row(2, ONE_GPU, nodes=1, says="has 1 GPUs. Process"),
         row(16, CPU, nodes=2, says=None),
     ],
-    "gpus_idle": [
+    "job.gpus_idle": [
         row(8, H100, says=None),
         row(7, H100, says="7 processes per node"),
         row(2, H100, says="Write 8"),
@@ -253,7 +253,7 @@ TABLES: dict[str, list[Row]] = {
         row(16, H100, says=None),
         row(4, CPU, says=None),
     ],
-    "shared_memory": [
+    "job.shared_memory": [
         row("64g", H100, gib_per_gpu=8, says=None),
         row("63g", H100, gib_per_gpu=8, says="has 63g of shared memory, for 8 GPUs"),
         row(None, H100, gib_per_gpu=8, says="has 2g of shared memory, the default, for 8 GPUs"),
@@ -273,7 +273,7 @@ TABLES: dict[str, list[Row]] = {
         row("lots", H100, gib_per_gpu=8, says=None),
         row(None, CPU, gib_per_gpu=8, says=None),
     ],
-    "fabric_off": [
+    "job.fabric_off": [
         row({"NCCL_IB_DISABLE": "1"}, H100, nodes=2, says="environment_variables.NCCL_IB_DISABLE: `NCCL_IB_DISABLE=1`"),
         row({"NCCL_IB_DISABLE": 1}, H100, nodes=2, says="off the InfiniBand"),
         row({"NCCL_IB_DISABLE": "0"}, H100, nodes=2, says=None),
@@ -299,7 +299,7 @@ TABLES: dict[str, list[Row]] = {
         row({"NCCL_P2P_DISABLE": "1"}, None, nodes=2, says=None),
         row({}, None, nodes=2, command="NCCL_NET=Socket python t.py", says="command: `NCCL_NET=Socket`"),
     ],
-    "spot_checkpoint": [
+    "job.spot_checkpoint": [
         row([], **SPOT_SAYS, says="2 low-priority nodes, and no output is mounted"),
         row(["Upload"], **SPOT_SAYS, says="no output is mounted"),
         row(["Upload", "ReadWriteMount"], **SPOT_SAYS, says=None),
@@ -308,7 +308,7 @@ TABLES: dict[str, list[Row]] = {
         row([], preemptible=False, nodes=2, says=None),
         row([], preemptible=True, nodes=1, says=None),
     ],
-    "job_timeout": [
+    "job.job_timeout": [
         row(3600, says=None),
         row(None, says="The job has no timeout"),
         row(0, says="Write limits.timeout, such as PT12H"),
@@ -316,7 +316,7 @@ TABLES: dict[str, list[Row]] = {
         row(3601, hours=1, says="Write 1 hours or less"),
         row(None, hours=1, says="has no timeout"),
     ],
-    "secret": [
+    "job.secret": [
         row({"environmentVariables": {"HF_TOKEN": "hf_" + "a" * 34}}, where="job",
             says="job.environmentVariables.HF_TOKEN: `HF_TOKEN` holds what looks like a Hugging Face token"),
         row({"environmentVariables": {"WANDB_API_KEY": "0a1b2c3d4e"}}, where="job",

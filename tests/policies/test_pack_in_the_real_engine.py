@@ -12,7 +12,8 @@ from harness import ANALYZER
 from showing import SIZE_RULES_ALONE
 
 from policies import checks
-from policies.checks import idle_time, shared_memory
+from policies.checks.cluster import idle_time
+from policies.checks.job import shared_memory
 from policies.pack_rules import TEMPLATE_UNRESOLVED
 from policies.release import version
 

@@ -9,7 +9,7 @@ from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from amlstack.catalog import sizes
 from policies import checks
-from policies.checks import stack_budget
+from policies.checks.cost import stack_budget
 from policies.evaluation.bindings import BINDINGS
 
 

@@ -7,7 +7,8 @@ from datetime import date
 import pytest
 
 from amlstack.catalog import sizes
-from policies.checks import fabric, known_size, retired_size, sizes_for
+from policies.checks import sizes_for
+from policies.checks.size import fabric, known_size, retired_size
 
 TODAY = date(2026, 8, 1)
 BEFORE_NC_V3_WENT = date(2025, 9, 29)

@@ -141,7 +141,8 @@ def _refresh(subscription: str | None, location: str, on: date, *, write: bool) 
 
 def _explain(name: str, on: date, *, as_json: bool) -> None:
     from amlstack.catalog import sizes as catalogue
-    from policies.checks import known_size, sizes_for
+    from policies.checks import sizes_for
+    from policies.checks.size import known_size
 
     size = catalogue.get(name)
     if size is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
-from policies.checks.hourly_cost import unpriced
+from policies.checks.cost.hourly_cost import unpriced
 from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:

@@ -1,0 +1,82 @@
+"""A rule bound to what it judges, and how bindings read a subject."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from amlstack.base.findings import Finding
+from amlstack.catalog import sizes
+from policies.checks.duration import seconds
+from policies.evaluation.facts import Undecided, Unknown, is_expression, last_part
+
+if TYPE_CHECKING:
+    from amlstack.catalog.sizes import Size
+    from policies.checks import Rule
+    from policies.evaluation.context import Cluster, Context
+    from policies.evaluation.subjects import Subject
+
+Found = Iterable[Finding | None]
+Judge = Callable[["Subject", Mapping[str, Any], "Context"], Found]
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A rule, the kinds of subject that it judges, and how."""
+
+    rule: Rule
+    kinds: frozenset[str]
+    judge: Judge
+
+
+def size_of(subject: Subject, context: Context) -> Size | None:
+    """The catalogue's row: of the subject's own size, or of the cluster that a job names."""
+    if isinstance(subject.size, Unknown):
+        raise Undecided(subject.size)
+    name = subject.size
+    if name is None:
+        cluster = cluster_of(subject, context)
+        name = cluster.size if cluster else None
+    return sizes.get(name) if name else None
+
+
+def cluster_of(subject: Subject, context: Context) -> Cluster | None:
+    """The cluster of the stack that a job runs on; None where it is serverless or its cluster has not been seen.
+
+    Raises:
+        Undecided: What it runs on is not known yet.
+    """
+    compute = subject.compute
+    return context.clusters.get(last_part(compute, subject.where).lower()) if compute else None
+
+
+def nodes_of(subject: Subject) -> int:
+    """Its number of nodes; Undecided while that is not known."""
+    if isinstance(subject.nodes, Unknown):
+        raise Undecided(subject.nodes)
+    return subject.nodes
+
+
+def where_nodes(subject: Subject) -> str:
+    """Path of its number of nodes."""
+    return subject.facts.at("most" if subject.kind == "cluster" else "nodes")
+
+
+def configured(config: Mapping[str, Any]) -> bool:
+    """Whether a team has given any of a rule's values."""
+    return any(value is not None for value in config.values())
+
+
+def timeout_of(subject: Subject) -> int | None:
+    """Seconds; a step of a pipeline writes them as a number, the wire as an ISO duration."""
+    return seconds_of(subject.facts.value("timeout"), subject.facts.at("timeout"))
+
+
+def seconds_of(value: Any, where: str) -> int | None:
+    """Seconds of an ISO duration or a number; Undecided for an expression."""
+    if isinstance(value, str) and is_expression(value):
+        raise Undecided(Unknown(where, "is an expression that Azure resolves later"))
+    if isinstance(value, str):
+        return seconds(value)
+    return int(value) if isinstance(value, int | float) else None

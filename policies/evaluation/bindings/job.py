@@ -1,0 +1,156 @@
+"""Which facts of a job, its text and its environment its rules judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from policies.checks.job import (
+    environment_pin,
+    environment_source,
+    fabric_off,
+    gpus_idle,
+    job_timeout,
+    processes,
+    secret,
+    shared_memory,
+    spot_checkpoint,
+)
+from policies.evaluation.binding import Binding, cluster_of, nodes_of, size_of, timeout_of
+from policies.evaluation.facts import Undecided, Unknown, open_part
+
+if TYPE_CHECKING:
+    from policies.evaluation.binding import Found
+    from policies.evaluation.context import Context
+    from policies.evaluation.subjects import Subject
+
+
+def _source(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
+    facts = subject.facts
+    if subject.kind == "job":
+        if config["registries"] and (environment := facts.text("environment")):
+            where = facts.at("environment")
+            yield environment_source.check(environment, registries=config["registries"], where=where)
+    elif config["images"] and (image := facts.text("image")):
+        yield environment_source.check_image(image, images=config["images"], where=facts.at("image"))
+
+
+def _pinned(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
+    facts = subject.facts
+    if subject.kind == "job":
+        if environment := facts.text("environment"):
+            yield environment_pin.check(environment, where=facts.at("environment"))
+    elif image := facts.text("image"):
+        yield environment_pin.check_image(image, where=facts.at("image"))
+
+
+def _processes(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
+    count = subject.facts.number("processes")
+    if count is not None and (size := size_of(subject, context)):
+        where = subject.facts.at("processes")
+        nodes = 1 if isinstance(subject.nodes, Unknown) else subject.nodes
+        yield processes.check(count, size, nodes=nodes, where=where)
+
+
+def _gpus_idle(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
+    count = subject.facts.number("processes")
+    if count is not None and (size := size_of(subject, context)):
+        yield gpus_idle.check(count, size, where=subject.facts.at("processes"))
+
+
+def _shm(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
+    if (size := size_of(subject, context)) and size.gpus:
+        facts = subject.facts
+        yield shared_memory.check(
+            facts.text("shm"),
+            size,
+            docker_args=_docker(subject),
+            gib_per_gpu=float(config["gib_per_gpu"]),
+            where=facts.at("shm"),
+        )
+
+
+def _fabric_off(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
+    size, later = None, None
+    try:
+        size = size_of(subject, context)
+    except Undecided as undecided:
+        later = undecided
+    if size is not None and not (size.gpus and size.fabric.usable):
+        return
+    facts = subject.facts
+    where = (facts.at("variables"), facts.at("command"), facts.at("docker"))
+    variables = facts.mapping("variables")
+    given = facts.value("command")
+    command, docker = given if isinstance(given, str) else "", _docker(subject)
+    switches = [(f"{where[0]}.{name}", variables.get(name)) for name in fabric_off.HARMFUL]
+    waiting = [one for one in (open_part(value, place) for place, value in (*switches, (where[1], given))) if one]
+    known = {name: value for name, value in variables.items() if open_part(value, name) is None}
+    if not waiting and not fabric_off.harmful(known, command, docker):
+        return
+    if later is not None:
+        raise later
+    yield from fabric_off.check(known, size, nodes=nodes_of(subject), command=command, docker_args=docker, where=where)
+    if waiting:
+        raise Undecided(waiting[0])
+
+
+def _checkpoint(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
+    facts = subject.facts
+    cluster = cluster_of(subject, context) if subject.size is None else None
+    spot = (facts.text("tier") or "").lower() == "spot" or (cluster is not None and cluster.low_priority)
+    if not spot or nodes_of(subject) < 2:
+        return
+    modes = [_mode(output, f"{facts.at('outputs')}.{name}.mode") for name, output in facts.mapping("outputs").items()]
+    yield spot_checkpoint.check(modes, preemptible=spot, nodes=nodes_of(subject), where=facts.at("outputs"))
+
+
+def _job_timeout(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
+    yield job_timeout.check(timeout_of(subject), hours=config["hours"], where=subject.facts.at("timeout"))
+
+
+def _secret(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
+    facts = subject.facts
+    yield from secret.check(facts.value("whole"), where=facts.at("whole"))
+    for missing, name in _unknown_texts(facts.value("whole"), facts.at("whole"), ""):
+        if secret.may_be(name):
+            raise Undecided(missing)
+
+
+def _unknown_texts(value: Any, path: str, name: str) -> Iterable[tuple[Unknown, str]]:
+    """Each value that is not known yet, with its name."""
+    if (missing := open_part(value, path)) is not None:
+        yield missing, name
+    inner = value.items() if isinstance(value, Mapping) else ()
+    for key, each in inner:
+        yield from _unknown_texts(each, f"{path}.{key}", str(key))
+
+
+def _docker(subject: Subject) -> str:
+    value = subject.facts.value("docker")
+    for index, one in enumerate(value if isinstance(value, list) else [value]):
+        if (missing := open_part(one, f"{subject.facts.at('docker')}.{index}")) is not None:
+            raise Undecided(missing)
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return value if isinstance(value, str) else ""
+
+
+def _mode(output: Any, where: str) -> str | None:
+    mode = output.get("mode") if isinstance(output, Mapping) else None
+    if (missing := open_part(mode, where)) is not None:
+        raise Undecided(missing)
+    return mode if isinstance(mode, str) else None
+
+
+BINDINGS: tuple[Binding, ...] = (
+    Binding(environment_source.RULE, frozenset({"job", "environment"}), _source),
+    Binding(environment_pin.RULE, frozenset({"job", "environment"}), _pinned),
+    Binding(processes.RULE, frozenset({"job"}), _processes),
+    Binding(gpus_idle.RULE, frozenset({"job"}), _gpus_idle),
+    Binding(shared_memory.RULE, frozenset({"job"}), _shm),
+    Binding(fabric_off.RULE, frozenset({"job"}), _fabric_off),
+    Binding(spot_checkpoint.RULE, frozenset({"job"}), _checkpoint),
+    Binding(job_timeout.RULE, frozenset({"job"}), _job_timeout),
+    Binding(secret.RULE, frozenset({"text"}), _secret),
+)

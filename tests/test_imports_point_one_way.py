@@ -50,7 +50,6 @@ MAY = {
     "amlstack.processes": ("amlstack.processes", BASE),
 }
 CIRCLES = [
-    ["amlstack.sandbox.kinds.base", "amlstack.sandbox.kinds.platform.identities"],
     [
         "jobs.azureml.read.automl",
         "jobs.azureml.read.automl_words",

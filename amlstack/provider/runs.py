@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from amlstack.base.scrub import scrub
+from amlstack.base.redaction import scrub
 from amlstack.provider.arm import ArmClient, ArmError, Response
 from amlstack.run_identity import DERIVED, IDENTITY, KEPT_FOR, NAME, ON_EDIT, OWNER, RESOURCE, STACK, name_of
 

@@ -6,7 +6,7 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Literal
 
-from amlstack.base.scrub import scrub
+from amlstack.base.redaction import scrub
 from amlstack.rpc.secrecy import NOTHING
 
 if TYPE_CHECKING:

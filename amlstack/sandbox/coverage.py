@@ -46,7 +46,7 @@ tags, search, experiments; registered models, which are the workspace's models. 
 `log_text`, `log_dict`) lie in the job's `artifacts/`, a nested run's in `runs/<run>/artifacts/`. No data sets \
 (`runs/log-inputs`), aliases, traces, nor MLflow 3's `logged-models`: `log_model` of its flavours (`mlflow.pytorch`) \
 begins with those and fails here. Save the model's files with the framework and log them as artifacts |
-| `/discovery` | where the data plane is: the same door; asked without a token |
+| `/discovery` | where the data plane is: the same endpoint; asked without a token |
 
 A token opens what it was issued for (its `aud`): the resource manager takes tokens for this sandbox's address or for
 `https://management.azure.com`, the data plane those and tokens for `https://ml.azure.com`, blobs tokens for

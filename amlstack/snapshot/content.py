@@ -6,13 +6,13 @@ import hashlib
 from typing import TYPE_CHECKING, Final
 
 from amlstack.base.findings import Finding
-from amlstack.snapshot.litter import litter
 from amlstack.snapshot.secrets import HEAD, suspicion
+from amlstack.snapshot.tool_leftovers import litter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from amlstack.snapshot.scan import File
+    from amlstack.snapshot.folder import File
 
 _CHUNK: Final = HEAD
 

@@ -7,15 +7,15 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from amlstack.snapshot.declarations import declarations
-from amlstack.snapshot.litter import litter
+from amlstack.snapshot.job_files import declarations
 from amlstack.snapshot.manifest import compact
+from amlstack.snapshot.tool_leftovers import litter
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from amlstack.snapshot.scan import Snapshot
+    from amlstack.snapshot.folder import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

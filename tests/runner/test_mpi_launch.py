@@ -70,7 +70,7 @@ def test_nothing_of_the_launch_itself_shows_in_a_rank(lab: Lab, monkeypatch: pyt
     lab.run(mpi_job(lab, "env", processes=1))
     for rank in (0, 1):
         names = seen(lab, rank).keys()
-        assert not {"MY_SECRET", mpirun.CREW, mpirun.NODES} & names
+        assert not {"MY_SECRET", mpirun.PLAN, mpirun.NODES} & names
         assert seen(lab, rank)["HOME"] == str(lab.folder("job") / f"nodes/{rank}/home")
 
 
@@ -156,7 +156,7 @@ def test_a_lost_node_takes_its_ranks_along_and_mpirun_ends(lab: Lab) -> None:
         for pid in processes.marked(lab.home):
             # A process that was seen may be gone before it is looked at: ranks start short-lived shells.
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                if str(lab.folder(job) / "nodes/1/crew.json") in Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
+                if str(lab.folder(job) / "nodes/1/plan.json") in Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
                     os.kill(pid, signal.SIGKILL)
 
     asyncio.run(lab.during(job, pipe=pipe, act=lose))

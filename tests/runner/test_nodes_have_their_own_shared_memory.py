@@ -78,7 +78,7 @@ def test_a_job_on_the_host_s_shared_memory_has_the_machine_s(lab: Lab) -> None:
     assert lab.log(job).split() == [str(found.f_blocks * found.f_frsize)]
 
 
-def test_where_it_cannot_be_played_the_job_runs_and_says_so(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_it_cannot_be_mounted_the_job_runs_and_says_so(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     # The runner is a process of its own: it learns on its way up that nothing can be mounted.
     blocked = lab.home / "sitecustomize.py"
     blocked.write_text("import amlstack.sandbox.runner.files.namespace as own\nown.possible = lambda *places: False\n")

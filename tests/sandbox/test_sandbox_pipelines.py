@@ -1,4 +1,4 @@
-"""Pipelines and their components at the door: taken only when everything in them holds together."""
+"""Pipelines and their components as the sandbox receives them: taken only when everything in them holds together."""
 
 # ruff: noqa: E501 - one line per row of a table reads best
 

@@ -1,4 +1,4 @@
-"""What a sweep's trials get: distributions, sampling algorithms, and what is refused at the door."""
+"""What a sweep's trials get: distributions, sampling algorithms, and what is refused on arrival."""
 
 # ruff: noqa: E501 - one line per row of a table reads best
 
@@ -167,7 +167,7 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
 @pytest.mark.parametrize(
     ("change", "status", "part"), REFUSED, ids=lambda value: value if isinstance(value, str) else ""
 )
-def test_a_sweep_that_cannot_be_played_is_refused_by_name(
+def test_a_sweep_that_the_sandbox_cannot_run_is_refused_by_name(
     manager: Manager, change: dict[str, Any], status: int, part: str
 ) -> None:
     manager.call("PUT", f"{manager.workspace}/computes/gpu", cluster())

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from amlstack.base.scrub import scrub
+from amlstack.base.redaction import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from amlstack.base.findings import Level, errors
 from amlstack.provider.arm import ArmError, InterruptedWaitError
+from amlstack.provider.blob_upload import upload
 from amlstack.provider.resource import WORKSPACE_IN_ID, Call, Difference, Field, Services, Shape, Values, same_arm_id
-from amlstack.provider.upload import upload
 from amlstack.rpc import UNKNOWN, Code, Failures, ProviderError
 from amlstack.snapshot import HASH_VERSION, Snapshot, scan
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from amlstack.base.scrub import scrub
+from amlstack.base.redaction import scrub
 from amlstack.report.content import Excerpt, Part
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The one door: Entra ID, the resource manager, blobs, run history and discovery behind one TLS port."""
+"""The one endpoint: Entra ID, the resource manager, blobs, run history and discovery behind one TLS port."""
 
 from __future__ import annotations
 

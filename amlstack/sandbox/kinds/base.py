@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from amlstack.sandbox.arm.refusals import Refused, not_emulated
+from amlstack.sandbox.kinds import principals
 
 if TYPE_CHECKING:
     import asyncio
@@ -34,7 +35,7 @@ class Context:
 
     Attributes:
         store: All state.
-        base: ``https://127.0.0.1:PORT``, the one door.
+        base: ``https://127.0.0.1:PORT``, the one endpoint.
         key: The key that signs tokens and SAS.
         wake: Set whenever the scheduler has something to look at.
         scheduled: A scheduler runs; without one the server itself ends jobs that nobody started.
@@ -172,9 +173,7 @@ class Kind:
             properties["provisioningState"] = resource.state
         envelope = {key: value for key, value in resource.body.items() if key != "properties"}
         if envelope.get("identity"):
-            from amlstack.sandbox.kinds.platform import identities  # noqa: PLC0415 - it is a kind itself
-
-            envelope["identity"] = identities.shown(context, resource, envelope["identity"])
+            envelope["identity"] = principals.shown(context, resource, envelope["identity"])
         return {
             "id": resource.id,
             "name": resource.name,

@@ -20,7 +20,7 @@ Wire = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class BindingValues:
     """Where a step's bindings are looked up.
 
     Attributes:

@@ -63,7 +63,7 @@ def find(store: Store, component_id: str, where: str) -> Component:
     """The component that a step names.
 
     Raises:
-        Refused: It is not registered, or of a type that the sandbox does not play.
+        Refused: It is not registered, or of a type that the sandbox does not run.
     """
     if component_id.startswith("azureml://registries/"):
         raise not_emulated(f"components of a registry ({component_id})")

@@ -30,26 +30,26 @@ def is_parent(job: JobRow) -> bool:
 
 
 @dataclass(slots=True)
-class Crew:
+class Parent:
     """One parent at a moment.
 
     Attributes:
         store: The sandbox's tables.
-        parent: The parent's row.
+        job: The parent's row.
         children: Its children's rows by place, in the order in which they were made.
         moved: Something was changed: others, the children above all, have to be looked at again.
     """
 
     store: Store
-    parent: JobRow
+    job: JobRow
     children: dict[str, JobRow]
     moved: bool = False
 
     @classmethod
-    def of(cls, store: Store, parent: JobRow) -> Crew:
+    def of(cls, store: Store, job: JobRow) -> Parent:
         """Reads it."""
-        rows = {place: store.jobs.get(key) for place, key in store.family.children(parent.id).items()}
-        return cls(store, parent, {place: row for place, row in rows.items() if row is not None})
+        rows = {place: store.jobs.get(key) for place, key in store.family.children(job.id).items()}
+        return cls(store, job, {place: row for place, row in rows.items() if row is not None})
 
     @property
     def active(self) -> dict[str, JobRow]:
@@ -59,9 +59,9 @@ class Crew:
     def make(self, place: str, name: str, properties: Mapping[str, Any]) -> None:
         """Makes a child; from now on it is a job like any other."""
         with self.store.transaction():
-            row = self.store.jobs.add(self.parent.workspace, name, {"properties": dict(properties)})
-            self.store.family.add(row.id, self.parent.id, place)
-            self.store.jobs.move(self.parent.id, "Running", expect=("NotStarted", "Preparing"))
+            row = self.store.jobs.add(self.job.workspace, name, {"properties": dict(properties)})
+            self.store.family.add(row.id, self.job.id, place)
+            self.store.jobs.move(self.job.id, "Running", expect=("NotStarted", "Preparing"))
         links = self.folder / FOLDERS
         links.mkdir(parents=True, exist_ok=True)
         job_folder(self.store.home, row.id).mkdir(parents=True, exist_ok=True)
@@ -84,12 +84,12 @@ class Crew:
 
     def end(self, status: str, error: JobError | None = None) -> None:
         """Ends the parent, with a report beside its children's folders."""
-        if not self.store.jobs.move(self.parent.id, status, error=error):
+        if not self.store.jobs.move(self.job.id, status, error=error):
             return
         self.moved = True
         self.folder.mkdir(parents=True, exist_ok=True)
-        row = self.store.jobs[self.parent.id]
-        told = {
+        row = self.store.jobs[self.job.id]
+        report = {
             "job": row.name,
             "workspace": row.workspace,
             "status": row.status,
@@ -97,16 +97,16 @@ class Crew:
             "created": row.created,
             "started": row.started,
             "ended": row.ended,
-            "children": [_told(place, child) for place, child in self.children.items()],
+            "children": [_reported(place, child) for place, child in self.children.items()],
         }
         part = self.folder / ".report.json"
-        part.write_text(json.dumps(told, indent=1) + "\n")
+        part.write_text(json.dumps(report, indent=1) + "\n")
         part.replace(self.folder / "report.json")
 
     def label(self, **properties: str) -> None:
         """Writes into the record's ``properties``, where the service keeps what it finds out."""
         with self.store.transaction():
-            row = self.store.jobs[self.parent.id]
+            row = self.store.jobs[self.job.id]
             before = row.properties.get("properties") or {}
             if any(before.get(name) != value for name, value in properties.items()):
                 body = {"properties": {**row.properties, "properties": {**before, **properties}}}
@@ -121,9 +121,9 @@ class Crew:
     @property
     def folder(self) -> Any:
         """The parent's folder."""
-        return job_folder(self.store.home, self.parent.id)
+        return job_folder(self.store.home, self.job.id)
 
 
-def _told(place: str, child: JobRow) -> dict[str, Any]:
+def _reported(place: str, child: JobRow) -> dict[str, Any]:
     error = None if child.error is None else child.error.message
     return {"place": place, "job": child.name, "key": child.id, "status": child.status, "error": error}

@@ -1,11 +1,11 @@
-"""Plays a pipeline: a step starts when all that it reads has been written."""
+"""Advances a pipeline: a step starts when all that it reads has been written."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.parents import best_trial, bindings, pipeline_body, step_body
-from amlstack.sandbox.parents.binding_values import Scene
+from amlstack.sandbox.parents.binding_values import BindingValues
 from amlstack.sandbox.runner.contract.spec import RefusedError
 from amlstack.sandbox.runner.files.storage import Storage
 from amlstack.sandbox.store.store import JobError
@@ -13,7 +13,7 @@ from amlstack.sandbox.store.store import JobError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from amlstack.sandbox.parents.parent import Crew
+    from amlstack.sandbox.parents.parent import Parent
     from amlstack.sandbox.parents.pipeline_body import Node
     from amlstack.sandbox.store.store import JobRow, Store
 
@@ -24,35 +24,35 @@ def drafts(store: Store, name: str, properties: Mapping[str, Any]) -> Iterator[t
     Raises:
         Refused: The pipeline does not hold together.
     """
-    scene = Scene(properties, draft=True)
+    bound = BindingValues(properties, draft=True)
     for node in pipeline_body.read(store, properties).values():
-        yield node.where, step_body.body(node, scene, parent=name, name=node.name)
+        yield node.where, step_body.body(node, bound, parent=name, name=node.name)
 
 
-def advance(crew: Crew) -> None:
+def advance(parent: Parent) -> None:
     """Starts the steps that can start, ends the pipeline when nothing is left to do."""
-    properties = crew.parent.properties
-    wanted = pipeline_body.read(crew.store, properties)
+    properties = parent.job.properties
+    wanted = pipeline_body.read(parent.store, properties)
     settings = properties.get("settings") or {}
     goes_on = str(settings.get("continue_on_step_failure", True)).lower() != "false"
-    failed = {place: row for place, row in crew.children.items() if row.status in ("Failed", "Canceled")}
+    failed = {place: row for place, row in parent.children.items() if row.status in ("Failed", "Canceled")}
     if failed and not goes_on:
-        if crew.active:
-            crew.cancel_all()
+        if parent.active:
+            parent.cancel_all()
             return
     else:
         for node in wanted.values():
-            if node.name not in crew.children and all(_done(crew, needed) for needed in node.needs):
-                _start(crew, node, properties)
-    if crew.active:
+            if node.name not in parent.children and all(_done(parent, needed) for needed in node.needs):
+                _start(parent, node, properties)
+    if parent.active:
         return
-    left = [name for name in wanted if name not in crew.children]
+    left = [name for name in wanted if name not in parent.children]
     if failed or left:
-        crew.end("Failed", _error(crew, failed, left))
+        parent.end("Failed", _error(parent, failed, left))
         return
-    _collect(crew)
-    crew.note("all steps completed")
-    crew.end("Completed")
+    _collect(parent)
+    parent.note("all steps completed")
+    parent.end("Completed")
 
 
 def outputs(store: Store, parent: JobRow, children: Mapping[str, JobRow]) -> dict[str, str]:
@@ -69,16 +69,16 @@ def outputs(store: Store, parent: JobRow, children: Mapping[str, JobRow]) -> dic
     return found
 
 
-def _done(crew: Crew, step: str) -> bool:
-    return step in crew.children and crew.children[step].status == "Completed"
+def _done(parent: Parent, step: str) -> bool:
+    return step in parent.children and parent.children[step].status == "Completed"
 
 
-def _start(crew: Crew, node: Node, properties: Mapping[str, Any]) -> None:
-    made = {place: {**row.properties, "outputs": _written(crew.store, row)} for place, row in crew.children.items()}
-    name = step_body.child_name(crew.parent.arm_id.lower(), node.name)
-    body = step_body.body(node, Scene(properties, made), parent=crew.parent.name, name=name)
-    crew.make(node.name, name, body)
-    crew.note(f"step {node.name} is job {name}")
+def _start(parent: Parent, node: Node, properties: Mapping[str, Any]) -> None:
+    made = {place: {**row.properties, "outputs": _written(parent.store, row)} for place, row in parent.children.items()}
+    name = step_body.child_name(parent.job.arm_id.lower(), node.name)
+    body = step_body.body(node, BindingValues(properties, made), parent=parent.job.name, name=name)
+    parent.make(node.name, name, body)
+    parent.note(f"step {node.name} is job {name}")
 
 
 def _written(store: Store, child: JobRow) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _written(store: Store, child: JobRow) -> dict[str, Any]:
     return found
 
 
-def _error(crew: Crew, failed: Mapping[str, JobRow], left: list[str]) -> JobError:
+def _error(parent: Parent, failed: Mapping[str, JobRow], left: list[str]) -> JobError:
     if not failed:  # pragma: no cover - what is left waits for something that did not complete
         return JobError("SandboxError", f"The pipeline stopped before these steps: {', '.join(left)}.")
     # A step that was cancelled because another failed is no cause.
@@ -99,16 +99,16 @@ def _error(crew: Crew, failed: Mapping[str, JobRow], left: list[str]) -> JobErro
     rest = f" Not run: {', '.join(left)}." if left else ""
     more = [other for other in failed if other != place]
     also = f" Also failed or cancelled: {', '.join(more)}." if more else ""
-    crew.note(f"step {place} {row.status.lower()}")
+    parent.note(f"step {place} {row.status.lower()}")
     return JobError("UserError", f"Step {place!r} (job {row.name}) {row.status.lower()}: {said}{also}{rest}")
 
 
-def _collect(crew: Crew) -> None:
+def _collect(parent: Parent) -> None:
     """What the pipeline's outputs hold, put into its folder under ``outputs/<name>``."""
-    storage = Storage(crew.store, crew.parent.workspace)
-    for name, uri in outputs(crew.store, crew.parent, crew.children).items():
-        target = crew.folder / "outputs" / name
+    storage = Storage(parent.store, parent.job.workspace)
+    for name, uri in outputs(parent.store, parent.job, parent.children).items():
+        target = parent.folder / "outputs" / name
         try:
             storage.fetch(storage.locate(uri, f"The output {name!r}"), target, f"The output {name!r}", link=True)
         except (RefusedError, FileExistsError) as error:
-            crew.note(f"output {name}: {error}")
+            parent.note(f"output {name}: {error}")

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from amlstack.sandbox.parents.component_record import Component
     from amlstack.sandbox.store.store import Store
 
-PLAYED = ("command", "sweep")
-"""The types of steps that the sandbox plays."""
+STEP_TYPES = ("command", "sweep")
+"""The types of steps that the sandbox runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,8 @@ def _node(store: Store, name: str, told: Any) -> Node:
     if not isinstance(told, dict):
         raise invalid(where, "a step is an object.")
     kind = str(told.get("type") or "command").lower()
-    if kind not in PLAYED:
-        raise not_emulated(f"steps of the type '{kind}' ({where}), only {' and '.join(PLAYED)}")
+    if kind not in STEP_TYPES:
+        raise not_emulated(f"steps of the type '{kind}' ({where}), only {' and '.join(STEP_TYPES)}")
     component = (told.get("trial") or {}).get("componentId") if kind == "sweep" else told.get("componentId")
     if not isinstance(component, str) or not component:
         raise invalid(where, "the step names no component (componentId).")

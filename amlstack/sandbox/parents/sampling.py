@@ -22,7 +22,7 @@ class Sampling:
     """An algorithm; the same number always gives the same values.
 
     Attributes:
-        kind: ``random``, ``grid``, or ``bayesian``, which is played as random.
+        kind: ``random``, ``grid``, or ``bayesian``, which is sampled as random.
         rule: ``random`` or ``sobol``, for random sampling.
         seed: What the draws start from.
         base: Of the log distributions.

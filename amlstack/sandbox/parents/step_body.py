@@ -13,7 +13,7 @@ from amlstack.sandbox.parents.component_record import MODES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.sandbox.parents.binding_values import Scene, Wire
+    from amlstack.sandbox.parents.binding_values import BindingValues, Wire
     from amlstack.sandbox.parents.pipeline_body import Node
 
 DISTRIBUTIONS = {"pytorch": "PyTorch", "mpi": "Mpi", "tensorflow": "TensorFlow", "ray": "Ray"}
@@ -31,26 +31,26 @@ def child_name(parent: str, step: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{parent}/{step}"))
 
 
-def body(node: Node, scene: Scene, *, parent: str, name: str) -> Wire:
-    """The ``properties`` of the child that plays a step.
+def body(node: Node, bound: BindingValues, *, parent: str, name: str) -> Wire:
+    """The ``properties`` of the child that is a step.
 
     Args:
         node: The step.
-        scene: What its bindings mean.
+        bound: What its bindings mean.
         parent: Name of the pipeline's job.
         name: Name of the child.
 
     Raises:
-        Refused: Something of it cannot be played.
+        Refused: The sandbox cannot run it.
     """
-    told = scene.deep({key: value for key, value in node.told.items() if key not in ("inputs", "outputs")}, node.where)
-    spec, pipeline = node.component.spec, scene.properties
-    given = {key: scene.input(node, key) for key in node.component.inputs}
+    told = bound.deep({key: value for key, value in node.told.items() if key not in ("inputs", "outputs")}, node.where)
+    spec, pipeline = node.component.spec, bound.properties
+    given = {key: bound.input(node, key) for key in node.component.inputs}
     resources = told.get("resources") or spec.get("resources")
     common = {
         "computeId": _compute(told, pipeline, node.where),
         "inputs": {key: wire for key, wire in given.items() if wire is not None},
-        "outputs": {key: _output(node, scene, key, name) for key in node.component.outputs},
+        "outputs": {key: _output(node, bound, key, name) for key in node.component.outputs},
         "experimentName": pipeline.get("experimentName"),
         "displayName": told.get("display_name") or node.name,
         "description": told.get("comment"),
@@ -95,7 +95,7 @@ def _compute(told: Mapping[str, Any], pipeline: Mapping[str, Any], where: str) -
     return None if named is None or str(named).lower() == "serverless" else str(named)
 
 
-def _output(node: Node, scene: Scene, name: str, child: str) -> Wire:
+def _output(node: Node, bound: BindingValues, name: str, child: str) -> Wire:
     """Where a step's output goes: where it says, where the pipeline's output says, else a folder of its own."""
     port, told = node.component.outputs[name], node.outputs.get(name) or {}
     uri, mode = told.get("uri"), told.get("mode")
@@ -104,12 +104,12 @@ def _output(node: Node, scene: Scene, name: str, child: str) -> Wire:
         if source.step is not None or source.side != "outputs":
             where = f"{node.where}.outputs.{name}"
             raise invalid(where, f"an output is bound to an output of the pipeline, not to '{source.text}'.")
-        outer = (scene.properties.get("outputs") or {}).get(source.name) or {}
+        outer = (bound.properties.get("outputs") or {}).get(source.name) or {}
         uri, mode = uri or outer.get("uri"), mode or outer.get("mode")
-    store = str((scene.properties.get("settings") or {}).get("default_datastore") or DEFAULT_STORE).rsplit("/", 1)[-1]
+    store = str((bound.properties.get("settings") or {}).get("default_datastore") or DEFAULT_STORE).rsplit("/", 1)[-1]
     values = {"name": child, "output_name": name, "default_datastore": store}
     uri = str(uri or f"azureml://datastores/{store}/paths/azureml/{child}/{name}/")
-    uri = _TEMPLATE.sub(lambda found: values[found[1]], scene.text(uri, node.where))
+    uri = _TEMPLATE.sub(lambda found: values[found[1]], bound.text(uri, node.where))
     kind = str(told.get("job_output_type") or port.type)
     mode = MODES.get(str(mode), str(mode)) if mode else port.mode
     return _filled({"jobOutputType": "uri_folder" if kind in ("path", "literal") else kind, "uri": uri, "mode": mode})

@@ -58,7 +58,7 @@ def read(name: str, properties: Mapping[str, Any]) -> Sweep:
         properties: Its properties.
 
     Raises:
-        Refused: It cannot be played.
+        Refused: The sandbox cannot run it.
     """
     varied = space.read(properties.get("searchSpace"))
     objective = properties.get("objective") or {}
@@ -82,7 +82,7 @@ def read(name: str, properties: Mapping[str, Any]) -> Sweep:
 
 
 def body(properties: Mapping[str, Any], parent: str, number: int, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The ``properties`` of the child that plays a trial: a command job.
+    """The ``properties`` of the child that is a trial: a command job.
 
     Args:
         properties: Those of the sweep.

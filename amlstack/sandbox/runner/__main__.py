@@ -1,4 +1,4 @@
-"""``python -m amlstack.sandbox.runner HOME JOB``: plays one job from Preparing to its end."""
+"""``python -m amlstack.sandbox.runner HOME JOB``: runs one job from Preparing to its end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from amlstack.sandbox.runner import finish, fixed_ports, prepare, process_tree
 from amlstack.sandbox.runner.cancel import Cancel, CanceledError
 from amlstack.sandbox.runner.contract import launch, spec
 from amlstack.sandbox.runner.files import temporary_folder
-from amlstack.sandbox.runner.nodes import Outcome, Play
+from amlstack.sandbox.runner.nodes import NodeAgents, Outcome
 from amlstack.sandbox.server import processes
 from amlstack.sandbox.store.places import PRIVATE, USUAL, umask
 from amlstack.sandbox.store.store import JobError, JobRow, Store, job_folder
@@ -43,7 +43,7 @@ def note(line: str) -> None:
 
 
 def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -> None:
-    """Plays a claimed job to its end, whatever that is; ``held`` keeps what no other job may have meanwhile."""
+    """Runs a claimed job to its end, whatever that is; ``held`` keeps what no other job may have meanwhile."""
     ending = finish.Ending(store, job.id)
     outcome = Outcome()
     try:
@@ -60,7 +60,7 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
             )
         store.jobs.move(job.id, "Running")
         environ = os.environ | {processes.MARK: prepare.processes_mark(store.home, job.id)}
-        outcome = Play(stage.crews, cancel, wanted.timeout, environ, note, needed=launch.needed(wanted)).run()
+        outcome = NodeAgents(stage.plans, cancel, wanted.timeout, environ, note, needed=launch.needed(wanted)).run()
         store.jobs.move(job.id, "Finalizing")
         ending.collect(outcome)
     except CanceledError:
@@ -69,9 +69,9 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
         ending.error = JobError(getattr(error, "code", "ImageBuildFailure"), str(error))
     except Exception:  # noqa: BLE001 - whatever happens, the job must reach an end that names it
         traceback.print_exc(file=sys.stdout)
-        said = traceback.format_exc().strip().splitlines()[-1]
+        reason = traceback.format_exc().strip().splitlines()[-1]
         log = job_folder(store.home, job.id) / "runner.log"
-        ending.error = JobError("SandboxError", f"The sandbox's runner failed: {said}. Its log: {log}")
+        ending.error = JobError("SandboxError", f"The sandbox's runner failed: {reason}. Its log: {log}")
     finally:
         with _quietly():
             process_tree.wipe()

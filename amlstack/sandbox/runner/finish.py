@@ -59,8 +59,8 @@ class Ending:
             self.workers += torchrun.collect(kept, place.node, logs, text)
         with contextlib.suppress(OSError):  # holds earlier attempts, or was never made
             (logs / "torchrun").rmdir()
-        self.preempted = eviction.evicted(stage.folder, len(stage.crews))
-        for node in range(len(stage.crews)):
+        self.preempted = eviction.evicted(stage.folder, len(stage.plans))
+        for node in range(len(stage.plans)):
             if node == outcome.lost or self.preempted is not None:
                 continue
             for name in ("outputs", "logs"):

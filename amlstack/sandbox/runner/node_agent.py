@@ -1,9 +1,8 @@
 """The agent of one node: starts the node's ranks, reports their ends, and takes everything below it down with itself.
 
-``python -m amlstack.sandbox.runner.node_agent CREW.json`` reads commands from stdin (``{"grace": seconds}``: stop;
-``{"over": true}``: nothing will come through the door any more) and writes one JSON line per event to stdout. It adopts
-orphans, so nothing that a rank starts can leave the node; when its runner ends in whatever way, stdin ends, and the
-node is wiped.
+``python -m amlstack.sandbox.runner.node_agent PLAN.json`` reads commands from stdin (``{"grace": seconds}``: stop;
+``{"over": true}``: mpirun has ended) and writes one JSON line per event to stdout. It adopts orphans, so nothing that a
+rank starts can leave the node; when its runner ends in whatever way, stdin ends, and the node is wiped.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from typing import Any
 
 from amlstack.sandbox.runner import process_tree
 from amlstack.sandbox.runner.files import namespace
-from amlstack.sandbox.runner.mpi.rsh_socket import Door
+from amlstack.sandbox.runner.mpi.rsh_socket import RshSocket
 from amlstack.sandbox.store.places import USUAL
 
 LAUNCHER = -1
@@ -46,14 +45,14 @@ class Rank:
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
+class NodePlan:
     """What one node runs.
 
     Attributes:
         node: Its number.
         ranks: What its agent starts.
         started: Ranks that mpirun starts there.
-        door: Socket through which mpirun gets in; empty for none.
+        rsh: Path of the socket through which mpirun starts commands; empty for none.
         env, cwd: What a command from outside starts with.
         private: Variables of ``env`` that no rank shall see.
         shm: Bytes of /dev/shm that its processes share; None for the machine's own.
@@ -63,7 +62,7 @@ class Crew:
     node: int
     ranks: tuple[Rank, ...]
     started: tuple[Rank, ...] = ()
-    door: str = ""
+    rsh: str = ""
     env: dict[str, str] = field(default_factory=dict)
     cwd: str = ""
     private: tuple[str, ...] = ()
@@ -75,13 +74,13 @@ class Crew:
         return json.dumps(asdict(self))
 
     @staticmethod
-    def loads(text: str) -> Crew:
+    def loads(text: str) -> NodePlan:
         """The inverse of `dumps`."""
         data = json.loads(text)
         for name in ("ranks", "started"):
             data[name] = tuple(Rank(**{**rank, "argv": tuple(rank["argv"])}) for rank in data[name])
         mounts = tuple((source, target) for source, target in data["mounts"])
-        return Crew(**{**data, "private": tuple(data["private"]), "mounts": mounts})
+        return NodePlan(**{**data, "private": tuple(data["private"]), "mounts": mounts})
 
 
 @dataclass(slots=True)
@@ -89,22 +88,22 @@ class Agent:
     """The agent's state between two events.
 
     Attributes:
-        crew: What it runs.
+        plan: What it runs.
         running: Rank numbers by the pid of their first process.
-        deadline: Monotonic time at which a stop turns into SIGKILL; None while nobody asked for a stop.
-        door: Where mpirun gets in; None for none.
-        over: Nothing will come through it any more.
+        deadline: Monotonic time at which a stop turns into SIGKILL; None without a stop.
+        rsh: The socket through which mpirun starts commands; None for none.
+        over: mpirun has ended: no command will come any more.
     """
 
-    crew: Crew
+    plan: NodePlan
     running: dict[int, int] = field(default_factory=dict)
     deadline: float | None = None
-    door: Door | None = None
+    rsh: RshSocket | None = None
     over: bool = False
 
     def start(self) -> None:
-        """Starts every rank; one that cannot start counts as ended with 127, as a shell would say."""
-        for rank in self.crew.ranks:
+        """Starts every rank; one that cannot start counts as ended with 127, a shell's code."""
+        for rank in self.plan.ranks:
             with Path(rank.log).open("ab") as log:
                 try:
                     child = subprocess.Popen(
@@ -120,11 +119,11 @@ class Agent:
                     )
                 except OSError as error:
                     log.write(f"{error}\n".encode())
-                    say("exit", rank=rank.rank, code=127)
+                    report("exit", rank=rank.rank, code=127)
                     continue
             child.returncode = 0  # its end is taken by `reap`, by pid; Popen shall not look for it
             self.running[child.pid] = rank.rank
-            say("start", rank=rank.rank, pid=child.pid)
+            report("start", rank=rank.rank, pid=child.pid)
 
     def stop(self, grace: float) -> None:
         """Asks every rank's process group to end; what is left after ``grace`` seconds is killed."""
@@ -142,15 +141,15 @@ class Agent:
                 self.ended(*ended)
 
     def ended(self, pid: int, status: int) -> None:
-        """Reports the end of a rank; other processes' ends interest nobody."""
+        """Reports the end of a rank; other processes' ends are not reported."""
         code = os.waitstatus_to_exitcode(status)
-        if self.door is not None:
-            self.door.ended(pid, code)
+        if self.rsh is not None:
+            self.rsh.ended(pid, code)
         rank = self.running.pop(pid, None)
         if rank == LAUNCHER:
-            say("launcher", code=code)
+            report("launcher", code=code)
         elif rank is not None:
-            say("exit", rank=rank, code=code)
+            report("exit", rank=rank, code=code)
 
     def left(self) -> float | None:
         """Seconds until the stop's deadline; None when there is none."""
@@ -161,7 +160,7 @@ class Agent:
         """Nothing is left to wait for: all ranks ended and, in a stop, also whatever they had started."""
         if self.running:
             return self.left() == 0
-        if self.door is not None and not self.over and self.deadline is None:
+        if self.rsh is not None and not self.over and self.deadline is None:
             return False
         return self.deadline is None or self.left() == 0 or not process_tree.descendants(os.getpid())
 
@@ -171,13 +170,13 @@ class Agent:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
             self.ended(pid, os.waitpid(pid, 0)[1])
-        if self.door is not None:
-            self.door.finish()
+        if self.rsh is not None:
+            self.rsh.finish()
         process_tree.wipe()
 
-    def told(self, words: bytes) -> None:
-        """Does what the runner said, a line each."""
-        for line in words.splitlines():
+    def obey(self, commands: bytes) -> None:
+        """Carries out the runner's commands, one a line."""
+        for line in commands.splitlines():
             message = json.loads(line)
             if "over" in message:
                 self.over = True
@@ -185,15 +184,15 @@ class Agent:
                 self.stop(message["grace"])
 
 
-def say(event: str, **values: Any) -> None:
+def report(event: str, **values: Any) -> None:
     """Writes one event; a runner that is gone no longer listens."""
     line = json.dumps({"event": event, "at": time.time(), **values}) + "\n"
     with contextlib.suppress(BrokenPipeError):
         os.write(1, line.encode())
 
 
-def main(crew: Path) -> int:
-    """Runs one crew to its end; 1 when the runner went first."""
+def main(file: Path) -> int:
+    """Runs one node to its end; 1 when the runner went first."""
     process_tree.adopt_orphans()
     waker, wakened = os.pipe()
     for end in (waker, wakened):
@@ -202,42 +201,42 @@ def main(crew: Path) -> int:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     # A Ctrl-C and the runner's end reach the agent through stdin alone, so that it always gets to wipe its node.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    made = Crew.loads(crew.read_text())
-    namespace.take(made.shm, made.mounts)
-    agent = Agent(made)
+    plan = NodePlan.loads(file.read_text())
+    namespace.take(plan.shm, plan.mounts)
+    agent = Agent(plan)
     with selectors.DefaultSelector() as selector:
         selector.register(0, selectors.EVENT_READ)
         selector.register(waker, selectors.EVENT_READ)
-        if made.door:
-            agent.door = Door(made.door, made.env, made.cwd, say)
-            selector.register(agent.door.listener, selectors.EVENT_READ)
+        if plan.rsh:
+            agent.rsh = RshSocket(plan.rsh, plan.env, plan.cwd, report)
+            selector.register(agent.rsh.listener, selectors.EVENT_READ)
         agent.start()
         while not agent.idle:
             for key, _ in selector.select(agent.left()):
                 if isinstance(key.fileobj, socket.socket):
-                    _at_the_door(agent, selector, key.fileobj)
+                    _at_the_socket(agent, selector, key.fileobj)
                     continue
                 words = os.read(key.fd, 4096)
                 if key.fd == 0 and not words:
                     process_tree.wipe()
                     return 1
                 if key.fd == 0:
-                    agent.told(words)
+                    agent.obey(words)
             agent.reap()
     agent.finish()
-    say("end")
+    report("end")
     return 0
 
 
-def _at_the_door(agent: Agent, selector: selectors.BaseSelector, ready: socket.socket) -> None:
-    """Somebody knocked, or one who is in has something to say."""
-    if agent.door is None:  # pragma: no cover - sockets come from it
+def _at_the_socket(agent: Agent, selector: selectors.BaseSelector, ready: socket.socket) -> None:
+    """A new connection, or a message on one that is open."""
+    if agent.rsh is None:  # pragma: no cover - sockets come from it
         return
-    if ready is agent.door.listener:
-        selector.register(agent.door.accept(), selectors.EVENT_READ)
+    if ready is agent.rsh.listener:
+        selector.register(agent.rsh.accept(), selectors.EVENT_READ)
         return
     here = ready.fileno()
-    if not agent.door.heard(ready):
+    if not agent.rsh.receive(ready):
         selector.unregister(here)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Reason = Literal["done", "failed", "canceled", "timeout", "lost"]
 
 SETTLE = 2.0
-"""Seconds that the other ranks have to end by themselves after one failed: their last words tell cause from victim.
+"""Seconds that the other ranks have to end by themselves after one failed: what they log then tells cause from victim.
 AMLSTACK_SANDBOX_SETTLE overrides it."""
 
 GRACE = 10.0
@@ -43,7 +43,7 @@ class Ended:
     Attributes:
         code: Exit code, negative for a signal; None when its node was lost.
         started, ended: Seconds since the epoch; None when unknown.
-        stopped: It ended after the job was told to stop.
+        stopped: It ended after the job was asked to stop.
     """
 
     rank: int
@@ -77,7 +77,7 @@ class _Node:
             raise RuntimeError
         return self.agent.stdout
 
-    def say(self, **values: Any) -> None:
+    def send(self, **values: Any) -> None:
         if self.agent.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self.agent.stdin.write(json.dumps(values).encode() + b"\n")
@@ -90,11 +90,11 @@ class _Node:
                     pipe.close()
 
 
-class Play:
+class NodeAgents:
     """One run of all nodes.
 
     Args:
-        crews: The crew files of the nodes, by node, with the ranks of each.
+        plans: The plan files of the nodes, by node, with the ranks of each.
         cancel: Whether somebody asked for the end.
         timeout: Seconds that the run may last; None for no limit.
         env: Environment of the agents.
@@ -104,7 +104,7 @@ class Play:
 
     def __init__(
         self,
-        crews: Sequence[tuple[Path, Sequence[int]]],
+        plans: Sequence[tuple[Path, Sequence[int]]],
         cancel: Cancel,
         timeout: float | None,
         env: dict[str, str],
@@ -112,7 +112,7 @@ class Play:
         *,
         needed: frozenset[int] = frozenset(),
     ) -> None:
-        self.crews = crews
+        self.plans = plans
         self.cancel = cancel
         self.timeout = timeout
         self.env = env
@@ -132,8 +132,8 @@ class Play:
         began = time.monotonic()
         with self._selector:
             self._selector.register(self.cancel.fd, selectors.EVENT_READ, None)
-            for number, (crew, ranks) in enumerate(self.crews):
-                self._nodes[number] = self._start(number, crew, ranks)
+            for number, (plan, ranks) in enumerate(self.plans):
+                self._nodes[number] = self._start(number, plan, ranks)
             while self._nodes:
                 limit = None if self.timeout is None or self._over else began + self.timeout
                 self._due(limit)
@@ -151,15 +151,15 @@ class Play:
     def _over(self) -> bool:
         return self.outcome.reason != "done"
 
-    def _start(self, number: int, crew: Path, ranks: Sequence[int]) -> _Node:
+    def _start(self, number: int, plan: Path, ranks: Sequence[int]) -> _Node:
         agent = subprocess.Popen(
-            [sys.executable, "-m", "amlstack.sandbox.runner.node_agent", str(crew)],
+            [sys.executable, "-m", "amlstack.sandbox.runner.node_agent", str(plan)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=self.env,
             start_new_session=True,
         )
-        eviction.note_agent(crew.parent, agent.pid)
+        eviction.note_agent(plan.parent, agent.pid)
         node = _Node(number, agent, set(ranks))
         self._selector.register(node.out(), selectors.EVENT_READ, node)
         return node
@@ -177,7 +177,7 @@ class Play:
             self._stop_at = None
             self._kill_at = now + self.grace + LATE
             for node in self._nodes.values():
-                node.say(grace=self.grace)
+                node.send(grace=self.grace)
         if self._kill_at is not None and now >= self._kill_at:
             self._kill_at = None
             for node in self._nodes.values():
@@ -234,7 +234,7 @@ class Play:
         if code != 0:
             self._end("failed")
         for node in self._nodes.values():
-            node.say(over=True)
+            node.send(over=True)
 
     def _gone(self, node: _Node) -> None:
         """The agent closed its end: all is over there, or the node is lost."""

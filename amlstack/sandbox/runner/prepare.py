@@ -1,4 +1,4 @@
-"""Everything before the first process: the environment, a folder per node, code, inputs, outputs, the crews."""
+"""Everything before the first process: the environment, a folder per node, code, inputs, outputs, the node plans."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from amlstack.sandbox.runner.contract.variables import LOGS, environ, processes_
 from amlstack.sandbox.runner.files import inputs, namespace, temporary_folder
 from amlstack.sandbox.runner.files.storage import Location, Storage
 from amlstack.sandbox.runner.mpi import mpirun
-from amlstack.sandbox.runner.node_agent import Crew, Rank
+from amlstack.sandbox.runner.node_agent import NodePlan, Rank
 from amlstack.sandbox.store.store import job_folder
 
 __all__ = ["LOGS", "Stage", "Upload", "image", "processes_mark", "stage", "torchrun_logs"]
@@ -42,7 +42,7 @@ class Stage:
 
     Attributes:
         folder: The job's folder.
-        crews: Crew files by node, with the ranks of each.
+        plans: Files of the node plans by node, with the ranks of each.
         places: Every process that the service starts.
         uploads: Outputs to collect.
         mounts: Folders mounted for writing, by output.
@@ -52,7 +52,7 @@ class Stage:
     """
 
     folder: Path
-    crews: tuple[tuple[Path, tuple[int, ...]], ...]
+    plans: tuple[tuple[Path, tuple[int, ...]], ...]
     places: tuple[launch.Place, ...]
     uploads: tuple[Upload, ...]
     mounts: dict[str, tuple[Path, Location]]
@@ -84,7 +84,7 @@ def image(store: Store, spec: Spec) -> images.StandIn:
 
 
 def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[str], None]) -> Stage:
-    """Makes the job's folder and the crew of every node.
+    """Makes the job's folder and the plan of every node.
 
     Raises:
         RefusedError: Code, an input or a reference in the command is missing.
@@ -114,7 +114,7 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
         overridden["resources.shmSize"] = (str(spec.shm), "")
         note("shared memory is this machine's own: it does not let a process mount one of the declared size")
     temp = temporary_folder.make(store.home, job.id)
-    crews = []
+    plans = []
     sources: dict[str, list[Path]] = {name: [] for name in locations if name not in mounts}
     for node in range(spec.nodes):
         root = folder / "nodes" / str(node)
@@ -146,16 +146,16 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
             for place in places
             if place.node == node
         )
-        crew = root / "crew.json"
-        crew.touch(mode=0o600)
-        plain = Crew(node, ranks, shm=room, mounts=tuple(readonly))
-        made = mpirun.crew(found, spec, plain, crew, temp) if found else None
-        crew.write_text((made or plain).dumps())
-        crews.append((crew, tuple(rank.rank for rank in ranks)))
+        file = root / "plan.json"
+        file.touch(mode=0o600)
+        plain = NodePlan(node, ranks, shm=room, mounts=tuple(readonly))
+        made = mpirun.node_plan(found, spec, plain, file, temp) if found else None
+        file.write_text((made or plain).dumps())
+        plans.append((file, tuple(rank.rank for rank in ranks)))
     listed = ", ".join(map(str, addresses))
     note(f"{spec.nodes} node(s), {spec.ranks} process(es); free ports {listed}; environment {built.name}")
     uploads = tuple(Upload(name, tuple(paths), locations[name]) for name, paths in sources.items())
-    return Stage(folder, tuple(crews), places, uploads, mounts, overridden, built)
+    return Stage(folder, tuple(plans), places, uploads, mounts, overridden, built)
 
 
 def _working_folder(store: Store, storage: Storage, spec: Spec, root: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Pre-emption played: a node of a running job is taken away, as the service takes low-priority nodes."""
+"""Pre-emption emulated: a node of a running job is taken away, as the service takes low-priority nodes."""
 
 from __future__ import annotations
 

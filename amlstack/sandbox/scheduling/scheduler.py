@@ -1,6 +1,6 @@
 """The service's scheduler: nodes to jobs, first come first served per cluster; a detached runner process per job.
 
-Sweeps and pipelines hold no nodes and have no runner: they are played here, by looking at their children.
+Sweeps and pipelines hold no nodes and have no runner: they advance here, by looking at their children.
 
 It runs in the server but owns nothing: all state is in the store and in the runner processes, so a restarted server
 takes over where the last one was killed.
@@ -20,7 +20,7 @@ import traceback
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.parents import advance
+from amlstack.sandbox.parents import progress
 from amlstack.sandbox.parents.parent import is_parent
 from amlstack.sandbox.runner import prepare, process_tree
 from amlstack.sandbox.runner.files import temporary_folder
@@ -105,7 +105,7 @@ class Scheduler:
 
     def _look_at_parents(self, now: float) -> tuple[bool, list[float]]:
         """Takes every sweep and pipeline as far as it can go; whether one moved, and when time limits are reached."""
-        told = [advance.advance(self.store, job, now) for job in self.store.jobs.list(active=True) if is_parent(job)]
+        told = [progress.advance(self.store, job, now) for job in self.store.jobs.list(active=True) if is_parent(job)]
         return any(moved for moved, _ in told), [due for _, due in told if due is not None]
 
     def close(self) -> None:

@@ -51,12 +51,12 @@ def main() -> int:
         except BlockingIOError:
             print(f"another server already serves {place}", file=sys.stderr)  # noqa: T201 - goes to its log
             return 3
-        asyncio.run(serve(home))
+        asyncio.run(_serve(home))
     return 0
 
 
-async def serve(home: Path) -> None:
-    """Opens the door, writes ``endpoint.json``, runs the scheduler, and serves."""
+async def _serve(home: Path) -> None:
+    """Opens the port, writes ``endpoint.json``, runs the scheduler, and serves."""
     place = folder(home)
     server_pem, _ = tls.prepare(place)
     tls.bundle(place)
@@ -82,7 +82,7 @@ async def serve(home: Path) -> None:
             wake = asyncio.Event()
             tasks.append(asyncio.create_task(_forever(scheduler, store, home, wake)))
             tasks.append(asyncio.create_task(_gather(context.wake, wake)))
-        # The generated classes take a second to import: meanwhile the door is open already.
+        # The generated classes take a second to import: the port is open meanwhile.
         threading.Thread(target=typecheck.warm, args=(kinds.ALL,), daemon=True).start()
         _announce(place, base)
         await uvicorn.Server(config).serve(sockets=[listener])

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.arm.references import check_size
 from amlstack.sandbox.arm.refusals import Refused, invalid, near, not_emulated
+from amlstack.sandbox.kinds import principals
 from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Schema, iso
 from amlstack.sandbox.kinds.machine_learning import jobs
-from amlstack.sandbox.kinds.platform import identities
 from amlstack.sandbox.store.store import COMPUTE
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Computes(Kind):
     def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
         """The size must exist, the scale must make sense."""
         del path, before
-        identities.check(context, body)
+        principals.check(context, body)
         compute = body.get("properties")
         if compute is None:
             raise invalid("properties", "the required property is missing.")

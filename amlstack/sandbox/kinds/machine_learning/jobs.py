@@ -9,7 +9,7 @@ from amlstack.sandbox.arm import references, typecheck
 from amlstack.sandbox.arm.ids import ML
 from amlstack.sandbox.arm.refusals import Refused, not_emulated
 from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Reply, Schema, system_data
-from amlstack.sandbox.parents import advance
+from amlstack.sandbox.parents import progress
 from amlstack.sandbox.parents.parent import PARENTS
 from amlstack.sandbox.store.store import cluster_of, job_folder
 
@@ -183,7 +183,7 @@ def check_references(context: Context, path: ArmPath, properties: Body) -> None:
         return
     if kind not in PARENTS:
         raise not_emulated(f"jobs of type '{kind}', only Command, {' and '.join(sorted(PARENTS))}")
-    for where, draft in advance.drafts(context.store, path.name, properties):
+    for where, draft in progress.drafts(context.store, path.name, properties):
         try:
             check_references(context, path, typecheck.check(KIND, {"properties": draft})["properties"])
         except Refused as refused:

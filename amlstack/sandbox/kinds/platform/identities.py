@@ -1,26 +1,21 @@
-"""Microsoft.ManagedIdentity: user-assigned identities; and the principals of every resource that has an identity."""
+"""Microsoft.ManagedIdentity: user-assigned identities."""
 
 from __future__ import annotations
 
-import uuid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from amlstack.sandbox.arm.entra import TENANT
-from amlstack.sandbox.arm.refusals import Refused
+from amlstack.sandbox.kinds import principals
 from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from amlstack.sandbox.store.store import Resource
-
-TYPE = "Microsoft.ManagedIdentity/userAssignedIdentities"
 
 
 class Identities(Kind):
     """User-assigned identities: a principal that lives as long as the resource."""
 
-    type = TYPE
+    type = principals.TYPE
     noun = "a user-assigned identity"
     names = Names(r"[A-Za-z0-9][A-Za-z0-9_-]{2,127}", "3 to 128 letters, digits, '-' and '_', a letter or digit first")
     schema = Schema(
@@ -33,51 +28,11 @@ class Identities(Kind):
     def show(self, context: Context, resource: Resource) -> Body:
         """Its object id and client id, new with every creation."""
         del context
-        return {"principalId": principal(resource), "clientId": _id(resource, "client"), "tenantId": TENANT}
-
-
-def principal(resource: Resource) -> str:
-    """Object id of a user-assigned identity, or of a resource's system-assigned one: another after it was made anew."""
-    return _id(resource, "principal")
-
-
-def check(context: Context, body: Body) -> None:
-    """Refuses user-assigned identities that do not exist."""
-    for identity_id in (body.get("identity") or {}).get("userAssignedIdentities") or {}:
-        if _found(context, identity_id) is None:
-            message = f"The user-assigned identity '{identity_id}' could not be found."
-            raise Refused(400, "FailedIdentityOperation", message, "identity.userAssignedIdentities")
-
-
-def shown(context: Context, resource: Resource, identity: Body) -> Body:
-    """An identity as an answer has it: with the principals behind it."""
-    result: Body = dict(identity)
-    if "SystemAssigned" in identity["type"]:
-        result |= {"principalId": principal(resource), "tenantId": TENANT}
-    if users := identity.get("userAssignedIdentities"):
-        result["userAssignedIdentities"] = {name: _user(context, name) for name in users}
-    return result
-
-
-def principals(context: Context) -> Iterator[str]:
-    """Every principal of the sandbox."""
-    for resource in context.store.resources.all():
-        if resource.type == TYPE or "SystemAssigned" in (resource.body.get("identity") or {}).get("type", ""):
-            yield principal(resource)
-
-
-def _user(context: Context, identity_id: str) -> dict[str, Any]:
-    found = _found(context, identity_id)
-    return {} if found is None else {"principalId": principal(found), "clientId": _id(found, "client")}
-
-
-def _found(context: Context, identity_id: str) -> Resource | None:
-    found = context.store.resources.get(identity_id)
-    return found if found is not None and found.type == TYPE else None
-
-
-def _id(resource: Resource, what: str) -> str:
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{what}:{resource.key}:{resource.created}"))
+        return {
+            "principalId": principals.principal(resource),
+            "clientId": principals.object_id(resource, "client"),
+            "tenantId": TENANT,
+        }
 
 
 KIND = Identities()

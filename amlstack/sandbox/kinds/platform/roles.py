@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox.arm.refusals import Refused, invalid
+from amlstack.sandbox.kinds import principals
 from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Schema
-from amlstack.sandbox.kinds.platform import identities
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
@@ -46,7 +46,7 @@ class RoleAssignments(Kind):
                 message = "Tenant ID, application ID, principal ID, and scope are not allowed to be updated."
                 raise Refused(400, "RoleAssignmentUpdateNotPermitted", message)
             return
-        if principal not in identities.principals(context):
+        if principal not in principals.all_of(context):
             message = f"Principal {principal} does not exist in the directory."
             raise Refused(400, "PrincipalNotFound", message)
         for other in context.store.resources.under(path.parent, self.type):

@@ -51,7 +51,7 @@ class StorageAccounts(Kind):
         return {**body, "properties": {**defaults, **given}}
 
     def show(self, context: Context, resource: Resource) -> Body:
-        """The blob endpoint: a folder of the sandbox's one door."""
+        """The blob endpoint: a path of the sandbox's one endpoint."""
         return {
             "primaryEndpoints": {"blob": f"{context.base}/blob/{resource.name}/"},
             "primaryLocation": resource.body["location"],

@@ -1,4 +1,4 @@
-"""A job's body read into what the runner needs; what the sandbox cannot play is refused by name."""
+"""A job's body read into what the runner needs; what the sandbox cannot run is refused by name."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE)
 
-PLAYED = ("PyTorch", "Mpi", "TensorFlow")
-"""The distributions that the sandbox plays."""
+LAUNCHED = ("PyTorch", "Mpi", "TensorFlow")
+"""The distributions that the sandbox launches."""
 
 
 class RefusedError(Exception):
@@ -98,7 +98,7 @@ def read(properties: Mapping[str, Any]) -> Spec:
     """Reads ``body["properties"]`` of a command job.
 
     Raises:
-        RefusedError: The sandbox does not play this kind of job.
+        RefusedError: The sandbox does not run this kind of job.
     """
     kind = properties.get("jobType")
     if kind != "Command":
@@ -106,8 +106,8 @@ def read(properties: Mapping[str, Any]) -> Spec:
         raise RefusedError(message, "SandboxUnsupported")
     distribution = properties.get("distribution") or {}
     style = distribution.get("distributionType")
-    if style not in (None, *PLAYED):
-        message = f"The sandbox plays the launch of {', '.join(PLAYED)} jobs; the distribution here is {style}."
+    if style not in (None, *LAUNCHED):
+        message = f"The sandbox launches {', '.join(LAUNCHED)} jobs; the distribution of this one is {style}."
         raise RefusedError(message, "SandboxUnsupported")
     nodes = int((properties.get("resources") or {}).get("instanceCount") or 1)
     tensorflow = style == "TensorFlow"

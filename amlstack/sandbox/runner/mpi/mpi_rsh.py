@@ -1,7 +1,7 @@
 """What mpirun takes for ``rsh``: ``mpi_rsh.py [options] NODE COMMAND…`` runs a command on another node of the job.
 
-Stands alone (standard library, no package of ours): started once per node with ``python -I -S``. The nodes' doors are
-sockets ``<folder>/<number>/door`` of the folder in AMLSTACK_SANDBOX_NODES.
+Stands alone (standard library, no package of ours): started once per node with ``python -I -S``. The agents listen
+on the sockets ``<folder>/<number>/rsh`` of the folder in AMLSTACK_SANDBOX_NODES.
 """
 
 import json
@@ -15,15 +15,15 @@ def main(words: list[str]) -> int:
     while words and words[0].startswith("-"):
         words = words[1:]
     host, command = words[0], " ".join(words[1:])
-    path = os.path.join(os.environ["AMLSTACK_SANDBOX_NODES"], host.rpartition("-")[2], "door")  # noqa: PTH118 - no pathlib: it starts twice as fast
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+    path = os.path.join(os.environ["AMLSTACK_SANDBOX_NODES"], host.rpartition("-")[2], "rsh")  # noqa: PTH118 - no pathlib: it starts twice as fast
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as agent:
         try:
-            door.connect(path)
+            agent.connect(path)
         except OSError as error:
             sys.stderr.write(f"connect to host {host}: {error.strerror}\n")
             return 255
-        socket.send_fds(door, [json.dumps({"run": command}).encode() + b"\n"], [1, 2])
-        code = door.recv(64)
+        socket.send_fds(agent, [json.dumps({"run": command}).encode() + b"\n"], [1, 2])
+        code = agent.recv(64)
     return int(code or b"255") & 0xFF
 
 

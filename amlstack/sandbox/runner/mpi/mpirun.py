@@ -1,4 +1,4 @@
-"""MPI jobs: the real mpirun over the job's nodes, whose made-up names it reaches through their agents' doors."""
+"""MPI jobs: the real mpirun over the job's nodes, whose made-up names it reaches through their agents' rsh sockets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox.runner.contract.spec import RefusedError
-from amlstack.sandbox.runner.node_agent import LAUNCHER, Crew
+from amlstack.sandbox.runner.node_agent import LAUNCHER, NodePlan
 
 if TYPE_CHECKING:
     from amlstack.sandbox.runner.contract.spec import Spec
@@ -22,9 +22,9 @@ PACKAGES = "openmpi-bin libopenmpi-dev"
 LOG = "mpi_log.txt"
 """mpirun's own words, in the job's ``user_logs``."""
 
-DOOR = "door"
+SOCKET = "rsh"
 NODES = "AMLSTACK_SANDBOX_NODES"
-CREW = "AMLSTACK_SANDBOX_CREW"
+PLAN = "AMLSTACK_SANDBOX_PLAN"
 _HERE = Path(__file__).parent
 _VERSION = re.compile(r"\(Open MPI\) (\d+)\.")
 
@@ -50,12 +50,12 @@ def find() -> str:
             f"`apt-get install {PACKAGES}` on Debian and Ubuntu, and start the job again."
         )
         raise RefusedError(message, "OpenMpiMissing")
-    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
-    version = _VERSION.search(said)
+    printed = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
+    version = _VERSION.search(printed)
     if version is None or int(version[1]) != 4:
-        first = said.strip().splitlines()[:1] or ["nothing"]
+        first = printed.strip().splitlines()[:1] or ["nothing"]
         message = (
-            f"The job's distribution is Mpi, and {found} says {first[0]!r}. The sandbox plays several nodes with "
+            f"The job's distribution is Mpi, and {found} says {first[0]!r}. The sandbox emulates several nodes with "
             f"Open MPI 4 alone: others name their options otherwise. Put an Open MPI 4 first on PATH (`{PACKAGES}` of "
             "Debian 12 and Ubuntu 22.04 and 24.04 are 4.1), and run `amlstack sandbox down` so that it is seen."
         )
@@ -75,7 +75,7 @@ def command(mpirun: str, spec: Spec, folder: Path) -> tuple[str, ...]:
     hosts.write_text("".join(f"node-{node} slots={spec.processes}\n" for node in range(spec.nodes)))
     python = shlex.join([sys.executable, "-I", "-S"])
     shell.write_text(f'#!/bin/sh\nexec {python} {shlex.quote(str(_HERE / "mpi_rsh.py"))} "$@"\n')
-    rank.write_text(f'#!/bin/sh\nexec {python} {shlex.quote(str(_HERE / "mpi_rank.py"))} "$AMLSTACK_SANDBOX_CREW"\n')
+    rank.write_text(f'#!/bin/sh\nexec {python} {shlex.quote(str(_HERE / "mpi_rank.py"))} "$AMLSTACK_SANDBOX_PLAN"\n')
     for script in (shell, rank):
         script.chmod(0o700)
     root = ("--allow-run-as-root",) if os.getuid() == 0 else ()
@@ -83,19 +83,19 @@ def command(mpirun: str, spec: Spec, folder: Path) -> tuple[str, ...]:
     return (*words, "--mca", "plm_rsh_agent", str(shell), *_MACHINE, str(rank))
 
 
-def crew(mpirun: str, spec: Spec, plain: Crew, file: Path, folder: Path) -> Crew:
-    """A node's crew when mpirun starts the ranks: the first node's agent starts mpirun, every agent opens a door.
+def node_plan(mpirun: str, spec: Spec, plain: NodePlan, file: Path, folder: Path) -> NodePlan:
+    """A node's plan when mpirun starts the ranks: the first agent starts mpirun, every agent opens an rsh socket.
 
     Args:
         mpirun: Path of the program.
         spec: The job.
         plain: The node with its ranks as the service itself would start them.
-        file: Where the crew will be written; the ranks read it.
+        file: Where the plan will be written; the ranks read it.
         folder: The job's temporary folder.
     """
     first = plain.ranks[0]
-    door = folder / str(plain.node) / DOOR
-    private = {NODES: str(folder), CREW: str(file)}
+    rsh = folder / str(plain.node) / SOCKET
+    private = {NODES: str(folder), PLAN: str(file)}
     env = {**first.env, **private}
     started = tuple(replace(rank, env={}) for rank in plain.ranks)
     log = str(Path(first.log).with_name(LOG))
@@ -103,4 +103,4 @@ def crew(mpirun: str, spec: Spec, plain: Crew, file: Path, folder: Path) -> Crew
         replace(first, rank=LAUNCHER, argv=command(mpirun, spec, folder), env=env, log=log) if plain.node == 0 else None
     )
     ranks = (line,) if line else ()
-    return Crew(plain.node, ranks, started, str(door), env, first.cwd, tuple(private), plain.shm, plain.mounts)
+    return NodePlan(plain.node, ranks, started, str(rsh), env, first.cwd, tuple(private), plain.shm, plain.mounts)

@@ -1,8 +1,8 @@
-"""A node's door: how mpirun's ``rsh`` gets in from outside, and how ranks that mpirun started are known to the agent.
+"""A node's rsh socket: runs what mpirun's ``rsh`` asks for, and reports the ranks that mpirun started to the agent.
 
 A Unix socket of one line per connection. ``{"run": text}`` comes with two open files, for output and errors, and has
 a shell run the text on this node; ``{"rank": n, "pid": p}`` says that a rank lives, a following ``{"code": c}`` how it
-ended. A rank whose connection ends without that word was killed.
+ended. A rank whose connection ends without a code was killed.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ LINE = 65536
 
 
 @dataclass(slots=True)
-class Door:
+class RshSocket:
     """The agent's end of all connections.
 
     Attributes:
         path: Of the socket.
         env, cwd: What a command from outside starts with.
-        say: Reports an event to the runner.
-        listener: Becomes readable when somebody knocks.
-        ranks: Rank by the connection that told it.
+        report: Reports an event to the runner.
+        listener: Becomes readable on a new connection.
+        ranks: Rank by the connection that reported it.
         running: Connections that wait for a command's end, by its pid.
     """
 
     path: str
     env: Mapping[str, str]
     cwd: str
-    say: Callable[..., None]
+    report: Callable[..., None]
     listener: socket.socket = field(init=False)
     ranks: dict[socket.socket, int] = field(default_factory=dict)
     running: dict[int, socket.socket] = field(default_factory=dict)
@@ -52,46 +52,46 @@ class Door:
         self.listener.listen(64)
 
     def accept(self) -> socket.socket:
-        """Lets the next one in."""
+        """Accepts the next connection."""
         return self.listener.accept()[0]
 
-    def heard(self, visitor: socket.socket) -> bool:
-        """Takes one message; False when the visitor is done and was let out."""
+    def receive(self, connection: socket.socket) -> bool:
+        """Takes one message; False when the connection ended and was closed."""
         try:
-            words, files, _, _ = socket.recv_fds(visitor, LINE, 2)
+            words, files, _, _ = socket.recv_fds(connection, LINE, 2)
         except ConnectionError:
             words, files = b"", []
         if not words:
-            self._left(visitor)
+            self._close(connection)
             return False
         for line in words.splitlines():
             message = json.loads(line)
             if "run" in message:
-                self._run(visitor, str(message["run"]), files)
+                self._run(connection, str(message["run"]), files)
             elif "rank" in message:
-                self.ranks[visitor] = message["rank"]
-                self.say("start", rank=message["rank"], pid=message["pid"])
+                self.ranks[connection] = message["rank"]
+                self.report("start", rank=message["rank"], pid=message["pid"])
             elif "code" in message:
-                self.say("exit", rank=self.ranks.pop(visitor), code=message["code"])
+                self.report("exit", rank=self.ranks.pop(connection), code=message["code"])
         return True
 
     def ended(self, pid: int, code: int) -> None:
-        """Tells the one who asked for it how a command ended; other processes interest nobody."""
-        visitor = self.running.pop(pid, None)
-        if visitor is not None:
+        """Sends a command's exit code to the connection that asked for it; other processes are passed over."""
+        connection = self.running.pop(pid, None)
+        if connection is not None:
             try:
-                visitor.sendall(b"%d\n" % code)
-                visitor.shutdown(socket.SHUT_WR)
+                connection.sendall(b"%d\n" % code)
+                connection.shutdown(socket.SHUT_WR)
             except OSError:  # it did not wait
                 return
 
     def finish(self) -> None:
-        """Everything on the node is over: ranks that did not say how they ended were killed."""
-        for visitor in tuple(self.ranks):
-            self._left(visitor)
+        """Everything on the node is over: ranks without an exit code were killed."""
+        for connection in tuple(self.ranks):
+            self._close(connection)
         self.listener.close()
 
-    def _run(self, visitor: socket.socket, text: str, files: list[int]) -> None:
+    def _run(self, connection: socket.socket, text: str, files: list[int]) -> None:
         out, err = files
         child = subprocess.Popen(
             ["/bin/sh", "-c", text],
@@ -107,10 +107,10 @@ class Door:
         child.returncode = 0  # its end is taken by the agent, by pid
         for file in files:
             os.close(file)
-        self.running[child.pid] = visitor
+        self.running[child.pid] = connection
 
-    def _left(self, visitor: socket.socket) -> None:
-        rank = self.ranks.pop(visitor, None)
+    def _close(self, connection: socket.socket) -> None:
+        rank = self.ranks.pop(connection, None)
         if rank is not None:
-            self.say("exit", rank=rank, code=-int(signal.SIGKILL))
-        visitor.close()
+            self.report("exit", rank=rank, code=-int(signal.SIGKILL))
+        connection.close()

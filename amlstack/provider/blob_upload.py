@@ -7,7 +7,7 @@ import queue
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.base.scrub import scrub
+from amlstack.base.redaction import scrub
 from amlstack.provider.arm import InterruptedWaitError, pause
 from amlstack.rpc import Code, ProviderError
 

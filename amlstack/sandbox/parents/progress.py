@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.parents import pipeline, sweep
-from amlstack.sandbox.parents.parent import Crew, is_parent
+from amlstack.sandbox.parents.parent import Parent, is_parent
 from amlstack.sandbox.runner.contract.spec import RefusedError, seconds
 from amlstack.sandbox.store.store import JobError
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import JobRow, Store
 
 KINDS = {"Pipeline": pipeline, "Sweep": sweep}
-"""What plays a type of parents."""
+"""The module that advances each type of parent."""
 
 
 def drafts(store: Store, name: str, properties: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Where in a parent's body a child stands, and the body that the child would have.
 
     Raises:
-        Refused: The parent cannot be played.
+        Refused: The parent cannot be run by the sandbox.
     """
     yield from KINDS[properties["jobType"]].drafts(store, name, properties)
 
@@ -40,37 +40,37 @@ def advance(store: Store, job: JobRow, now: float) -> tuple[bool, float | None]:
     Returns:
         Whether anything changed, and when its time limit is reached (seconds since the epoch; None for none).
     """
-    crew = Crew.of(store, job)
+    parent = Parent.of(store, job)
     try:
-        due = _advance(crew, now)
+        due = _advance(parent, now)
     except (Refused, RefusedError) as error:
-        _give_up(crew, JobError(error.code, str(error)))
-        return crew.moved, None
-    except Exception as error:  # noqa: BLE001 - one parent that cannot be played must not stop all other jobs
+        _give_up(parent, JobError(error.code, str(error)))
+        return parent.moved, None
+    except Exception as error:  # noqa: BLE001 - one broken parent must not stop all other jobs
         traceback.print_exc()
-        _give_up(crew, JobError("SandboxError", f"The sandbox could not play the {_noun(job)}: {error}"))
-        return crew.moved, None
-    return crew.moved, due
+        _give_up(parent, JobError("SandboxError", f"The sandbox could not advance the {_noun(job)}: {error}"))
+        return parent.moved, None
+    return parent.moved, due
 
 
-def _advance(crew: Crew, now: float) -> float | None:
-    job = crew.parent
+def _advance(parent: Parent, now: float) -> float | None:
+    job = parent.job
     if job.cancel_requested:
-        if crew.active:
-            crew.cancel_all()
+        if parent.active:
+            parent.cancel_all()
         else:
-            crew.end("Canceled")
+            parent.end("Canceled")
         return None
     due = _deadline(job)
     if due is not None and now >= due:
-        if crew.active:
-            crew.cancel_all()
+        if parent.active:
+            parent.cancel_all()
         else:
             limit = (job.properties.get("limits") or {}).get("timeout")
             message = f"The {_noun(job)} ran longer than its limit of {limit} (limits.timeout) and was cancelled."
-            crew.end("Canceled", JobError("JobTimeout", message))
+            parent.end("Canceled", JobError("JobTimeout", message))
         return None
-    KINDS[job.properties["jobType"]].advance(crew)
+    KINDS[job.properties["jobType"]].advance(parent)
     return due
 
 
@@ -79,13 +79,13 @@ def _deadline(job: JobRow) -> float | None:
     return None if limit is None or job.started is None else job.started + seconds(str(limit))
 
 
-def _give_up(crew: Crew, error: JobError) -> None:
+def _give_up(parent: Parent, error: JobError) -> None:
     """The parent cannot go on; its children must end first."""
-    if crew.active:
-        crew.cancel_all()
+    if parent.active:
+        parent.cancel_all()
     else:
-        crew.note(error.message)
-        crew.end("Failed", error)
+        parent.note(error.message)
+        parent.end("Failed", error)
 
 
 def _noun(job: JobRow) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
-    from amlstack.snapshot.scan import File, Snapshot
+    from amlstack.snapshot.folder import File, Snapshot
 
 _DECLARES: Final = re.compile(rb"^jobs?[ \t]*(?::[^=\n]+)?=(?!=)", re.MULTILINE)
 _OUR_WORDS: Final = re.compile(rb"^(?:from[ \t]+jobs(?:\.\w+)*[ \t]+import\b|import[ \t]+jobs\b)", re.MULTILINE)

@@ -14,7 +14,7 @@ from amlstack.sandbox.arm import entra
 if TYPE_CHECKING:
     from running import Sandbox
 
-GROUP = f"{ROOT}/resourceGroups/door"
+GROUP = f"{ROOT}/resourceGroups/endpoint"
 
 
 def test_a_call_without_a_token_is_refused(arm: Arm) -> None:
@@ -90,7 +90,7 @@ def test_what_is_not_there_or_not_emulated_is_said_so(arm: Arm, method: str, pat
 
 
 def test_an_unknown_type_is_named_with_its_near_miss(arm: Arm) -> None:
-    group = arm.make_group("door")
+    group = arm.make_group("endpoint")
 
     answer = arm.put(f"{group}/providers/Microsoft.Storage/storageAccount/x", {})
 

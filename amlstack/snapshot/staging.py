@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from amlstack.base.findings import errors
+from amlstack.snapshot.folder import scan
 from amlstack.snapshot.ignore import Ignore
-from amlstack.snapshot.scan import scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

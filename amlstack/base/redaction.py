@@ -1,4 +1,4 @@
-"""Takes out of a text what opens doors, before it reaches a log, a message or a state file."""
+"""Takes credentials out of a text before it reaches a log, a message or a state file."""
 
 from __future__ import annotations
 

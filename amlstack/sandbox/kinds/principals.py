@@ -1,0 +1,62 @@
+"""Principals: what stands behind the identities of resources, user-assigned and system-assigned."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.arm.entra import TENANT
+from amlstack.sandbox.arm.refusals import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from amlstack.sandbox.kinds.base import Body, Context
+    from amlstack.sandbox.store.store import Resource
+
+TYPE = "Microsoft.ManagedIdentity/userAssignedIdentities"
+
+
+def principal(resource: Resource) -> str:
+    """Object id of a user-assigned identity, or of a resource's system-assigned one: another after it was made anew."""
+    return object_id(resource, "principal")
+
+
+def check(context: Context, body: Body) -> None:
+    """Refuses user-assigned identities that do not exist."""
+    for identity_id in (body.get("identity") or {}).get("userAssignedIdentities") or {}:
+        if _found(context, identity_id) is None:
+            message = f"The user-assigned identity '{identity_id}' could not be found."
+            raise Refused(400, "FailedIdentityOperation", message, "identity.userAssignedIdentities")
+
+
+def shown(context: Context, resource: Resource, identity: Body) -> Body:
+    """An identity as an answer has it: with the principals behind it."""
+    result: Body = dict(identity)
+    if "SystemAssigned" in identity["type"]:
+        result |= {"principalId": principal(resource), "tenantId": TENANT}
+    if users := identity.get("userAssignedIdentities"):
+        result["userAssignedIdentities"] = {name: _user(context, name) for name in users}
+    return result
+
+
+def all_of(context: Context) -> Iterator[str]:
+    """Every principal of the sandbox."""
+    for resource in context.store.resources.all():
+        if resource.type == TYPE or "SystemAssigned" in (resource.body.get("identity") or {}).get("type", ""):
+            yield principal(resource)
+
+
+def _user(context: Context, identity_id: str) -> dict[str, Any]:
+    found = _found(context, identity_id)
+    return {} if found is None else {"principalId": principal(found), "clientId": object_id(found, "client")}
+
+
+def _found(context: Context, identity_id: str) -> Resource | None:
+    found = context.store.resources.get(identity_id)
+    return found if found is not None and found.type == TYPE else None
+
+
+def object_id(resource: Resource, what: str) -> str:
+    """An id of a resource: another one after it was deleted and made anew."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{what}:{resource.key}:{resource.created}"))

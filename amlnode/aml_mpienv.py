@@ -1,4 +1,4 @@
-"""Stands in for the ``aml_mpienv.py`` of Azure ML's guides: the same functions, for code written after them.
+"""The functions of ``aml_mpienv.py`` in Azure ML's guides, for code written after them.
 
 Beyond the guides' own it knows every launch that `amlnode.rank` knows, so the same training code runs under mpirun,
 per process, under torchrun and alone. A MASTER_PORT that is set stays, on one node too.
@@ -14,7 +14,7 @@ from amlnode.errors import NodeError
 from amlnode.rank import resolve
 
 if TYPE_CHECKING:
-    from amlnode.place import RankInfo
+    from amlnode.rank_info import RankInfo
 
 
 def set_environment_variables_for_nccl_backend(master_port: int = 6105, verbose: bool = True) -> None:
@@ -67,7 +67,7 @@ def get_local_size() -> int:
     """The number of processes on this node.
 
     Raises:
-        NodeError: Azure ML's per-process launch does not tell the first node.
+        NodeError: Azure ML's per-process launch does not set it on the first node.
     """
     return _known(resolve())
 
@@ -75,8 +75,8 @@ def get_local_size() -> int:
 def _known(info: RankInfo) -> int:
     if info.local_size is None:
         raise NodeError(
-            f"This is rank {info.rank} of {info.world_size}, and nothing says how many of them are on this node",
-            "Azure ML's per-process launch of PyTorch jobs does not say it on the first node",
+            f"This is rank {info.rank} of {info.world_size}, and no variable holds how many of them are on this node",
+            "Azure ML's per-process launch of PyTorch jobs does not set it on the first node",
             "Set LOCAL_WORLD_SIZE among the job's environment variables.",
         )
     return info.local_size

@@ -21,12 +21,13 @@ if __name__ == "__main__":
     except NodeError as error:
         sys.exit(str(error))
 """
-RANK = ("errors", "place", "mpi", "pytorch", "tfconfig", "rank", "environment")
+SOURCES = ("rank_sources/mpi", "rank_sources/pytorch", "rank_sources/tfconfig")
+RANK = ("errors", "rank_info", *SOURCES, "rank", "environment")
 
 FILES = {
     "aml_mpienv.py": ((*RANK, "aml_mpienv"), ""),
     "launch.py": (
-        (*RANK, "gpus", "descent", "supervise", "launch"),
+        (*RANK, "gpus", "processes/descendants", "processes/supervisor", "launch"),
         _TAIL,
     ),
 }
@@ -90,22 +91,22 @@ def write(folder: Path, names: Sequence[str] = tuple(FILES)) -> tuple[Path, ...]
 
 def main(arguments: Sequence[str]) -> int:
     """``python -m amlnode write FOLDER [NAME…]``."""
-    words = argparse.ArgumentParser(prog="python -m amlnode write", description=__doc__)
-    words.add_argument("folder", type=Path, help="the job's code folder")
-    words.add_argument("names", nargs="*", help=f"of {', '.join(FILES)}; both when none is named")
-    parsed = words.parse_args(arguments)
+    options = argparse.ArgumentParser(prog="python -m amlnode write", description=__doc__)
+    options.add_argument("folder", type=Path, help="the job's code folder")
+    options.add_argument("names", nargs="*", help=f"of {', '.join(FILES)}; both when none is named")
+    parsed = options.parse_args(arguments)
     unknown = [name for name in parsed.names if name not in FILES]
     if unknown:
-        words.error(f"{', '.join(unknown)}: there are {', '.join(FILES)}")
+        options.error(f"names must be of {', '.join(FILES)}, got {', '.join(unknown)}")
     if not parsed.folder.is_dir():
-        words.error(f"there is no folder {parsed.folder}")
+        options.error(f"there is no folder {parsed.folder}")
     for path in write(parsed.folder, parsed.names or tuple(FILES)):
         print(path)
     return 0
 
 
 def _source(module: str) -> str:
-    return Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
+    return (Path(__file__).parent / f"{module}.py").read_text(encoding="utf-8")
 
 
 def _is_docstring(node: ast.stmt) -> bool:

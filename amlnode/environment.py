@@ -11,15 +11,15 @@ from amlnode.rank import resolve
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-    from amlnode.place import RankInfo
+    from amlnode.rank_info import RankInfo
 
 ROUTED = "eth0"
 """The one routed interface of Azure's nodes: NCCL's bootstrap goes over it, the data over InfiniBand all the same."""
 
 
 def torch_environ(info: RankInfo) -> dict[str, str]:
-    """What a process with this place is told; what is not known (RankInfo) is left out."""
-    told = {
+    """The variables of a process with this place; what is not known (RankInfo) is left out."""
+    values = {
         "MASTER_ADDR": info.master_addr,
         "MASTER_PORT": info.master_port,
         "RANK": info.rank,
@@ -28,7 +28,7 @@ def torch_environ(info: RankInfo) -> dict[str, str]:
         "LOCAL_WORLD_SIZE": info.local_size,
         "NODE_RANK": info.node_rank,
     }
-    variables = {name: str(value) for name, value in told.items() if value is not None}
+    variables = {name: str(value) for name, value in values.items() if value is not None}
     if info.nodes is not None and info.nodes > 1 and Path("/sys/class/net", ROUTED).exists():
         variables["NCCL_SOCKET_IFNAME"] = ROUTED
     return variables

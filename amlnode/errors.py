@@ -1,4 +1,4 @@
-"""What a person is told when something on the node is wrong: what was seen, the rule, the remedy."""
+"""Errors that a person can mend: what was seen, the rule, the remedy."""
 
 from __future__ import annotations
 

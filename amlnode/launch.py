@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from amlnode.environment import torch_environ
 from amlnode.errors import NodeError
 from amlnode.gpus import count_gpus
-from amlnode.mpi import MPI_FAMILIES
-from amlnode.place import RankInfo
+from amlnode.processes.supervisor import Member, supervise
 from amlnode.rank import resolve
-from amlnode.supervise import Member, supervise
+from amlnode.rank_info import RankInfo
+from amlnode.rank_sources.mpi import MPI_FAMILIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,10 +28,10 @@ GRACE = 10.0
 
 def parser(program: str = "python -m amlnode launch") -> argparse.ArgumentParser:
     """The command line of the launcher."""
-    words = argparse.ArgumentParser(
+    options = argparse.ArgumentParser(
         prog=program, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    words.add_argument(
+    options.add_argument(
         "--nproc",
         "--nproc_per_node",
         "--nproc-per-node",
@@ -39,12 +39,12 @@ def parser(program: str = "python -m amlnode launch") -> argparse.ArgumentParser
         dest="nproc",
         help="ranks; unset: one per GPU, or 1",
     )
-    words.add_argument("--use_env", "--use-env", action="store_true", help="LOCAL_RANK is a variable only")
-    words.add_argument("-m", "--module", action="store_true", help="the script is a module, as in python -m")
-    words.add_argument("--no_python", "--no-python", action="store_true", help="the script is a program of its own")
-    words.add_argument("training_script", help="what each rank runs")
-    words.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
-    return words
+    options.add_argument("--use_env", "--use-env", action="store_true", help="LOCAL_RANK is a variable only")
+    options.add_argument("-m", "--module", action="store_true", help="the script is a module, as in python -m")
+    options.add_argument("--no_python", "--no-python", action="store_true", help="the script is a program of its own")
+    options.add_argument("training_script", help="what each rank runs")
+    options.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
+    return options
 
 
 def main(arguments: Sequence[str] | None = None, *, guides: bool = False) -> int:
@@ -58,29 +58,33 @@ def main(arguments: Sequence[str] | None = None, *, guides: bool = False) -> int
     Raises:
         NodeError: This is no launch per node, or the command line contradicts itself.
     """
-    words = parser("launch.py" if guides else "python -m amlnode launch").parse_args(arguments)
-    if words.module and words.no_python:
-        raise NodeError("-m and --no_python are both given", "A module is run by python", "Leave one of them out.")
-    if guides and words.no_python and not words.use_env:
+    options = parser("launch.py" if guides else "python -m amlnode launch").parse_args(arguments)
+    if options.module and options.no_python:
+        raise NodeError("-m and --no_python are both given", "Python itself runs a module", "Leave one of them out.")
+    if guides and options.no_python and not options.use_env:
         raise NodeError(
             "--no_python is given without --use_env",
             "A program of its own takes no --local_rank",
             "Add --use_env; the program reads LOCAL_RANK.",
         )
-    nproc = words.nproc if words.nproc is not None else 1 if guides else count_gpus() or 1
+    nproc = options.nproc if options.nproc is not None else 1 if guides else count_gpus() or 1
     if nproc < 1:
-        raise NodeError(f"--nproc is {nproc}", "A node runs one rank or more", "Leave it out for one per GPU.")
+        raise NodeError(
+            f"--nproc must be 1 or more, got {nproc}",
+            "A node starts at least one rank",
+            "Leave it out for one per GPU.",
+        )
     node = resolve()
-    start = [] if words.no_python else [sys.executable, "-u", *(["-m"] if words.module else [])]
-    told = f"{nproc} ranks" if nproc > 1 else "1 rank"
+    start = [] if options.no_python else [sys.executable, "-u", *(["-m"] if options.module else [])]
+    started = f"{nproc} ranks" if nproc > 1 else "1 rank"
     members = []
     for place in places(node, nproc):
-        passed = [f"--local_rank={place.local_rank}"] if guides and not words.use_env else []
-        command = [*start, words.training_script, *passed, *words.training_script_args]
+        passed = [f"--local_rank={place.local_rank}"] if guides and not options.use_env else []
+        command = [*start, options.training_script, *passed, *options.training_script_args]
         members.append(Member(place.rank, command, rank_environ(place, os.environ)))
     if nproc > 1 and "OMP_NUM_THREADS" not in os.environ:
-        told += ", OMP_NUM_THREADS=1 since nobody set it"
-    print(f"amlnode launch: node {node.rank} of {node.world_size} starts {told}", flush=True)
+        started += ", OMP_NUM_THREADS=1 since it is not set"
+    print(f"amlnode launch: node {node.rank} of {node.world_size} starts {started}", flush=True)
     return supervise(members, grace=float(os.environ.get("AMLNODE_GRACE") or GRACE))
 
 
@@ -121,7 +125,7 @@ def places(node: RankInfo, nproc: int) -> tuple[RankInfo, ...]:
 def rank_environ(place: RankInfo, base: Mapping[str, str]) -> dict[str, str]:
     """The whole environment of a rank.
 
-    Where MPI started the launcher, its variables tell the rank's own place from here on, not the node's: what reads
+    Where MPI started the launcher, its variables hold the rank's own place from here on, not the node's: what reads
     them (the guides' helper, DeepSpeed, Accelerate) would take every rank of a node for the same otherwise.
     """
     environ = dict(base)

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amlnode.errors import NodeError
-from amlnode.mpi import from_mpi
-from amlnode.place import LOOPBACK, RankInfo, port
-from amlnode.pytorch import from_torch
-from amlnode.tfconfig import from_tf_config
+from amlnode.rank_info import LOOPBACK, RankInfo, port
+from amlnode.rank_sources.mpi import from_mpi
+from amlnode.rank_sources.pytorch import from_torch
+from amlnode.rank_sources.tfconfig import from_tf_config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,8 +66,8 @@ def check_nested(torch: RankInfo, mpi: RankInfo) -> None:
         if torch.rank // each == mpi.rank and torch.rank % each == torch.local_rank:
             return
     raise NodeError(
-        f"PyTorch's variables say rank {torch.rank} of {torch.world_size}, "
+        f"PyTorch's variables give rank {torch.rank} of {torch.world_size}, "
         f"MPI's ({mpi.source}) rank {mpi.rank} of {mpi.world_size}",
         "Both are the same, or one MPI process per node has started that node's PyTorch ranks",
-        "Remove RANK and WORLD_SIZE from the image's or the job's variables: MPI tells them to each process.",
+        "Remove RANK and WORLD_SIZE from the image's or the job's variables: MPI gives them to each process.",
     )

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlnode.bandwidth.sizes import sizes
+from amlnode.bandwidth.message_sizes import sizes
 from amlnode.bandwidth.sweep import PAIR_BYTES, Ring, join
 from amlnode.bandwidth.verdict import Expectation, judge
 from amlnode.errors import NodeError
@@ -21,7 +21,7 @@ from amlnode.preflight.plan import read
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from amlnode.bandwidth.sizes import Row
+    from amlnode.bandwidth.message_sizes import Row
 
 EXPECTED = "AMLSTACK_BUSBW_EXPECTED"
 DEFAULT = {"nccl": "1M..1G", "gloo": "1M..16M"}
@@ -29,19 +29,19 @@ DEFAULT = {"nccl": "1M..1G", "gloo": "1M..16M"}
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    words = argparse.ArgumentParser(prog="python -m amlnode bandwidth", description=__doc__)
-    words.add_argument("--sizes", help="message sizes: 1M..1G doubles, 1M,64M lists (1M..1G; 1M..16M on CPUs)")
-    words.add_argument("--expect", type=float, help=f"least busbw in GB/s; unset: ${EXPECTED}, for NCCL alone")
-    words.add_argument("--backend", choices=("nccl", "gloo"), help="unset: NCCL where there are GPUs")
-    words.add_argument(
+    options = argparse.ArgumentParser(prog="python -m amlnode bandwidth", description=__doc__)
+    options.add_argument("--sizes", help="message sizes: 1M..1G doubles, 1M,64M lists (1M..1G; 1M..16M on CPUs)")
+    options.add_argument("--expect", type=float, help=f"least busbw in GB/s; unset: ${EXPECTED}, for NCCL alone")
+    options.add_argument("--backend", choices=("nccl", "gloo"), help="unset: NCCL where there are GPUs")
+    options.add_argument(
         "--find-slow",
         choices=("auto", "always", "never"),
         default="auto",
         help="measure nodes in pairs: when the bandwidth is bad (auto), always or never",
     )
-    words.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    words.add_argument("--output", default="outputs/bandwidth.json", help="where rank 0 writes the result")
-    return words
+    options.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    options.add_argument("--output", default="outputs/bandwidth.json", help="where rank 0 writes the result")
+    return options
 
 
 def main(arguments: Sequence[str] | None = None, *, environ: Mapping[str, str] = os.environ) -> int:
@@ -50,50 +50,50 @@ def main(arguments: Sequence[str] | None = None, *, environ: Mapping[str, str] =
     Raises:
         NodeError: The command line or the surroundings are wrong, or the ranks do not add up.
     """
-    words = parser().parse_args(arguments)
-    told = sizes(words.sizes) if words.sizes else None
-    expected = expectation(words.expect, environ)
-    ring = join(backend=words.backend)
+    options = parser().parse_args(arguments)
+    asked = sizes(options.sizes) if options.sizes else None
+    expected = expectation(options.expect, environ)
+    ring = join(backend=options.backend)
     try:
-        result = measure(ring, told or sizes(DEFAULT[ring.backend]), expected, words.find_slow)
+        result = measure(ring, asked or sizes(DEFAULT[ring.backend]), expected, options.find_slow)
         if ring.info.rank == 0:
-            _first(result, words)
-        # Nobody leaves before it is said: the first rank that ends with a bad verdict may take the others down with it.
+            _first(result, options)
+        # No rank leaves before this: the first that ends with a bad verdict may take the others down with it.
         ring.torch.distributed.barrier()
     finally:
         ring.torch.distributed.destroy_process_group()
     return 1 if result["verdict"]["state"] == BAD else 0
 
 
-def _first(result: Mapping[str, Any], words: argparse.Namespace) -> None:
-    """What rank 0 says and writes."""
-    print(json.dumps(result, indent=1) if words.json else "\n".join(table(result)), flush=True)
+def _first(result: Mapping[str, Any], options: argparse.Namespace) -> None:
+    """Prints and writes the result, at rank 0."""
+    print(json.dumps(result, indent=1) if options.json else "\n".join(table(result)), flush=True)
     with contextlib.suppress(OSError):
-        path = Path(words.output)
+        path = Path(options.output)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
-def expectation(told: float | None, environ: Mapping[str, str]) -> Expectation:
-    """What is expected: from the command line, else from the variable that whoever planned the job has set.
+def expectation(given: float | None, environ: Mapping[str, str]) -> Expectation:
+    """What is expected: from the command line, else from the variable that the plan of the job has set.
 
     Raises:
         NodeError: The variable is no number.
     """
-    least = told
+    least = given
     text = environ.get(EXPECTED, "")
-    if told is None and text:
+    if given is None and text:
         try:
             least = float(text)
         except ValueError:
             raise NodeError(
-                f"{EXPECTED} is `{text}`", "It is a number of GB/s", "Correct it, or leave it out."
+                f"{EXPECTED} must be a number, got `{text}`", "It counts GB/s", "Correct it, or leave it out."
             ) from None
     if least is not None and not 0 < least < float("inf"):
-        raise NodeError(f"{least:g} GB/s are expected", "A bandwidth is above 0", "Correct it, or leave it out.")
+        raise NodeError(f"The expected bandwidth must be above 0, got {least:g}", "It counts GB/s", "Correct it.")
     return Expectation(
         least=least,
-        explicit=told is not None,
+        explicit=given is not None,
         infiniband=bool(read(None, environ).infiniband),
         rehearsal=bool(environ.get(REHEARSAL)),
     )
@@ -104,11 +104,11 @@ def measure(ring: Ring, messages: Sequence[int], expected: Expectation, find_slo
     ring.check()
     rows: list[Row] = ring.sweep(messages)
     peak = max(one.busbw for one in rows)
-    # Ranks of one node may not have spoken to a network at all: rank 0's word is everybody's.
-    said: list[Any] = [ring.network()]
-    ring.torch.distributed.broadcast_object_list(said, src=0)
+    # Ranks of one node may have used no network at all: rank 0's counts for all.
+    network: list[Any] = [ring.network()]
+    ring.torch.distributed.broadcast_object_list(network, src=0)
     verdict = judge(
-        peak, backend=ring.backend, nodes=len(ring.nodes), ranks=ring.ranks, seen=said[0], expected=expected
+        peak, backend=ring.backend, nodes=len(ring.nodes), ranks=ring.ranks, seen=network[0], expected=expected
     )
     named = None
     if find_slow == "always" or (find_slow == "auto" and verdict.state == BAD):
@@ -118,7 +118,7 @@ def measure(ring: Ring, messages: Sequence[int], expected: Expectation, find_slo
         "nodes": len(ring.nodes),
         "backend": ring.backend,
         "version": ring.version(),
-        "network": asdict(said[0]),
+        "network": asdict(network[0]),
         "rows": [asdict(one) for one in rows],
         "busbw": peak,
         "expected": expected.least,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlnode.bandwidth import slow
-from amlnode.bandwidth.sizes import Row, row
+from amlnode.bandwidth import slow_nodes
+from amlnode.bandwidth.message_sizes import Row, row
 from amlnode.bandwidth.verdict import Network, network
 from amlnode.environment import export
 from amlnode.errors import NodeError
@@ -18,7 +18,7 @@ from amlnode.errors import NodeError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from amlnode.place import RankInfo
+    from amlnode.rank_info import RankInfo
 
     Reduce = Callable[[Any, Any], object]
 
@@ -77,18 +77,18 @@ class Ring:
                 "A GPU or a link corrupts data: run on other nodes, report these.",
             )
 
-    def pairs(self, size: int) -> slow.Named:
+    def pairs(self, size: int) -> slow_nodes.Named:
         """Measure nodes in pairs and name who is slow; every rank calls it and learns the same."""
         ids = sorted(self.nodes)
         alone: dict[int, float] = {}
         if len(ids) == 2 and min(len(ranks) for ranks in self.nodes.values()) > 1:
             alone = self._groups([self.nodes[one] for one in ids], ids, size)
         measured: dict[tuple[int, int], float] = {}
-        for pairs in slow.rounds(ids) if len(ids) > 1 else ():
+        for pairs in slow_nodes.rounds(ids) if len(ids) > 1 else ():
             self._pairs(pairs, size, measured)
-        for pairs in slow.confirm(measured):
+        for pairs in slow_nodes.confirm(measured):
             self._pairs(pairs, size, measured)
-        return slow.name(measured, alone)
+        return slow_nodes.name(measured, alone)
 
     def _pairs(self, pairs: list[tuple[int, int]], size: int, measured: dict[tuple[int, int], float]) -> None:
         groups = [[rank for node in pair for rank in self.nodes[node]] for pair in pairs]
@@ -103,11 +103,11 @@ class Ring:
         seconds = 0.0
         if mine is not None:
             seconds = min(self._timed(size, made[mine], 2) for _ in range(REPEATS))
-        told: list[Any] = [None] * self.ranks
-        dist.all_gather_object(told, (mine, seconds))
+        measured: list[Any] = [None] * self.ranks
+        dist.all_gather_object(measured, (mine, seconds))
         found = {}
         for index, ranks in enumerate(groups):
-            slowest = max(passed for group, passed in told if group == index)
+            slowest = max(passed for group, passed in measured if group == index)
             found[names[index]] = row(size, slowest, len(ranks)).busbw
             if index == mine:
                 dist.destroy_process_group(made[index])
@@ -132,22 +132,22 @@ class Ring:
             self.torch.cuda.synchronize()
 
     def _slowest(self, seconds: float) -> float:
-        told = self.torch.tensor([seconds], dtype=self.torch.float64, device=self.device)
-        self.torch.distributed.all_reduce(told, op=self.torch.distributed.ReduceOp.MAX)
-        return float(told.item())
+        slowest = self.torch.tensor([seconds], dtype=self.torch.float64, device=self.device)
+        self.torch.distributed.all_reduce(slowest, op=self.torch.distributed.ReduceOp.MAX)
+        return float(slowest.item())
 
     def network(self) -> Network:
-        """What NCCL has said of its network on this rank."""
+        """The network in NCCL's log of this rank."""
         if self.log is None or not self.log.is_file():
             return Network()
         return network(self.log.read_text("utf-8", "replace").splitlines())
 
     def version(self) -> str:
         """Torch's version, and NCCL's where it is used."""
-        told = f"torch {self.torch.__version__}"
+        text = f"torch {self.torch.__version__}"
         if self.backend == "nccl":
-            told += f", NCCL {'.'.join(map(str, self.torch.cuda.nccl.version()))}, {self.torch.cuda.get_device_name()}"
-        return told
+            text += f", NCCL {'.'.join(map(str, self.torch.cuda.nccl.version()))}, {self.torch.cuda.get_device_name()}"
+        return text
 
 
 def rounds(size: int, backend: str) -> int:
@@ -155,18 +155,18 @@ def rounds(size: int, backend: str) -> int:
     return max(3, min(20, ((16 << 30) if backend == "nccl" else (64 << 20)) // size))
 
 
-def chosen(info: RankInfo, gpus: int, told: str | None) -> str:
+def chosen(info: RankInfo, gpus: int, wanted: str | None) -> str:
     """NCCL where there are GPUs, else gloo; the same on every rank, or an error: half a job on GPUs hangs.
 
     Args:
         info: This rank's place.
         gpus: GPUs that this rank sees.
-        told: What the person wants; None: as there are GPUs.
+        wanted: The backend of the command line; None: as there are GPUs.
 
     Raises:
         NodeError: There are fewer GPUs than ranks on this node.
     """
-    backend = told or ("nccl" if gpus else "gloo")
+    backend = wanted or ("nccl" if gpus else "gloo")
     ranks = info.local_size if info.local_size is not None else info.local_rank + 1
     if backend == "nccl" and gpus < ranks:
         raise NodeError(
@@ -209,15 +209,15 @@ def join(reduce: Reduce | None = None, backend: str | None = None) -> Ring:
     dist.init_process_group(backend)
     if info.rank != dist.get_rank() or info.world_size != dist.get_world_size():
         raise NodeError(
-            f"torch says rank {dist.get_rank()} of {dist.get_world_size()}, "
+            f"torch gives rank {dist.get_rank()} of {dist.get_world_size()}, "
             f"the launcher {info.rank} of {info.world_size}",
             "Both are the same",
             "Look for RANK or WORLD_SIZE left over from an image.",
         )
-    told: list[Any] = [None] * info.world_size
-    dist.all_gather_object(told, info.node_rank)
+    node_ranks: list[Any] = [None] * info.world_size
+    dist.all_gather_object(node_ranks, info.node_rank)
     nodes: dict[int, list[int]] = {}
-    for rank, node in enumerate(told):
+    for rank, node in enumerate(node_ranks):
         nodes.setdefault(0 if node is None else int(node), []).append(rank)
 
     def all_reduce(message: Any, group: Any) -> object:

@@ -1,4 +1,4 @@
-"""What a measured bandwidth means, and what NCCL says of the network that it took."""
+"""What a measured bandwidth means, and which network NCCL's log names."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Network:
     """The network of NCCL's data between nodes.
 
     Attributes:
-        name: InfiniBand, RoCE, Socket or as NCCL calls it; empty where it did not say.
-        why: Why it is not InfiniBand, where NCCL said so.
+        name: InfiniBand, RoCE, Socket or as NCCL calls it; empty where it is not logged.
+        why: Why it is not InfiniBand, where NCCL logged that.
     """
 
     name: str = ""
@@ -34,7 +34,7 @@ class Network:
 
 
 def network(lines: Iterable[str]) -> Network:
-    """What NCCL's log (NCCL_DEBUG=INFO) says."""
+    """The network in NCCL's log (NCCL_DEBUG=INFO)."""
     name = why = link = ""
     for line in lines:
         if found := _USING.search(line):
@@ -53,7 +53,7 @@ class Expectation:
     """What a measurement is held against.
 
     Attributes:
-        least: GB/s of busbw below which something is broken; None: nobody said.
+        least: GB/s of busbw below which something is broken; None: not known.
         explicit: Given on the command line, for whatever is measured; else it is the planned nodes', for NCCL on them.
         infiniband: Whether InfiniBand was planned between the nodes.
         rehearsal: Whether this machine only plays the planned nodes.
@@ -81,7 +81,7 @@ def judge(peak: float, *, backend: str, nodes: int, ranks: int, seen: Network, e
         backend: nccl or gloo.
         nodes: Number of nodes.
         ranks: Number of ranks.
-        seen: What NCCL said of its network.
+        seen: The network in NCCL's log.
         expected: What it is held against.
     """
     reached = f"{peak:.4g} GB/s of busbw"

@@ -1,4 +1,4 @@
-"""What a check of a node says."""
+"""The result of a check of a node."""
 
 from __future__ import annotations
 

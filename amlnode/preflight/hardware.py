@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from amlnode.preflight.plan import Plan
 
 DOCKERS_OWN = 64 << 20
-"""Shared memory of a container that nobody has configured."""
+"""Shared memory of a container without a setting for it."""
 
 AZUREMLS_OWN = 2 << 30
-"""Shared memory that Azure ML gives when the job does not say."""
+"""Shared memory that Azure ML gives when the job names no size."""
 
 SMI_SECONDS = 60
 
@@ -53,12 +53,12 @@ class Port:
 
 
 def smi() -> str | None:
-    """What ``nvidia-smi -L`` says; None where there is none. A hanging one says so."""
+    """The output of ``nvidia-smi -L``, or why it has none; None where there is no such program."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return None
     try:
-        done = subprocess.run(  # noqa: PLW1510 - a failing one is judged by what it says
+        done = subprocess.run(  # noqa: PLW1510 - a failing one is judged by its output
             [program, "-L"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SMI_SECONDS
         )
     except subprocess.TimeoutExpired:
@@ -71,11 +71,11 @@ def smi() -> str | None:
 def gpus(plan: Plan, root: Path = ROOT, ask: Callable[[], str | None] = smi) -> Check:
     """As many GPUs as planned, all answering."""
     if not plan.gpus:
-        why = "no GPU planned" if plan.gpus == 0 else "no plan says how many GPUs"
+        why = "no GPU planned" if plan.gpus == 0 else "the plan has no number of GPUs"
         return Check("gpus", UNJUDGED, why)
-    said = ask()
-    if said is not None:
-        lines = said.splitlines()
+    output = ask()
+    if output is not None:
+        lines = output.splitlines()
         found = sum(line.startswith("GPU ") and "UUID" in line for line in lines)
         rest = next((line.strip() for line in lines if line.strip() and not line.startswith((" ", "GPU "))), "")
     else:
@@ -101,7 +101,7 @@ def ports(root: Path = ROOT) -> list[Port]:
 def infiniband(plan: Plan, root: Path = ROOT) -> Check:
     """As many InfiniBand ports active as planned, and the container can open them."""
     if not plan.infiniband:
-        why = "no InfiniBand planned" if plan.infiniband == 0 else "no plan says how many ports"
+        why = "no InfiniBand planned" if plan.infiniband == 0 else "the plan has no number of ports"
         return Check("infiniband", UNJUDGED, why)
     every = ports(root)
     mine = [port for port in every if port.infiniband]
@@ -123,7 +123,7 @@ def infiniband(plan: Plan, root: Path = ROOT) -> Check:
             "infiniband",
             BAD,
             f"{seen}, and no /dev/infiniband/uverbs*",
-            "The container was not given the devices: NCCL would say `NET/IB : No device found` and take TCP.",
+            "The container has no access to the devices: NCCL would log `NET/IB : No device found` and take TCP.",
         )
     return Check("infiniband", GOOD, f"{seen} ({good[0].rate})")
 
@@ -131,11 +131,11 @@ def infiniband(plan: Plan, root: Path = ROOT) -> Check:
 def memlock(plan: Plan, root: Path = ROOT) -> Check:
     """Locked memory without a limit: RDMA registers memory by locking it."""
     if not plan.infiniband:
-        return Check("memlock", UNJUDGED, "no InfiniBand planned" if plan.infiniband == 0 else "no plan says")
+        return Check("memlock", UNJUDGED, "no InfiniBand planned" if plan.infiniband == 0 else "not planned")
     line = next((one for one in _text(root / "proc/self/limits").splitlines() if one.startswith("Max locked")), "")
     words = line.split()
     if len(words) < 4:
-        return Check("memlock", UNJUDGED, "the system does not say")
+        return Check("memlock", UNJUDGED, "the system does not show it")
     soft = words[3]
     if soft == "unlimited":
         return Check("memlock", GOOD, "unlimited")
@@ -178,7 +178,7 @@ def shm(plan: Plan, root: Path = ROOT, measure: Callable[[Path], int | None] = t
     if found <= DOCKERS_OWN:
         return Check("shm", BAD, f"{size(found)}, Docker's own", remedy)
     if plan.gpus and found <= AZUREMLS_OWN:
-        return Check("shm", WARNING, f"{size(found)}, what Azure ML gives when nobody asks", remedy)
+        return Check("shm", WARNING, f"{size(found)}, what Azure ML gives by default", remedy)
     return Check("shm", GOOD if plan.gpus else UNJUDGED, size(found) + ("" if plan.gpus else ", and no plan for it"))
 
 

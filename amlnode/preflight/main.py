@@ -30,14 +30,16 @@ OF_THE_NODE = ("gpus", "infiniband", "memlock", "shm", "nccl")
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    words = argparse.ArgumentParser(prog="python -m amlnode preflight", description=__doc__)
-    words.add_argument("--plan", help='what a node should have: JSON or a file; unset: $AMLSTACK_PLAN. {"gpus": 8, …}')
-    words.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    words.add_argument("--wait", type=float, default=300.0, help="seconds that ranks may come apart (300)")
-    words.add_argument("--max-skew", type=float, default=1.0, help="seconds that clocks may differ (1)")
-    words.add_argument("--port", type=int, help="where rank 0 listens; unset: MASTER_PORT + 1")
-    words.add_argument("--output", default="outputs/preflight.json", help="where rank 0 writes the result")
-    return words
+    options = argparse.ArgumentParser(prog="python -m amlnode preflight", description=__doc__)
+    options.add_argument(
+        "--plan", help='what a node should have, JSON or a file: {"gpus": 8, …}; unset: $AMLSTACK_PLAN'
+    )
+    options.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    options.add_argument("--wait", type=float, default=300.0, help="seconds that ranks may come apart (300)")
+    options.add_argument("--max-skew", type=float, default=1.0, help="seconds that clocks may differ (1)")
+    options.add_argument("--port", type=int, help="where rank 0 listens; unset: MASTER_PORT + 1")
+    options.add_argument("--output", default="outputs/preflight.json", help="where rank 0 writes the result")
+    return options
 
 
 def main(arguments: Sequence[str] | None = None, *, environ: Mapping[str, str] = os.environ, root: Path = ROOT) -> int:
@@ -46,34 +48,34 @@ def main(arguments: Sequence[str] | None = None, *, environ: Mapping[str, str] =
     Raises:
         NodeError: The surroundings contradict themselves, or the others cannot be met.
     """
-    words = parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     info = resolve(environ)
-    plan = read(words.plan, environ)
+    plan = read(options.plan, environ)
     report: dict[str, Any] | None = None
     if info.local_rank == 0:
         node = info.rank if info.node_rank is None else info.node_rank
         checks = [asdict(check) for check in judge(plan, environ, root)]
         report = {"node": node, "host": socket.gethostname(), "rank": info.rank, "checks": checks}
-    port = words.port or (info.master_port + 1 if info.master_port < 65535 else info.master_port - 1)
+    port = options.port or (info.master_port + 1 if info.master_port < 65535 else info.master_port - 1)
     if report is not None and info.rank != 0:
-        # Said before the meeting: the first rank that ends with a bad verdict may take this one down with it.
-        print(json.dumps(report) if words.json else "\n".join(lines(report)), flush=True)
+        # Printed before the meeting: the first rank that ends with a bad verdict may take this one down with it.
+        print(json.dumps(report) if options.json else "\n".join(lines(report)), flush=True)
     results: list[dict[str, Any]] = []
 
     def announce(met: dict[str, Any]) -> None:
-        results.append(verdict(met, info.world_size, words.max_skew))
-        _first(results[0], plan, words)
+        results.append(verdict(met, info.world_size, options.max_skew))
+        _first(results[0], plan, options)
 
-    met = meet(info, report, job=environ.get("AZUREML_RUN_ID", ""), port=port, wait=words.wait, announce=announce)
-    result = results[0] if results else verdict(met, info.world_size, words.max_skew)
+    met = meet(info, report, job=environ.get("AZUREML_RUN_ID", ""), port=port, wait=options.wait, announce=announce)
+    result = results[0] if results else verdict(met, info.world_size, options.max_skew)
     return 0 if result["go"] else 1
 
 
-def _first(result: Mapping[str, Any], plan: Plan, words: argparse.Namespace) -> None:
-    """What rank 0 says and writes of all nodes."""
-    print(json.dumps(result, indent=1) if words.json else "\n".join(table(result, plan)), flush=True)
+def _first(result: Mapping[str, Any], plan: Plan, options: argparse.Namespace) -> None:
+    """Prints and writes the result of all nodes, at rank 0."""
+    print(json.dumps(result, indent=1) if options.json else "\n".join(table(result, plan)), flush=True)
     with contextlib.suppress(OSError):
-        path = Path(words.output)
+        path = Path(options.output)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
@@ -103,7 +105,7 @@ def verdict(met: Mapping[str, Any], world: int, most: float) -> dict[str, Any]:
     """The result of all nodes.
 
     Args:
-        met: What the meeting told.
+        met: The result of the meeting.
         world: Number of ranks.
         most: Seconds that clocks may differ.
     """
@@ -134,7 +136,7 @@ def verdict(met: Mapping[str, Any], world: int, most: float) -> dict[str, Any]:
 
 def _clock(skew: float | None, error: float | None, most: float) -> Check:
     if skew is None:
-        return Check("clock", UNJUDGED, "one node has nobody to differ from")
+        return Check("clock", UNJUDGED, "one node has no other clock to differ from")
     seen = f"{round(skew * 1000, 1) + 0:+.1f} ms from node 0, give or take {(error or 0) * 1000:.1f} ms"
     if abs(skew) - (error or 0) > most:
         return Check("clock", BAD, seen, f"More than {most:g} s: mend the node's time service, or take another node.")
@@ -143,22 +145,22 @@ def _clock(skew: float | None, error: float | None, most: float) -> Check:
 
 def lines(node: Mapping[str, Any]) -> list[str]:
     """A node's checks for a reader; its verdict where there is one already."""
-    said = {True: ": GO", False: ": STOP", None: ""}[node.get("go")]
-    told = [f"preflight node {node['node']} ({node['host']}){said}"]
+    state = {True: ": GO", False: ": STOP", None: ""}[node.get("go")]
+    rows = [f"preflight node {node['node']} ({node['host']}){state}"]
     for check in node["checks"]:
-        told.append(f"  {check['state']:<10}  {check['name']:<10}  {check['seen']}")
+        rows.append(f"  {check['state']:<10}  {check['name']:<10}  {check['seen']}")
         if check["remedy"]:
-            told.append(f"  {'':<10}  {'':<10}  → {check['remedy']}")
-    return told
+            rows.append(f"  {'':<10}  {'':<10}  → {check['remedy']}")
+    return rows
 
 
 def table(result: Mapping[str, Any], plan: Plan) -> list[str]:
     """The verdict of all nodes for a reader."""
-    told = [line for node in result["nodes"] for line in lines(node)]
+    rows = [line for node in result["nodes"] for line in lines(node)]
     if result["missing"]:
         some = ", ".join(map(str, result["missing"][:16]))
-        told.append(f"  missing: ranks {some} of {result['world_size']} never reported; see their nodes' logs")
+        rows.append(f"  missing: ranks {some} of {result['world_size']} never reported; see their nodes' logs")
     unjudged = f"; not judged: {', '.join(result['not_judged'])}" if result["not_judged"] else ""
     of = f" for {plan.size}" if plan.size else ""
-    told.append(f"preflight{of}: {'GO' if result['go'] else 'STOP: the job ends here'}{unjudged}")
-    return told
+    rows.append(f"preflight{of}: {'GO' if result['go'] else 'STOP: the job ends here'}{unjudged}")
+    return rows

@@ -1,6 +1,6 @@
-"""All ranks of a job meet at the first: clocks are compared, reports collected, and everybody learns the whole result.
+"""All ranks of a job meet at the first: clocks are compared, reports collected, and all receive the result.
 
-JSON lines over TCP. A rank says who it is; the first of each node then compares clocks (send, receive, answer, as NTP
+JSON lines over TCP. A rank names itself; the first of each node then compares clocks (send, receive, answer, as NTP
 does, the quickest of several rounds counts) and hands in its node's report; all wait for the list of reports.
 """
 
@@ -15,12 +15,12 @@ import time
 from typing import IO, TYPE_CHECKING, Any
 
 from amlnode.errors import NodeError
-from amlnode.preflight.guests import FAREWELL, Table
+from amlnode.preflight.reports import FAREWELL, Reports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from amlnode.place import RankInfo
+    from amlnode.rank_info import RankInfo
 
     Report = dict[str, Any]
     Answer = tuple[Report, tuple[float, float] | None]
@@ -57,10 +57,10 @@ def meet(
         NodeError: The first rank cannot be reached, or its port is taken.
     """
     if info.world_size == 1:
-        table = Table(job, 1)
-        table.enter(0, None if report is None else (report, None))
-        announce(table.result())
-        return table.result()
+        reports = Reports(job, 1)
+        reports.enter(0, None if report is None else (report, None))
+        announce(reports.result())
+        return reports.result()
     if info.rank == 0:
         return _host(info, report, job=job, port=port, wait=wait, clock=clock, announce=announce)
     return _visit(info, report, job=job, port=port, wait=wait, clock=clock)
@@ -77,9 +77,9 @@ def _host(
     announce: Callable[[dict[str, Any]], None],
 ) -> dict[str, Any]:
     until = time.monotonic() + wait
-    table = Table(job, info.world_size)
-    table.enter(0, None if report is None else (report, (0.0, 0.0)))
-    table.left(0)
+    reports = Reports(job, info.world_size)
+    reports.enter(0, None if report is None else (report, (0.0, 0.0)))
+    reports.inform(0)
     with listening(info.master_addr, port) as server:
         ended = threading.Event()
 
@@ -87,18 +87,18 @@ def _host(
             while not ended.is_set():
                 with contextlib.suppress(socket.timeout):
                     connection, _ = server.accept()
-                    threading.Thread(target=_serve, args=(connection, table, until, clock), daemon=True).start()
+                    threading.Thread(target=_serve, args=(connection, reports, until, clock), daemon=True).start()
 
         server.settimeout(PAUSE)
         acceptor = threading.Thread(target=accept, daemon=True)
         acceptor.start()
-        table.full(until)
+        reports.full(until)
         ended.set()
         acceptor.join()
-        result = table.result()
+        result = reports.result()
         announce(result)
-        table.tell(result)
-        table.empty()
+        reports.publish(result)
+        reports.wait_until_informed()
     return result
 
 
@@ -128,37 +128,37 @@ def listening(address: str, port: int) -> Iterator[socket.socket]:
     if server is None:
         raise NodeError(
             f"Port {port} of {address} cannot be listened on",
-            "The first rank hears the others there",
+            "The other ranks connect to the first rank there",
             "Name a free port with --port, the same on all nodes.",
         )
     with server:
         yield server
 
 
-def _serve(connection: socket.socket, table: Table, until: float, clock: Callable[[], float]) -> None:
-    """One visitor at the first rank; whoever speaks another language is left alone."""
+def _serve(connection: socket.socket, reports: Reports, until: float, clock: Callable[[], float]) -> None:
+    """One connection at the first rank; another protocol is ignored."""
     with connection, contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         connection.settimeout(max(1.0, until - time.monotonic()))
         with connection.makefile("rw", encoding="utf-8") as line:
-            hello = _hear(line)
-            _tell(line, {"job": table.job})
-            if hello["job"] != table.job or hello["world"] != table.expected:
+            hello = _receive(line)
+            _send(line, {"job": reports.job})
+            if hello["job"] != reports.job or hello["world"] != reports.expected:
                 return
             rank = int(hello["rank"])
             answer: Answer | None = None
             while True:
-                said = _hear(line)
-                if "ping" in said:
-                    _tell(line, {"heard": clock(), "said": clock()})
+                message = _receive(line)
+                if "ping" in message:
+                    _send(line, {"received": clock(), "sent": clock()})
                     continue
-                if said["report"] is not None:
-                    answer = (said["report"], (float(said["lead"]), float(said["error"])))
+                if message["report"] is not None:
+                    answer = (message["report"], (float(message["lead"]), float(message["error"])))
                 break
-            table.enter(rank, answer)
+            reports.enter(rank, answer)
             try:
-                _tell(line, table.outcome(until + FAREWELL))
+                _send(line, reports.outcome(until + FAREWELL))
             finally:
-                table.left(rank)
+                reports.inform(rank)
 
 
 def _visit(
@@ -186,33 +186,33 @@ def _visit(
 def _converse(
     line: IO[str], info: RankInfo, report: Report | None, job: str, clock: Callable[[], float]
 ) -> dict[str, Any]:
-    _tell(line, {"job": job, "rank": info.rank, "world": info.world_size})
-    if _hear(line)["job"] != job:
+    _send(line, {"job": job, "rank": info.rank, "world": info.world_size})
+    if _receive(line)["job"] != job:
         message = "another job listens there"
         raise ValueError(message)
     best = (float("inf"), 0.0)
     for _ in range(ROUNDS if report is not None else 0):
         sent = clock()
-        _tell(line, {"ping": sent})
-        answer = _hear(line)
+        _send(line, {"ping": sent})
+        answer = _receive(line)
         back = clock()
-        trip = (back - sent) - (answer["said"] - answer["heard"])
-        best = min(best, (trip, ((sent - answer["heard"]) + (back - answer["said"])) / 2))
-    told: dict[str, Any] = {"report": report}
+        trip = (back - sent) - (answer["sent"] - answer["received"])
+        best = min(best, (trip, ((sent - answer["received"]) + (back - answer["sent"])) / 2))
+    handed_in: dict[str, Any] = {"report": report}
     if report is not None:
-        told.update(lead=best[1], error=max(0.0, best[0]) / 2)
-    _tell(line, told)
-    return _hear(line)
+        handed_in.update(lead=best[1], error=max(0.0, best[0]) / 2)
+    _send(line, handed_in)
+    return _receive(line)
 
 
-def _tell(line: IO[str], what: dict[str, Any]) -> None:
+def _send(line: IO[str], what: dict[str, Any]) -> None:
     line.write(json.dumps(what) + "\n")
     line.flush()
 
 
-def _hear(line: IO[str]) -> dict[str, Any]:
-    said = json.loads(line.readline(LONGEST) or "null")
-    if not isinstance(said, dict):
-        message = "the other side hung up"
-        raise ValueError(message)  # noqa: TRY004 - as json says of what it cannot read
-    return said
+def _receive(line: IO[str]) -> dict[str, Any]:
+    message = json.loads(line.readline(LONGEST) or "null")
+    if not isinstance(message, dict):
+        error = "the other side hung up"
+        raise ValueError(error)  # noqa: TRY004 - as json raises for what it cannot read
+    return message

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def settings(environ: Mapping[str, str], root: Path = ROOT) -> dict[str, tuple[str, str]]:
-    """NCCL's settings as it reads them: name → (value, where it stands).
+    """NCCL's settings as it reads them: name → (value, where it is set).
 
     Variables win over ``~/.nccl.conf`` (or what NCCL_CONF_FILE names), which wins over ``/etc/nccl.conf``.
     """
@@ -38,9 +38,9 @@ def settings(environ: Mapping[str, str], root: Path = ROOT) -> dict[str, tuple[s
 def check(plan: Plan, environ: Mapping[str, str], root: Path = ROOT) -> Check:
     """Nothing that keeps NCCL from the fabric that was planned."""
     if not plan.gpus:
-        return Check("nccl", UNJUDGED, "no GPU planned" if plan.gpus == 0 else "no plan says how many GPUs")
-    told = settings(environ, root)
-    values = {name: value for name, (value, _) in told.items()}
+        return Check("nccl", UNJUDGED, "no GPU planned" if plan.gpus == 0 else "the plan has no number of GPUs")
+    found = settings(environ, root)
+    values = {name: value for name, (value, _) in found.items()}
     wrong: list[tuple[str, str]] = []
     doubtful: list[tuple[str, str]] = []
     fabric = wrong if plan.infiniband else doubtful
@@ -59,27 +59,31 @@ def check(plan: Plan, environ: Mapping[str, str], root: Path = ROOT) -> Check:
             doubtful.append((name, loss))
     if not wrong and not doubtful:
         return Check("nccl", GOOD, "nothing that keeps NCCL off the fabric")
-    seen = "; ".join(f"{name}={told[name][0]} ({told[name][1]}): {why}" for name, why in (*wrong, *doubtful))
+    seen = "; ".join(f"{name}={found[name][0]} ({found[name][1]}): {why}" for name, why in (*wrong, *doubtful))
     names = ", ".join(name for name, _ in (*wrong, *doubtful))
     return Check("nccl", BAD if wrong else WARNING, seen, f"Remove or correct {names}.")
 
 
-def _adapters(told: str, root: Path) -> bool:
+def _adapters(pattern: str, root: Path) -> bool:
     """Whether NCCL_IB_HCA leaves an active InfiniBand port; unset leaves all. Unknown devices are not judged here."""
     known = [port for port in ports(root) if port.infiniband and port.active]
-    return not told or not known or any(_matches(told, f"{port.device}:{port.number}", port.device) for port in known)
+    return (
+        not pattern
+        or not known
+        or any(_matches(pattern, f"{port.device}:{port.number}", port.device) for port in known)
+    )
 
 
-def _interfaces(told: str, root: Path) -> bool:
+def _interfaces(pattern: str, root: Path) -> bool:
     folder = root / "sys/class/net"
     names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
-    return not told or not names or any(_matches(told, name, name) for name in names)
+    return not pattern or not names or any(_matches(pattern, name, name) for name in names)
 
 
-def _matches(told: str, full: str, name: str) -> bool:
+def _matches(pattern: str, full: str, name: str) -> bool:
     """NCCL's lists: prefixes; after ``=`` whole names; after ``^`` those not to take."""
-    exclude = told.startswith("^")
-    words = told[exclude:]
+    exclude = pattern.startswith("^")
+    words = pattern[exclude:]
     exact = words.startswith("=")
     listed = [word.strip() for word in words[exact:].split(",") if word.strip()]
     hit = any(word in (full, name) if exact else (full.startswith(word) or name == word) for word in listed)

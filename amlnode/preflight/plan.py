@@ -1,4 +1,4 @@
-"""What a node is supposed to have, as whoever planned the job says it."""
+"""What a node is supposed to have, as the job was planned."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 @dataclass(frozen=True)
 class Plan:
-    """One node as planned; None: nobody said, so that it cannot be judged.
+    """One node as planned; None: not planned, so that it cannot be judged.
 
     Attributes:
         size: Name of the VM size, for the reader.
@@ -36,31 +36,33 @@ class Plan:
     disk: int | None = None
 
 
-def read(told: str | None, environ: Mapping[str, str]) -> Plan:
+def read(given: str | None, environ: Mapping[str, str]) -> Plan:
     """The plan from the command line (JSON, or a file of it), else from AMLSTACK_PLAN, else an empty one.
 
     Raises:
-        NodeError: It is no JSON, or says what nobody knows.
+        NodeError: It is no JSON, or has unknown keys.
     """
-    where = "--plan" if told else VARIABLE
-    text = told or environ.get(VARIABLE) or "{}"
+    where = "--plan" if given else VARIABLE
+    text = given or environ.get(VARIABLE) or "{}"
     names = [field.name for field in fields(Plan)]
     rule = f"A plan is a JSON object of {', '.join(names)}"
     if not text.lstrip().startswith("{"):
         try:
             text = Path(text).read_text(encoding="utf-8")
         except (OSError, ValueError):
-            raise NodeError(f"{where} is `{text}`", rule, "Or name a file that holds one.") from None
+            raise NodeError(f"{where} must be JSON or a file of it, got `{text}`", rule, "Correct it.") from None
     try:
         values = json.loads(text)
     except ValueError as error:
         raise NodeError(f"{where} cannot be read as JSON ({error})", rule, 'E.g. {"gpus": 8, "shm": "64g"}.') from None
     if not isinstance(values, dict):
-        raise NodeError(f"{where} is no JSON object", rule, 'E.g. {"gpus": 8, "shm": "64g"}.')
+        raise NodeError(f"{where} must be a JSON object, got `{text}`", rule, 'E.g. {"gpus": 8, "shm": "64g"}.')
     for name in values:
         if name not in names:
             near = difflib.get_close_matches(name, names, n=1)
-            raise NodeError(f"{where} says `{name}`", rule, f"Did you mean `{near[0]}`?" if near else "Leave it out.")
+            raise NodeError(
+                f"{where} has the unknown key `{name}`", rule, f"Did you mean `{near[0]}`?" if near else "Leave it out."
+            )
     counts = {name: _amount(name, values[name]) for name in names if name != "size" and values.get(name) is not None}
     return Plan(size=values.get("size") and str(values["size"]), **counts)
 
@@ -87,8 +89,8 @@ def _amount(name: str, value: object) -> int:
             raise ValueError  # noqa: TRY301
     except (ValueError, OverflowError):
         raise NodeError(
-            f"The plan's {name} is {json.dumps(value)}",
-            "It is a number from 0" + (" of bytes, or one with a unit such as 64g" if name in ("shm", "disk") else ""),
+            f"The plan's {name} must be a number from 0, got {json.dumps(value)}",
+            "It counts bytes and may have a unit, such as 64g" if name in ("shm", "disk") else "It is a count",
             "Correct it, or leave it out.",
         ) from None
     return found

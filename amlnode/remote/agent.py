@@ -1,4 +1,4 @@
-"""A node that runs what the first node asks of it, until all is over.
+"""A node that runs the commands of the first node, until all is over.
 
 One thread: children are to die with it, and the kernel counts the thread that started them.
 """
@@ -19,10 +19,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlnode.descent import adopt_orphans, descendants, die_with_parent, reap_one
 from amlnode.errors import NodeError
-from amlnode.remote.wire import PATIENCE, HungUpError, Line, proof
-from amlnode.remote.words import killed
+from amlnode.processes.descendants import adopt_orphans, descendants, die_with_parent, reap_one
+from amlnode.remote.connection import PATIENCE, Connection, HungUpError, proof
+from amlnode.remote.ssh_commands import pkill_pattern
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 PAUSE = 0.2
 """Seconds between two attempts to reach the first node, which may start later."""
 GRACE = 10.0
-"""Seconds between SIGTERM and SIGKILL for a command that nobody waits for any more."""
+"""Seconds between SIGTERM and SIGKILL for a command whose caller is gone."""
 _OWN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 _FAMILIES = ("OMPI_", "PMIX_", "PMI_", "MPI_LOCAL")
 
@@ -45,7 +45,7 @@ class Agent:
     """One node.
 
     Args:
-        host, port: Where the first node's switchboard is.
+        host, port: Where the first node's hub is.
         job: Name of the run.
         node: This node's number.
         address: At which the others reach this node; empty for the one that it dials from.
@@ -57,7 +57,7 @@ class Agent:
         self.running: list[Running] = []
 
     def serve(self, wait: float) -> int:
-        """Run commands until the first node says that all is over: 0. When it is gone without a word: 1.
+        """Run commands until the first node sends that all is over: 0. When it is gone without that: 1.
 
         Args:
             wait: Seconds that the first node may come later.
@@ -76,22 +76,22 @@ class Agent:
         try:
             idle = self._dial(wait)
             while True:
-                # A command may have come together with the greeting: no selector would ever speak of it again.
-                events = () if idle.more() else self.selector.select(self._due())
-                heard = idle.more()
+                # A command may have come together with the greeting: no selector would show it again.
+                events = () if idle.buffered() else self.selector.select(self._due())
+                readable = idle.buffered()
                 for key, _ in events:
                     if key.data == "wake":
                         os.read(reader, 4096)
                     elif key.data is None:
-                        heard = True
+                        readable = True
                     else:
-                        key.data.heard(key)
-                if heard:
-                    wish = self._wish(idle)
-                    if wish is None or "over" in wish:
-                        return 0 if wish else 1
+                        key.data.handle(key)
+                if readable:
+                    request = self._request(idle)
+                    if request is None or "over" in request:
+                        return 0 if request else 1
                     line, idle = idle, self._dial(PATIENCE)
-                    self._run(wish, line)
+                    self._run(request, line)
                 for one in tuple(self.running):
                     if one.ended():
                         self.running.remove(one)
@@ -103,17 +103,17 @@ class Agent:
         deadlines = [one.kill_at for one in self.running if one.kill_at is not None]
         return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
 
-    def _dial(self, wait: float) -> Line:
+    def _dial(self, wait: float) -> Connection:
         """A new connection, on which the next command will come."""
         until = time.monotonic() + wait
         reason: object = "no answer"
         while True:
             try:
-                line = Line(socket.create_connection((self.host, self.port), timeout=max(1.0, wait)))
-                theirs, ours = str(line.hear().get("challenge")), secrets.token_hex(16)
+                line = Connection(socket.create_connection((self.host, self.port), timeout=max(1.0, wait)))
+                theirs, ours = str(line.receive().get("challenge")), secrets.token_hex(16)
                 mine = proof(self.job, theirs, self.node)
-                line.tell(challenge=ours, proof=mine, node=self.node, address=self.address)
-                if hmac.compare_digest(str(line.hear().get("proof")), proof(self.job, ours)):
+                line.send(challenge=ours, proof=mine, node=self.node, address=self.address)
+                if hmac.compare_digest(str(line.receive().get("proof")), proof(self.job, ours)):
                     line.link.settimeout(None)
                     self.selector.register(line.link, selectors.EVENT_READ, None)
                     return line
@@ -126,28 +126,28 @@ class Agent:
             time.sleep(PAUSE)
         raise NodeError(
             f"Node {self.node} could not reach node 0 at {self.host}:{self.port} within {wait:g} s ({reason})",
-            "The first node starts the ranks of all, and says so to each",
+            "The first node starts the ranks of all nodes",
             "See node 0's log: it may have failed, or started later than --wait; else a network rule closes the port.",
         )
 
-    def _wish(self, line: Line) -> dict[str, Any] | None:
-        """What the first node wants; None when it is gone."""
+    def _request(self, line: Connection) -> dict[str, Any] | None:
+        """The first node's next request; None when it is gone."""
         self.selector.unregister(line.link)
         with contextlib.suppress(HungUpError):
-            return line.hear()
+            return line.receive()
         return None
 
-    def _run(self, wish: dict[str, Any], line: Line) -> None:
-        command = str(wish["run"])
-        pattern = killed(command)
+    def _run(self, request: dict[str, Any], line: Connection) -> None:
+        command = str(request["run"])
+        pattern = pkill_pattern(command)
         if pattern is not None:
             self._kill(pattern, line)
             return
         # Folders of the first node in a command mean this node's own: a job's code may lie elsewhere on each.
-        command = command.replace(str(wish["folder"]), str(Path.cwd())) if wish["folder"] else command
+        command = command.replace(str(request["folder"]), str(Path.cwd())) if request["folder"] else command
         self.running.append(Running(command, line, self.selector))
 
-    def _kill(self, pattern: str, line: Line) -> None:
+    def _kill(self, pattern: str, line: Connection) -> None:
         """What ``pkill -f`` does, among the processes that this node's commands have started."""
         found = 0
         for pid in descendants(os.getpid(), spare=-1):
@@ -157,7 +157,7 @@ class Agent:
                     os.kill(pid, signal.SIGTERM)
                     found += 1
         with contextlib.suppress(HungUpError):
-            line.tell(code=0 if found else 1)
+            line.send(code=0 if found else 1)
         line.close()
 
 
@@ -174,7 +174,7 @@ def wipe() -> None:
 class Running:
     """One command under way."""
 
-    def __init__(self, command: str, line: Line, selector: selectors.BaseSelector) -> None:
+    def __init__(self, command: str, line: Connection, selector: selectors.BaseSelector) -> None:
         self.line = line
         self.selector = selector
         self.kill_at: float | None = None
@@ -194,8 +194,8 @@ class Running:
                 selector.register(pipe, selectors.EVENT_READ, self)
         selector.register(line.link, selectors.EVENT_READ, self)
 
-    def heard(self, key: selectors.SelectorKey) -> None:
-        """Output goes to whoever asked; a word from there can only be that nobody listens any more."""
+    def handle(self, key: selectors.SelectorKey) -> None:
+        """Output goes to the caller; anything from there means that the caller is gone."""
         if key.fileobj is self.line.link:
             self.selector.unregister(self.line.link)
             self.abandon()
@@ -203,23 +203,23 @@ class Running:
             self.carry(key)
 
     def carry(self, key: selectors.SelectorKey) -> bool:
-        """Pass on what the command said; whether there may be more at once."""
+        """Pass on the command's output; whether there may be more at once."""
         try:
-            said = os.read(key.fd, 1 << 16)
+            chunk = os.read(key.fd, 1 << 16)
         except BlockingIOError:
             return False
-        if not said:
+        if not chunk:
             self.selector.unregister(key.fileobj)
             key.fileobj.close()  # type: ignore[union-attr]
             return False
         try:
-            self.line.tell(out=said.decode("latin-1"), to=1 if key.fileobj is self.process.stdout else 2)
+            self.line.send(out=chunk.decode("latin-1"), to=1 if key.fileobj is self.process.stdout else 2)
         except HungUpError:
             self.abandon()
         return True
 
     def abandon(self) -> None:
-        """Nobody waits for this command: it is told to end."""
+        """The caller is gone: end the command."""
         if self.kill_at is None:
             self.kill_at = time.monotonic() + GRACE
             self.signal(signal.SIGTERM)
@@ -230,7 +230,7 @@ class Running:
             os.killpg(self.process.pid, number)
 
     def ended(self) -> bool:
-        """Whether the command has ended; then all that it said and its exit code are passed on."""
+        """Whether the command has ended; then the rest of its output and its exit code are passed on."""
         if self.kill_at is not None and time.monotonic() >= self.kill_at:
             self.signal(signal.SIGKILL)
             self.kill_at = time.monotonic() + GRACE
@@ -249,7 +249,7 @@ class Running:
         with contextlib.suppress(KeyError, ValueError):
             self.selector.unregister(self.line.link)
         with contextlib.suppress(HungUpError):
-            self.line.tell(code=128 - code if code < 0 else code)
+            self.line.send(code=128 - code if code < 0 else code)
         self.line.close()
         return True
 

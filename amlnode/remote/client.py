@@ -8,64 +8,64 @@ import sys
 import threading
 
 from amlnode.errors import NodeError
-from amlnode.remote.wire import DOOR, HungUpError, Line
-from amlnode.remote.words import Asked, asked
+from amlnode.remote.connection import SOCKET, Connection, HungUpError
+from amlnode.remote.ssh_commands import RemoteCommand, parse
 
-_speaking = threading.Lock()
+_printing = threading.Lock()
 
 
 def main(words: list[str]) -> int:
     """Run the command on its nodes, all at once; 255 where a node cannot be reached, as ssh has it."""
     program, *rest = words
     try:
-        wish = asked(program, rest)
+        command = parse(program, rest)
     except NodeError as error:
         sys.stderr.write(f"{program}: {error}\n")
         return 255
-    codes = [255] * len(wish.hosts)
+    codes = [255] * len(command.hosts)
 
     def ask(place: int) -> None:
-        codes[place] = _one(wish, wish.hosts[place])
+        codes[place] = _one(command, command.hosts[place])
 
     threads = [threading.Thread(target=ask, args=(place,), daemon=True) for place in range(len(codes))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return max(codes) if wish.worst else 0
+    return max(codes) if command.worst else 0
 
 
-def _one(wish: Asked, host: str) -> int:
+def _one(command: RemoteCommand, host: str) -> int:
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        link.connect(os.environ[DOOR])
-        line = Line(link)
-        line.tell(node=host, run=wish.on(host), folder=os.environ.get("AMLNODE_FOLDER", ""))
+        link.connect(os.environ[SOCKET])
+        line = Connection(link)
+        line.send(node=host, run=command.on(host), folder=os.environ.get("AMLNODE_FOLDER", ""))
         begun = {1: b"", 2: b""}
         while True:
-            said = line.hear()
-            if "code" in said:
+            message = line.receive()
+            if "code" in message:
                 for to, rest in begun.items():
-                    _say(to, rest + b"\n" if rest else b"", host, wish)
-                if said.get("why"):
-                    _say(2, f"{said['why']}\n".encode(), host, wish)
-                return int(said["code"])
+                    _print(to, rest + b"\n" if rest else b"", host, command)
+                if message.get("why"):
+                    _print(2, f"{message['why']}\n".encode(), host, command)
+                return int(message["code"])
             # Whole lines: those of several nodes must not mix.
-            *lines, begun[said["to"]] = (begun[said["to"]] + said["out"].encode("latin-1")).split(b"\n")
+            *lines, begun[message["to"]] = (begun[message["to"]] + message["out"].encode("latin-1")).split(b"\n")
             for one in lines:
-                _say(said["to"], one + b"\n", host, wish)
+                _print(message["to"], one + b"\n", host, command)
     except (OSError, KeyError, HungUpError) as error:
-        _say(2, f"connect to host {host}: {error}\n".encode(), host, wish)
+        _print(2, f"connect to host {host}: {error}\n".encode(), host, command)
         return 255
     finally:
         link.close()
 
 
-def _say(to: int, line: bytes, host: str, wish: Asked) -> None:
+def _print(to: int, line: bytes, host: str, command: RemoteCommand) -> None:
     if line:
-        with _speaking:
+        with _printing:
             out = sys.stdout if to == 1 else sys.stderr
-            out.buffer.write(f"{host}: ".encode() + line if wish.named else line)
+            out.buffer.write(f"{host}: ".encode() + line if command.named else line)
             out.flush()
 
 

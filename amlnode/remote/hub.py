@@ -1,8 +1,8 @@
-"""The first node's switchboard: the job's nodes wait here for commands, `ssh` and `pdsh` hand theirs in at the door.
+"""The first node's hub: the job's nodes wait here for commands, `ssh` and `pdsh` hand theirs in at a local socket.
 
-Nodes dial in, as the training itself does, so that a node runs only what the address says that its own job was given.
-Each connection carries one command; a node has always one waiting. When whoever asked goes away, the connection is
-closed, and the node ends the command.
+Nodes dial in, as the training itself does, so that a node runs only the commands of its own job's address.
+Each connection carries one command; a node has always one waiting. When the caller goes away, the connection is closed,
+and the node ends the command.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from amlnode.remote.wire import PATIENCE, HungUpError, Line, proof
+from amlnode.remote.connection import PATIENCE, Connection, HungUpError, proof
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,24 +29,24 @@ class Hub:
 
     Args:
         server: Listens for the nodes.
-        door: Path of the socket for `ssh` and `pdsh`, in a folder that is this user's alone.
+        local: Path of the socket for `ssh` and `pdsh`, in a folder that is this user's alone.
         job: Name of the run: nodes prove that they know it, so that two jobs that share a port never mix.
         names: The nodes' names, by number.
     """
 
-    def __init__(self, server: socket.socket, door: Path, job: str, names: Sequence[str]) -> None:
+    def __init__(self, server: socket.socket, local: Path, job: str, names: Sequence[str]) -> None:
         self.job = job
         self.names = tuple(names)
-        self._waiting: list[queue.Queue[Line]] = [queue.Queue() for _ in names]
+        self._waiting: list[queue.Queue[Connection]] = [queue.Queue() for _ in names]
         self._addresses: dict[int, str] = {}
         self._peers: dict[int, str] = {}
-        self._told: set[int] = set()
+        self._dismissed: set[int] = set()
         self._over = threading.Event()
         self._changed = threading.Condition()
-        self._door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._door.bind(str(door))
-        self._door.listen(64)
-        for listener, serve in ((server, self._welcome), (self._door, self._asked)):
+        self._local = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._local.bind(str(local))
+        self._local.listen(64)
+        for listener, serve in ((server, self._admit), (self._local, self._relay)):
             threading.Thread(target=self._accept, args=(listener, serve), daemon=True).start()
 
     def missing(self, wait: float) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ class Hub:
             return tuple(self.names[number] for number in others if number not in self._addresses)
 
     def end(self) -> None:
-        """Tell every node that all is over, and wait until they have heard it."""
+        """Send every node that all is over, and wait until each has received it."""
         self._over.set()
         for number, waiting in enumerate(self._waiting):
             with contextlib.suppress(queue.Empty):
@@ -67,11 +67,11 @@ class Hub:
                     self._dismiss(number, waiting.get_nowait())
         until = time.monotonic() + PATIENCE
         with self._changed:
-            while self._addresses.keys() - self._told and time.monotonic() < until:
+            while self._addresses.keys() - self._dismissed and time.monotonic() < until:
                 self._changed.wait(until - time.monotonic())
-        self._door.close()
+        self._local.close()
 
-    def _accept(self, listener: socket.socket, serve: Callable[[Line], None]) -> None:
+    def _accept(self, listener: socket.socket, serve: Callable[[Connection], None]) -> None:
         while True:
             try:
                 link, _ = listener.accept()
@@ -80,28 +80,28 @@ class Hub:
             except OSError:
                 return
             link.settimeout(None)
-            threading.Thread(target=self._served, args=(Line(link), serve), daemon=True).start()
+            threading.Thread(target=self._served, args=(Connection(link), serve), daemon=True).start()
 
     @staticmethod
-    def _served(line: Line, serve: Callable[[Line], None]) -> None:
-        # Whoever speaks another language is left alone.
+    def _served(line: Connection, serve: Callable[[Connection], None]) -> None:
+        # Another protocol is ignored.
         with contextlib.suppress(HungUpError, OSError, KeyError, TypeError, ValueError):
             serve(line)
             return
         line.close()
 
-    def _welcome(self, line: Line) -> None:
+    def _admit(self, line: Connection) -> None:
         """A node has come, to wait for its next command."""
         line.link.settimeout(PATIENCE)
         challenge = secrets.token_hex(16)
-        line.tell(challenge=challenge)
-        hello = line.hear()
+        line.send(challenge=challenge)
+        hello = line.receive()
         number = int(hello["node"])
         known = hmac.compare_digest(str(hello["proof"]), proof(self.job, challenge, number))
         if not known or not 0 <= number < len(self.names) or not self._same_peer(number, line):
             line.close()
             return
-        line.tell(proof=proof(self.job, hello["challenge"]))
+        line.send(proof=proof(self.job, hello["challenge"]))
         line.link.settimeout(None)
         if self._over.is_set():
             self._dismiss(number, line)
@@ -114,63 +114,63 @@ class Hub:
             with contextlib.suppress(queue.Empty):
                 self._dismiss(number, self._waiting[number].get_nowait())
 
-    def _same_peer(self, number: int, line: Line) -> bool:
+    def _same_peer(self, number: int, line: Connection) -> bool:
         """Whether a node dials from where it first did: another host that knows the job's name is not that node."""
         peer = str(line.link.getpeername()[0])
         with self._changed:
             return self._peers.setdefault(number, peer) == peer
 
-    def _dismiss(self, number: int, line: Line) -> None:
+    def _dismiss(self, number: int, line: Connection) -> None:
         with contextlib.suppress(HungUpError):
-            line.tell(over=True)
+            line.send(over=True)
         line.close()
         with self._changed:
-            self._told.add(number)
+            self._dismissed.add(number)
             self._changed.notify_all()
 
-    def _asked(self, line: Line) -> None:
-        """Somebody has a command for a node."""
-        wish = line.hear()
+    def _relay(self, line: Connection) -> None:
+        """A program hands in a command for a node."""
+        request = line.receive()
         try:
-            number = self.names.index(wish["node"])
+            number = self.names.index(request["node"])
         except ValueError:
-            line.tell(code=255, why=f"there is no node {wish['node']}; there are {', '.join(self.names)}")
+            line.send(code=255, why=f"there is no node {request['node']}; there are {', '.join(self.names)}")
             line.close()
             return
-        if wish["run"] == "hostname -I":
-            # Not what the node calls itself: the address at which the others reach it.
-            line.tell(out=self._addresses[number] + "\n", to=1)
-            line.tell(code=0)
+        if request["run"] == "hostname -I":
+            # Not the node's own name: the address at which the others reach it.
+            line.send(out=self._addresses[number] + "\n", to=1)
+            line.send(code=0)
             line.close()
             return
         try:
             node = self._waiting[number].get(timeout=PATIENCE)
         except queue.Empty:
-            line.tell(code=255, why=f"{wish['node']} is gone")
+            line.send(code=255, why=f"{request['node']} is gone")
             line.close()
             return
         try:
-            node.tell(run=wish["run"], folder=wish["folder"])
+            node.send(run=request["run"], folder=request["folder"])
             self._pass_on(node, line)
         except HungUpError:
             with contextlib.suppress(HungUpError):
-                line.tell(code=255, why=f"{wish['node']} is gone")
+                line.send(code=255, why=f"{request['node']} is gone")
         finally:
             node.close()
             line.close()
 
     @staticmethod
-    def _pass_on(node: Line, line: Line) -> None:
-        """Everything that the node says goes to whoever asked, until the exit code or until nobody listens."""
+    def _pass_on(node: Connection, line: Connection) -> None:
+        """Passes all messages of the node to the caller, until the exit code or until the caller is gone."""
         while True:
             ready, _, _ = select.select([node, line], [], [])
             if line in ready:
                 return
-            said = node.hear()
+            message = node.receive()
             while True:
-                line.tell(**said)
-                if "code" in said:
+                line.send(**message)
+                if "code" in message:
                     return
-                if not node.more():
+                if not node.buffered():
                     break
-                said = node.hear()
+                message = node.receive()

@@ -2,7 +2,7 @@
 
 Runs on every node, once. The first one writes the hostfile out of the job's environment and runs ``deepspeed``; where
 that wants ssh and pdsh it finds stand-ins on PATH, which reach the other nodes through connections that those have
-opened. No ssh server, no key, no pdsh is needed. What is not said here (--autotuning, the script) is DeepSpeed's.
+opened. No ssh server, no key, no pdsh is needed. All other options (--autotuning, the script) are DeepSpeed's.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlnode.descent import adopt_orphans
 from amlnode.errors import NodeError
 from amlnode.gpus import count_gpus
 from amlnode.launch import places
 from amlnode.preflight.meeting import listening
+from amlnode.processes.descendants import adopt_orphans
 from amlnode.rank import resolve
 from amlnode.remote.agent import GRACE, Agent, environ, wipe
+from amlnode.remote.connection import SOCKET
 from amlnode.remote.hub import Hub
-from amlnode.remote.wire import DOOR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
     from typing import Any
 
-    from amlnode.place import RankInfo
+    from amlnode.rank_info import RankInfo
 
 PORT = 2
-"""The switchboard's port above MASTER_PORT; preflight has the one between."""
+"""The hub's port above MASTER_PORT; preflight has the one between."""
 WITHOUT_MLFLOW = """\
 import os, sys
 if os.path.basename(sys.argv[0]) == "deepspeed":
@@ -58,17 +58,17 @@ TRIALS = 64
 
 def parser() -> argparse.ArgumentParser:
     """The command line, as far as it is not DeepSpeed's."""
-    words = argparse.ArgumentParser(
+    options = argparse.ArgumentParser(
         prog="python -m amlnode deepspeed",
         usage="%(prog)s [--nproc N] [--wait S] [--port P] DEEPSPEED'S OWN OPTIONS script …",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    words.add_argument("--nproc", type=int, help="ranks per node; unset: one per GPU, or 1")
-    words.add_argument("--wait", type=float, default=300.0, help="seconds that nodes may come apart (300)")
-    words.add_argument("--port", type=int, help="where the first node listens; unset: MASTER_PORT + 2")
-    return words
+    options.add_argument("--nproc", type=int, help="ranks per node; unset: one per GPU, or 1")
+    options.add_argument("--wait", type=float, default=300.0, help="seconds that nodes may come apart (300)")
+    options.add_argument("--port", type=int, help="where the first node listens; unset: MASTER_PORT + 2")
+    return options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,27 +77,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises:
         NodeError: This is no launch per node, DeepSpeed or what it needs is missing, or nodes do not come.
     """
-    told = list(sys.argv[1:] if arguments is None else arguments)
-    own, rest = _apart(told)
-    words = parser().parse_args(own)
-    nproc = words.nproc if words.nproc is not None else count_gpus() or 1
+    own, rest = _split(list(sys.argv[1:] if arguments is None else arguments))
+    options = parser().parse_args(own)
+    nproc = options.nproc if options.nproc is not None else count_gpus() or 1
     if nproc < 1:
-        raise NodeError(f"--nproc is {nproc}", "A node runs one rank or more", "Leave it out for one per GPU.")
+        raise NodeError(
+            f"--nproc must be 1 or more, got {nproc}",
+            "A node starts at least one rank",
+            "Leave it out for one per GPU.",
+        )
     node = resolve()
     places(node, nproc)  # refuses several processes on a node
-    port = words.port or node.master_port + PORT
+    port = options.port or node.master_port + PORT
     job = os.environ.get("AZUREML_RUN_ID") or "job"
     if node.rank > 0:
-        return Agent(node.master_addr, port, job, node.rank).serve(words.wait)
-    return First(node, nproc, rest).run(port, job, words.wait)
+        return Agent(node.master_addr, port, job, node.rank).serve(options.wait)
+    return First(node, nproc, rest).run(port, job, options.wait)
 
 
-def _apart(told: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Our own options, which stand in front, and what is for DeepSpeed."""
+def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Our own options, which come first, and DeepSpeed's command line."""
     end = 0
-    while end < len(told) and told[end].split("=")[0] in ("--nproc", "--wait", "--port", "-h", "--help"):
-        end += 1 if "=" in told[end] or told[end].startswith("-h") or told[end] == "--help" else 2
-    return list(told[:end]), list(told[end:])
+    while end < len(words) and words[end].split("=")[0] in ("--nproc", "--wait", "--port", "-h", "--help"):
+        end += 1 if "=" in words[end] or words[end].startswith("-h") or words[end] == "--help" else 2
+    return list(words[:end]), list(words[end:])
 
 
 class First:
@@ -116,14 +119,14 @@ class First:
         self.leaving = 0
 
     def run(self, port: int, job: str, wait: float) -> int:
-        """Everything from the hostfile to the last node's farewell."""
+        """Everything from the hostfile to the end of the last node."""
         self._check()
         adopt_orphans()
-        before = {number: signal.signal(number, self._told) for number in (signal.SIGTERM, signal.SIGINT)}
+        before = {number: signal.signal(number, self._stop) for number in (signal.SIGTERM, signal.SIGINT)}
         folder = Path(tempfile.mkdtemp(prefix="amlnode-"))
         try:
             with listening(self.node.master_addr, port) as server:
-                hub = Hub(server, folder / "door", job, self.names)
+                hub = Hub(server, folder / "socket", job, self.names)
                 words = [sys.executable, "-m", "amlnode.remote.agent", self.node.master_addr, str(port), job]
                 agent = subprocess.Popen([*words, self.node.master_addr], env={**os.environ, "PYTHONPATH": _here()})
                 try:
@@ -178,7 +181,7 @@ class First:
             **environ(),
             "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             "PYTHONPATH": os.pathsep.join(filter(None, [str(folder / "modules"), os.environ.get("PYTHONPATH")])),
-            DOOR: str(folder / "door"),
+            SOCKET: str(folder / "socket"),
             "AMLNODE_FOLDER": str(Path.cwd()),
         }
         ours = ["deepspeed", "--hostfile", str(hosts)]
@@ -213,9 +216,9 @@ class First:
         results = results_folder(self.words)
         best = results / "ds_config_optimal.json"
         if not best.is_file():
-            said = sorted(results.glob("*/stderr.log"), key=lambda path: path.stat().st_mtime)
-            last = said[0].read_text(errors="replace").splitlines()[-5:] if said else []
-            print("\n".join([f"amlnode deepspeed: no trial gave a result; {results} says why. The first:", *last]))
+            errors = sorted(results.glob("*/stderr.log"), key=lambda path: path.stat().st_mtime)
+            last = errors[0].read_text(errors="replace").splitlines()[-5:] if errors else []
+            print("\n".join([f"amlnode deepspeed: no trial gave a result; see {results}. The first:", *last]))
             return None
         kept = Path("outputs")
         if kept.resolve() not in results.resolve().parents:
@@ -224,7 +227,7 @@ class First:
         print(f"amlnode deepspeed: the best configuration: {json.dumps(found)}", flush=True)
         return found
 
-    def _told(self, number: int, frame: FrameType | None) -> None:
+    def _stop(self, number: int, frame: FrameType | None) -> None:
         del frame
         self.leaving = number
         self._end()
@@ -249,7 +252,7 @@ def _here() -> str:
 
 
 def ports(count: int) -> int:
-    """The first of so many ports in a row that nobody listens on now."""
+    """The first of so many ports in a row that are free now."""
     while True:
         first = random.SystemRandom().randrange(20_000, 32_000 - count)
         if all(_free(port) for port in range(first, first + count)):
@@ -288,14 +291,14 @@ def configured(words: Sequence[str], config: dict[str, Any]) -> list[str]:
 
 def results_folder(words: Sequence[str]) -> Path:
     """The tuner's folder: the configuration names it, else it is DeepSpeed's own."""
-    told = None
+    folder = None
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        told = json.loads(Path(_config(words)[1]).read_text()).get("autotuning", {}).get("results_dir")
-    return Path(told or "autotuning_results")
+        folder = json.loads(Path(_config(words)[1]).read_text()).get("autotuning", {}).get("results_dir")
+    return Path(folder or "autotuning_results")
 
 
 def _config(words: Sequence[str]) -> tuple[int | None, str]:
-    """Where in a command line the configuration's file stands, and its path."""
+    """The place of the configuration's file in a command line, and its path."""
     for option in ("--deepspeed_config", "--deepspeed"):
         for place, word in enumerate(words):
             if word.startswith(f"{option}=") and word.endswith(".json"):

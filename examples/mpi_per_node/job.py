@@ -1,4 +1,7 @@
-"""Open MPI starts one process per node, `launch.py` there starts the node's ranks, as in Azure's guides."""
+"""Open MPI starts one process per node, and `amlnode launch` there starts the node's ranks.
+
+It replaces the `launch.py` of Azure's guides; `python -m amlnode write . launch.py` writes it as a file of that name.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ RANKS_PER_NODE = 2
 job = Job(
     name="mpi-per-node",
     command=(
-        f"python launch.py --nproc_per_node {RANKS_PER_NODE} --use_env train.py "
+        f"python -m amlnode launch --nproc {RANKS_PER_NODE} train.py "
         "--epochs ${{inputs.epochs}} --world-size ${{inputs.world_size}}"
     ),
     code=".",

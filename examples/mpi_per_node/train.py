@@ -1,6 +1,6 @@
-"""Regression with DistributedDataParallel; mpirun knows the nodes, `launch.py` starts this as each rank of its node.
+"""Regression with DistributedDataParallel; mpirun knows the nodes, `amlnode launch` starts this as each rank of one.
 
-`launch.py` sets torch's variables for every rank; `python -m amlnode write . launch.py` wrote it.
+It sets torch's variables for every rank.
 """
 
 from __future__ import annotations

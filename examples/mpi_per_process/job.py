@@ -1,4 +1,4 @@
-"""Open MPI starts every rank: mpirun over two nodes, the code after Azure's guides with their `aml_mpienv.py`."""
+"""Open MPI starts every rank: mpirun over two nodes, with the functions of `aml_mpienv.py` from Azure's guides."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Regression with DistributedDataParallel under mpirun, which tells a rank its number, but not where rank 0 is.
+"""Regression with DistributedDataParallel under mpirun, which gives a rank its number, but not rank 0's address.
 
-`aml_mpienv.py` fills that in from Azure ML's variables; `python -m amlnode write . aml_mpienv.py` wrote it.
+`amlnode`, which travels beside this file, takes that from Azure ML's variables. Code that imports the guides' own
+`aml_mpienv.py` keeps its import: `python -m amlnode write . aml_mpienv.py` writes that file beside it.
 """
 
 from __future__ import annotations
@@ -11,9 +12,15 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from aml_mpienv import get_local_rank, get_local_size, get_world_size, set_environment_variables_for_nccl_backend
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+
+from amlnode.aml_mpienv import (
+    get_local_rank,
+    get_local_size,
+    get_world_size,
+    set_environment_variables_for_nccl_backend,
+)
 
 FEATURES, BATCH, STEPS = 16, 64, 40
 

@@ -100,7 +100,7 @@ def test_it_travels_when_the_command_or_the_code_asks_for_it(
     assert plan.beside == ((PROJECT / "amlnode",) if travels else ())
 
 
-def test_a_job_without_code_is_told() -> None:
+def test_amlnode_needs_code_when_the_command_runs_it() -> None:
     job = jobs.Job(command=RUNS, environment="acpt-pytorch-2.8-cuda12.6")
     assert [finding.code for finding in nodeside.check(job)] == ["amlnode-without-code"]
 
@@ -114,18 +114,18 @@ def test_a_job_without_code_is_told() -> None:
         (None, 3, {"gpus": 8, "infiniband": 8}, None),
     ],
 )
-def test_the_nodes_are_told_what_was_planned(
+def test_variables_hold_what_was_planned_for_the_nodes(
     code: Path, ranks: int | None, nodes: int, plan: dict[str, int], least: str | None
 ) -> None:
-    told = planned(code.parent, RUNS, nodes=nodes, launcher=jobs.PerProcess(processes_per_node=ranks))
-    variables = told.enriched.environment_variables
+    plan_of_job = planned(code.parent, RUNS, nodes=nodes, launcher=jobs.PerProcess(processes_per_node=ranks))
+    variables = plan_of_job.enriched.environment_variables
     promised = json.loads(variables["AMLSTACK_PLAN"])
     assert {name: promised[name] for name in promised if name not in ("size", "shm")} == plan
-    assert promised["shm"] == told.enriched.shm_size
+    assert promised["shm"] == plan_of_job.enriched.shm_size
     assert variables.get("AMLSTACK_BUSBW_EXPECTED") == least
 
 
-def test_nothing_is_told_to_jobs_that_do_not_ask_nor_is_it_identity(code: Path) -> None:
+def test_plan_is_no_variable_of_other_jobs_and_no_part_of_the_identity(code: Path) -> None:
     plan = planned(code.parent, "python train.py")
     assert "AMLSTACK_PLAN" not in plan.enriched.environment_variables
     assert "AMLSTACK_PLAN" not in json.dumps(planned(code.parent, RUNS).declaration)

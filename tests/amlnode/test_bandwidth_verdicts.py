@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amlnode.bandwidth import slow
+from amlnode.bandwidth import slow_nodes
 from amlnode.bandwidth.main import expectation
-from amlnode.bandwidth.sizes import row, sizes
+from amlnode.bandwidth.message_sizes import row, sizes
 from amlnode.bandwidth.sweep import chosen
 from amlnode.bandwidth.verdict import Expectation, Network, judge, network
 from amlnode.errors import NodeError
-from amlnode.place import RankInfo
+from amlnode.rank_info import RankInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ M, G = 1 << 20, 1 << 30
 
 
 @pytest.mark.parametrize(
-    ("told", "found"),
+    ("given", "found"),
     [
         ("1M..8M", (M, 2 * M, 4 * M, 8 * M)),
         ("1M..5M", (M, 2 * M, 4 * M)),
@@ -31,14 +31,14 @@ M, G = 1 << 20, 1 << 30
         ("10", (8,)),
     ],
 )
-def test_sizes(told: str, found: tuple[int, ...]) -> None:
-    assert sizes(told) == found
+def test_sizes(given: str, found: tuple[int, ...]) -> None:
+    assert sizes(given) == found
 
 
-@pytest.mark.parametrize("told", ["", "x", "1M..", "..1M", "2M..1M", "0", "1M,,2M", "1P", "65G", "1e400G"])
-def test_wrong_sizes_are_told(told: str) -> None:
+@pytest.mark.parametrize("given", ["", "x", "1M..", "..1M", "2M..1M", "0", "1M,,2M", "1P", "65G", "1e400G"])
+def test_sizes_are_refused_when_they_are_wrong(given: str) -> None:
     with pytest.raises(NodeError, match="doubles, 1M,64M lists"):
-        sizes(told)
+        sizes(given)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ LOGS = [
 
 
 @pytest.mark.parametrize(("lines", "name"), LOGS)
-def test_the_network_is_what_nccl_says(lines: list[str], name: str) -> None:
+def test_network_is_the_one_in_nccls_log(lines: list[str], name: str) -> None:
     assert network(lines).name == name
 
 
@@ -71,7 +71,7 @@ def test_the_network_is_what_nccl_says(lines: list[str], name: str) -> None:
         ("NCCL INFO NCCL_IB_DISABLE set by environment to 0.", ""),
     ],
 )
-def test_why_it_is_no_infiniband_is_said(line: str, why: str) -> None:
+def test_reason_is_found_when_the_network_is_no_infiniband(line: str, why: str) -> None:
     assert network([line, "NCCL INFO Using network Socket"]).why == why
 
 
@@ -79,7 +79,7 @@ A100 = Expectation(least=180.0, infiniband=True)
 
 
 @pytest.mark.parametrize(
-    ("peak", "backend", "seen", "expected", "state", "says"),
+    ("peak", "backend", "seen", "expected", "state", "message"),
     [
         (187.0, "nccl", Network("InfiniBand"), A100, "good", "187 GB/s of busbw, 180 GB/s expected"),
         (180.0, "nccl", Network("InfiniBand"), A100, "good", ""),
@@ -97,10 +97,12 @@ A100 = Expectation(least=180.0, infiniband=True)
         (9.0, "nccl", Network(), Expectation(180.0, explicit=True, rehearsal=True), "bad", ""),
     ],
 )  # fmt: skip
-def test_the_verdict(*, peak: float, backend: str, seen: Network, expected: Expectation, state: str, says: str) -> None:
+def test_the_verdict(
+    *, peak: float, backend: str, seen: Network, expected: Expectation, state: str, message: str
+) -> None:
     found = judge(peak, backend=backend, nodes=2, ranks=16, seen=seen, expected=expected)
     assert found.state == state, found
-    assert says in found.text
+    assert message in found.text
 
 
 def test_one_rank_is_not_judged() -> None:
@@ -117,7 +119,7 @@ def rank(local_rank: int, local_size: int | None) -> RankInfo:
 
 
 @pytest.mark.parametrize(
-    ("place", "gpus", "told", "backend"),
+    ("place", "gpus", "given", "backend"),
     [
         (rank(0, 4), 0, None, "gloo"),
         (rank(3, 4), 4, None, "nccl"),
@@ -125,57 +127,57 @@ def rank(local_rank: int, local_size: int | None) -> RankInfo:
         (rank(3, 4), 2, "gloo", "gloo"),
     ],
 )
-def test_the_backend_follows_the_gpus(place: RankInfo, gpus: int, told: str | None, backend: str) -> None:
-    assert chosen(place, gpus, told) == backend
+def test_the_backend_follows_the_gpus(place: RankInfo, gpus: int, given: str | None, backend: str) -> None:
+    assert chosen(place, gpus, given) == backend
 
 
 @pytest.mark.parametrize(
-    ("place", "gpus", "told"), [(rank(0, 4), 2, None), (rank(2, None), 2, None), (rank(0, 1), 0, "nccl")]
+    ("place", "gpus", "given"), [(rank(0, 4), 2, None), (rank(2, None), 2, None), (rank(0, 1), 0, "nccl")]
 )
-def test_ranks_without_a_gpu_of_their_own_are_refused(place: RankInfo, gpus: int, told: str | None) -> None:
+def test_ranks_without_a_gpu_of_their_own_are_refused(place: RankInfo, gpus: int, given: str | None) -> None:
     with pytest.raises(NodeError, match="--backend gloo"):
-        chosen(place, gpus, told)
+        chosen(place, gpus, given)
 
 
 @pytest.mark.parametrize(
-    ("told", "environ", "least", "explicit"),
+    ("given", "environ", "least", "explicit"),
     [
         (None, {}, None, False),
         (None, {"AMLSTACK_BUSBW_EXPECTED": "180"}, 180.0, False),
         (5.0, {"AMLSTACK_BUSBW_EXPECTED": "180"}, 5.0, True),
     ],
 )
-def test_what_is_expected(told: float | None, environ: dict[str, str], least: float | None, explicit: bool) -> None:
-    found = expectation(told, environ)
+def test_what_is_expected(given: float | None, environ: dict[str, str], least: float | None, explicit: bool) -> None:
+    found = expectation(given, environ)
     assert (found.least, found.explicit) == (least, explicit)
 
 
 @pytest.mark.parametrize("text", ["x", "0", "-1", "inf", "nan"])
-def test_a_wrong_expectation_is_told(text: str) -> None:
+def test_expectation_is_refused_when_it_is_no_bandwidth(text: str) -> None:
     with pytest.raises(NodeError):
         expectation(None, {"AMLSTACK_BUSBW_EXPECTED": text})
 
 
 @given(st.integers(2, 33))
 def test_pairs_of_a_round_share_no_node_and_partners_change(count: int) -> None:
-    found = slow.rounds(range(count))
+    found = slow_nodes.rounds(range(count))
     for pairs in found:
         nodes = [node for pair in pairs for node in pair]
         assert len(nodes) == len(set(nodes))
     every = list(itertools.chain(*found))
     assert len(every) == len(set(every))
     met = {node: sum(node in pair for pair in every) for node in range(count)}
-    assert min(met.values()) >= min(slow.ROUNDS, count - 1)
+    assert min(met.values()) >= min(slow_nodes.ROUNDS, count - 1)
 
 
-def tournament(count: int, busbw: Callable[[int, int], float]) -> slow.Named:
+def tournament(count: int, busbw: Callable[[int, int], float]) -> slow_nodes.Named:
     """All rounds of a made-up cluster."""
     measured = {}
-    for pairs in slow.rounds(range(count)):
+    for pairs in slow_nodes.rounds(range(count)):
         measured.update({pair: busbw(*pair) for pair in pairs})
-    for pairs in slow.confirm(measured):
+    for pairs in slow_nodes.confirm(measured):
         measured.update({pair: busbw(*pair) for pair in pairs})
-    return slow.name(measured, {})
+    return slow_nodes.name(measured, {})
 
 
 @given(st.integers(3, 24), st.data())
@@ -197,27 +199,29 @@ def test_a_pair_that_is_slow_with_each_other_alone_is_the_way_between() -> None:
 
 def test_one_quick_pair_makes_no_node_slow() -> None:
     seen = {(0, 1): 500.0, (0, 3): 300.0, (1, 3): 290.0, (0, 2): 0.3, (1, 2): 0.3, (2, 3): 0.3}
-    assert slow.name(seen, {}).slow == (2,)
-    assert slow.confirm(seen) == [[(0, 2)]], "a suspect that has met all is measured once more"
+    assert slow_nodes.name(seen, {}).slow == (2,)
+    assert slow_nodes.confirm(seen) == [[(0, 2)]], "a suspect that has met all is measured once more"
 
 
 def test_all_alike_is_what_all_share() -> None:
-    assert "No node stands out" in tournament(5, lambda a, b: 3.1).text
+    assert "No node is slower" in tournament(5, lambda a, b: 3.1).text
 
 
 @pytest.mark.parametrize(
-    ("alone", "named", "says"),
+    ("alone", "named", "message"),
     [
         ({0: 228.0, 1: 80.0}, (1,), "node 1 reaches 80 GB/s within itself"),
         ({0: 228.0, 1: 225.0}, (), "Node 0 or 1, or the way between"),
         ({}, (), "Node 0 or 1, or the way between"),
     ],
 )
-def test_two_nodes_are_told_apart_from_within(alone: dict[int, float], named: tuple[int, ...], says: str) -> None:
-    found = slow.name({(0, 1): 20.0}, alone)
+def test_two_nodes_are_compared_by_what_each_reaches_within_itself(
+    alone: dict[int, float], named: tuple[int, ...], message: str
+) -> None:
+    found = slow_nodes.name({(0, 1): 20.0}, alone)
     assert found.slow == named
-    assert says in found.text
+    assert message in found.text
 
 
 def test_one_node_has_nobody_to_compare_with() -> None:
-    assert slow.name({}, {}).text == "One node: nothing to compare it with"
+    assert slow_nodes.name({}, {}).text == "One node: nothing to compare it with"

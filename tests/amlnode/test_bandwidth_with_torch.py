@@ -50,7 +50,7 @@ def python() -> Path:
 
 
 def ranks(python: Path, folder: Path, nodes: int, each: int, words: list[str], **more: str) -> list[tuple[int, str]]:
-    """Every rank as Azure ML's per-process launch starts it: exit code and what it said."""
+    """Every rank as Azure ML's per-process launch starts it: exit code and output."""
     port = str(free_ports.free())
     started = []
     for rank in range(nodes * each):
@@ -78,13 +78,13 @@ def ranks(python: Path, folder: Path, nodes: int, each: int, words: list[str], *
             )
         )
     try:
-        said = [process.communicate()[0] for process in started]
+        outputs = [process.communicate()[0] for process in started]
     finally:
         for process in started:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-    return [(process.returncode, out) for process, out in zip(started, said, strict=True)]
+    return [(process.returncode, out) for process, out in zip(started, outputs, strict=True)]
 
 
 def measured(done: list[tuple[int, str]]) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def measured(done: list[tuple[int, str]]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("nodes", "each", "slow", "says"),
+    ("nodes", "each", "slow", "message"),
     [
         (4, 1, [2], "node 2 reaches"),
         (3, 1, [0], "node 0 reaches"),
@@ -102,18 +102,18 @@ def measured(done: list[tuple[int, str]]) -> dict[str, Any]:
     ],
 )
 def test_the_slow_node_is_named(
-    *, python: Path, tmp_path: Path, nodes: int, each: int, slow: list[int], says: str
+    *, python: Path, tmp_path: Path, nodes: int, each: int, slow: list[int], message: str
 ) -> None:
     result = measured(ranks(python, tmp_path, nodes, each, ["-c", SLOW, json.dumps(slow)]))
     assert result["verdict"]["state"] == "bad"
     assert result["slow"]["slow"] == slow, result["slow"]
-    assert says in result["slow"]["text"]
+    assert message in result["slow"]["text"]
 
 
 def test_where_all_are_equally_slow_no_node_is_named(python: Path, tmp_path: Path) -> None:
     result = measured(ranks(python, tmp_path, 3, 1, ["-c", SLOW, "[0, 1, 2]"]))
     assert result["slow"]["slow"] == []
-    assert "No node stands out" in result["slow"]["text"]
+    assert "No node is slower" in result["slow"]["text"]
 
 
 def test_the_sweep_is_reported_written_and_ends_the_job_when_bad(python: Path, tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlnode.errors import NodeError
-from amlnode.remote.main import _apart, configured, results_folder, tuned
-from amlnode.remote.words import Asked, asked, killed
+from amlnode.remote.main import _split, configured, results_folder, tuned
+from amlnode.remote.ssh_commands import RemoteCommand, parse, pkill_pattern
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.runner import free_ports
 
@@ -39,21 +39,21 @@ pytestmark = pytest.mark.timeout(300)
 def test_command_lines_are_read(
     *, program: str, words: list[str], hosts: tuple[str, ...], command: str, worst: bool
 ) -> None:
-    assert asked(program, words) == Asked(hosts, command, worst, program == "pdsh")
+    assert parse(program, words) == RemoteCommand(hosts, command, worst, program == "pdsh")
 
 
 @pytest.mark.parametrize(
     ("program", "words"), [("ssh", []), ("ssh", ["node-0"]), ("ssh", ["-p"]), ("pdsh", ["true"]), ("pdsh", ["-w", "a"])]
 )
-def test_what_names_no_node_or_no_command_is_told(program: str, words: list[str]) -> None:
-    with pytest.raises(NodeError, match="stands in for the real one"):
-        asked(program, words)
+def test_command_line_is_refused_without_a_node_or_a_command(program: str, words: list[str]) -> None:
+    with pytest.raises(NodeError, match="replaces the real one"):
+        parse(program, words)
 
 
 def test_pdsh_puts_place_and_name_into_the_command() -> None:
-    wish = asked("pdsh", ["-w", "a,b", "run --node_rank=%n --as=%h 100%%"])
+    wish = parse("pdsh", ["-w", "a,b", "run --node_rank=%n --as=%h 100%%"])
     assert wish.on("b") == "run --node_rank=1 --as=b 100%"
-    assert asked("ssh", ["b", "date +%n"]).on("b") == "date +%n"
+    assert parse("ssh", ["b", "date +%n"]).on("b") == "date +%n"
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,12 @@ def test_pdsh_puts_place_and_name_into_the_command() -> None:
     ],
 )
 def test_cleaning_up_is_known(command: str, pattern: str | None) -> None:
-    assert killed(command) == pattern
+    assert pkill_pattern(command) == pattern
 
 
-def test_own_options_stand_in_front() -> None:
-    told = ["--nproc", "2", "--wait=9", "--autotuning", "tune", "train.py", "--port", "3"]
-    assert _apart(told) == (["--nproc", "2", "--wait=9"], ["--autotuning", "tune", "train.py", "--port", "3"])
+def test_own_options_come_first() -> None:
+    words = ["--nproc", "2", "--wait=9", "--autotuning", "tune", "train.py", "--port", "3"]
+    assert _split(words) == (["--nproc", "2", "--wait=9"], ["--autotuning", "tune", "train.py", "--port", "3"])
 
 
 @dataclass
@@ -117,9 +117,9 @@ class Nodes:
             )
 
     def ended(self) -> list[tuple[int, str]]:
-        """Exit code and words of each."""
-        said = [process.communicate(timeout=240)[0] for process in self.started]
-        return [(process.returncode, text) for process, text in zip(self.started, said, strict=True)]
+        """Exit code and output of each."""
+        output = [process.communicate(timeout=240)[0] for process in self.started]
+        return [(process.returncode, text) for process, text in zip(self.started, output, strict=True)]
 
     def pipe(self, name: str) -> Path:
         path = self.folder / name
@@ -151,15 +151,15 @@ pdsh -S -f 1024 -w node-0,node-1 "export A=1; cd $PWD; echo rank %n in \\$(basen
 def test_commands_run_on_each_node_in_its_own_folder_without_its_rank(nodes: Nodes) -> None:
     nodes.deepspeed(AS_DEEPSPEED)
     nodes.start("train.py")
-    (first, said), (other, _) = nodes.ended()
-    assert (first, other) == (0, 0), said
+    (first, output), (other, _) = nodes.ended()
+    assert (first, other) == (0, 0), output
     for line in (
         "node-0 slots=2\nnode-1 slots=2\n",
         "master 127.0.0.1\n",
         "node-0: rank 0 in node0 knows 1::\n",
         "node-1: rank 1 in node1 knows 1::\n",
     ):
-        assert line in said
+        assert line in output
     assert [path.name for path in nodes.folder.glob("amlnode-*")] == []
 
 
@@ -176,23 +176,23 @@ def test_commands_run_on_each_node_in_its_own_folder_without_its_rank(nodes: Nod
 def test_the_exit_code_is_the_nodes(nodes: Nodes, command: str, code: int) -> None:
     nodes.deepspeed(command)
     nodes.start("train.py")
-    (first, said), (other, _) = nodes.ended()
-    assert (first, other) == (code, 0), said
+    (first, output), (other, _) = nodes.ended()
+    assert (first, other) == (code, 0), output
 
 
 def test_one_node_needs_no_other(nodes: Nodes) -> None:
     nodes.deepspeed("pdsh -S -w node-0 'echo here'")
     nodes.start("train.py", nodes=1)
-    ((code, said),) = nodes.ended()
-    assert code == 0, said
-    assert "node-0: here\n" in said
+    ((code, output),) = nodes.ended()
+    assert code == 0, output
+    assert "node-0: here\n" in output
 
 
-def test_much_that_is_said_arrives_whole(nodes: Nodes) -> None:
+def test_long_output_arrives_complete(nodes: Nodes) -> None:
     nodes.deepspeed("ssh node-1 'seq 200000' | md5sum; seq 200000 | md5sum")
     nodes.start("train.py")
-    said = nodes.ended()[0][1].splitlines()
-    assert said[-1] == said[-2]
+    output = nodes.ended()[0][1].splitlines()
+    assert output[-1] == output[-2]
 
 
 def test_cleaning_up_ends_what_runs_on_that_node_alone(nodes: Nodes) -> None:
@@ -202,25 +202,25 @@ def test_cleaning_up_ends_what_runs_on_that_node_alone(nodes: Nodes) -> None:
         f"pdsh -S -w node-1 '{loop}' & cat {begun}; pdsh -w node-0,node-1 pkill -f z0_trial; wait $!; echo ended $?"
     )
     nodes.start("train.py")
-    (code, said), _ = nodes.ended()
-    assert code == 0, said
-    assert "ended 143\n" in said
+    (code, output), _ = nodes.ended()
+    assert code == 0, output
+    assert "ended 143\n" in output
 
 
 def test_a_node_that_never_comes_is_named(nodes: Nodes) -> None:
     nodes.deepspeed("true")
     nodes.start("train.py", nodes=3, only=0, own=("--wait", "0.1"))
-    ((code, said),) = nodes.ended()
+    ((code, output),) = nodes.ended()
     assert code == 2
-    assert "Not here after 0.1 s: node-1, node-2." in said
-    assert "Traceback" not in said
+    assert "Not here after 0.1 s: node-1, node-2." in output
+    assert "Traceback" not in output
 
 
-def test_a_first_node_that_never_comes_is_told(nodes: Nodes) -> None:
+def test_other_nodes_fail_when_the_first_never_comes(nodes: Nodes) -> None:
     nodes.start("train.py", only=1, own=("--wait", "0.1"))
-    ((code, said),) = nodes.ended()
+    ((code, output),) = nodes.ended()
     assert code == 2
-    assert "Node 1 could not reach node 0 at 127.0.0.1:" in said
+    assert "Node 1 could not reach node 0 at 127.0.0.1:" in output
 
 
 @pytest.mark.parametrize(("number", "codes"), [(signal.SIGKILL, (-9, 1)), (signal.SIGTERM, (143, 0))])
@@ -238,16 +238,16 @@ def test_when_the_first_node_ends_nothing_is_left_on_the_others(
         os.open(held, os.O_WRONLY | os.O_NONBLOCK)
 
 
-def test_a_tuner_that_found_nothing_fails_and_says_why(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tuner_fails_with_the_reason_when_it_found_nothing(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
     trial = "autotuning_results/profile_model_info"
     nodes.deepspeed(f"mkdir -p {trial}; echo 'ValueError: no such file' > {trial}/stderr.log")
     (nodes.folder / "tabulate.py").write_text("")
     monkeypatch.setattr(sys.modules[__name__], "PROJECT", f"{PROJECT}{os.pathsep}{nodes.folder}")
     nodes.start("--autotuning", "tune", "train.py", nodes=1)
-    ((code, said),) = nodes.ended()
+    ((code, output),) = nodes.ended()
     assert code == 1
-    assert "no trial gave a result" in said
-    assert "ValueError: no such file" in said
+    assert "no trial gave a result" in output
+    assert "ValueError: no such file" in output
 
 
 def test_what_the_tuner_found_is_kept_and_trained_with(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,12 +258,12 @@ def test_what_the_tuner_found_is_kept_and_trained_with(nodes: Nodes, monkeypatch
     (nodes.folder / "tabulate.py").write_text("")
     monkeypatch.setattr(sys.modules[__name__], "PROJECT", f"{PROJECT}{os.pathsep}{nodes.folder}")
     nodes.start("--autotuning=run", "train.py", "--deepspeed_config", "ds.json", nodes=1)
-    ((code, said),) = nodes.ended()
-    assert code == 0, said
-    assert 'the best configuration: {"found": 1}' in said
-    assert "called with --autotuning tune train.py --deepspeed_config ds.json\n" in said
+    ((code, output),) = nodes.ended()
+    assert code == 0, output
+    assert 'the best configuration: {"found": 1}' in output
+    assert "called with --autotuning tune train.py --deepspeed_config ds.json\n" in output
     best = base64.urlsafe_b64encode(b'{"found": 1}').decode()
-    assert f"called with train.py --deepspeed_config {best}\n" in said
+    assert f"called with train.py --deepspeed_config {best}\n" in output
     assert (nodes.folder / "node0/outputs/autotuning_results/ds_config_optimal.json").is_file()
 
 
@@ -278,9 +278,9 @@ def test_mlflow_is_out_of_the_tuners_sight_alone(nodes: Nodes, monkeypatch: pyte
         "subprocess.run([sys.executable, '-c', 'import mlflow; print(mlflow.here)'], check=True)\n"
     )
     nodes.start("train.py", nodes=1)
-    ((code, said),) = nodes.ended()
-    assert code == 0, said
-    assert "does without MLflow\nTrue\n" in said
+    ((code, output),) = nodes.ended()
+    assert code == 0, output
+    assert "does without MLflow\nTrue\n" in output
 
 
 def test_the_tuners_words_are_taken_out() -> None:
@@ -311,9 +311,9 @@ def test_the_configuration_names_the_tuners_folder(tmp_path: Path) -> None:
     assert str(results_folder(["t.py"])) == "autotuning_results"
 
 
-def test_what_is_missing_in_the_image_is_told(nodes: Nodes) -> None:
+def test_first_node_fails_when_the_image_lacks_deepspeed(nodes: Nodes) -> None:
     nodes.start("train.py", nodes=1)
-    ((code, said),) = nodes.ended()
+    ((code, output),) = nodes.ended()
     assert code == 2
-    assert "no `deepspeed` on PATH" in said
-    assert "pip install deepspeed" in said
+    assert "no `deepspeed` on PATH" in output
+    assert "pip install deepspeed" in output

@@ -26,12 +26,12 @@ def ready():
     os.write(life, b"+")
 def rest():
     # Not `signal.pause`: a signal that comes just before it would not end it.
-    hears, told = os.pipe()
-    os.set_blocking(told, False)
-    signal.set_wakeup_fd(told)
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer)
     ready()
     while True:
-        os.read(hears, 1)
+        os.read(reader, 1)
 rank = int(os.environ["RANK"])
 """
 
@@ -58,12 +58,12 @@ class Launch:
         self.reader = os.open(self.life, os.O_RDONLY)
 
     def ready(self, count: int) -> None:
-        """Until so many processes have said so."""
-        said = b""
-        while len(said) < count:
-            more = os.read(self.reader, count - len(said))
+        """Until so many processes have written that they are ready."""
+        received = b""
+        while len(received) < count:
+            more = os.read(self.reader, count - len(received))
             assert more, "the ranks ended before they were ready"
-            said += more
+            received += more
 
     def gone(self) -> None:
         """Until nothing that the ranks are or have started lives; the test's own time limit bounds it."""
@@ -136,7 +136,7 @@ def test_a_rank_that_ignores_the_request_is_killed_after_the_grace(launch) -> No
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 ready()
 if rank == 0:
-    # The other one must be deaf by now: it says so first.
+    # The other one must ignore the signal by now: it writes first.
     while not os.path.exists("deaf"):
         os.sched_yield()
     sys.exit(5)
@@ -169,10 +169,10 @@ rest()
 
 def test_other_signals_pass_without_ending_anything(launch) -> None:  # type: ignore[no-untyped-def]
     script = """
-def told(*_):
-    print("told", flush=True)
+def handle(*_):
+    print("received", flush=True)
     sys.exit(0)
-signal.signal(signal.SIGUSR1, told)
+signal.signal(signal.SIGUSR1, handle)
 rest()
 """
     with launch(script) as run:
@@ -180,7 +180,7 @@ rest()
         run.process.send_signal(signal.SIGUSR1)
         code, out, _ = run.end()
     assert code == 0
-    assert out.count("told") == 2
+    assert out.count("received") == 2
 
 
 def test_helpers_that_left_their_group_die_too(launch) -> None:  # type: ignore[no-untyped-def]
@@ -203,20 +203,20 @@ def test_a_line_without_an_end_is_passed_on(launch) -> None:  # type: ignore[no-
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
-        (["--nproc", "0", "x.py"], "--nproc is 0"),
-        (["-m", "--no_python", "x"], "A module is run by python"),
+        (["--nproc", "0", "x.py"], "--nproc must be 1 or more, got 0"),
+        (["-m", "--no_python", "x"], "Python itself runs a module"),
         (["--nproc", "x", "x.py"], "invalid int value"),
         ([], "training_script"),
     ],
 )
-def test_wrong_use_is_told(words: list[str], says: str) -> None:
+def test_launch_refuses_wrong_use(words: list[str], message: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "amlnode", "launch", *words], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert says in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 

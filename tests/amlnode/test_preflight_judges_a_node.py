@@ -69,7 +69,7 @@ def test_a_sound_node_is_good(node: Node) -> None:
 
 
 @pytest.mark.parametrize(
-    ("planned", "said", "state", "seen"),
+    ("planned", "printed", "state", "seen"),
     [
         (8, smi(8), "good", "8 of 8 GPUs"),
         (8, smi(7), "bad", "7 of 8 GPUs"),
@@ -80,13 +80,13 @@ def test_a_sound_node_is_good(node: Node) -> None:
         (4, smi(8), "warning", "8 of 4 GPUs"),
         (2, smi(1) + "  MIG 1g.18gb Device 0: (UUID: MIG-1)\n", "bad", "1 of 2 GPUs"),
         (0, smi(8), "not judged", "no GPU planned"),
-        (None, smi(8), "not judged", "no plan says how many GPUs"),
+        (None, smi(8), "not judged", "the plan has no number of GPUs"),
     ],
 )
 def test_gpus_are_counted_as_the_driver_answers(
-    node: Node, planned: int | None, said: str, state: str, seen: str
+    node: Node, planned: int | None, printed: str, state: str, seen: str
 ) -> None:
-    found = hardware.gpus(Plan(gpus=planned), node.root, lambda: said)
+    found = hardware.gpus(Plan(gpus=planned), node.root, lambda: printed)
     assert found.state == state
     assert seen in found.seen
 
@@ -131,7 +131,7 @@ def test_ports_that_the_container_cannot_open_are_bad(node: Node) -> None:
         (H200, "unlimited", "good", "unlimited"),
         (H200, "65536", "bad", "64 KiB may be locked"),
         (Plan(infiniband=0), "65536", "not judged", "no InfiniBand planned"),
-        (Plan(), "65536", "not judged", "no plan says"),
+        (Plan(), "65536", "not judged", "not planned"),
     ],
 )
 def test_locked_memory_wants_no_limit_for_infiniband(node: Node, plan: Plan, soft: str, state: str, seen: str) -> None:
@@ -209,7 +209,7 @@ def test_nccls_own_files_count_and_variables_win(node: Node) -> None:
     assert nccl.check(H200, {"HOME": "/home/me"}, node.root).state == "good"
 
 
-def test_without_infiniband_planned_the_same_is_only_said(node: Node) -> None:
+def test_settings_are_only_a_warning_when_no_infiniband_is_planned(node: Node) -> None:
     assert nccl.check(Plan(gpus=1, infiniband=0), {"NCCL_IB_DISABLE": "1"}, node.root).state == "warning"
     assert nccl.check(Plan(gpus=0), {"NCCL_IB_DISABLE": "1"}, node.root).state == "not judged"
 
@@ -244,7 +244,7 @@ def test_the_verdict_of_all_nodes(skews: list[Any], missing: list[int], go: bool
 
 
 @pytest.mark.parametrize(
-    ("told", "plan"),
+    ("given", "plan"),
     [
         ('{"gpus": 8, "shm": "64g", "disk": "1.5T"}', Plan(gpus=8, shm=64 << 30, disk=3 << 39)),
         ('{"size": "Standard_ND96isr_H200_v5", "infiniband": 8}', Plan("Standard_ND96isr_H200_v5", infiniband=8)),
@@ -252,8 +252,8 @@ def test_the_verdict_of_all_nodes(skews: list[Any], missing: list[int], go: bool
         ("", Plan()),
     ],
 )
-def test_a_plan_is_read_from_a_variable(told: str, plan: Plan) -> None:
-    assert read(None, {"AMLSTACK_PLAN": told}) == plan
+def test_a_plan_is_read_from_a_variable(given: str, plan: Plan) -> None:
+    assert read(None, {"AMLSTACK_PLAN": given}) == plan
 
 
 def test_a_plan_may_lie_in_a_file(tmp_path: Path) -> None:
@@ -262,19 +262,19 @@ def test_a_plan_may_lie_in_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "says"),
+    ("given", "message"),
     [
         ("{", "cannot be read as JSON"),
         ('{"gpu": 8}', "Did you mean `gpus`?"),
-        ('{"gpus": true}', "The plan's gpus is true"),
+        ('{"gpus": true}', "The plan's gpus must be a number from 0, got true"),
         ('{"gpus": -1}', "a number from 0"),
         ('{"shm": "64 apples"}', "such as 64g"),
-        ("no-such-file", "Or name a file"),
+        ("no-such-file", "must be JSON or a file of it"),
     ],
 )
-def test_a_wrong_plan_is_told(told: str, says: str) -> None:
-    with pytest.raises(NodeError, match=says.replace("?", r"\?")):
-        read(told, {})
+def test_plan_is_refused_when_it_is_wrong(given: str, message: str) -> None:
+    with pytest.raises(NodeError, match=message.replace("?", r"\?")):
+        read(given, {})
 
 
 @given(st.text(max_size=8))

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlnode.errors import NodeError
-from amlnode.place import LOOPBACK, RankInfo
-from amlnode.preflight.guests import Table
 from amlnode.preflight.meeting import meet
+from amlnode.preflight.reports import Reports
+from amlnode.rank_info import LOOPBACK, RankInfo
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.runner import free_ports
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def port() -> int:
-    """Not of those that the kernel gives out: who knocks there too early would meet itself, or a stranger."""
+    """Not of those that the kernel gives out: who knocks there too early would meet itself, or a visitor."""
     return free_ports.free()
 
 
@@ -62,47 +62,47 @@ def test_clocks_are_compared_and_all_learn_the_same(port: int) -> None:
 
 
 def test_who_never_comes_is_named_to_all(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    def until_two_came(table: Table, until: float) -> bool:
+    def until_two_came(table: Reports, until: float) -> bool:
         with table.changed:
             return not table.changed.wait_for(lambda: len(table.present) == 2)
 
-    monkeypatch.setattr(Table, "full", until_two_came)  # and then the first rank's time is over
+    monkeypatch.setattr(Reports, "full", until_two_came)  # and then the first rank's time is over
     learnt = together({0: 0.0, 2: 0.0}, 3, port)
     assert learnt[0]["missing"] == [1]
     assert learnt[2]["missing"] == [1]
 
 
-def test_the_first_rank_waits_no_longer_than_it_was_told() -> None:
-    assert not Table("j", 2).full(time.monotonic())
+def test_first_rank_waits_no_longer_than_given() -> None:
+    assert not Reports("j", 2).full(time.monotonic())
 
 
-def test_a_first_rank_that_never_comes_is_told(port: int) -> None:
+def test_other_ranks_fail_when_the_first_never_comes(port: int) -> None:
     learnt = together({1: 0.0}, 2, port, wait=0.5)
     assert "could not reach rank 0" in str(learnt[1])
     assert "See rank 0's log" in str(learnt[1])
 
 
-def test_a_taken_port_is_told() -> None:
+def test_first_rank_fails_when_its_port_is_taken() -> None:
     with socket.create_server((LOOPBACK, 0)) as other:
         learnt = together({0: 0.0}, 2, other.getsockname()[1], wait=0.5)
     assert "Name a free port with --port" in str(learnt[0])
 
 
 @pytest.mark.parametrize(
-    "said", [b"", b"GET / HTTP/1.1\r\n\r\n", b"[]\n", b'{"job": "other", "rank": 1, "world": 2}\n']
+    "sent", [b"", b"GET / HTTP/1.1\r\n\r\n", b"[]\n", b'{"job": "other", "rank": 1, "world": 2}\n']
 )
-def test_strangers_at_the_port_disturb_nobody(port: int, said: bytes) -> None:
+def test_meeting_ignores_other_connections_at_its_port(port: int, sent: bytes) -> None:
     met: list[Any] = []
     host = threading.Thread(target=lambda: met.append(meet(place(0, 2), {}, job="j", port=port, wait=60)))
     host.start()
     while True:
         try:
-            stranger = socket.create_connection((LOOPBACK, port))
+            visitor = socket.create_connection((LOOPBACK, port))
             break
         except ConnectionRefusedError:
             os.sched_yield()
-    with stranger:
-        stranger.sendall(said)
+    with visitor:
+        visitor.sendall(sent)
         meet(place(1, 2), {}, job="j", port=port, wait=60)
         host.join()
     assert met[0]["missing"] == []

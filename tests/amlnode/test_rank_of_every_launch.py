@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from amlnode.environment import export, torch_environ
 from amlnode.errors import NodeError
-from amlnode.mpi import MPI_FAMILIES
-from amlnode.place import RankInfo
 from amlnode.rank import resolve
+from amlnode.rank_info import RankInfo
+from amlnode.rank_sources.mpi import MPI_FAMILIES
 
 
 def ompi(rank: int, world: int, local: int, size: int, **more: str) -> dict[str, str]:
@@ -68,7 +68,7 @@ PLACES = [
         RankInfo(3, 4, 1, 2, 1, 2, "10.0.0.4", 6105, "pytorch"),
     ),
     (
-        "per process, first node: its size is not told",
+        "per process, first node: its size is not set",
         torch(1, 4, LOCAL_RANK=1, NODE_RANK=0, **MASTER),
         RankInfo(1, 4, 1, None, 0, None, "10.0.0.4", 6105, "pytorch"),
     ),
@@ -125,9 +125,9 @@ def test_every_launch_is_one_place(environ: dict[str, str], place: RankInfo) -> 
 
 WRONG = [
     ("RANK alone", {"RANK": "0"}, "WORLD_SIZE is not set"),
-    ("a rank too high", torch(4, 4), "RANK is 4 and WORLD_SIZE 4"),
+    ("a rank too high", torch(4, 4), "RANK must be below WORLD_SIZE, got 4 of 4"),
     ("no address", torch(1, 4), "MASTER_ADDR is not set"),
-    ("no number", torch("$RANK", 4), "RANK is `$RANK`"),
+    ("no number", torch("$RANK", 4), "RANK must be a whole number from 0, got `$RANK`"),
     ("another node's rank", torch(5, 8, LOCAL_RANK=0, NODE_RANK=1, LOCAL_WORLD_SIZE=4, **MASTER), "would make rank 4"),
     ("no size fits", torch(3, 4, LOCAL_RANK=0, NODE_RANK=2, **MASTER), "No number of ranks per node fits"),
     ("node 0 of another", torch(3, 4, LOCAL_RANK=0, NODE_RANK=0, **MASTER), "On the first node both are the same"),
@@ -135,12 +135,12 @@ WRONG = [
     (
         "an image's left-over",
         {**ompi(2, 4, 0, 2, **BATCH), **torch(0, 1)},
-        "say rank 0 of 1, MPI's (openmpi) rank 2 of 4",
+        "give rank 0 of 1, MPI's (openmpi) rank 2 of 4",
     ),
     ("mpi cut short", {"OMPI_COMM_WORLD_RANK": "0"}, "not set: OMPI_COMM_WORLD_SIZE"),
     ("mapped by node", ompi(1, 4, 0, 2, **BATCH), "dealt node by node"),
     ("mpi without a master", ompi(0, 4, 0, 2), "neither AZ_BATCH_MASTER_NODE nor MASTER_ADDR"),
-    ("no port", {"MASTER_PORT": "70000"}, "A port is from 1 to 65535"),
+    ("no port", {"MASTER_PORT": "70000"}, "MASTER_PORT must be from 1 to 65535, got 70000"),
     ("no JSON", {"TF_CONFIG": "{"}, "TF_CONFIG cannot be read"),
     ("JSON of another kind", {"TF_CONFIG": "[1]"}, "TF_CONFIG cannot be read"),
     ("no such task", tf("worker", 2, worker=["a:1"]), "its cluster has worker 0"),
@@ -148,9 +148,9 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("environ", "says"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG])
-def test_contradictions_say_what_was_seen(environ: dict[str, str], says: str) -> None:
-    with pytest.raises(NodeError, match=re.escape(says)):
+@pytest.mark.parametrize(("environ", "message"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG])
+def test_contradictory_variables_are_refused_with_what_was_seen(environ: dict[str, str], message: str) -> None:
+    with pytest.raises(NodeError, match=re.escape(message)):
         resolve(environ)
 
 
@@ -162,9 +162,9 @@ NAMES = [
 
 
 @given(st.fixed_dictionaries(dict.fromkeys(NAMES, NUMBERS)))
-def test_any_surroundings_are_a_sound_place_or_a_clear_error(told: dict[str, str | None]) -> None:
+def test_any_surroundings_are_a_sound_place_or_a_clear_error(variables: dict[str, str | None]) -> None:
     try:
-        place = resolve({name: value for name, value in told.items() if value is not None})
+        place = resolve({name: value for name, value in variables.items() if value is not None})
     except NodeError:
         return
     assert 0 <= place.rank < place.world_size

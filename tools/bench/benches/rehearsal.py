@@ -52,6 +52,7 @@ def _compared(name: str, folder: str, bare: Callable[[Path], None], environ: Map
     def by_hand() -> float:
         with tempfile.TemporaryDirectory() as place:
             shutil.copytree(EXAMPLES / folder, place, dirs_exist_ok=True)
+            shutil.copytree(PROJECT / "amlnode", Path(place, "amlnode"))  # it travels beside the code that imports it
             return _timed(lambda: bare(Path(place)))
 
     rehearse(), by_hand()  # both once for the caches

@@ -1,4 +1,4 @@
-"""JSON lines on a socket, and the two names that everybody here must know."""
+"""JSON lines on a socket."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import socket
 
-DOOR = "AMLNODE_DOOR"
-"""Variable: path of the socket at which `ssh` and `pdsh` of the first node ask."""
+SOCKET = "AMLNODE_SOCKET"
+"""Variable: path of the socket at which `ssh` and `pdsh` of the first node hand in commands."""
 LONGEST = 1 << 20
 PATIENCE = 60.0
 """Seconds within which a node that lives answers, however busy it is."""
@@ -28,10 +28,10 @@ def proof(job: str, *words: object) -> str:
 
 
 class HungUpError(Exception):
-    """The other side is gone, or speaks another language."""
+    """The other side is gone, or uses another protocol."""
 
 
-class Line:
+class Connection:
     """One connection, read and written a JSON object at a time."""
 
     def __init__(self, link: socket.socket) -> None:
@@ -42,18 +42,18 @@ class Line:
         """For selectors."""
         return self.link.fileno()
 
-    def tell(self, **what: Any) -> None:
+    def send(self, **what: Any) -> None:
         """Send one object.
 
         Raises:
-            HungUpError: Nobody listens any more.
+            HungUpError: The other side is gone.
         """
         try:
             self.link.sendall(json.dumps(what).encode() + b"\n")
         except OSError as error:
             raise HungUpError(str(error)) from None
 
-    def hear(self) -> dict[str, Any]:
+    def receive(self) -> dict[str, Any]:
         """The next object.
 
         Raises:
@@ -69,17 +69,17 @@ class Line:
             self._pending += more
         text, _, self._pending = self._pending.partition(b"\n")
         try:
-            said = json.loads(text)
+            found = json.loads(text)
         except ValueError as error:
             raise HungUpError(str(error)) from None
-        if not isinstance(said, dict):
+        if not isinstance(found, dict):
             raise HungUpError(text.decode(errors="replace"))
-        return said
+        return found
 
-    def more(self) -> bool:
-        """Whether a whole object has come already: a selector knows nothing of it."""
+    def buffered(self) -> bool:
+        """Whether an object has come completely: a selector does not see it any more."""
         return b"\n" in self._pending
 
     def close(self) -> None:
-        """Hang up; a peer that waits hears it at once."""
+        """Hang up; a peer that waits sees it at once."""
         self.link.close()

@@ -23,7 +23,7 @@ def die_with_parent() -> None:
 
 
 class Heir:
-    """A second process that kills the ranks' groups when this one is killed: a pipe tells it of both."""
+    """A second process that kills the ranks' groups when this one is killed: a pipe carries both."""
 
     def __init__(self) -> None:
         reader, self._writer = os.pipe()
@@ -33,7 +33,7 @@ class Heir:
             _wait_for_inheritance(reader)
         os.close(reader)
 
-    def told(self, group: int) -> None:
+    def watch(self, group: int) -> None:
         """Name a process group of this process."""
         os.write(self._writer, b"%d\n" % group)
 
@@ -58,13 +58,10 @@ def _wait_for_inheritance(reader: int) -> None:
         null = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(null, descriptor)
-        told = b""
-        while True:
-            said = os.read(reader, 4096)
-            if not said:
-                break
-            told += said
-        words = told.split()
+        received = b""
+        while chunk := os.read(reader, 4096):
+            received += chunk
+        words = received.split()
         if b"done" not in words:
             for word in words:
                 with contextlib.suppress(OSError):

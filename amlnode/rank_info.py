@@ -27,8 +27,8 @@ class RankInfo:
         rank: Its number among all processes of the job.
         world_size: How many there are.
         local_rank: Its number on its node; by convention its GPU's.
-        local_size: Processes of its node; None where only other nodes know (Azure ML's per-process launch does not tell
-            the first node).
+        local_size: Processes of its node; None where only other nodes know (Azure ML's per-process launch does not set
+            it on the first node).
         node_rank: The node's number; None where unknown.
         nodes: How many nodes; None where local_size is.
         master_addr: Where rank 0 is.
@@ -51,10 +51,14 @@ def port(environ: Mapping[str, str], *, several: bool) -> int:
     """MASTER_PORT, else the guides' port for one node or for several."""
     if environ.get("MASTER_PORT", "") == "":
         return SEVERAL_NODES_PORT if several else SINGLE_NODE_PORT
-    told = number(environ, "MASTER_PORT")
-    if not 0 < told < 65536:
-        raise NodeError(f"MASTER_PORT is {told}", "A port is from 1 to 65535", "Leave it out: 6105 is the default.")
-    return told
+    found = number(environ, "MASTER_PORT")
+    if not 0 < found < 65536:
+        raise NodeError(
+            f"MASTER_PORT must be from 1 to 65535, got {found}",
+            "Ranks meet at this port of rank 0",
+            "Leave it out: 6105 is the default.",
+        )
+    return found
 
 
 def optional(environ: Mapping[str, str], name: str) -> int | None:
@@ -67,9 +71,9 @@ def number(environ: Mapping[str, str], name: str) -> int:
     text = environ[name].strip()
     if not (text.isascii() and text.isdigit()):
         raise NodeError(
-            f"{name} is `{environ[name]}`",
-            "It is a whole number from 0",
-            "Launchers set it; a `$VARIABLE` that nobody replaced is the usual cause.",
+            f"{name} must be a whole number from 0, got `{environ[name]}`",
+            "Launchers set it",
+            "Look for a `$VARIABLE` that was not replaced: it is the usual cause.",
         )
     return int(text)
 
@@ -78,7 +82,7 @@ def within(name: str, value: int, of: str, count: int) -> None:
     """Refuse a number that is not below its count."""
     if value >= count:
         raise NodeError(
-            f"{name} is {value} and {of} {count}",
+            f"{name} must be below {of}, got {value} of {count}",
             f"Ranks count from 0: the highest is {max(count - 1, 0)}",
             "Look for a variable left over from an image, or for a launcher started by another launcher.",
         )

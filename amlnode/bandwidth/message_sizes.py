@@ -33,7 +33,7 @@ def row(size: int, seconds: float, ranks: int) -> Row:
     return Row(size, seconds, algbw, algbw * 2 * (ranks - 1) / ranks)
 
 
-def sizes(told: str) -> tuple[int, ...]:
+def sizes(text: str) -> tuple[int, ...]:
     """Sizes from ``1M..1G`` (doubling), ``1M,64M`` or both, ascending.
 
     Raises:
@@ -41,7 +41,7 @@ def sizes(told: str) -> tuple[int, ...]:
     """
     found: set[int] = set()
     try:
-        for part in told.split(","):
+        for part in text.split(","):
             low, dots, high = part.partition("..")
             first = amount(low)
             last = amount(high) if dots else first
@@ -52,7 +52,7 @@ def sizes(told: str) -> tuple[int, ...]:
                 first *= 2
     except (ValueError, OverflowError):
         raise NodeError(
-            f"--sizes is `{told}`",
+            f"--sizes must be message sizes, got `{text}`",
             "Sizes are bytes from 4 to 64G: 1M..1G doubles, 1M,64M lists",
             "E.g. --sizes 1M..1G.",
         ) from None

@@ -1,4 +1,4 @@
-"""Naming the slow node: nodes are measured in pairs, and who is slow with everybody is it.
+"""Naming the slow node: nodes are measured in pairs, and the one that is slow with every other is named.
 
 Pairs of one round share no node, so that a round measures half as many pairs as there are nodes at once. Three rounds
 of changing partners leave few suspects; a last one pairs each of them with a node known to be good.
@@ -25,7 +25,7 @@ class Named:
     """Who is slow.
 
     Attributes:
-        slow: Nodes that are slow with everybody.
+        slow: Nodes that are slow with every other.
         text: The same in a sentence.
     """
 
@@ -89,7 +89,7 @@ def confirm(measured: Mapping[Pair, float]) -> list[list[Pair]]:
 
 
 def name(measured: Mapping[Pair, float], alone: Mapping[int, float]) -> Named:
-    """Who is slow with everybody.
+    """Names the nodes that are slow with every other.
 
     Args:
         measured: busbw by pair of nodes, GB/s.
@@ -110,7 +110,7 @@ def name(measured: Mapping[Pair, float], alone: Mapping[int, float]) -> Named:
                 f"others {top:.3g}): the way between them",
             )
         span = f"{min(measured.values()):.3g} to {max(measured.values()):.3g} GB/s"
-        return Named((), f"No node stands out (pairs {span}): what all share")
+        return Named((), f"No node is slower (pairs {span}): what all share")
     within = max(alone.values(), default=0.0)
     slow = tuple(node for node in sorted(alone) if alone[node] < LINE * within)
     if slow:
@@ -119,4 +119,4 @@ def name(measured: Mapping[Pair, float], alone: Mapping[int, float]) -> Named:
     if not score:
         return Named((), "One node: nothing to compare it with")
     first, second = sorted(score)
-    return Named((), f"Node {first} or {second}, or the way between: with two nodes the pair cannot be told apart")
+    return Named((), f"Node {first} or {second}, or the way between: two nodes cannot be separated by their pair")

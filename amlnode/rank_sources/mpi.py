@@ -1,11 +1,11 @@
-"""Ranks as mpirun tells them: Open MPI's variables, and those of Intel MPI and Hydra."""
+"""Ranks from MPI's variables: those of Open MPI, and those of Intel MPI and Hydra."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from amlnode.errors import NodeError
-from amlnode.place import LOOPBACK, RankInfo, number, port, within
+from amlnode.rank_info import LOOPBACK, RankInfo, number, port, within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,7 @@ MPI_FAMILIES: tuple[tuple[str, str, str, str, str], ...] = (
 
 
 def mpi_family(environ: Mapping[str, str]) -> tuple[str, str, str, str, str] | None:
-    """The names by which MPI has told this process its rank; None without MPI."""
+    """The names of the variables in which MPI gives this process its rank; None without MPI."""
     for family in MPI_FAMILIES:
         if environ.get(family[1], "") != "":
             return family
@@ -41,7 +41,7 @@ def from_mpi(environ: Mapping[str, str]) -> RankInfo | None:
     if missing:
         raise NodeError(
             f"{names[0]} is {environ[names[0]]}; not set: {', '.join(missing)}",
-            "MPI tells each process its rank, the world's size, and both on the node",
+            "MPI gives each process its rank, the world's size, and both on the node",
             "Start the processes with mpirun, or remove the variable that is left over.",
         )
     rank, world, local_rank, size = (number(environ, name) for name in names)
@@ -78,7 +78,7 @@ def from_mpi(environ: Mapping[str, str]) -> RankInfo | None:
 
 def batch_master(environ: Mapping[str, str]) -> str | None:
     """The host in AZ_BATCH_MASTER_NODE; its port belongs to Azure Batch and is not for the training."""
-    told = environ.get("AZ_BATCH_MASTER_NODE", "")
-    if not told:
+    master = environ.get("AZ_BATCH_MASTER_NODE", "")
+    if not master:
         return None
-    return told[1 : told.index("]")] if told.startswith("[") and "]" in told else told.split(":")[0]
+    return master[1 : master.index("]")] if master.startswith("[") and "]" in master else master.split(":")[0]

@@ -1,4 +1,4 @@
-"""Who merely reaches the first node's port learns nothing and is given no command."""
+"""A host that merely reaches the first node's port learns nothing and gets no command."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from amlnode.errors import NodeError
 from amlnode.remote.agent import Agent
+from amlnode.remote.connection import Connection, HungUpError, proof
 from amlnode.remote.hub import Hub
-from amlnode.remote.wire import HungUpError, Line, proof
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,20 +24,20 @@ JOB = "secret-name-of-the-run"
 def hub(tmp_path: Path) -> Iterator[Hub]:
     server = socket.create_server(("127.0.0.1", 0))
     server.settimeout(0.2)
-    made = Hub(server, tmp_path / "door", JOB, ["node-0", "node-1"])
+    made = Hub(server, tmp_path / "socket", JOB, ["node-0", "node-1"])
     made.port = server.getsockname()[1]  # type: ignore[attr-defined]
     yield made
     made.end()
     server.close()
 
 
-def call(hub: Hub, source: str = "127.0.0.1") -> Line:
+def call(hub: Hub, source: str = "127.0.0.1") -> Connection:
     link = socket.create_connection(("127.0.0.1", hub.port), timeout=30, source_address=(source, 0))  # type: ignore[attr-defined]
-    return Line(link)
+    return Connection(link)
 
 
-def hello(line: Line, **changed: Any) -> dict[str, Any]:
-    challenge = line.hear()["challenge"]
+def hello(line: Connection, **changed: Any) -> dict[str, Any]:
+    challenge = line.receive()["challenge"]
     number = changed.get("node", 1)
     return {"challenge": "c", "node": number, "address": "", "proof": proof(JOB, challenge, number), **changed}
 
@@ -55,20 +55,20 @@ def hello(line: Line, **changed: Any) -> dict[str, Any]:
 )
 def test_first_node_hangs_up_on_a_stranger_without_naming_the_run(hub: Hub, changed: dict[str, Any]) -> None:
     line = call(hub)
-    line.tell(**hello(line, **({"proof": "0" * 64} | changed if "proof" not in changed else changed)))
+    line.send(**hello(line, **({"proof": "0" * 64} | changed if "proof" not in changed else changed)))
     with pytest.raises(HungUpError):
-        line.hear()
+        line.receive()
     line.close()
     assert hub.missing(0) == ("node-1",)
 
 
 def test_greeting_of_the_first_node_does_not_hold_the_runs_name(hub: Hub) -> None:
     line = call(hub)
-    heard = [line.hear()]
+    heard = [line.receive()]
     line.close()
     other = call(hub)
-    other.tell(**hello(other))
-    heard.append(other.hear())
+    other.send(**hello(other))
+    heard.append(other.receive())
     other.close()
     assert JOB not in str(heard)
     assert heard[1]["proof"] == proof(JOB, "c")
@@ -77,25 +77,25 @@ def test_greeting_of_the_first_node_does_not_hold_the_runs_name(hub: Hub) -> Non
 def test_a_proof_is_of_no_use_a_second_time(hub: Hub) -> None:
     first = call(hub)
     sent = hello(first)
-    first.tell(**sent)
-    assert "proof" in first.hear()
+    first.send(**sent)
+    assert "proof" in first.receive()
     again = call(hub)
-    again.hear()
-    again.tell(**sent)
+    again.receive()
+    again.send(**sent)
     with pytest.raises(HungUpError):
-        again.hear()
+        again.receive()
     first.close()
     again.close()
 
 
 def test_a_node_that_has_come_does_not_come_from_another_address(hub: Hub) -> None:
     first = call(hub)
-    first.tell(**hello(first))
-    assert "proof" in first.hear()
+    first.send(**hello(first))
+    assert "proof" in first.receive()
     other = call(hub, "127.0.0.2")
-    other.tell(**hello(other))
+    other.send(**hello(other))
     with pytest.raises(HungUpError):
-        other.hear()
+        other.receive()
     first.close()
     other.close()
 
@@ -106,10 +106,10 @@ def test_a_node_does_not_believe_a_host_that_does_not_know_the_run() -> None:
 
         def pose() -> None:
             link, _ = server.accept()
-            line = Line(link)
-            line.tell(challenge="c")
-            told = line.hear()
-            line.tell(proof=told["proof"])
+            line = Connection(link)
+            line.send(challenge="c")
+            greeting = line.receive()
+            line.send(proof=greeting["proof"])
             line.close()
             served.set()
 

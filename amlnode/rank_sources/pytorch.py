@@ -1,12 +1,12 @@
-"""Ranks as PyTorch's own variables tell them: from Azure ML per process, from torchrun, from a per-node launcher."""
+"""Ranks from PyTorch's own variables: of Azure ML per process, of torchrun, of a per-node launcher."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from amlnode.errors import NodeError
-from amlnode.mpi import batch_master, mpi_family
-from amlnode.place import LOOPBACK, RankInfo, number, optional, port, within
+from amlnode.rank_info import LOOPBACK, RankInfo, number, optional, port, within
+from amlnode.rank_sources.mpi import batch_master, mpi_family
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def from_torch(environ: Mapping[str, str]) -> RankInfo | None:
     """The place that RANK, WORLD_SIZE and their kind give; None where they are not set."""
-    if not _said(environ):
+    if not _set(environ):
         return None
     rank, world = number(environ, "RANK"), number(environ, "WORLD_SIZE")
     within("RANK", rank, "WORLD_SIZE", world)
@@ -49,7 +49,7 @@ def from_torch(environ: Mapping[str, str]) -> RankInfo | None:
     )
 
 
-def _said(environ: Mapping[str, str]) -> bool:
+def _set(environ: Mapping[str, str]) -> bool:
     needed = ("RANK", "WORLD_SIZE")
     given = [name for name in needed if environ.get(name, "") != ""]
     if not given:
@@ -64,7 +64,7 @@ def _said(environ: Mapping[str, str]) -> bool:
     if len(given) == 1:
         missing = next(name for name in needed if name not in given)
         if mpi_family(environ):
-            return False  # a left-over of one variable: MPI says both
+            return False  # one left-over variable: MPI sets both
         raise NodeError(
             f"{given[0]} is set to {environ[given[0]]}, and {missing} is not set",
             "PyTorch's rendezvous needs both",

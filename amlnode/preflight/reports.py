@@ -1,4 +1,4 @@
-"""What the first rank knows of those who came to the meeting."""
+"""The reports that came in at the first rank."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    Report = dict[str, Any]
-    Answer = tuple[Report, tuple[float, float] | None]
+    Answer = tuple[dict[str, Any], tuple[float, float] | None]
 
 FAREWELL = 10.0
 """Seconds that a rank which hangs now may hold up the end of the meeting."""
 
 
 @dataclass
-class Table:
-    """What has come in at the first rank.
+class Reports:
+    """The reports that came in at the first rank, and who has the result.
 
     Attributes:
         job: Name of the run, so that two jobs that share a port never mix.
         expected: How many ranks there are.
         reports: By rank: a node's report and (its clock's lead in seconds, how sure: half the round trip).
-        present: Ranks that have come and said all.
-        told: Ranks that have been told the result.
+        present: Ranks that have handed in all they have.
+        informed: Ranks that have the result.
         final: The result, once the first rank has announced it.
     """
 
@@ -32,12 +31,12 @@ class Table:
     expected: int
     reports: dict[int, Answer] = field(default_factory=dict)
     present: set[int] = field(default_factory=set)
-    told: set[int] = field(default_factory=set)
+    informed: set[int] = field(default_factory=set)
     final: dict[str, Any] | None = None
     changed: threading.Condition = field(default_factory=threading.Condition)
 
     def enter(self, rank: int, answer: Answer | None) -> None:
-        """Note a rank that has said all."""
+        """Note a rank that has handed in all it has."""
         with self.changed:
             self.present.add(rank)
             if answer is not None:
@@ -49,8 +48,8 @@ class Table:
         with self.changed:
             return self.changed.wait_for(lambda: len(self.present) >= self.expected, max(0.0, until - time.monotonic()))
 
-    def tell(self, result: dict[str, Any]) -> None:
-        """Let the others know."""
+    def publish(self, result: dict[str, Any]) -> None:
+        """Give the result to the others."""
         with self.changed:
             self.final = result
             self.changed.notify_all()
@@ -67,16 +66,16 @@ class Table:
                 raise ValueError(message)
             return self.final or {}
 
-    def left(self, rank: int) -> None:
-        """Note a rank that has been told the result."""
+    def inform(self, rank: int) -> None:
+        """Note a rank that has the result."""
         with self.changed:
-            self.told.add(rank)
+            self.informed.add(rank)
             self.changed.notify_all()
 
-    def empty(self) -> None:
-        """Wait for all who came to be told; a connection that hangs now is not worth more than some seconds."""
+    def wait_until_informed(self) -> None:
+        """Wait until all who came have the result; a connection that hangs now is not worth more than some seconds."""
         with self.changed:
-            self.changed.wait_for(lambda: self.told >= self.present, FAREWELL)
+            self.changed.wait_for(lambda: self.informed >= self.present, FAREWELL)
 
     def result(self) -> dict[str, Any]:
         """All reports in the order of ranks, and who is missing."""

@@ -19,12 +19,12 @@ _PLACE = re.compile(r"%([nh%])")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a person or a launcher asked for.
+class RemoteCommand:
+    """A command line of ssh or pdsh.
 
     Attributes:
         hosts: Where to run it, in the order of the command line.
-        command: A shell command; empty for a shell to type into, which nobody gets.
+        command: A shell command; never empty: there is no shell to type into.
         worst: Whether the exit code is the largest of the nodes', as `pdsh -S` and ssh have it; else 0.
         named: Whether lines begin with the node's name, as pdsh's do.
     """
@@ -42,7 +42,7 @@ class Asked:
         return _PLACE.sub(lambda found: known[found[1]], self.command)
 
 
-def asked(program: str, words: Sequence[str]) -> Asked:
+def parse(program: str, words: Sequence[str]) -> RemoteCommand:
     """Read a command line.
 
     Args:
@@ -70,13 +70,13 @@ def asked(program: str, words: Sequence[str]) -> Asked:
         line = shlex.join([program, *words])
         raise NodeError(
             f"`{line}` names no {'command' if found else 'node'}",
-            f"This {program} stands in for the real one between a job's nodes, and runs commands alone",
+            f"This {program} replaces the real one between a job's nodes, and only runs commands",
             f"Write `{program} {'-w node-0,node-1' if named else 'node-1'} COMMAND`.",
         )
-    return Asked(found, " ".join(left), worst, named)
+    return RemoteCommand(found, " ".join(left), worst, named)
 
 
-def killed(command: str) -> str | None:
+def pkill_pattern(command: str) -> str | None:
     """The pattern of a ``pkill -f PATTERN``, by which launchers clean up; None for any other command."""
     try:
         words = shlex.split(command)

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
-from amlnode.descent import Heir, adopt_orphans, descendants, die_with_parent, reap_one
+from amlnode.processes.descendants import Heir, adopt_orphans, descendants, die_with_parent, reap_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -51,19 +51,19 @@ def supervise(members: Sequence[Member], *, grace: float) -> int:
         0 when all ended well, else the exit code of the first that failed; 128 + n when signal n killed it.
     """
     adopt_orphans()
-    crew = _Crew(grace)
-    with _wakes(crew) as wake:
+    ranks = _Ranks(grace)
+    with _wakes(ranks) as wake:
         try:
             for member in members:
-                if not crew.code:
-                    crew.start(member)
-            crew.run(wake)
+                if not ranks.code:
+                    ranks.start(member)
+            ranks.run(wake)
         finally:
-            crew.wipe()
-    return crew.code
+            ranks.wipe()
+    return ranks.code
 
 
-class _Crew:
+class _Ranks:
     def __init__(self, grace: float) -> None:
         self.grace = grace
         self.code = 0
@@ -85,10 +85,10 @@ class _Crew:
                 preexec_fn=die_with_parent,  # noqa: PLW1509 - this process has one thread
             )
         except OSError as error:
-            _say(sys.stderr, member.rank, f"{member.command[0]}: {error.strerror}\n".encode())
+            _write_line(sys.stderr, member.rank, f"{member.command[0]}: {error.strerror}\n".encode())
             self.failed(127)
             return
-        self.heir.told(process.pid)
+        self.heir.watch(process.pid)
         one = _Running(member.rank, process)
         self.running.append(one)
         for pipe, out in ((process.stdout, sys.stdout), (process.stderr, sys.stderr)):
@@ -97,7 +97,7 @@ class _Crew:
                 self.selector.register(pipe, selectors.EVENT_READ, (one, out))
 
     def run(self, wake: int) -> None:
-        """Until every rank has ended and what they said is passed on."""
+        """Until every rank has ended and its output is passed on."""
         self.selector.register(wake, selectors.EVENT_READ, None)
         while self.running:
             left = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
@@ -113,27 +113,27 @@ class _Crew:
                 self.signal(signal.SIGKILL)
 
     def carry(self, key: selectors.SelectorKey) -> bool:
-        """Pass on what a rank said, whole lines with its number in front; whether there may be more at once."""
+        """Pass on a rank's output, in complete lines with its number in front; whether there may be more at once."""
         one, out = key.data
         try:
-            said = os.read(key.fd, 1 << 16)
+            chunk = os.read(key.fd, 1 << 16)
         except BlockingIOError:
             return False
-        text = one.pending.pop(key.fd, b"") + said
+        text = one.pending.pop(key.fd, b"") + chunk
         *lines, rest = text.split(b"\n")
         for line in lines:
-            _say(out, one.rank, line + b"\n")
-        if rest and (not said or len(rest) >= LONGEST_LINE):
-            _say(out, one.rank, rest + b"\n")
+            _write_line(out, one.rank, line + b"\n")
+        if rest and (not chunk or len(rest) >= LONGEST_LINE):
+            _write_line(out, one.rank, rest + b"\n")
         elif rest:
             one.pending[key.fd] = rest
-        if not said:
+        if not chunk:
             self.selector.unregister(key.fileobj)
             key.fileobj.close()  # type: ignore[union-attr]
-        return bool(said)
+        return bool(chunk)
 
     def drain(self, one: _Running) -> None:
-        """Pass on all that a rank has said so far."""
+        """Pass on all output of a rank so far."""
         for key in tuple(self.selector.get_map().values()):
             if key.data is not None and key.data[0] is one:
                 while self.carry(key):
@@ -166,7 +166,9 @@ class _Crew:
             if code:
                 how = f"was killed by {_name(-code)}" if code < 0 else f"exited with code {code}"
                 first = self.code == 0
-                _say(sys.stderr, one.rank, f"{how}{'; ending the others' if first and self.running else ''}\n".encode())
+                _write_line(
+                    sys.stderr, one.rank, f"{how}{'; ending the others' if first and self.running else ''}\n".encode()
+                )
                 self.failed(128 - code if code < 0 else code)
 
     def failed(self, code: int) -> None:
@@ -177,7 +179,7 @@ class _Crew:
             self.pass_on(signal.SIGTERM)
 
     def wipe(self) -> None:
-        """Kill and reap everything below this process, then pass on the last words."""
+        """Kill and reap everything below this process, then pass on the last lines."""
         self.signal(signal.SIGKILL)
         while True:
             for pid in descendants(os.getpid(), spare=self.heir.pid):
@@ -195,15 +197,15 @@ class _Crew:
 
 
 @contextlib.contextmanager
-def _wakes(crew: _Crew) -> Iterator[int]:
-    """Signals wake the selector through a pipe and are kept for `_Crew.taken`; yields the pipe's reading end."""
+def _wakes(ranks: _Ranks) -> Iterator[int]:
+    """Signals wake the selector through a pipe and are kept for `_Ranks.taken`; yields the pipe's reading end."""
     reader, writer = os.pipe()
     for end in (reader, writer):
         os.set_blocking(end, False)
 
     def keep(number: int, frame: FrameType | None) -> None:
         del frame
-        crew.received.append(number)
+        ranks.received.append(number)
 
     before = {number: signal.signal(number, keep) for number in FORWARDED}
     before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -218,7 +220,7 @@ def _wakes(crew: _Crew) -> Iterator[int]:
         os.close(writer)
 
 
-def _say(out: IO[str], rank: int, line: bytes) -> None:
+def _write_line(out: IO[str], rank: int, line: bytes) -> None:
     """One line, written at once, so that lines of two ranks never mix."""
     with contextlib.suppress(BrokenPipeError):
         out.buffer.write(b"[rank %d]: " % rank + line)  # type: ignore[attr-defined]

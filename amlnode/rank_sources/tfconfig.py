@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from amlnode.errors import NodeError
-from amlnode.place import LOOPBACK, RankInfo, port
+from amlnode.rank_info import LOOPBACK, RankInfo, port
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,9 +17,9 @@ def from_tf_config(environ: Mapping[str, str]) -> RankInfo:
     rule = 'TF_CONFIG is JSON: {"cluster": {"worker": ["host:port", …]}, "task": {"type": "worker", "index": 0}}'
     remedy = "Azure ML writes it for TensorFlow jobs; do not set it in the job's variables."
     try:
-        told = json.loads(environ["TF_CONFIG"])
-        cluster: dict[str, list[str]] = told.get("cluster") or {}
-        task = told.get("task") or {}
+        config = json.loads(environ["TF_CONFIG"])
+        cluster: dict[str, list[str]] = config.get("cluster") or {}
+        task = config.get("task") or {}
         kind, index = str(task.get("type", "worker")), int(task.get("index", 0))
         tasks = [
             (name, number, str(where).rpartition(":")[0] or str(where))
@@ -33,8 +33,8 @@ def from_tf_config(environ: Mapping[str, str]) -> RankInfo:
     rank = next((at for at, one in enumerate(tasks) if one[:2] == (kind, index)), None)
     if rank is None:
         raise NodeError(
-            f"TF_CONFIG says task {kind} {index}, and its cluster has {', '.join(f'{n} {i}' for n, i, _ in tasks)}",
-            "The task is one of the cluster's" if kind != "evaluator" else "An evaluator stands outside of the cluster",
+            f"TF_CONFIG has the task {kind} {index}, and its cluster has {', '.join(f'{n} {i}' for n, i, _ in tasks)}",
+            "The task is one of the cluster's" if kind != "evaluator" else "An evaluator is outside of the cluster",
             remedy if kind != "evaluator" else "It has no rank: do not ask for it there.",
         )
     hosts = list(dict.fromkeys(host for _, _, host in tasks))

@@ -1,97 +1,123 @@
-"""An AmlCompute cluster on a size with a fabric that training reaches."""
+"""A cluster's wire properties, written once: a row for each field of the settings that becomes one.
+
+The component registers them, the rules judge them before that, a rehearsal submits them, and a finding on a property
+finds the way back to the setting. Needs neither Pulumi nor the settings' models.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import pulumi
-from pulumi_azure_native import machinelearningservices as ml
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from infra import roles
-from infra.identities import grant
-from infra.order import behind
-from infra.settings import SINGLE_NODE_TAG
+from policies.checks.size.fabric import SINGLE_NODE_TAG
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from infra.identities import StackIdentity
     from infra.settings import Cluster
-    from infra.workspace import Workspace
+
+PRIORITIES = {"dedicated": "Dedicated", "low_priority": "LowPriority"}
+_AML = "properties.properties"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One field of a cluster's settings.
+
+    Attributes:
+        path: Below ``clusters[]``.
+        wire: Path of the property in the body.
+        to_wire: From the field's value to the property's; None leaves the property out.
+        replaces: Whether another value means another cluster.
+    """
+
+    path: tuple[str, ...]
+    wire: str
+    to_wire: Callable[[Any], Any] = lambda value: value
+    replaces: bool = False
+
+
+SETTINGS = (
+    Setting(("location",), "location", replaces=True),
+    Setting(("identity",), "identity"),
+    Setting(("description",), "properties.description"),
+    Setting(("size",), f"{_AML}.vmSize", replaces=True),
+    Setting(("priority",), f"{_AML}.vmPriority", PRIORITIES.__getitem__, replaces=True),
+    Setting(("subnet",), f"{_AML}.subnet", lambda value: {"id": value} if value else None, replaces=True),
+    # True is what azure-native registers when the property is absent.
+    Setting(("node_public_ip",), f"{_AML}.enableNodePublicIp", lambda value: value is not False, replaces=True),
+    Setting(("nodes", "min"), f"{_AML}.scaleSettings.minNodeCount"),
+    Setting(("nodes", "max"), f"{_AML}.scaleSettings.maxNodeCount"),
+    Setting(("nodes", "idle"), f"{_AML}.scaleSettings.nodeIdleTimeBeforeScaleDown"),
+    Setting(("tags",), "tags"),
+    Setting(("single_node_jobs",), f"tags.{SINGLE_NODE_TAG}", lambda value: "true" if value else None),
+)
+
+_CONSTANT = {
+    "properties.computeType": "AmlCompute",
+    "properties.disableLocalAuth": True,
+    f"{_AML}.osType": "Linux",
+    f"{_AML}.remoteLoginPortPublicAccess": "Disabled",
+}
+"""What no setting changes."""
 
 REPLACED_BY = (
-    "location",
+    *(setting.wire for setting in SETTINGS if setting.replaces),
     "properties.computeLocation",
-    "properties.properties.vmSize",
-    "properties.properties.vmPriority",
-    "properties.properties.subnet",
-    "properties.properties.osType",
-    "properties.properties.remoteLoginPortPublicAccess",
-    "properties.properties.userAccountCredentials",
-    "properties.properties.enableNodePublicIp",
-    "properties.properties.isolatedNetwork",
+    f"{_AML}.osType",
+    f"{_AML}.remoteLoginPortPublicAccess",
+    f"{_AML}.userAccountCredentials",
+    f"{_AML}.isolatedNetwork",
 )
 """What the service cannot change on a cluster that exists: it answers success and changes nothing, and azure-native
 plans such an update. Only the scale is updated in place."""
 
-PRIORITIES = {"dedicated": "Dedicated", "low_priority": "LowPriority"}
+
+def properties(
+    spec: Cluster, *, location: str | None, tags: Mapping[str, str], stack_identity: str = ""
+) -> dict[str, Any]:
+    """The body of a cluster, without what is not set; its name is no part of a body.
+
+    Args:
+        spec: The cluster's settings.
+        location: Region of the nodes; the settings may leave it to the stack. None where it is not known.
+        tags: The stack's.
+        stack_identity: ARM id of the identity that the stack makes for its clusters.
+
+    Returns:
+        ``{"location", "identity", "properties": {…}, "tags"}``.
+    """
+    given: dict[tuple[str, ...], Any] = {
+        ("location",): location,
+        ("identity",): roles.identity(spec.identity, stack=stack_identity),
+        ("tags",): {**tags, **spec.tags},
+    }
+    body: dict[str, Any] = {}
+    for wire, value in _CONSTANT.items():
+        _put(body, wire, value)
+    for setting in SETTINGS:
+        value = given[setting.path] if setting.path in given else _value(spec, setting.path)
+        _put(body, setting.wire, setting.to_wire(value))
+    return body
 
 
-class RdmaCluster(pulumi.ComponentResource):
-    """One cluster of the stack."""
+def setting_of(wire: str) -> tuple[str, ...]:
+    """Path of the setting, below ``clusters[]``, that became a property; empty where none did."""
+    rows = [row for row in SETTINGS if wire == row.wire or wire.startswith(f"{row.wire}.")]
+    return max(rows, key=lambda row: len(row.wire)).path if rows else ()
 
-    def __init__(
-        self,
-        spec: Cluster,
-        *,
-        location: str,
-        tags: Mapping[str, str],
-        workspace: Workspace,
-        shared: StackIdentity | None,
-        assign_roles: bool,
-    ) -> None:
-        super().__init__("amlstack:infra:RdmaCluster", spec.name)
-        names = workspace.names
-        identity = roles.identity(spec.identity, stack=names.identity_id)
-        promise = {SINGLE_NODE_TAG: "true"} if spec.single_node_jobs else {}
-        self.compute = ml.Compute(
-            spec.name,
-            compute_name=spec.name,
-            # Known at preview, and the engine knows where they come from: it deletes clusters before the workspace.
-            resource_group_name=behind(names.group, workspace.group),
-            workspace_name=behind(names.workspace, workspace.workspace),
-            location=location,
-            identity=ml.ManagedServiceIdentityArgs(
-                type=identity["type"], user_assigned_identities=identity.get("userAssignedIdentities")
-            ),
-            properties=ml.AmlComputeArgs(
-                compute_type="AmlCompute",
-                disable_local_auth=True,
-                description=spec.description,
-                properties=ml.AmlComputePropertiesArgs(
-                    vm_size=spec.size,
-                    vm_priority=PRIORITIES[spec.priority],
-                    os_type="Linux",
-                    remote_login_port_public_access="Disabled",
-                    enable_node_public_ip=spec.node_public_ip,
-                    subnet=ml.ResourceIdArgs(id=spec.subnet) if spec.subnet else None,
-                    scale_settings=ml.ScaleSettingsArgs(
-                        min_node_count=spec.nodes.min,
-                        max_node_count=spec.nodes.max,
-                        node_idle_time_before_scale_down=spec.nodes.idle,
-                    ),
-                ),
-            ),
-            tags={**tags, **spec.tags, **promise},
-            opts=pulumi.ResourceOptions(
-                parent=self,
-                depends_on=[workspace, *([shared] if shared and spec.identity.kind == "stack" else ())],
-                replace_on_changes=list(REPLACED_BY),
-                # The name stays, so the old cluster has to go before the new one can come.
-                delete_before_replace=True,
-            ),
-        )
-        if spec.identity.kind == "system" and assign_roles:
-            principal = self.compute.identity.apply(lambda own: own.principal_id if own else None)
-            grant(workspace, principal, holder=names.cluster_id(spec.name), parent=self)
-        self.register_outputs({"id": names.cluster_id(spec.name)})
+
+def _value(spec: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        spec = getattr(spec, name)
+    return spec
+
+
+def _put(body: dict[str, Any], path: str, value: Any) -> None:
+    if value is None:
+        return
+    *parents, last = path.split(".")
+    for parent in parents:
+        body = body.setdefault(parent, {})
+    body[last] = value

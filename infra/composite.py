@@ -13,7 +13,7 @@ from infra import parts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from infra.cluster import RdmaCluster
+    from infra.components.cluster import RdmaCluster
     from infra.composed import Composed
     from infra.training import Assets
 

@@ -13,7 +13,7 @@ from amlstack.base.findings import Finding, Level, errors
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import PROJECT, is_dir, is_file, names_in
 from amlstack.catalog import environments
-from infra import assigned, ruling, scheduled
+from infra import azure_policy_assignment, ruling, scheduled
 from infra.composed import Composed, own_code, own_codes, scanned, with_environments
 from infra.named import environment_of
 from infra.scheduled import Timed
@@ -88,7 +88,7 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
             found += wrong
     found += _names_twice(runs)
     if reading.partial.azure_policy is not None:
-        found += assigned.check(reading, reading.partial.azure_policy)
+        found += azure_policy_assignment.check(reading, reading.partial.azure_policy)
     found += ruling.of_the_rest(rules, reading, reading.partial)
     found += rules.whole()
     return Declaration(tuple(runs), tuple(found), rules.config)

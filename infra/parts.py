@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from amlstack import snapshot
-    from infra.cluster import RdmaCluster
+    from infra.components.cluster import RdmaCluster
     from infra.training import Assets
 
 

@@ -13,14 +13,15 @@ import jobs
 from amlstack.base.findings import Finding, Level, errors
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import clock
-from infra import account, aliases, sealed, sign_in
-from infra.assigned import assigned
+from infra import account
+from infra.azure_policy_assignment import assigned
 from infra.composed import Composed
 from infra.declare import declare
 from infra.names import Names
 from infra.scheduled import Timed
 from infra.settings import from_engine, stackfile
 from infra.settings.secrets import hidden
+from infra.transformations import aliases, secret_inputs, sign_in
 from jobs.model.schedule import trigger_text
 
 if TYPE_CHECKING:
@@ -78,17 +79,17 @@ async def build(
     """
     # Loading azure-native takes most of a second, which a stack with faults should not wait for.
     from amlstack import resources  # noqa: PLC0415
-    from infra.cluster import RdmaCluster  # noqa: PLC0415
+    from infra.components.cluster import RdmaCluster  # noqa: PLC0415
+    from infra.components.run_requirements import RunRequirements  # noqa: PLC0415
+    from infra.components.workspace import Workspace, moved  # noqa: PLC0415
     from infra.composite import Composite  # noqa: PLC0415
-    from infra.grounds import Grounds  # noqa: PLC0415
     from infra.timetable import Timetable  # noqa: PLC0415
     from infra.training import Assets, Training  # noqa: PLC0415
-    from infra.workspace import Workspace, moved  # noqa: PLC0415
 
     if not settings.keep_aliases:
         pulumi.runtime.register_stack_transformation(aliases.drop)
     if secret:
-        pulumi.runtime.register_stack_transformation(sealed.seal(secret))
+        pulumi.runtime.register_stack_transformation(secret_inputs.seal(secret))
     sign_in.provide(_config(), settings.arm_endpoint)
     names = Names.of(settings, project=pulumi.get_project(), stack=pulumi.get_stack(), subscription=who.subscription)
     protect = _protected(settings, pulumi.get_stack())
@@ -109,7 +110,7 @@ async def build(
     workspace.fill(names, who)
     shared = None
     if any(cluster.identity.kind == "stack" for cluster in settings.clusters):
-        from infra.identities import StackIdentity  # noqa: PLC0415
+        from infra.components.identities import StackIdentity  # noqa: PLC0415
 
         shared = StackIdentity(
             workspace, location=settings.location, tags=settings.tags, assign_roles=settings.assign_roles
@@ -127,7 +128,7 @@ async def build(
     }
     runs = list(runs)
     modes = {run.name: run.plan.job.on_edit for run in runs if not isinstance(run, Timed)}
-    assets = Assets(Grounds.of(record, workspace, clusters, modes))
+    assets = Assets(RunRequirements.of(record, workspace, clusters, modes))
     trainings: dict[str, tuple[Run | Composed, Training | Composite]] = {}
     schedules: dict[str, dict[str, Any]] = {}
     for run in runs:
@@ -139,7 +140,7 @@ async def build(
             trainings[run.name] = run, Training(run, assets, cluster=clusters.get(run.plan.target.cluster or ""))
     outputs: dict[str, Any] = {}
     if settings.azure_policy is not None and rules is not None:
-        from infra.azure_policy import AzurePolicy  # noqa: PLC0415
+        from infra.components.azure_policy import AzurePolicy  # noqa: PLC0415
 
         spec = assigned(settings.azure_policy, rules, names, on=clock.today())
         gate = AzurePolicy(spec, depends_on=[workspace.group])

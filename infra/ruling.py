@@ -6,11 +6,11 @@ Findings come back to the place that a person wrote: a path in the settings, or 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jobs
 from amlstack.base.findings import Finding, Level
-from infra import roles
+from infra import cluster
 from policies.checks.cluster import managed_identity, public_ip, subnet_present
 from policies.checks.job import job_timeout
 from policies.config import CODES
@@ -18,7 +18,7 @@ from policies.config import CODES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from infra.settings import Cluster, Reading, Settings
+    from infra.settings import Reading, Settings
     from policies.gate import Gate
 
 COMPUTE, JOB = "azure-native:machinelearningservices:Compute", "amlstack:jobs:Job"
@@ -30,7 +30,6 @@ WORKSPACE = "/subscriptions/-/resourceGroups/-/providers/Microsoft.MachineLearni
 STACK_IDENTITY = "/subscriptions/-/resourceGroups/-/providers/Microsoft.ManagedIdentity/userAssignedIdentities/-"
 """Stands for the stack's identity, likewise."""
 
-PRIORITIES = {"dedicated": "Dedicated", "low_priority": "LowPriority"}
 _LOCATED = {
     "group": "azure-native:resources:ResourceGroup",
     "storage": "azure-native:storage:StorageAccount",
@@ -43,18 +42,6 @@ _LOCATED = {
 }
 """Resources beside the clusters that carry the stack's region and tags."""
 
-_SETTINGS: Mapping[str, tuple[str, ...]] = {
-    "properties.properties.vmSize": ("size",),
-    "properties.properties.scaleSettings.maxNodeCount": ("nodes", "max"),
-    "properties.properties.scaleSettings.minNodeCount": ("nodes", "min"),
-    "properties.properties.scaleSettings.nodeIdleTimeBeforeScaleDown": ("nodes", "idle"),
-    "properties.properties.vmPriority": ("priority",),
-    "properties.properties.enableNodePublicIp": ("node_public_ip",),
-    "properties.properties.subnet.id": ("subnet",),
-    "identity": ("identity",),
-    "location": ("location",),
-    "tags": ("tags",),
-}
 _IN_SETTINGS: Mapping[str, str] = {
     managed_identity.REMEDY: "Write identity: stack, identity: system, or identity: {user_assigned: [ID]}",
     subnet_present.REMEDY: "Write the subnet's ARM id, subnet: /subscriptions/…/virtualNetworks/NET/subnets/NAME",
@@ -82,41 +69,6 @@ _FIELDS: Mapping[str, str] = {
 }
 
 
-def cluster_properties(
-    spec: Cluster, *, location: str | None, tags: Mapping[str, str], stack_identity: str = STACK_IDENTITY
-) -> dict[str, Any]:
-    """A cluster as `infra.cluster` registers it, in the words of the wire; a test holds the two together."""
-    from infra.settings import SINGLE_NODE_TAG  # noqa: PLC0415 - a file checked against a size has no settings
-
-    promise = {SINGLE_NODE_TAG: "true"} if spec.single_node_jobs else {}
-    inner = {
-        "vmSize": spec.size,
-        "vmPriority": PRIORITIES[spec.priority],
-        "osType": "Linux",
-        "remoteLoginPortPublicAccess": "Disabled",
-        # What azure-native registers where nobody says anything.
-        "enableNodePublicIp": spec.node_public_ip is not False,
-        "subnet": {"id": spec.subnet} if spec.subnet else None,
-        "scaleSettings": {
-            "minNodeCount": spec.nodes.min,
-            "maxNodeCount": spec.nodes.max,
-            "nodeIdleTimeBeforeScaleDown": spec.nodes.idle,
-        },
-    }
-    return {
-        "computeName": spec.name,
-        "location": location,
-        "identity": roles.identity(spec.identity, stack=stack_identity),
-        "properties": {
-            "computeType": "AmlCompute",
-            "disableLocalAuth": True,
-            "description": spec.description,
-            "properties": {key: value for key, value in inner.items() if value is not None},
-        },
-        "tags": {**tags, **spec.tags, **promise},
-    }
-
-
 def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> tuple[Finding, ...]:
     """What the rules say of one cluster of the settings, and what the gate then knows for the jobs on it."""
     if reading.doubts("clusters", index, "size"):
@@ -128,11 +80,14 @@ def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> 
     found = gate.judge(
         COMPUTE,
         spec.name,
-        cluster_properties(told, location=location, tags=settings.tags),
+        {
+            "computeName": spec.name,
+            **cluster.properties(told, location=location, tags=settings.tags, stack_identity=STACK_IDENTITY),
+        },
         parent="amlstack:infra:RdmaCluster",
     )
     told_of = [finding for finding in found if not (doubtful and "scaleSettings" in finding.where)]
-    return tuple(_in_settings(reading, ("clusters", index, *_SETTINGS.get(one.where, ())), one) for one in told_of)
+    return tuple(_in_settings(reading, ("clusters", index, *cluster.setting_of(one.where)), one) for one in told_of)
 
 
 def _in_settings(reading: Reading, loc: tuple[str | int, ...], finding: Finding) -> Finding:

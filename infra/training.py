@@ -10,21 +10,21 @@ import pulumi
 import jobs
 from amlstack import resources
 from amlstack.base.paths import PROJECT
-from infra.environment import Environment
+from infra.components.environment import Environment
 from infra.registered import Registered
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from infra.cluster import RdmaCluster
+    from infra.components.cluster import RdmaCluster
+    from infra.components.run_requirements import RunRequirements
     from infra.declare import Run
-    from infra.grounds import Grounds
 
 
 class Assets:
     """Environments and code snapshots, each registered once however many jobs use it."""
 
-    def __init__(self, stack: Grounds) -> None:
+    def __init__(self, stack: RunRequirements) -> None:
         self.names = stack.workspace.names
         self.stack = stack
         self._depends_on: list[pulumi.Resource] = [stack.workspace]

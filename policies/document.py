@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.paths import PROJECT
 from policies import gate
+from policies.checks.size.fabric import SINGLE_NODE_TAG
 from policies.config import ALL
-from policies.evaluation.subjects import SINGLE_NODE_JOBS_TAG
 from policies.resource_types import machines, reasons
 from policies.templates.forms import FORMS
 
@@ -134,7 +134,7 @@ once; Azure takes up to half an hour to see a new one.
 
 - Clusters: AmlCompute of azure-native (current, versioned and local-package type tokens), of the classic Azure
   provider, as azure-native's generic `Resource`, and in ARM templates. The number of nodes is the maximum of the scale
-  settings. The tag `{SINGLE_NODE_JOBS_TAG}` with the value `"true"` says that no job on the cluster spans nodes.
+  settings. The tag `{SINGLE_NODE_TAG}` with the value `"true"` says that no job on the cluster spans nodes.
 - Jobs: `amlstack:jobs:Job`, `amlstack:schedules:Schedule`, azure-native's `Job` and `Schedule` and its generic
   `Resource`; command jobs, in a sweep the trial, in a pipeline each step, in a schedule what it starts. A job on a
   cluster that the same stack declares is judged by that cluster's size and by its promise of single-node jobs (with the

@@ -1,7 +1,6 @@
 """Stack settings: models, and their reading with findings instead of tracebacks. Needs no Pulumi."""
 
 from infra.settings.model import (
-    SINGLE_NODE_TAG,
     AzurePolicy,
     Cluster,
     CuratedEnvironment,
@@ -18,7 +17,6 @@ from infra.settings.stackfile import NAMESPACE, StackFile
 
 __all__ = [
     "NAMESPACE",
-    "SINGLE_NODE_TAG",
     "AzurePolicy",
     "Cluster",
     "CuratedEnvironment",

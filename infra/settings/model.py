@@ -18,9 +18,6 @@ from pydantic import (
     model_validator,
 )
 
-SINGLE_NODE_TAG = "amlstack:single_node_jobs"
-"""Tag of a cluster whose jobs keep to one node, so that the policy pack can read the promise from the resource."""
-
 CURATED_TAG, CUSTOM_TAG = "\0curated", "\0custom"
 """What pydantic puts into the paths of its errors inside an environment; no key of a YAML file can look like it."""
 

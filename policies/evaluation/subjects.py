@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
+from policies.checks.size.fabric import SINGLE_NODE_TAG
 from policies.evaluation.facts import ABSENT, Facts, Path, Unknown, dig, flag, number, text
 from policies.evaluation.job_subjects import complete, component_key, jobs_in
 from policies.resource_types import machines
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Kind = Literal["cluster", "job", "environment", "resource", "text", "network", "group", "machine"]
-
-SINGLE_NODE_JOBS_TAG = "amlstack:single_node_jobs"
-"""Tag on a cluster resource (value ``"true"``): no job on it spans nodes. Azure ML has no property for that."""
 
 _AZURE_NATIVE = re.compile(r"azure-native(?:_[a-z]+_v\w+)?:(?P<module>\w+)(?:/v\w+)?:(?P<type>\w+)")
 _CLASSIC_CLUSTER = "azure:machinelearning/computeCluster:ComputeCluster"
@@ -283,7 +281,7 @@ def _cluster(props: Any, paths: Mapping[str, tuple[Path, ...]], *, classic: bool
         where=".".join(paths["size"][0]),
         size=size,
         nodes=nodes if nodes is not None else Unknown(".".join(paths["most"][0]), ABSENT),
-        single_node_jobs=flag(props, *paths["tags"][0], SINGLE_NODE_JOBS_TAG),
+        single_node_jobs=flag(props, *paths["tags"][0], SINGLE_NODE_TAG),
         facts=Facts(props, paths, classic=classic),
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.base.paths import PROJECT
-from infra.assigned import assigned
+from infra.azure_policy_assignment import assigned
 from infra.declare import declare
 from infra.names import Names
 from infra.settings import AzurePolicy, parse

@@ -8,7 +8,7 @@ import pytest
 
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.arm.entra import SUBSCRIPTION
-from infra.ruling import cluster_properties
+from infra.cluster import properties
 from infra.settings import parse
 
 if TYPE_CHECKING:
@@ -59,8 +59,12 @@ def test_what_is_judged_of_a_cluster_is_what_is_registered(stack: MakeStack, san
     place = {"resourceGroupName": "rg-amlstack-test", "workspaceName": "ws-judged"}
     for spec in settings.clusters:
         (step,) = planned.steps(spec.name, "Compute")
-        judged = cluster_properties(
+        judged = properties(
             spec, location=spec.location or settings.location, tags=settings.tags, stack_identity=STACK_IDENTITY
         )
-        judged["properties"] = {key: value for key, value in judged["properties"].items() if value is not None}
-        assert {**step.new["inputs"], "azureApiVersion": None} == {**place, **judged, "azureApiVersion": None}
+        assert {**step.new["inputs"], "azureApiVersion": None} == {
+            **place,
+            "computeName": spec.name,
+            **judged,
+            "azureApiVersion": None,
+        }

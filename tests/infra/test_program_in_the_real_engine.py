@@ -202,7 +202,7 @@ def test_what_holds_data_is_protected_but_on_the_sandbox(plans: dict[str, Result
 ALIASES = """\
 import pulumi
 from pulumi_azure_native import machinelearningservices as ml
-from infra import aliases
+from infra.transformations import aliases
 
 told = {}
 

@@ -12,7 +12,7 @@ from showing import TODAY, request, shown
 
 import jobs
 from amlstack.base.findings import Level
-from infra import ruling
+from infra import cluster, ruling
 from infra.composed import Composed
 from infra.declare import declare
 from infra.names import Names
@@ -149,8 +149,13 @@ def of_the_pack(pack: Pack, declaration: Declaration, values: dict[str, Any]) ->
     asked: list[tuple[str, str, dict[str, Any]]] = []
     around = {"location": settings.location, "tags": settings.tags}
     asked += [(token, name, around) for name, token in ruling._LOCATED.items()]
-    cluster = ruling.cluster_properties(settings.clusters[0], location=settings.location, tags=settings.tags)
-    asked.append((ruling.COMPUTE, "train", cluster))
+    compute = cluster.properties(
+        settings.clusters[0],
+        location=settings.location,
+        tags=settings.tags,
+        stack_identity=ruling.STACK_IDENTITY,
+    )
+    asked.append((ruling.COMPUTE, "train", {"computeName": "train", **compute}))
     (run,) = declaration.runs
     parts = {"": run.plan} if not isinstance(run, Composed) else jobs.parts(run.plan)
     refs: dict[str, jobs.Refs] = {}

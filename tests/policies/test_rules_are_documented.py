@@ -19,10 +19,8 @@ import policies
 from amlstack.base.findings import Level
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import sizes
-from infra.settings.model import SINGLE_NODE_TAG
 from policies import checks, document
 from policies.config import ALL
-from policies.evaluation.subjects import SINGLE_NODE_JOBS_TAG
 from policies.pack.remedies import REMEDIES
 from policies.pack.server import Pack
 
@@ -128,10 +126,6 @@ def test_findings_of_rules_refuse() -> None:
 
     assert {finding.level for finding in found} == {Level.ERROR}
     assert {finding.code for finding in found} == {rule.code for rule in checks.SIZE_RULES}
-
-
-def test_the_pack_and_the_program_agree_on_the_tag_for_single_node_jobs() -> None:
-    assert SINGLE_NODE_JOBS_TAG == SINGLE_NODE_TAG
 
 
 def test_no_module_of_the_pack_shadows_another_when_its_folder_comes_first_on_the_path() -> None:

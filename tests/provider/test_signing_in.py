@@ -14,7 +14,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.provider.arm import SECRET, VARIABLES, ArmClient, ArmError, SignIn, endpoint
 from amlstack.provider.server import SETTINGS
 from amlstack.rpc import Secret, decode, encode
-from infra import sign_in
+from infra.transformations import sign_in
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,8 +16,10 @@ from amlstack.provider.types.code import Snapshots
 from amlstack.provider.types.components import Components
 from amlstack.provider.types.environments import Environments
 from amlstack.rpc import Host
+from infra.cluster import properties
 from infra.names import Names
 from infra.registered import Registered
+from infra.settings import Cluster, Identity, Nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -150,22 +152,12 @@ class Rehearsal:
         return Services(self.arm, Runs(self.arm), Host(), threading.Event())
 
     def _cluster(self, plan: jobs.Plan, location: str) -> dict[str, Any]:
-        return {
-            "location": location,
-            "properties": {
-                "computeType": "AmlCompute",
-                "properties": {
-                    "vmSize": plan.target.size,
-                    "vmPriority": "Dedicated",
-                    "osType": "Linux",
-                    "scaleSettings": {
-                        "minNodeCount": 0,
-                        "maxNodeCount": _nodes(plan),
-                        "nodeIdleTimeBeforeScaleDown": "PT2M",
-                    },
-                },
-            },
-        }
+        nodes = Nodes.model_construct(min=0, max=_nodes(plan), idle="PT2M")
+        # Not validated: the job may name a cluster as no stack could, and of any size.
+        spec = Cluster.model_construct(
+            name=plan.target.cluster or "", size=plan.target.size or "", nodes=nodes, identity=Identity(type="none")
+        )
+        return properties(spec, location=location, tags={})
 
     def _make(self, resource: str, body: dict[str, Any]) -> None:
         # Always a PUT: an equal one changes nothing, and a cluster of that name may have to grow.

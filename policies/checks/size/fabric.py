@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     from amlstack.catalog.sizes import Size
 
+SINGLE_NODE_TAG = "amlstack:single_node_jobs"
+"""Tag of a cluster resource (value ``"true"``): no job on it spans nodes. Azure ML has no property for that."""
+
 RULE = Rule(
     code="sriov-fabric",
     title="Work across nodes needs a size whose InfiniBand is exposed by SR-IOV.",

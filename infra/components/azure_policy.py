@@ -10,7 +10,7 @@ from pulumi_azure_native import authorization
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from infra.assigned import Assigned
+    from infra.azure_policy_assignment import Assigned
 
 
 class AzurePolicy(pulumi.ComponentResource):

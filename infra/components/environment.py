@@ -9,8 +9,8 @@ import pulumi
 from amlstack import resources
 
 if TYPE_CHECKING:
+    from infra.components.workspace import Workspace
     from infra.registered import Registered
-    from infra.workspace import Workspace
 
 
 class Environment(pulumi.ComponentResource):

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     import pulumi
 
-    from infra.cluster import RdmaCluster
-    from infra.workspace import Workspace
+    from infra.components.cluster import RdmaCluster
+    from infra.components.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Grounds:
+class RunRequirements:
     """What comes before every run.
 
     Attributes:
@@ -37,7 +37,7 @@ class Grounds:
         workspace: Workspace,
         clusters: Mapping[str, RdmaCluster],
         jobs: Mapping[str, resources.OnEdit],
-    ) -> Grounds:
+    ) -> RunRequirements:
         """Declare the guard.
 
         Args:

@@ -16,7 +16,7 @@ from pulumi_azure_native import (
 )
 
 from amlstack.base.findings import Finding
-from infra.order import behind
+from infra.components.order import behind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,12 +8,12 @@ import pulumi
 from pulumi_azure_native import authorization, managedidentity
 
 from infra import roles
-from infra.order import behind
+from infra.components.order import behind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from infra.workspace import Workspace
+    from infra.components.workspace import Workspace
 
 
 class StackIdentity(pulumi.ComponentResource):

@@ -90,6 +90,7 @@ class SmallArm:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # else each answer waits 40 ms for the client's delayed acknowledgement
 
             def answer(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)

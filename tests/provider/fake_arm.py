@@ -123,6 +123,7 @@ class FakeArm:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # else each answer waits 40 ms for the client's delayed acknowledgement
 
             def log_message(self, *args: object) -> None:
                 pass

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import jobs
 from amlstack.base.findings import Finding, Level
 from infra import cluster
+from jobs.wire.keys import field_of
 from policies.checks.cluster import managed_identity, public_ip, subnet_present
 from policies.checks.job import job_timeout
 from policies.config import CODES
@@ -48,25 +49,6 @@ _IN_SETTINGS: Mapping[str, str] = {
     public_ip.REMEDY: "Write node_public_ip: false",
 }
 """What rules advise for a resource, in the words of the settings; a test applies them."""
-
-_FIELDS: Mapping[str, str] = {
-    "command": "command",
-    "environmentId": "environment",
-    "environment": "environment",
-    "environmentVariables": "environment_variables",
-    "resources.shmSize": "shm_size",
-    "resources.shm_size": "shm_size",
-    "resources.dockerArgs": "docker_args",
-    "resources.docker_args": "docker_args",
-    "resources.instanceCount": "nodes",
-    "resources.instance_count": "nodes",
-    "resources.instanceType": "instance_type",
-    "resources.instance_type": "instance_type",
-    "distribution.processCountPerInstance": "launcher",
-    "distribution.process_count_per_instance": "launcher",
-    "queueSettings.jobTier": "queue_settings.job_tier",
-    "displayName": "display_name",
-}
 
 
 def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> tuple[Finding, ...]:
@@ -230,12 +212,9 @@ def _field(planned: jobs.Planned, where: str) -> str:
     inner = path.removeprefix(place).removeprefix(".")
     for piece in ("trial.", "component."):
         inner = inner.removeprefix(piece)
-    for wire, field in _FIELDS.items():
-        if inner == wire or inner.startswith(f"{wire}."):
-            inner = field + inner.removeprefix(wire)
-            break
+    inner = field_of(inner)
     if place == "trial" and inner.startswith("limits."):  # a sweep has limits of its own
-        return inner.replace("trialTimeout", "trial_timeout")
+        return inner
     return f"{place}.{inner}" if place else inner
 
 

@@ -9,6 +9,7 @@ from jobs.azureml.schema_parts import NAMES, TEXT, TEXTS, VALUES, WRITTEN, Schem
 from jobs.model import distribution
 from jobs.model.job import Job
 from jobs.model.sweep import Sweep
+from jobs.wire.keys import PLACES
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
 def command_keys() -> Schema:
     """Key to schema of a command job."""
     job = fields(Job)
-    resources = {
-        path[1]: job[field] for field, path in command.PLACES.items() if path[0] == "resources" and len(path) == 2
-    }
+    resources = {path[1]: job[field] for field, path in PLACES.items() if path[0] == "resources" and len(path) == 2}
     made = {key: job[key] for key in command.KEYS if key in job}
     made |= {
         "type": {"const": "command", "description": "Kind of job; unset: command."},

@@ -10,14 +10,18 @@ import re
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.spelling import camel
 from jobs.launchers import Custom
-from jobs.model.distribution import Distribution, Mpi, PyTorch, Ray, TensorFlow
 from jobs.model.values import EXPRESSION, Input
+from jobs.wire.keys import JOB, RESOURCES
 from jobs.wire.references import Refs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from jobs.model.distribution import Distribution
     from jobs.model.job import Job
-    from jobs.model.values import Identity, Output, QueueSettings, Scalar, Service
+    from jobs.model.values import Identity, Model, Output, Scalar, Service
 
 API_VERSION = "2025-12-01"
 """The API version that bodies are written for."""
@@ -34,6 +38,8 @@ INPUT_MODES = {
 OUTPUT_MODES = {"mount": "ReadWriteMount", "rw_mount": "ReadWriteMount", "upload": "Upload", "direct": "Direct"}
 SERVICES = {"ssh": "SSH", "jupyter_lab": "JupyterLab", "tensor_board": "TensorBoard", "vs_code": "VSCode"}
 IDENTITIES = {"managed": "Managed", "user_identity": "UserIdentity", "aml_token": "AMLToken"}
+DISTRIBUTIONS = {"pytorch": "PyTorch", "mpi": "Mpi", "tensorflow": "TensorFlow", "ray": "Ray"}
+TIERS = {tier: tier.capitalize() for tier in ("null", "spot", "basic", "standard", "premium")}
 PRIORITIES = {"low": 1, "medium": 2, "high": 3}
 RESOURCE_PROPERTIES = {
     "aisupercomputer": "AISuperComputer",
@@ -62,34 +68,18 @@ def body(job: Job, refs: Refs | None = None) -> dict[str, Any]:
     if not isinstance(job.launcher, Custom):
         message = f"the {job.launcher.type} launcher is not lowered yet: render Plan.enriched"
         raise TypeError(message)
-    local = job.compute is not None and job.compute.lower() == LOCAL
-    environment = job.environment if isinstance(job.environment, str) else None
-    properties: dict[str, Any] = {
-        "jobType": "Command",
-        "command": _OLD_BINDING.sub(r"${{\1.\2}}", job.command),
-        "environmentId": refs.environment_id(environment),
-        "codeId": refs.code_id(job.code.path) if job.code else None,
-        "computeId": refs.compute_id(job.compute) if job.compute and not local else None,
-        "displayName": job.display_name or None,
-        "description": job.description,
-        "experimentName": job.experiment_name or None,
-        "isArchived": False,
-        "inputs": {name: input_body(value, refs) for name, value in job.inputs.items()},
-        "outputs": {name: output_body(value) for name, value in job.outputs.items()},
-        "environmentVariables": {name: plain(value) for name, value in job.environment_variables.items()},
-        "distribution": _distribution(job.launcher.distribution),
-        "resources": resources(job, local=local),
-        "limits": None if job.limits is None else some(jobLimitsType="Command", timeout=duration(job.limits.timeout)),
-        "queueSettings": _queue(job.queue_settings),
-        "identity": identity_body(job.identity),
-        "services": None
-        if job.services is None
-        else {name: service_body(value) for name, value in job.services.items()},
-        "tags": dict(job.tags),
-        "properties": {key: value for key, value in job.properties.items() if key != "_azureml.ComputeTargetType"},
-        "parentJobName": job.parent_job_name,
+    values = {
+        key.wire: _SENT[key.field](job, refs) if key.field in _SENT else getattr(job, key.field)
+        for key in JOB
+        if key.wire and key not in RESOURCES
     }
-    return {"properties": some(**properties)}
+    values["resources"] = resources(job, local=is_local(job.compute))
+    return {"properties": some(jobType="Command", isArchived=False, **values)}
+
+
+def is_local(compute: str | None) -> bool:
+    """Whether a compute is the machine of whoever submits the job."""
+    return compute is not None and compute.lower() == LOCAL
 
 
 def some(**values: Any) -> dict[str, Any]:
@@ -122,60 +112,41 @@ def output_body(value: Output) -> dict[str, Any]:
     )
 
 
-def _distribution(value: Distribution | None) -> dict[str, Any] | None:
-    match value:
-        case None:
-            return None
-        case PyTorch():
-            return some(distributionType="PyTorch", processCountPerInstance=value.process_count_per_instance)
-        case Mpi():
-            return some(distributionType="Mpi", processCountPerInstance=value.process_count_per_instance)
-        case TensorFlow():
-            return some(
-                distributionType="TensorFlow",
-                workerCount=value.worker_count,
-                parameterServerCount=value.parameter_server_count,
-            )
-        case Ray():
-            return some(
-                distributionType="Ray",
-                port=value.port,
-                address=value.address,
-                includeDashboard=value.include_dashboard,
-                dashboardPort=value.dashboard_port,
-                headNodeAdditionalArgs=value.head_node_additional_args,
-                workerNodeAdditionalArgs=value.worker_node_additional_args,
-            )
-
-
-def resources(job: Job, *, local: bool) -> dict[str, Any] | None:
-    """The job's resources; None when it names none."""
-    parts = (
-        job.nodes,
-        job.instance_type,
-        job.locations,
-        job.max_instance_count,
-        job.shm_size,
-        job.docker_args,
-        job.resource_properties,
+def _block(value: Model | None, words: Mapping[str, Mapping[str, Any]], **more: Any) -> dict[str, Any] | None:
+    """A part of a job in the spelling of the wire, its words exchanged; None for none."""
+    if value is None:
+        return None
+    fields = {name: getattr(value, name) for name in type(value).model_fields if name != "type"}
+    return some(
+        **more, **{camel(name): words[name].get(each) if name in words else each for name, each in fields.items()}
     )
-    if not local and all(part is None for part in parts):
+
+
+def _distribution(value: Distribution | None) -> dict[str, Any] | None:
+    return _block(value, {}, distributionType=value and DISTRIBUTIONS[value.type])
+
+
+def resources(given: Any, *, local: bool = False) -> dict[str, Any] | None:
+    """The resources of a job, or of whatever has its fields for them; None when it names none."""
+    values = {key.on_wire: getattr(given, key.field) for key in RESOURCES}
+    if not local and all(value is None for value in values.values()):
         return None
     properties = {
         RESOURCE_PROPERTIES.get(key.lower(), key): value
-        for key, value in without_nulls(job.resource_properties or {}).items()
+        for key, value in without_nulls(given.resource_properties or {}).items()
     }
     if local:
         properties["IsLocal"] = {"IsLocal": True}
-    told = some(instanceCount=job.nodes, instanceType=job.instance_type, properties=properties, shmSize=job.shm_size)
-    if isinstance(job.docker_args, tuple) and job.docker_args:
+    values["properties"] = properties
+    if isinstance(given.docker_args, tuple) and given.docker_args:
         # With a list of arguments azure-ai-ml sends neither locations nor the bound; jobs.plan says so.
-        return {**told, "dockerArgsList": list(job.docker_args)}
-    return told | some(
-        dockerArgs=list(job.docker_args) if isinstance(job.docker_args, tuple) else job.docker_args,
-        locations=None if job.locations is None else list(job.locations),
-        maxInstanceCount=job.max_instance_count,
-    )
+        values |= {
+            "dockerArgsList": values["dockerArgs"],
+            "dockerArgs": None,
+            "locations": None,
+            "maxInstanceCount": None,
+        }
+    return some(**{key: list(value) if isinstance(value, tuple) else value for key, value in values.items()})
 
 
 def without_nulls(value: dict[str, Any]) -> dict[str, Any]:
@@ -187,25 +158,14 @@ def without_nulls(value: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _queue(value: QueueSettings | None) -> dict[str, Any] | None:
-    if value is None:
-        return None
-    return some(
-        jobTier=value.job_tier.capitalize() if value.job_tier else None,
-        priority=PRIORITIES[value.priority] if value.priority else None,
-    )
-
-
 def identity_body(value: Identity | None) -> dict[str, Any] | None:
     """The identity."""
-    if value is None:
-        return None
-    return some(
-        identityType=IDENTITIES[value.type],
-        clientId=value.client_id,
-        objectId=value.object_id,
-        resourceId=value.resource_id,
-    )
+    return _block(value, {}, identityType=value and IDENTITIES[value.type])
+
+
+def services_body(services: Mapping[str, Service] | None) -> dict[str, Any] | None:
+    """The services by name."""
+    return None if services is None else {name: service_body(value) for name, value in services.items()}
 
 
 def service_body(value: Service) -> dict[str, Any]:
@@ -241,3 +201,26 @@ def duration(seconds: int | None) -> str | None:
     minutes, rest = divmod(rest, 60)
     clock = "".join(f"{number}{unit}" for number, unit in ((hours, "H"), (minutes, "M"), (rest, "S")) if number)
     return f"P{f'{days}D' if days else ''}{f'T{clock}' if clock else ''}"
+
+
+_SENT: Mapping[str, Callable[[Job, Refs], Any]] = {
+    "command": lambda job, _: _OLD_BINDING.sub(r"${{\1.\2}}", job.command),
+    "environment": lambda job, refs: refs.environment_id(job.environment if isinstance(job.environment, str) else None),
+    "code": lambda job, refs: refs.code_id(job.code.path) if job.code else None,
+    "compute": lambda job, refs: refs.compute_id(job.compute) if job.compute and not is_local(job.compute) else None,
+    "display_name": lambda job, _: job.display_name or None,
+    "experiment_name": lambda job, _: job.experiment_name or None,
+    "inputs": lambda job, refs: {name: input_body(value, refs) for name, value in job.inputs.items()},
+    "outputs": lambda job, _: {name: output_body(value) for name, value in job.outputs.items()},
+    "environment_variables": lambda job, _: plain(job.environment_variables),
+    "launcher": lambda job, _: _distribution(getattr(job.launcher, "distribution", None)),
+    "limits": lambda job, _: job.limits and some(jobLimitsType="Command", timeout=duration(job.limits.timeout)),
+    "queue_settings": lambda job, _: _block(job.queue_settings, {"job_tier": TIERS, "priority": PRIORITIES}),
+    "identity": lambda job, _: identity_body(job.identity),
+    "services": lambda job, _: services_body(job.services),
+    "tags": lambda job, _: dict(job.tags),
+    "properties": lambda job, _: {
+        key: value for key, value in job.properties.items() if key != "_azureml.ComputeTargetType"
+    },
+}
+"""Field to its value on the wire; a field that is sent unchanged needs no entry."""

@@ -8,8 +8,9 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from jobs.launchers import Custom
-from jobs.model.component import NO_ENVIRONMENT, RUNTIME
+from jobs.model.component import NO_ENVIRONMENT
 from jobs.wire.command import plain, some
+from jobs.wire.keys import RESOURCES
 from jobs.wire.references import PREFIX, Refs
 
 if TYPE_CHECKING:
@@ -96,9 +97,8 @@ def component_id(told: Mapping[str, Any], refs: Refs) -> str:
 
 def resources_file(given: Any) -> dict[str, Any] | None:
     """Resources of a component or job as a file has them; None for none."""
-    names = {"nodes": "instance_count", "resource_properties": "properties"}
-    told = {names.get(name, name): getattr(given, name) for name in RUNTIME}
-    return some(**{key: list(value) if isinstance(value, tuple) else value for key, value in told.items()}) or None
+    values = {key.in_file: getattr(given, key.field) for key in RESOURCES}
+    return some(**{key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}) or None
 
 
 def code_reference(asset: str) -> str:

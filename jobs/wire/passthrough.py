@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.spelling import snake
 from jobs.model.passthrough import PassthroughComponent
 from jobs.wire.command import IDENTITIES, plain, some
 from jobs.wire.component import ANONYMOUS, code_reference, environment_reference, ports, version_body
@@ -158,7 +159,7 @@ def _spark_identity(step: PassthroughStep) -> dict[str, Any] | None:
 
 def _conf(conf: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of spark in its own words, text of digits as numbers."""
-    long = {_short(name): f"spark.{name}" for name in _CONF}
+    long = {snake(name.replace(".", "_")): f"spark.{name}" for name in _CONF}
     return {
         long.get(key, key): int(value) if isinstance(value, str) and value.isdigit() else value
         for key, value in conf.items()
@@ -176,8 +177,3 @@ def _scaled(conf: dict[str, Any]) -> dict[str, Any]:
     least = conf.get("spark.dynamicAllocation.minExecutors")
     moving = str(conf.get("spark.dynamicAllocation.enabled")).lower() == "true"
     return {"spark.executor.instances": least, **conf} if moving and least is not None else conf
-
-
-def _short(name: str) -> str:
-    """``dynamicAllocation.minExecutors`` as ``dynamic_allocation_min_executors``."""
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name.replace(".", "_"))

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from amlstack.base.spelling import snake
 from jobs.model.component import NO_ENVIRONMENT, RUNTIME, Component
 from jobs.model.job import Job
 from jobs.model.passthrough import PassthroughComponent, PassthroughStep
 from jobs.model.pipeline import BareOutput, SweepStep
 from jobs.model.values import Input, Output
 from jobs.wire import automl
-from jobs.wire.command import INPUT_MODES, body, identity_body, input_body, output_body, plain, service_body, some
+from jobs.wire.command import INPUT_MODES, body, identity_body, input_body, output_body, plain, services_body, some
 from jobs.wire.component import component_body, component_id, resources_file
 from jobs.wire.passthrough import builtin, own_keys, passthrough_component_body
 from jobs.wire.pipeline_ports import BOUND, input_ports, inside, output_ports, under
@@ -62,9 +63,7 @@ def pipeline_body(pipeline: Pipeline, refs: Refs | None = None, steps: StepRefs 
         outputs={name: output_body(value or Output()) for name, value in pipeline.outputs.items()},
         computeId=pipeline.compute if local or pipeline.compute is None else refs.compute_id(pipeline.compute),
         identity=identity_body(pipeline.identity),
-        services=None
-        if not pipeline.services
-        else {name: service_body(value) for name, value in pipeline.services.items()},
+        services=services_body(pipeline.services or None),
     )
     return {"properties": properties}
 
@@ -213,7 +212,9 @@ def _command(
     for key in OF_A_NODE:
         if key in told:
             value = told[key]
-            node[key if key == "computeId" else _snake(key)] = value if key in _RAW else _snaked(value)
+            node[key if key == "computeId" else snake(key)] = value if key in _RAW else _snaked(value)
+    if "services" in told:  # under the names that a person gave them
+        node["services"] = {name: _snaked(service) for name, service in told["services"].items()}
     if node.get("distribution", {}).get("distribution_type") == "Ray":
         # azure-ai-ml has no model of Ray, so that its keys keep the spelling of the wire.
         rest = {key: value for key, value in told["distribution"].items() if key != "distributionType"}
@@ -248,7 +249,7 @@ def _output(value: Output) -> dict[str, Any]:
     if value.path is not None and BOUND.search(value.path):
         return {"value": value.path, "type": "literal", **mode}
     named = {"assetName": "name", "assetVersion": "version"}
-    return {named.get(key, _snake(key)): inner for key, inner in told.items()}
+    return {named.get(key, snake(key)): inner for key, inner in told.items()}
 
 
 _SWEEP = frozenset({"search_space", "limits", "objective"})
@@ -287,9 +288,9 @@ def _policy(told: dict[str, Any] | None, step: SweepStep) -> dict[str, Any] | No
         return None
     given = step.early_termination
     return {
-        _snake(key): value
+        snake(key): value
         for key, value in told.items()
-        if not (key.startswith("slack") and not getattr(given, _snake(key), None))
+        if not (key.startswith("slack") and not getattr(given, snake(key), None))
     }
 
 
@@ -326,14 +327,10 @@ def _component(named: str, refs: Refs) -> str:
     return named if refs.workspace is not None and "@" in named else named.removeprefix(PREFIX)
 
 
-def _snake(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
-
-
 def _snaked(value: Any) -> Any:
     """A piece of a body in the spelling of nodes; what a person named, ``properties``, stays."""
     if isinstance(value, dict):
-        return {_snake(key): inner if key == "properties" else _snaked(inner) for key, inner in value.items()}
+        return {snake(key): inner if key == "properties" else _snaked(inner) for key, inner in value.items()}
     return value
 
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from amlstack.base.spelling import snake
 from jobs.model.search_space import DISTRIBUTIONS, Choice, arguments
 from jobs.model.sweep import Bandit, MedianStopping, Random, TruncationSelection
-from jobs.wire.command import LOCAL, body, duration, resources, some
+from jobs.wire.command import LOCAL, body, duration, is_local, resources, some
+from jobs.wire.keys import wire_blocks
 
 if TYPE_CHECKING:
     from jobs.model.search_space import SearchSpace
     from jobs.model.sweep import EarlyTermination, Sampling, Sweep, SweepLimits
     from jobs.wire.references import Refs
 
-OF_THE_TRIAL = ("codeId", "command", "environmentId", "environmentVariables", "distribution", "resources")
+OF_THE_TRIAL = wire_blocks("trial")
+OF_THE_SWEEP = wire_blocks("sweep")
 SHORTEST = 60
-OF_THE_SWEEP = ("computeId", "inputs", "outputs", "identity", "queueSettings", "parentJobName")
 
 
 def sweep_body(sweep: Sweep, refs: Refs | None = None) -> dict[str, Any]:
@@ -25,13 +27,12 @@ def sweep_body(sweep: Sweep, refs: Refs | None = None) -> dict[str, Any]:
         sweep: The sweep.
         refs: What the references in it point to; None leaves them short.
     """
-    local = sweep.trial.compute is not None and sweep.trial.compute.lower() == LOCAL
+    local = is_local(sweep.trial.compute)
     trial = sweep.trial.model_copy(update={"compute": None}) if local else sweep.trial
     told = body(trial, refs)["properties"]
     own = None
     if sweep.resources is not None:
-        fields = {name: getattr(sweep.resources, name) for name in type(sweep.resources).model_fields}
-        own = resources(trial.model_copy(update=fields), local=False)
+        own = resources(sweep.resources)
     properties = {
         **{key: told[key] for key in OF_THE_SWEEP if key in told},
         "jobType": "Sweep",
@@ -87,11 +88,7 @@ def early_termination(value: EarlyTermination | None) -> dict[str, Any] | None:
         return None
     told = _policy(value)
     nulls = {name for name in value.model_fields_set if getattr(value, name) is None}
-    return {key: each for key, each in told.items() if _snake(key) not in nulls}
-
-
-def _snake(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+    return {key: each for key, each in told.items() if snake(key) not in nulls}
 
 
 def _policy(value: EarlyTermination) -> dict[str, Any]:

@@ -109,6 +109,7 @@ ACCEPTED = {
     "limits": _step("limits: {timeout: 900}"),
     "limits-zero": _step("limits: {timeout: 0}"),
     "services": _step("services: {a: {type: ssh, nodes: all}, b: {type: tensor_board, log_dir: x}}"),
+    "services-with-capitals": _step("services: {MyLab: {type: jupyter_lab, properties: {Ab: 1}}}"),
     "identity": _step("identity: {type: managed, client_id: a}"),
     "queue": _step("queue_settings: {job_tier: spot, priority: low}"),
     "variables": _step("environment_variables: {A: 1, B: true, C: x}"),

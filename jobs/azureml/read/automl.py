@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.spelling import snake
 from jobs.azureml.cursor import Bad, Cursor
 from jobs.azureml.fields import keys, listed, mapping, named, nullable, same, text, truth, whole, word
 from jobs.azureml.read import automl_words as words
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     Readers = Mapping[str, Callable[[Cursor], Any]]
 
-_TASK = word(same(*words.TASKS), runtime.snake)
+_TASK = word(same(*words.TASKS), snake)
 _LIMITS: Readers = {
     **dict.fromkeys(
         ("max_concurrent_trials", "max_cores_per_trial", "max_nodes", "max_trials", "timeout_minutes",
@@ -109,7 +110,7 @@ def _fixed(cursor: Cursor, key: str, kind: str, *, nlp: bool) -> Any:
     if kind == "count":
         return value if type(value) is int else cursor.wrong("a whole number")
     if kind == "word":
-        return word(same(*words.words_of(key, nlp=nlp)), runtime.snake)(cursor)
+        return word(same(*words.words_of(key, nlp=nlp)), snake)(cursor)
     told = {"flag": truth, "rate": sweep.decimal, "text": text}[kind](cursor)
     if kind == "text" and not nlp and told is not Bad and _SPLIT.search(told):
         return cursor.wrong("text without blanks, commas and brackets, which azure-ai-ml cannot send here")
@@ -187,7 +188,7 @@ def _ensemble(cursor: Cursor) -> Any:
 
 
 def _training(task: str) -> Callable[[Cursor], Any]:
-    models = _list(OrBound(word(same(*words.MODELS[task]), runtime.snake)))
+    models = _list(OrBound(word(same(*words.MODELS[task]), snake)))
     flags = ("enable_dnn_training", "enable_model_explainability", "enable_onnx_compatible_models",
              "enable_stack_ensemble", "enable_vote_ensemble")  # fmt: skip
     return _block(
@@ -258,7 +259,7 @@ def read_step(cursor: Cursor, node: Readers) -> Any:
         "queue_settings": _queue,
         "services": _services,
         "log_verbosity": words.VERBOSITY,
-        "primary_metric": OrBound(word(same(*words.TASKS[task]), runtime.snake)),
+        "primary_metric": OrBound(word(same(*words.TASKS[task]), snake)),
         **dict.fromkeys(("training_data", "validation_data"), _data),
         **own_keys(task),
     }

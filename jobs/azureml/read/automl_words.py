@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.spelling import snake
 from jobs.azureml.cursor import Bad
 from jobs.azureml.fields import listed, same, text, truth, whole, word
 from jobs.azureml.read.passthrough import OrBound
-from jobs.azureml.read.runtime import snake
 from jobs.azureml.read.sweep import decimal
 
 if TYPE_CHECKING:

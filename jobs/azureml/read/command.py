@@ -10,6 +10,7 @@ from jobs.azureml.read import data, environment, runtime
 from jobs.launchers import Custom
 from jobs.model.job import Job
 from jobs.model.values import Code
+from jobs.wire.keys import BLOCKS, PLACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,9 +28,7 @@ def _compute(cursor: Cursor) -> Any:
     return value if value is Bad or value.lower() != "local" else "local"
 
 
-KEYS = {
-    "type": word({"command": "command"}, str),
-    "command": text,
+_READERS: Mapping[str, Callable[[Cursor], Any]] = {
     "code": _code,
     "environment": environment.environment,
     "environment_variables": data.variables,
@@ -42,27 +41,15 @@ KEYS = {
     "queue_settings": runtime.queue,
     "identity": runtime.identity,
     "services": runtime.services,
-    "name": text,
-    "display_name": text,
-    "description": text,
-    "experiment_name": text,
     "tags": data.tags,
     "properties": data.tags,
-    "parent_job_name": text,
 }
+KEYS = {
+    "type": word({"command": "command"}, str),
+    **{key: _READERS.get(key, text) for key in BLOCKS},
+}
+"""Keys of a command job; those without a reader of their own are text."""
 READ_ONLY = ("$schema", "id", "status", "creation_context", "log_files", "parameters")
-
-PLACES = {
-    "nodes": ("resources", "instance_count"),
-    "instance_type": ("resources", "instance_type"),
-    "locations": ("resources", "locations"),
-    "max_instance_count": ("resources", "max_instance_count"),
-    "shm_size": ("resources", "shm_size"),
-    "docker_args": ("resources", "docker_args"),
-    "resource_properties": ("resources", "properties"),
-    "launcher": ("distribution",),
-}
-
 
 _STANDING_IN: dict[str, Any] = {"command": "true", "environment": "azureml:missing:0"}
 """For what a file lacks and its findings ask for; they are errors, so that no such job is ever rendered."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Level
+from amlstack.base.spelling import snake
 from jobs.azureml.cursor import Bad, Cursor
 from jobs.azureml.fields import (
     anything,
@@ -24,6 +24,7 @@ from jobs.azureml.fields import (
 )
 from jobs.model.distribution import Mpi, PyTorch, Ray, TensorFlow
 from jobs.model.values import Identity, Limits, Model, QueueSettings, Service
+from jobs.wire import keys as keys_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -81,15 +82,14 @@ RESOURCES = {
     "properties": mapping,
 }
 """Keys of resources."""
-FROM_RESOURCES = {"instance_count": "nodes", "properties": "resource_properties"}
-"""Keys of resources that have another name in the job; the others keep theirs."""
+_FIELDS = {key.in_file: key.field for key in keys_table.RESOURCES}
 
 
 def resources(cursor: Cursor) -> Any:
     """Resources, as fields of the job."""
     told = dict(keys(cursor, RESOURCES, what="the resources"))
     told.setdefault("properties", {})
-    return {FROM_RESOURCES.get(key, key): value for key, value in told.items()}
+    return {_FIELDS[key]: value for key, value in told.items()}
 
 
 def limits(cursor: Cursor) -> Any:
@@ -106,12 +106,6 @@ _QUEUE = {
 def queue(cursor: Cursor) -> Any:
     """Queue settings."""
     return QueueSettings(**dict(keys(cursor, _QUEUE, what="the queue settings")))
-
-
-def snake(value: str) -> str:
-    """``UserIdentity`` as ``user_identity``, the way the real loader compares words."""
-    split = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", value)
-    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", split).lower()
 
 
 _IDENTITY = word({**same("managed", "user_identity", "aml_token"), "managed_identity": "managed"}, snake)

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Level
+from amlstack.base.spelling import snake
 from jobs.azureml.cursor import Bad, Cursor
 from jobs.azureml.fields import at_least, keys, named, nullable, same, seconds, text, whole, word
 from jobs.azureml.read import command, runtime
@@ -25,6 +26,7 @@ from jobs.model.sweep import (
     SweepResources,
     TruncationSelection,
 )
+from jobs.wire.keys import blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -153,12 +155,12 @@ _SAMPLING = _one_of(
     {
         "random": (
             Random,
-            {"rule": word(same("random", "sobol"), runtime.snake), "seed": whole, "logbase": _logbase},
+            {"rule": word(same("random", "sobol"), snake), "seed": whole, "logbase": _logbase},
         ),
         "grid": (Grid, {}),
         "bayesian": (Bayesian, {}),
     },
-    runtime.snake,
+    snake,
     "a sampling algorithm",
 )
 _SAMPLING_WORD = word(same("random", "grid", "bayesian"))
@@ -176,14 +178,14 @@ early_termination = _one_of(
         "median_stopping": (MedianStopping, _INTERVALS),
         "truncation_selection": (TruncationSelection, {**_INTERVALS, "truncation_percentage": whole}),
     },
-    runtime.snake,
+    snake,
     "an early termination policy",
 )
 
 
 def objective(cursor: Cursor) -> Any:
     """What the sweep is after."""
-    table = {"goal": word(same("minimize", "maximize"), runtime.snake), "primary_metric": text}
+    table = {"goal": word(same("minimize", "maximize"), snake), "primary_metric": text}
     return complete(cursor, Objective, table, what="an objective", constant={})
 
 
@@ -217,10 +219,7 @@ PARTS = {
 }
 """What makes a job, or a step of a pipeline, a sweep."""
 
-TRIAL = {
-    key: command.KEYS[key]
-    for key in ("command", "code", "environment", "environment_variables", "resources", "distribution")
-}
+TRIAL = {key: command.KEYS[key] for key in blocks("trial")}
 
 
 def _trial(cursor: Cursor) -> Any:
@@ -248,17 +247,10 @@ def _trial(cursor: Cursor) -> Any:
     return told if {"command", "environment"} <= told.keys() else Bad
 
 
-_OF_THE_TRIAL = {
-    **{key: command.KEYS[key] for key in ("inputs", "outputs", "compute", "identity", "parent_job_name")},
-    "queue_settings": runtime.queue,
-}
+_OF_THE_TRIAL = blocks("sweep")
 KEYS = {
     "type": word({"sweep": "sweep"}, str),
-    **{
-        key: command.KEYS[key]
-        for key in ("name", "display_name", "description", "experiment_name", "tags", "properties")
-    },
-    **_OF_THE_TRIAL,
+    **{key: command.KEYS[key] for key in (*blocks("run"), *_OF_THE_TRIAL)},
     **PARTS,
     "trial": _trial,
     "services": command.KEYS["services"],

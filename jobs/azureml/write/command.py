@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.spelling import snake
 from jobs.model.component import NO_ENVIRONMENT
 from jobs.model.values import Environment, Input
-from jobs.wire.command import IDENTITIES, INPUT_MODES, OUTPUT_MODES, PRIORITIES, SERVICES, body
+from jobs.wire.command import (
+    DISTRIBUTIONS,
+    IDENTITIES,
+    INPUT_MODES,
+    OUTPUT_MODES,
+    PRIORITIES,
+    SERVICES,
+    TIERS,
+    body,
+)
+from jobs.wire.keys import BLOCKS, RESOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from jobs.model.job import Job
 
@@ -22,33 +33,13 @@ def command_file(job: Job) -> dict[str, Any]:
     Args:
         job: A job whose launcher is lowered (`Plan.enriched`).
     """
-    told = body(job)["properties"]
-    file: dict[str, Any] = {"$schema": SCHEMA, "type": "command"}
-    file |= _kept(
-        name=job.name,
-        display_name=told.get("displayName"),
-        description=told.get("description"),
-        experiment_name=told.get("experimentName"),
-        tags=told["tags"] or None,
-        properties=told["properties"] or None,
-        command=told["command"],
-        code=job.code.path if job.code else None,
-        environment=_environment(job),
-        inputs={name: _input(job.inputs[name], value) for name, value in told["inputs"].items()} or None,
-        outputs={name: _output(value) for name, value in told["outputs"].items()} or None,
-        environment_variables=told["environmentVariables"] or None,
-        compute=job.compute,
-        distribution=_distribution(told.get("distribution")),
-        resources=_resources(told.get("resources")),
-        limits=None if job.limits is None else _kept(timeout=job.limits.timeout),
-        queue_settings=_queue(told.get("queueSettings")),
-        identity=_identity(told.get("identity")),
-        services=None
-        if told.get("services") is None
-        else {name: _service(value) for name, value in told["services"].items()},
-        parent_job_name=told.get("parentJobName"),
-    )
-    return file
+    sent = body(job)["properties"]
+    values = {
+        key: _WRITTEN[key](job, sent.get(wire)) if key in _WRITTEN else sent.get(wire) for key, wire in BLOCKS.items()
+    }
+    return {"$schema": SCHEMA, "type": "command"} | {
+        key: value for key, value in values.items() if value is not None and (value != {} or key in _MAY_BE_EMPTY)
+    }
 
 
 def _kept(**values: Any) -> dict[str, Any]:
@@ -60,12 +51,12 @@ def _back(table: Mapping[str, Any], wire: Any) -> Any:
     return None if wire is None else [word for word, value in table.items() if value == wire][-1]
 
 
-def _environment(job: Job) -> Any:
+def _environment(job: Job, sent: Any) -> Any:
     if isinstance(job.environment, Environment):
         return job.environment.model_dump(exclude_none=True)
     if job.environment.startswith("azureml:"):
         return None if job.environment == NO_ENVIRONMENT else job.environment
-    return body(job)["properties"]["environmentId"]
+    return sent
 
 
 def _input(declared: Any, wire: dict[str, Any]) -> Any:
@@ -90,41 +81,28 @@ def _output(wire: dict[str, Any]) -> Any:
     )
 
 
-def _snake(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
-
-
-def _distribution(wire: dict[str, Any] | None) -> Any:
+def _words(wire: dict[str, Any] | None, **back: Mapping[str, Any]) -> Any:
+    """A block in the spelling of files, its words exchanged."""
     if wire is None:
         return None
-    rest = {_snake(key): value for key, value in wire.items() if key != "distributionType"}
-    return {"type": wire["distributionType"].lower(), **rest}
+    return {snake(key): _back(back[key], value) if key in back else value for key, value in wire.items()}
+
+
+def _typed(wire: dict[str, Any] | None, key: str, words: Mapping[str, Any]) -> Any:
+    """A block whose type is called otherwise on the wire, with the type first."""
+    if wire is None:
+        return None
+    return {"type": _back(words, wire[key]), **_words({name: value for name, value in wire.items() if name != key})}
 
 
 def _resources(wire: dict[str, Any] | None) -> Any:
     if wire is None:
         return None
     properties = {key: value for key, value in wire["properties"].items() if key != "IsLocal"}
-    names = {"dockerArgsList": "docker_args"}
-    rest = {names.get(key, _snake(key)): value for key, value in wire.items() if key != "properties"}
-    told = rest | ({"properties": properties} if properties else {})
-    return told or (None if "IsLocal" in wire["properties"] else {})
-
-
-def _queue(wire: dict[str, Any] | None) -> Any:
-    if wire is None:
-        return None
-    tier = wire.get("jobTier")
-    return _kept(job_tier=tier.lower() if tier else None, priority=_back(PRIORITIES, wire.get("priority")))
-
-
-def _identity(wire: dict[str, Any] | None) -> Any:
-    if wire is None:
-        return None
-    return {
-        "type": _back(IDENTITIES, wire["identityType"]),
-        **{_snake(key): value for key, value in wire.items() if key != "identityType"},
-    }
+    names = {key.on_wire: key.in_file for key in RESOURCES} | {"dockerArgsList": "docker_args"}
+    rest = {names[key]: value for key, value in wire.items() if key != "properties"}
+    result = rest | ({"properties": properties} if properties else {})
+    return result or (None if "IsLocal" in wire["properties"] else {})
 
 
 def _service(wire: dict[str, Any]) -> Any:
@@ -134,3 +112,21 @@ def _service(wire: dict[str, Any]) -> Any:
         port=wire.get("port"),
         properties=wire.get("properties"),
     )
+
+
+_WRITTEN: Mapping[str, Callable[[Job, Any], Any]] = {
+    "name": lambda job, _: job.name,
+    "code": lambda job, _: job.code and job.code.path,
+    "environment": _environment,
+    "inputs": lambda job, sent: {name: _input(job.inputs[name], value) for name, value in sent.items()},
+    "outputs": lambda _, sent: {name: _output(value) for name, value in sent.items()},
+    "compute": lambda job, _: job.compute,
+    "distribution": lambda _, sent: _typed(sent, "distributionType", DISTRIBUTIONS),
+    "resources": lambda _, sent: _resources(sent),
+    "limits": lambda job, _: None if job.limits is None else _kept(timeout=job.limits.timeout),
+    "queue_settings": lambda _, sent: _words(sent, jobTier=TIERS, priority=PRIORITIES),
+    "identity": lambda _, sent: _typed(sent, "identityType", IDENTITIES),
+    "services": lambda _, sent: sent and {name: _service(value) for name, value in sent.items()},
+}
+"""Key to what a file has for it; what is written as it is sent needs no entry."""
+_MAY_BE_EMPTY = ("resources", "limits", "queue_settings", "services")

@@ -16,6 +16,7 @@ from jobs.model.search_space import DISTRIBUTIONS
 from jobs.model.sweep import Sweep
 from jobs.model.values import Environment, Input
 from jobs.wire.component import resources_file
+from jobs.wire.keys import blocks
 from jobs.wire.pipeline import effective
 from jobs.wire.pipeline_ports import BOUND
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from jobs.model.values import Output
 
 SCHEMAS = "https://azuremlschemas.azureedge.net/latest"
-_OF_THE_TRIAL = ("command", "code", "environment", "environment_variables", "distribution", "resources")
-_OF_THE_SWEEP = ("inputs", "outputs", "compute", "identity", "queue_settings", "parent_job_name")
 _SWEEP = ("search_space", "objective", "sampling_algorithm", "early_termination", "limits")
 
 
@@ -48,8 +47,8 @@ def sweep_file(sweep: Sweep) -> dict[str, Any]:
     """A sweep job file."""
     told = command_file(sweep.trial)
     file = {"$schema": f"{SCHEMAS}/sweepJob.schema.json", "type": "sweep", **_named(sweep)}
-    file["trial"] = {key: told[key] for key in _OF_THE_TRIAL if key in told}
-    file |= {key: told[key] for key in _OF_THE_SWEEP if key in told}
+    file["trial"] = {key: told[key] for key in blocks("trial") if key in told}
+    file |= {key: told[key] for key in blocks("sweep") if key in told}
     return file | _sweep(sweep)
 
 
@@ -91,10 +90,7 @@ def schedule_file(schedule: Schedule) -> dict[str, Any]:
 
 
 def _named(run: Sweep | Pipeline) -> dict[str, Any]:
-    told = {
-        name: getattr(run, name)
-        for name in ("name", "display_name", "description", "experiment_name", "tags", "properties")
-    }
+    told = {name: getattr(run, name) for name in blocks("run")}
     return {key: value for key, value in told.items() if value}
 
 

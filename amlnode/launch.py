@@ -68,12 +68,6 @@ def main(arguments: Sequence[str] | None = None, *, guides: bool = False) -> int
             "Add --use_env; the program reads LOCAL_RANK.",
         )
     nproc = options.nproc if options.nproc is not None else 1 if guides else count_gpus() or 1
-    if nproc < 1:
-        raise NodeError(
-            f"--nproc must be 1 or more, got {nproc}",
-            "A node starts at least one rank",
-            "Leave it out for one per GPU.",
-        )
     node = resolve()
     start = [] if options.no_python else [sys.executable, "-u", *(["-m"] if options.module else [])]
     started = f"{nproc} ranks" if nproc > 1 else "1 rank"
@@ -96,8 +90,14 @@ def places(node: RankInfo, nproc: int) -> tuple[RankInfo, ...]:
         nproc: Ranks per node.
 
     Raises:
-        NodeError: Several processes run on this node already.
+        NodeError: There are no ranks, or several processes run on this node already.
     """
+    if nproc < 1:
+        raise NodeError(
+            f"--nproc must be 1 or more, got {nproc}",
+            "A node starts at least one rank",
+            "Leave it out for one per GPU.",
+        )
     several = node.local_rank > 0 or (node.local_size or 1) > 1
     if several and node.source != "tensorflow":
         raise NodeError(

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
 import os
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlnode.bandwidth.message_sizes import sizes
 from amlnode.bandwidth.sweep import PAIR_BYTES, Ring, join
 from amlnode.bandwidth.verdict import Expectation, judge
 from amlnode.errors import NodeError
-from amlnode.preflight.check import BAD, size
+from amlnode.preflight.check import BAD, publish, size
 from amlnode.preflight.main import REHEARSAL
 from amlnode.preflight.plan import read
 
@@ -57,21 +54,12 @@ def main(arguments: Sequence[str] | None = None, *, environ: Mapping[str, str] =
     try:
         result = measure(ring, asked or sizes(DEFAULT[ring.backend]), expected, options.find_slow)
         if ring.info.rank == 0:
-            _first(result, options)
+            publish(result, table(result), options)
         # No rank leaves before this: the first that ends with a bad verdict may take the others down with it.
         ring.torch.distributed.barrier()
     finally:
         ring.torch.distributed.destroy_process_group()
     return 1 if result["verdict"]["state"] == BAD else 0
-
-
-def _first(result: Mapping[str, Any], options: argparse.Namespace) -> None:
-    """Prints and writes the result, at rank 0."""
-    print(json.dumps(result, indent=1) if options.json else "\n".join(table(result)), flush=True)
-    with contextlib.suppress(OSError):
-        path = Path(options.output)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 def expectation(given: float | None, environ: Mapping[str, str]) -> Expectation:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
 
 GOOD, WARNING, BAD, UNJUDGED = "good", "warning", "bad", "not judged"
 
@@ -31,3 +39,13 @@ def size(count: float) -> str:
             return f"{count:.4g} {unit}"
         count /= 1024
     return f"{count:.4g} TiB"
+
+
+def publish(result: Mapping[str, Any], rows: Sequence[str], options: argparse.Namespace) -> None:
+    """Prints a result, as rows or as JSON (``--json``), and writes it to ``--output`` where that is possible."""
+    text = json.dumps(result, indent=1)
+    print(text if options.json else "\n".join(rows), flush=True)
+    with contextlib.suppress(OSError):
+        path = Path(options.output)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n", encoding="utf-8")

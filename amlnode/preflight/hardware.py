@@ -149,20 +149,20 @@ def memlock(plan: Plan, root: Path = ROOT) -> Check:
 
 def total(path: Path) -> int | None:
     """Bytes of the file system at a path; None where there is none."""
-    try:
-        found = os.statvfs(path)
-    except OSError:
-        return None
-    return found.f_frsize * found.f_blocks
+    return _space(path, lambda found: found.f_blocks)
 
 
 def free(path: Path) -> int | None:
     """Bytes that this user may still write there."""
+    return _space(path, lambda found: found.f_bavail)
+
+
+def _space(path: Path, blocks: Callable[[os.statvfs_result], int]) -> int | None:
     try:
         found = os.statvfs(path)
     except OSError:
         return None
-    return found.f_frsize * found.f_bavail
+    return found.f_frsize * blocks(found)
 
 
 def shm(plan: Plan, root: Path = ROOT, measure: Callable[[Path], int | None] = total) -> Check:

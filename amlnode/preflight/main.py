@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import socket
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlnode.gpus import ROOT
 from amlnode.preflight import hardware, nccl
-from amlnode.preflight.check import BAD, GOOD, UNJUDGED, Check
+from amlnode.preflight.check import BAD, GOOD, UNJUDGED, Check, publish
 from amlnode.preflight.meeting import meet
 from amlnode.preflight.plan import Plan, read
 from amlnode.rank import resolve
@@ -64,20 +63,11 @@ def main(arguments: Sequence[str] | None = None, *, environ: Mapping[str, str] =
 
     def announce(met: dict[str, Any]) -> None:
         results.append(verdict(met, info.world_size, options.max_skew))
-        _first(results[0], plan, options)
+        publish(results[0], table(results[0], plan), options)
 
     met = meet(info, report, job=environ.get("AZUREML_RUN_ID", ""), port=port, wait=options.wait, announce=announce)
     result = results[0] if results else verdict(met, info.world_size, options.max_skew)
     return 0 if result["go"] else 1
-
-
-def _first(result: Mapping[str, Any], plan: Plan, options: argparse.Namespace) -> None:
-    """Prints and writes the result of all nodes, at rank 0."""
-    print(json.dumps(result, indent=1) if options.json else "\n".join(table(result, plan)), flush=True)
-    with contextlib.suppress(OSError):
-        path = Path(options.output)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 def judge(plan: Plan, environ: Mapping[str, str], root: Path = ROOT) -> list[Check]:

@@ -80,14 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     own, rest = _split(list(sys.argv[1:] if arguments is None else arguments))
     options = parser().parse_args(own)
     nproc = options.nproc if options.nproc is not None else count_gpus() or 1
-    if nproc < 1:
-        raise NodeError(
-            f"--nproc must be 1 or more, got {nproc}",
-            "A node starts at least one rank",
-            "Leave it out for one per GPU.",
-        )
     node = resolve()
-    places(node, nproc)  # refuses several processes on a node
+    places(node, nproc)  # refuses no ranks, and several processes on a node
     port = options.port or node.master_port + PORT
     job = os.environ.get("AZUREML_RUN_ID") or "job"
     if node.rank > 0:

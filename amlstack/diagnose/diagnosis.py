@@ -48,7 +48,7 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What the logs say about the first true cause.
+    """The first true cause that logs show.
 
     Attributes:
         found: A cause is in these logs.

@@ -223,5 +223,5 @@ def test_two_nodes_are_compared_by_what_each_reaches_within_itself(
     assert message in found.text
 
 
-def test_one_node_has_nobody_to_compare_with() -> None:
+def test_one_node_has_no_other_to_compare_with() -> None:
     assert slow_nodes.name({}, {}).text == "One node: nothing to compare it with"

@@ -283,7 +283,7 @@ def test_mlflow_is_out_of_the_tuners_sight_alone(nodes: Nodes, monkeypatch: pyte
     assert "does without MLflow\nTrue\n" in output
 
 
-def test_the_tuners_words_are_taken_out() -> None:
+def test_tuners_options_are_taken_out() -> None:
     assert tuned(["--autotuning", "run", "t.py", "-a"]) == ("run", ["t.py", "-a"])
     assert tuned(["--no_ssh", "--autotuning=tune", "t.py"]) == ("tune", ["--no_ssh", "t.py"])
 

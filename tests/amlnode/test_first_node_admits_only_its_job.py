@@ -53,7 +53,7 @@ def hello(line: Connection, **changed: Any) -> dict[str, Any]:
         {"node": "one"},
     ],
 )
-def test_first_node_hangs_up_on_a_stranger_without_naming_the_run(hub: Hub, changed: dict[str, Any]) -> None:
+def test_first_node_hangs_up_without_naming_the_run_when_the_proof_is_wrong(hub: Hub, changed: dict[str, Any]) -> None:
     line = call(hub)
     line.send(**hello(line, **({"proof": "0" * 64} | changed if "proof" not in changed else changed)))
     with pytest.raises(HungUpError):
@@ -100,7 +100,7 @@ def test_a_node_that_has_come_does_not_come_from_another_address(hub: Hub) -> No
     other.close()
 
 
-def test_a_node_does_not_believe_a_host_that_does_not_know_the_run() -> None:
+def test_node_refuses_a_host_that_does_not_know_the_run() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         served = threading.Event()
 

@@ -116,7 +116,7 @@ signal.pause()
     assert err.count("ending the others") == 1
 
 
-def test_its_last_words_come_before_its_end(launch) -> None:  # type: ignore[no-untyped-def]
+def test_last_lines_of_a_rank_come_before_its_end(launch) -> None:  # type: ignore[no-untyped-def]
     with launch("ready(); raise ValueError('x' * 200000)", nproc=1) as run:
         code, _, err = run.end()
     assert code == 1

@@ -28,17 +28,17 @@ PIECES = st.one_of(
 
 
 def is_sound(verdict: object, lines: dict[str, int]) -> None:
-    told = verdict.as_dict()  # type: ignore[attr-defined]
-    assert told["confidence"] in ("low", "medium", "high")
-    assert (told["cause"] is not None) is told["found"]
-    assert told["reason"]
-    assert told["advice"] or told["cause"] is not None
-    if told["found"]:
-        assert told["rank"] is None or told["rank"] not in told["victims"]
-        assert told["text"]
-    if told["file"] is not None:
-        assert 1 <= told["line"] <= max(1, lines[told["file"]])
-        assert len(told["text"]) <= LONGEST_TEXT
+    fields = verdict.as_dict()  # type: ignore[attr-defined]
+    assert fields["confidence"] in ("low", "medium", "high")
+    assert (fields["cause"] is not None) is fields["found"]
+    assert fields["reason"]
+    assert fields["advice"] or fields["cause"] is not None
+    if fields["found"]:
+        assert fields["rank"] is None or fields["rank"] not in fields["victims"]
+        assert fields["text"]
+    if fields["file"] is not None:
+        assert 1 <= fields["line"] <= max(1, lines[fields["file"]])
+        assert len(fields["text"]) <= LONGEST_TEXT
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])

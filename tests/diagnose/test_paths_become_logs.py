@@ -38,12 +38,12 @@ OOM = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"
         ("0.log", 0),
     ],
 )
-def test_names_say_whose_log_it_is(name: str, rank: int | None, tmp_path: Path) -> None:
+def test_rank_of_a_log_follows_from_its_name(name: str, rank: int | None, tmp_path: Path) -> None:
     assert rank_of(tmp_path / name, tmp_path) == rank
 
 
 @pytest.mark.parametrize(("name", "node"), [("node-1/out.log", "1"), ("ip-10-0-0-4/out.log", "ip-10-0-0-4"), ("a/out.log", None)])  # fmt: skip
-def test_folders_say_which_node_it_was(name: str, node: str | None, tmp_path: Path) -> None:
+def test_node_of_a_log_follows_from_its_folder(name: str, node: str | None, tmp_path: Path) -> None:
     assert node_of(tmp_path / name, tmp_path) == node
 
 
@@ -65,35 +65,37 @@ def test_files_and_folders_are_given_together_and_read_once(tmp_path: Path) -> N
     assert len(read([tmp_path, log, log]).logs) == 1
 
 
-def test_what_cannot_be_read_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_that_cannot_be_read_become_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "core.txt").write_bytes(b"\x00\x01\x02" * 999)
     (tmp_path / "broken.txt.gz").write_bytes(b"\x1f\x8b nothing of the kind")
     (tmp_path / "std_log_process_00.txt").write_text(OOM)
     found = read([tmp_path])
     assert sorted(finding.code for finding in found.findings) == ["binary-file", "unreadable-file"]
     assert main(["diagnose", str(tmp_path)]) == 0
-    assert "the file is no text" in capsys.readouterr().err
+    assert "is not text" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("make", [False, True])
-def test_nothing_to_read_is_wrong_use(make: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diagnose_exits_with_2_when_there_is_nothing_to_read(
+    make: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     place = tmp_path / "user_logs"
     if make:
         place.mkdir()
         (place / "model.safetensors").write_bytes(b"x")
     assert main(["diagnose", str(place)]) == 2
-    told = capsys.readouterr()
-    assert ("the folder holds no log" if make else "there is nothing here") in told.err
-    assert not told.out
+    printed = capsys.readouterr()
+    assert ("holds no log" if make else "does not exist") in printed.err
+    assert not printed.out
 
 
-def test_a_near_name_is_offered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diagnose_suggests_a_path_when_it_is_nearly_right(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "user_logs").mkdir()
     assert main(["diagnose", str(tmp_path / "user_log")]) == 2
     assert "Did you mean user_logs?" in capsys.readouterr().err
 
 
-def test_the_verdict_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verdict_is_printed_with_evidence_and_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "std_log_process_00.txt").write_text(steps(3) + traceback(CLOSED))
     (tmp_path / "std_log_process_01.txt").write_text(steps(3) + traceback("ValueError: label 17 out of range"))
     assert main(["diagnose", str(tmp_path)]) == 0
@@ -120,10 +122,10 @@ read: 2 files, 22 lines
 def test_json_has_the_promised_fields(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "std_log_process_00.txt").write_text(traceback(CLOSED))
     assert main(["diagnose", str(tmp_path), "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
+    fields = json.loads(capsys.readouterr().out)
     promised = {"found", "cause", "rank", "node", "file", "line", "text", "confidence", "advice", "victims"}
-    assert promised <= set(told)
-    assert (told["found"], told["cause"], told["victims"]) == (False, None, [0])
+    assert promised <= set(fields)
+    assert (fields["found"], fields["cause"], fields["victims"]) == (False, None, [0])
 
 
 def test_secrets_in_a_line_are_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""What stands before a traceback's lines changes nothing of it, and tells rank and node where it can."""
+"""A prefix before a traceback's lines changes nothing of it, and names rank and node where it can."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def test_a_line_gives_its_code_alone(code: str, line: str) -> None:
 
 
 @pytest.mark.parametrize(("code", "line"), CASES)
-def test_a_line_is_worth_a_look_whatever_stands_around_it(code: str, line: str) -> None:
+def test_line_is_found_among_a_block_of_healthy_lines(code: str, line: str) -> None:
     healthy = b"step 1 loss 2.0\n" * 35_000  # twice that is more than a block
     log = scan("log", [healthy, b"[rank3]: " + line.encode() + b"\n", healthy])
     assert [(event.code, event.line) for event in log.events] == [(code, 35_001)]
@@ -37,7 +37,7 @@ def test_every_signature_that_looks_for_words_is_shown_by_a_line() -> None:
     assert set(LINES) <= {each.code for each in table()}
 
 
-def test_every_signature_says_what_it_means_and_what_to_do() -> None:
+def test_every_signature_has_meaning_source_and_advice() -> None:
     for each in table():
         assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", each.code)
         assert each.means

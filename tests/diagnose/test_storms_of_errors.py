@@ -1,4 +1,4 @@
-"""An error that is written a hundred thousand times costs little, and hides nobody else's."""
+"""An error that is written a hundred thousand times costs little, and hides no other error."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_what_trainers_print_is_a_number(line: str, name: str, axis: str, point:
         "accuracy of 5 runs",
     ],
 )
-def test_what_only_speaks_of_a_loss_is_none(line: str) -> None:
+def test_line_that_only_mentions_a_loss_has_no_number(line: str) -> None:
     assert series.from_lines([line.encode()], "a log") == ()
 
 

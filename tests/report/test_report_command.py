@@ -169,7 +169,7 @@ def test_only_reports_are_overwritten(store: Store, tmp_path: Path, capsys: pyte
     assert main(["report", "train-1", "--force"]) == 0
     first = page.stat().st_ino
     assert main(["report", "train-1"]) == 0
-    assert page.stat().st_ino != first  # another file took its place at once; nobody saw half of one
+    assert page.stat().st_ino != first  # another file took its place at once; there was never half of one
     assert [each.name for each in tmp_path.iterdir() if each.suffix == ".part"] == []
     assert main(["report", "train-1", "--output", str(tmp_path)]) == 2
     assert main(["report", "train-1", "--output", "no/where.html"]) == 2

@@ -151,7 +151,7 @@ def test_nothing_is_fetched_and_nothing_runs(page: str) -> None:
     assert "default-src 'none'" in str(policy.attributes["content"])
 
 
-def test_hostile_texts_are_inert_wherever_they_stand(tmp_path: Path) -> None:
+def test_hostile_texts_are_inert_in_every_part_of_the_page(tmp_path: Path) -> None:
     lines = "".join(f"{line}\n" for line in HOSTILE)
     raised = f"{RAISED.replace('shard 7 is bad', HOSTILE[0] + HOSTILE[1])}{lines}"
     report = folder.gather(job(tmp_path / "job", lines, raised), NOW)

@@ -174,13 +174,13 @@ def _sure(
         level = min(level, 1)
         reasons.append("the line may be harmless, but nothing else explains the end")
     if first.code == "signal-9-likely-out-of-memory":
-        reasons.append("signal 9 is seen, its sender is not; nothing before it says why")
+        reasons.append("signal 9 is seen, its sender is not; nothing before it gives a reason")
     if rivals and not _timed((first, *others)):
         level = min(level, 1)
         reasons.append("other ranks show other causes, and the logs have no common clock")
     if not blameless and _whose(evidence, first)[0] is None:
         level = min(level, 1)
-        reasons.append("the log does not say which rank wrote it")
+        reasons.append("the log does not name the rank that wrote it")
     roots = [event for event in evidence.events if event.facts.get("root") and event.rank is not None]
     if roots and first.rank is not None and any(event.rank == first.rank for event in roots):
         reasons.append("torchrun saw this rank fail first too")
@@ -194,7 +194,7 @@ def _sure(
 def _plain(first: Event) -> str:
     if first.weight <= 1:
         return "it is what the others would show too; no deeper cause is in these logs"
-    return "the line says it itself" if first.weight > 2 else "it is an exception of the program's own"
+    return "the line itself names the cause" if first.weight > 2 else "it is an exception of the program's own"
 
 
 def _timed(events: Sequence[Event]) -> bool:

@@ -158,7 +158,7 @@ def _demoted(events: list[Event]) -> list[Event]:
             apart = victim.line - event.line
             weak = event.weight <= 1 and abs(apart) <= CONSEQUENCE and not event.signature.blameless
             goes_on = 0 < apart <= MESSAGE and any(word in event.text.lower() for word in _LONG_MESSAGE)
-            # A launcher that stops the others afterwards says nothing about this one.
+            # A launcher that stops the others afterwards is no sign of what ended this one.
             own = victim.origin is Origin.LINE and victim.signature.kind != "stop"
             ends = event.code == "python-exception" and 0 < apart <= 12 and own
             if weak or goes_on or ends:

@@ -25,7 +25,7 @@ def verdict(evidence: Evidence) -> Diagnosis:
     """The verdict without a culprit among the lines."""
     if suspects := missing_ranks.suspects(evidence):
         ranks, shown = suspects
-        reason = f"the others waited for {listed(ranks)}; the logs do not say why"
+        reason = f"the others waited for {listed(ranks)}; the logs do not give the reason"
         return did_not_join(evidence, ranks, shown, reason, sure="medium" if len(ranks) == 1 else "low")
     ended = [event for event in evidence.events if event.role is Role.VICTIM]
     summaries = [event for event in evidence.events if event.role is Role.SUMMARY]

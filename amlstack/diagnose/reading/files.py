@@ -108,16 +108,16 @@ def _files(path: Path, findings: list[Finding]) -> Iterator[Path]:
     if not path.is_dir():
         near = _near(path)
         remedy = f"Did you mean {near}?" if near else "Give a log file, or the folder that `az ml job download` made."
-        findings.append(_finding("path-missing", path, "there is nothing here", remedy, Level.ERROR))
+        findings.append(_finding("path-missing", path, "does not exist", remedy, Level.ERROR))
         return
     found = sorted(_walk(path), key=_natural)
     if path.name in _PLACES and (path.parent / "report.json").is_file():
         found.append(path.parent / "report.json")
     if not found:
-        remedy = "Logs are texts such as user_logs/std_log_process_00.txt or 70_driver_log_0.txt."
-        findings.append(_finding("no-logs", path, "the folder holds no log", remedy, Level.ERROR))
+        remedy = "Logs are text files such as user_logs/std_log_process_00.txt or 70_driver_log_0.txt."
+        findings.append(_finding("no-logs", path, "holds no log", remedy, Level.ERROR))
     if len(found) > MOST_FILES:
-        seen = f"the folder holds {len(found)} files"
+        seen = f"holds {len(found)} files"
         findings.append(_finding("too-many-files", path, seen, f"The first {MOST_FILES} are read.", Level.WARNING))
     yield from found[:MOST_FILES]
 
@@ -159,13 +159,13 @@ def _one(path: Path, root: Path, findings: list[Finding]) -> Log | None:
                 return log
         kind = _encoding(head, path)
         if kind is None:
-            remedy = "Give texts; unpack archives first."
-            findings.append(_finding("binary-file", path, "the file is no text", remedy, Level.WARNING))
+            remedy = "Give text files; unpack archives first."
+            findings.append(_finding("binary-file", path, "is not text", remedy, Level.WARNING))
             return None
         return scan(name, _chunks(path, kind), rank=rank, node=node)
     except (OSError, EOFError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        findings.append(_finding("unreadable-file", path, f"the file cannot be read: {reason}", "", Level.WARNING))
+        findings.append(_finding("unreadable-file", path, f"cannot be read: {reason}", "", Level.WARNING))
         return None
 
 
@@ -205,4 +205,4 @@ def _near(path: Path) -> str:
 
 
 def _finding(code: str, path: Path, seen: str, remedy: str, level: Level) -> Finding:
-    return Finding(code, "", f"{path}: {seen}", "", remedy, level)
+    return Finding(code, "", f"{path} {seen}", "", remedy, level)

@@ -56,15 +56,15 @@ def find() -> Engine:
     """The engine: from PATH, the pinned release or a build, cached for the next time. Progress goes to stderr.
 
     Raises:
-        EngineError: None could be had; the finder has said why.
+        EngineError: None could be had; the finder has found why.
     """
     finder = [sys.executable, str(paths.PROJECT / "tools" / "engine"), "--json"]
     done = subprocess.run(finder, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
-        raise EngineError("no Pulumi engine could be had; the lines above say why")
-    said = json.loads(done.stdout)
-    folders = tuple(Path(folder) for folder in said["path"])
-    return Engine(folders, said["version"], official=said["source"] != "build")
+        raise EngineError("no Pulumi engine could be had; the lines above give the reason")
+    found = json.loads(done.stdout)
+    folders = tuple(Path(folder) for folder in found["path"])
+    return Engine(folders, found["version"], official=found["source"] != "build")
 
 
 def environ(engine: Engine, sandbox: Mapping[str, str]) -> dict[str, str]:
@@ -133,7 +133,7 @@ class Outcome:
         code: The exit status of the command.
         ops: Operation (``create``, ``same``, ``update``, ``replace`` ...) of each URN, the last one seen.
         diagnostics: Messages of weight (error, warning, info#err) in the order they came, with their URN.
-        policies: What policies said in the last phase, as the engine tells it: refusals and advice.
+        policies: Results of policies in the last phase, as the engine reports them: refusals and advice.
         packs: Name → version of the policy packs that ran.
         output: The command's own text, for when nothing better explains a failure.
         phases: How many phases (preview, update) have begun.
@@ -155,12 +155,12 @@ class Outcome:
     @property
     def refusals(self) -> list[Mapping[str, Any]]:
         """What policies refused."""
-        return [said for said in self.policies if said["enforcementLevel"] == "mandatory"]
+        return [result for result in self.policies if result["enforcementLevel"] == "mandatory"]
 
     @property
     def advice(self) -> list[Mapping[str, Any]]:
         """What policies only advise."""
-        return [said for said in self.policies if said["enforcementLevel"] != "mandatory"]
+        return [result for result in self.policies if result["enforcementLevel"] != "mandatory"]
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Fold one engine event in. A prelude opens a phase (preview, update): the last one counts."""
@@ -172,9 +172,9 @@ class Outcome:
             self.ops[meta["urn"]] = meta["op"]
         diagnostic = event.get("diagnosticEvent")
         if diagnostic and not diagnostic.get("ephemeral") and diagnostic["severity"] != "debug":
-            said = (diagnostic["severity"], diagnostic.get("urn", ""), diagnostic["message"].strip())
-            if said not in self.diagnostics:  # the preview and the update say the same
-                self.diagnostics.append(said)
+            message = (diagnostic["severity"], diagnostic.get("urn", ""), diagnostic["message"].strip())
+            if message not in self.diagnostics:  # the preview and the update report the same
+                self.diagnostics.append(message)
         if policy := event.get("policyEvent"):
             self.policies.append(policy)
         if summary := event.get("summaryEvent"):
@@ -255,7 +255,7 @@ def _events(process: subprocess.Popen[bytes], reader: int, outcome: Outcome) -> 
 
 
 def clear_stale_lock() -> int:
-    """End what nobody follows any more and remove locks of engines that are gone; a living engine's lock stays.
+    """End what no process follows any more and remove locks of engines that are gone; a living engine's lock stays.
 
     An engine whose `amlstack` was killed works on, holding the lock; whatever it was at, the next `up` goes on with.
 

@@ -1,4 +1,4 @@
-"""A finding: one thing that is wrong, said so that the reader can act on it.
+"""A finding: one thing that is wrong, in words that the reader can act on.
 
 Everything that judges (rules, the job plan, the stack settings, the file reader) returns findings and never raises for
 a user's mistake, so that all of them can be shown together.

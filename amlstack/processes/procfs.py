@@ -9,7 +9,7 @@ _ENDING, _KERNEL = 0x4, 0x200000
 """Flags of a process in /proc/PID/stat (PF_EXITING, PF_KTHREAD of the kernel's sched.h)."""
 
 _LOOKS = 100_000
-"""Then it is taken at its word: an older kernel lets a process run with no name and no environment at all."""
+"""Reads after which an empty environment counts as empty: on an older kernel a process may have none, nor a name."""
 
 
 def started(pid: int) -> int | None:

@@ -18,7 +18,7 @@ _COMPUTE_KEYS = frozenset({"computeId", "default_compute", "defaultCompute"})
 
 
 class WorkspaceMissingError(Exception):
-    """The workspace itself is not there: nothing can be said about a record in it."""
+    """The workspace itself is not there: nothing is known of a record in it."""
 
     def __init__(self, workspace: str) -> None:
         self.workspace = workspace

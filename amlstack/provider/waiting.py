@@ -37,7 +37,7 @@ def follow(
         workspace: ARM id of the workspace.
         record: The run as last seen.
         until: What is waited for.
-        what: Said in the progress line, e.g. ``ends``.
+        what: Shown in the progress line, e.g. ``ends``.
 
     Returns:
         The record at the end; ``None`` when it vanished meanwhile.

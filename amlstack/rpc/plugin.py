@@ -1,4 +1,4 @@
-"""What every provider plugin does the same way: start, print the port, serve until nobody needs it any more."""
+"""What every provider plugin does the same way: start, print the port, serve until the engine has gone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     are not.
 
     Attributes:
-        version: The version that the engine is told.
+        version: The version reported to the engine.
         host: The engine's log.
         cancelled: Set when the engine wants running operations to end; whatever waits must watch it.
     """

@@ -69,7 +69,7 @@ def test_of_a_key_that_stands_twice_the_last_counts_and_both_places_are_told() -
     read = yamltext.parse("a: 1\nb: 2\na: 3\n", "job.yml")
     (finding,) = read.findings
     assert read.data == {"a": 3, "b": 2}
-    assert (finding.level, finding.line, finding.seen) == (Level.WARNING, 3, "`a` stands here and in line 1")
+    assert (finding.level, finding.line, finding.seen) == (Level.WARNING, 3, "`a` is given here and in line 1")
 
 
 @pytest.mark.parametrize(

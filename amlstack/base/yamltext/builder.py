@@ -205,7 +205,7 @@ class Builder:
                 Finding(
                     "yaml-duplicate-key",
                     str(name),
-                    f"`{name}` stands here and in line {first.line + 1}",
+                    f"`{name}` is given here and in line {first.line + 1}",
                     "A key stands once; azure-ai-ml takes the last one, and so is it done here",
                     "Remove one of the two.",
                     Level.WARNING,

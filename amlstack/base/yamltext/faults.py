@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RefusalError(Exception):
-    """A fault that ends the reading, with its finding."""
+    """An error that ends the reading, with its finding."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)

@@ -1,4 +1,4 @@
-"""Which answers are asked for again, after how long, and what is said meanwhile."""
+"""Which answers are asked for again, after how long, and what is announced meanwhile."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Attempts:
                     raise failure
                 assert answer is not None  # noqa: S101 - there is one where nothing failed
                 return replace(answer[0], waited=self.waited), answer[1]
-            self._say(answer[0] if answer else None, failure, seconds)
+            self._report(answer[0] if answer else None, failure, seconds)
             try:
                 pause(seconds, self.cancelled)
             except InterruptedWaitError:
@@ -98,7 +98,7 @@ class Attempts:
         self.waited += asked or 0.0
         return seconds
 
-    def _say(self, response: Response | None, failure: ArmError | None, seconds: float) -> None:
+    def _report(self, response: Response | None, failure: ArmError | None, seconds: float) -> None:
         if response is not None and response.status == THROTTLED:
             self.announce(f"the service asks to wait {_shown(seconds)} (429, too many requests): {self.request}")
         elif response is not None:

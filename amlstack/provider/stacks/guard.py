@@ -46,7 +46,7 @@ class Guards:
         self._host = services.host
         self._lock = threading.Lock()
         self._declared: set[str] = set()
-        self._said: set[str] = set()
+        self._announced: set[str] = set()
         # Runs that go on without their job: decided by Diff, marked by Update.
         self._kept: dict[str, tuple[str, ...]] = {}
 
@@ -137,9 +137,9 @@ class Guards:
             raise ProviderError("; ".join(verdict.refused), Code.FAILED_PRECONDITION)
         for words in verdict.announced:
             with self._lock:
-                if words in self._said:
+                if words in self._announced:
                     continue
-                self._said.add(words)
+                self._announced.add(words)
             self._host.info(words, call.urn)
         return verdict
 

@@ -40,7 +40,7 @@ class Going:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is to be said and done.
+    """What is refused, announced and kept.
 
     Attributes:
         refused: One sentence for each run that stands against it.
@@ -102,5 +102,5 @@ def _unknown(record: Record, going: Going) -> bool:
 
 
 def _mode(record: Record, going: Going) -> OnEdit:
-    said = going.declared.get(record.name) or going.jobs.get(record.name) or record.on_edit
-    return OnEdit(said) if said in tuple(OnEdit) else OnEdit.REFUSE
+    on_edit = going.declared.get(record.name) or going.jobs.get(record.name) or record.on_edit
+    return OnEdit(on_edit) if on_edit in tuple(OnEdit) else OnEdit.REFUSE

@@ -107,7 +107,7 @@ class Snapshots:
         if found.hash != digest:
             raise ProviderError(
                 f"the folder {path} has changed since it was hashed ({digest[:10]}… is now {found.hash[:10]}…). "
-                "Run `up` again while nobody writes to it",
+                "Run `up` again while nothing writes to it",
                 Code.ABORTED,
             )
         return found
@@ -149,5 +149,5 @@ class Snapshots:
 
 def _beside(inputs: Values) -> tuple[Path, ...]:
     """The packages that travel along, from their folders, as on PATH separated by colons."""
-    told = inputs.get("beside")
-    return tuple(Path(one) for one in told.split(os.pathsep) if one) if isinstance(told, str) else ()
+    folders = inputs.get("beside")
+    return tuple(Path(one) for one in folders.split(os.pathsep) if one) if isinstance(folders, str) else ()

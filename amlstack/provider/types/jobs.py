@@ -76,7 +76,7 @@ class Jobs:
     # -- preview -----------------------------------------------------------------------------------------------------
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:
-        """Another identity is another run; metadata is edited; what is derived changes nothing and is said."""
+        """Another identity is another run; metadata is edited; what is derived changes nothing and is announced."""
         edit = edits.edit_of(old_inputs, old, new)
         if not edit.identity or edit.unknown:
             moved = self._edited.ground(call, resource_id, old_inputs, old, new)
@@ -145,9 +145,9 @@ class Jobs:
         """
         name, (code_hash, *former) = str(inputs["name"]), edits.code_hashes(inputs)
         declaration, code, rerun = (call.hashable(inputs, part) for part in ("declaration", "codeHash", "rerun"))
-        told = [(declaration, each, rerun) for each in (code, *former)]
-        told += [(inputs.get("declaration"), each, inputs.get("rerun")) for each in (code_hash, *former)]
-        ids = list(dict.fromkeys((job_id(name, *parts, owner), digest(name, *parts)) for parts in told))
+        runs = [(declaration, each, rerun) for each in (code, *former)]
+        runs += [(inputs.get("declaration"), each, inputs.get("rerun")) for each in (code_hash, *former)]
+        ids = list(dict.fromkeys((job_id(name, *parts, owner), digest(name, *parts)) for parts in runs))
         try:
             for run, identity in ids:
                 if (record := self._runs.get(workspace, run)) is not None:
@@ -179,8 +179,8 @@ class Jobs:
             )
         workspace = str(bare(old["workspace"]))
         # Edits of these alone are no operation of ours: the inputs know them, the recorded state does not.
-        said: Values = {name: inputs[name] for name in _OWN_WORDS if name in inputs}
-        asked = {**old, **said}
+        given: Values = {name: inputs[name] for name in _OWN_WORDS if name in inputs}
+        asked = {**old, **given}
         record = self._runs.get(workspace, resource_id)
         if record is None:
             if not old.get("gone"):
@@ -217,7 +217,7 @@ class Jobs:
     def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:
         """Ends the run unless something stands for it or it is kept; its history stays.
 
-        When the job itself is removed, its other runs are ended as well: nobody would stand for them any more.
+        When the job itself is removed, its other runs are ended as well: no resource would stand for them any more.
         """
         workspace, asked = str(bare(old["workspace"])), inputs or old
         if ending.stays(self._deployment, call, workspace, resource_id, asked):

@@ -88,7 +88,7 @@ class Schedules:
             # The old one goes first: two that start the same job would both do so.
             return Difference(replaces=tuple(replaces), delete_first=True)
         updates = (*changed_paths(old.get("body"), new.get("body"), "body"), *(old.get("drifted") or ()))
-        if not updates and old.get("enabled") is False and _said(new["body"]) is None:
+        if not updates and old.get("enabled") is False and _enabled(new["body"]) is None:
             self._say_paused(call, new["name"])
         return Difference(updates=tuple(dict.fromkeys(updates)))
 
@@ -101,7 +101,7 @@ class Schedules:
         state = {**inputs, "scheduleId": schedule_id, "owner": owner_of(call.urn)}
         if call.preview:
             self._foretell(workspace, schedule_id, state)
-            return "", {**state, "enabled": _said(inputs["body"]) is not False, "drifted": []}
+            return "", {**state, "enabled": _enabled(inputs["body"]) is not False, "drifted": []}
         self._hold(call, schedule_id)
         live = self._get(workspace, schedule_id)
         if live is not None:
@@ -139,7 +139,7 @@ class Schedules:
                 f"schedule {name} was changed outside: {listed(tuple(drifted))}; the next `up` writes it as declared",
                 call.urn,
             )
-        elif not live.enabled and _said(old["body"]) is None:
+        elif not live.enabled and _enabled(old["body"]) is None:
             self._say_paused(call, name)
         return resource_id, {**old, "enabled": live.enabled, "drifted": drifted}
 
@@ -148,7 +148,7 @@ class Schedules:
         kept: Values = {name: old[name] for name in ("scheduleId", "owner", "settled", "enabled") if name in old}
         state: Values = {**new, **kept, "drifted": []}
         if call.preview:
-            return state if (said := _said(new["body"])) is None else {**state, "enabled": said}
+            return state if (enabled := _enabled(new["body"])) is None else {**state, "enabled": enabled}
         self._hold(call, resource_id)
         live = self._get(str(old["workspace"]), resource_id)
         if live is not None and live.owner not in ("", old.get("owner")):
@@ -193,7 +193,7 @@ class Schedules:
         body: dict[str, Any] = state["body"]
         properties = {**body["properties"]}
         properties["properties"] = {**(properties.get("properties") or {}), OWNER: state["owner"]}
-        if live is not None and not live.enabled and _said(state["body"]) is None and not _was_off(before):
+        if live is not None and not live.enabled and _enabled(state["body"]) is None and not _was_off(before):
             properties["isEnabled"] = False
             self._say_paused(call, name)
         arm = self._services.arm
@@ -216,7 +216,7 @@ class Schedules:
             self._host.warning(
                 f"schedule {name} belongs to {live.owner}, which will miss it once this stack has edited it", call.urn
             )
-        # What the service fills in when nothing was said is no part of a declaration.
+        # What the service fills in when nothing was declared is no part of a declaration.
         properties = {
             key: value
             for key, value in live.properties.items()
@@ -230,7 +230,7 @@ class Schedules:
         seen = {"scheduleId": schedule_id, "owner": live.owner, "enabled": live.enabled, "drifted": []}
         return {**inputs, **seen, "settled": _print(live.properties, properties)}
 
-    # -- what may be said --------------------------------------------------------------------------------------------
+    # -- what may be declared ----------------------------------------------------------------------------------------
 
     def _foretell(self, workspace: str, schedule_id: str, state: Values) -> None:
         """At preview a foreign schedule is refused already; whatever else is unclear is left to the deployment."""
@@ -261,15 +261,15 @@ def _properties(body: Any) -> dict[str, Any]:
     return properties if isinstance(properties, dict) else {}
 
 
-def _said(body: Any) -> bool | None:
+def _enabled(body: Any) -> bool | None:
     """Whether the body says that it is enabled; None when it says nothing."""
-    said = _properties(body).get("isEnabled")
-    return said if isinstance(said, bool) else None
+    enabled = _properties(body).get("isEnabled")
+    return enabled if isinstance(enabled, bool) else None
 
 
 def _was_off(before: Values | None) -> bool:
     """Whether it was this stack that had disabled it: then a body that no longer says so enables it."""
-    return before is not None and _said(before["body"]) is False
+    return before is not None and _enabled(before["body"]) is False
 
 
 def _print(live: Any, sent: Any) -> Any:

@@ -69,14 +69,14 @@ def _reaches(assignment: Resource, path: ArmPath) -> bool:
 def _policies(context: Context, assignment: Resource) -> Iterator[tuple[Resource, Resource | None, dict[str, Any]]]:
     """Each definition of an assignment, the set that it comes from, and its parameters' values."""
     properties = assignment.body["properties"]
-    whole = policy.found(context, properties["policyDefinitionId"])
-    values = _values(whole, properties.get("parameters") or {}, {})
-    if whole.type == policy.DEFINITIONS.type:
-        yield whole, None, values
+    assigned = policy.found(context, properties["policyDefinitionId"])
+    values = _values(assigned, properties.get("parameters") or {}, {})
+    if assigned.type == policy.DEFINITIONS.type:
+        yield assigned, None, values
         return
-    for reference in whole.body["properties"]["policyDefinitions"]:
+    for reference in assigned.body["properties"]["policyDefinitions"]:
         definition = policy.found(context, reference["policyDefinitionId"])
-        yield definition, whole, _values(definition, reference.get("parameters") or {}, values)
+        yield definition, assigned, _values(definition, reference.get("parameters") or {}, values)
 
 
 def _values(definition: Resource, given: Mapping[str, Any], outer: Mapping[str, Any]) -> dict[str, Any]:

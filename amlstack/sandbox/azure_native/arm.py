@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 RETRIED = frozenset({408, 429, 500, 502, 503, 504})
 ATTEMPTS = 5
 POLL_SECONDS = 1.0
-"""Between two polls when the service does not say."""
+"""Between two polls when the service names no delay."""
 SOCKET_SECONDS = 60.0
 _RENEW_SECONDS = 300.0
 _UNFINISHED = frozenset({"accepted", "creating", "updating", "deleting", "running", "inprogress", "provisioning"})
 
 
 class ServiceError(ProviderError):
-    """The service said no, in the words that azure-native passes on."""
+    """The service refused; the text is as azure-native passes it on."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         shown = f'Code="{code}" ' if code else ""
@@ -52,7 +52,7 @@ class Patience:
 
     cancelled: threading.Event
     seconds: float
-    say: Callable[[str], None]
+    announce: Callable[[str], None]
     started: float = field(default_factory=time.monotonic)
 
     def rest(self, seconds: float) -> None:
@@ -150,7 +150,7 @@ class Arm:
         # The service may accept a second PUT while the first still works: then only the resource itself says so.
         body = answer.body
         while (state := _state(body)).lower() in _UNFINISHED:
-            patience.say(f"{state}…")
+            patience.announce(f"{state}…")
             patience.rest(_pause(answer.headers))
             body = self.read(path, version, patience)
         if state.lower() in {"failed", "canceled"}:
@@ -168,7 +168,7 @@ class Arm:
                 raise ServiceError(answer.status, error.get("code", ""), error.get("message", f"ended as {state}"))
             if state.lower() == "succeeded" or (not status and answer.status != 202):
                 return
-            patience.say(f"{state or 'working'}…")
+            patience.announce(f"{state or 'working'}…")
 
     def _own(self, url: str) -> str:
         """A polling address, checked to be this sandbox's own: the token goes nowhere else."""
@@ -208,8 +208,8 @@ class Arm:
             url = f"/{self._target.tenant}/oauth2/v2.0/token"
             answer = self._send(self._target.authority, "POST", url, headers, urlencode(form).encode())
             if answer.status != 200:
-                said = answer.body.get("error_description", "") if isinstance(answer.body, dict) else ""
-                raise ProviderError(f"the sandbox's Entra ID gave no token ({answer.status}): {said}")
+                reason = answer.body.get("error_description", "") if isinstance(answer.body, dict) else ""
+                raise ProviderError(f"the sandbox's Entra ID gave no token ({answer.status}): {reason}")
             lasts = max(float(answer.body["expires_in"]) - _RENEW_SECONDS, 1.0)
             self._token = (str(answer.body["access_token"]), time.monotonic() + lasts)
             return self._token[0]

@@ -1,4 +1,4 @@
-"""Builds a stand-in with uv in the user's cache: once, whoever else wants it, and whole or not at all."""
+"""Builds a stand-in with uv in the user's cache: once for all who ask, completely or not at all."""
 
 from __future__ import annotations
 
@@ -115,13 +115,13 @@ def _uv(standin: StandIn, words: list[str], status: Callable[[str], None]) -> No
         env=environ | {"NO_COLOR": "1"} | dict(standin.compiled.environment if standin.compiled else ()),
         preexec_fn=process_tree.die_with_parent,  # noqa: PLW1509 - nothing between fork and exec but one system call
     )
-    said: list[str] = []
+    lines: list[str] = []
     try:
         assert started.stdout is not None  # noqa: S101 - a pipe was asked for
         for raw in started.stdout:
             line = raw.strip()
             if line:
-                said.append(line)
+                lines.append(line)
             if line.startswith(("Downloading", "Resolved", "Prepared", "Installed", "Building", "Bytecode")):
                 status(f"{standin.name}: {line}")
         code = started.wait()
@@ -133,7 +133,7 @@ def _uv(standin: StandIn, words: list[str], status: Callable[[str], None]) -> No
         if started.stdout is not None:
             started.stdout.close()
     if code != 0:
-        quoted = "\n".join(said[-KEEP:])
+        quoted = "\n".join(lines[-KEEP:])
         message = f"The environment {standin.name} could not be built: uv ended with {code}.\n{quoted}"
         raise ImageBuildError(message)
 

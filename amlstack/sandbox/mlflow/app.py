@@ -35,9 +35,9 @@ def answer(context: Context, method: str, path: str, query: Mapping[str, str], b
         known = near("" if found is None else found["call"], (name for _, name in CALLS))
         message = f"The sandbox does not emulate {method} {path.rpartition('/mlflow/')[2]} of MLflow.{known}"
         return MlflowRefused(501, "NOT_IMPLEMENTED", message).reply
-    told = {**query, **(body if isinstance(body, dict) else {})}
+    fields = {**query, **(body if isinstance(body, dict) else {})}
     try:
-        return Reply(200, call(context, found["workspace"], told))
+        return Reply(200, call(context, found["workspace"], fields))
     except MlflowRefused as refused:
         return refused.reply
     except (KeyError, TypeError, ValueError) as error:
@@ -45,36 +45,36 @@ def answer(context: Context, method: str, path: str, query: Mapping[str, str], b
         return MlflowRefused(400, "INVALID_PARAMETER_VALUE", message).reply
 
 
-def _get_run(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
-    return _shown(context, workspace, runs.find(context, workspace, told))
+def _get_run(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+    return _shown(context, workspace, runs.find(context, workspace, fields))
 
 
-def _create_run(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
-    return _shown(context, workspace, runs.create(context, workspace, told))
+def _create_run(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+    return _shown(context, workspace, runs.create(context, workspace, fields))
 
 
 def _shown(context: Context, workspace: str, run: Run) -> Any:
     return {"run": runs.show(context, workspace, run)}
 
 
-def _update(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
-    runs.update(context, runs.find(context, workspace, told), told)
-    return {"run_info": _get_run(context, workspace, told)["run"]["info"]}
+def _update(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+    runs.update(context, runs.find(context, workspace, fields), fields)
+    return {"run_info": _get_run(context, workspace, fields)["run"]["info"]}
 
 
-def _delete(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
-    runs.stage(context, runs.find(context, workspace, told), "deleted")
+def _delete(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+    runs.stage(context, runs.find(context, workspace, fields), "deleted")
     return {}
 
 
-def _restore(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
-    runs.stage(context, runs.find(context, workspace, told), "active")
+def _restore(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+    runs.stage(context, runs.find(context, workspace, fields), "active")
     return {}
 
 
-def _log_metric(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
-    run = runs.find(context, workspace, told)
-    _take(context, run, told)
+def _log_metric(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+    run = runs.find(context, workspace, fields)
+    _take(context, run, fields)
     _wake(context, run)
     return {}
 
@@ -85,50 +85,50 @@ def _wake(context: Context, run: Run) -> None:
         context.wake.set()
 
 
-def _log_batch(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
-    run = runs.find(context, workspace, told)
+def _log_batch(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+    run = runs.find(context, workspace, fields)
     with context.store.transaction():
-        for metric in told.get("metrics") or ():
+        for metric in fields.get("metrics") or ():
             _take(context, run, metric)
-        runs.keep(context, run, {each["key"]: each["value"] for each in told.get("params") or ()})
-        runs.tag(context, run, {each["key"]: each["value"] for each in told.get("tags") or ()})
+        runs.keep(context, run, {each["key"]: each["value"] for each in fields.get("params") or ()})
+        runs.tag(context, run, {each["key"]: each["value"] for each in fields.get("tags") or ()})
     _wake(context, run)
     return {}
 
 
-def _log_parameter(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
-    runs.keep(context, runs.find(context, workspace, told), {told["key"]: told["value"]})
+def _log_parameter(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+    runs.keep(context, runs.find(context, workspace, fields), {fields["key"]: fields["value"]})
     return {}
 
 
-def _set_tag(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
-    runs.tag(context, runs.find(context, workspace, told), {str(told["key"]): told["value"]})
+def _set_tag(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+    runs.tag(context, runs.find(context, workspace, fields), {str(fields["key"]): fields["value"]})
     return {}
 
 
-def _delete_tag(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
-    runs.untag(context, runs.find(context, workspace, told), str(told["key"]))
+def _delete_tag(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+    runs.untag(context, runs.find(context, workspace, fields), str(fields["key"]))
     return {}
 
 
-def _log_model(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+def _log_model(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
     """A model lies among the run's files already; the run notes where."""
-    run = runs.find(context, workspace, told)
+    run = runs.find(context, workspace, fields)
     before = json.loads(run.tags.get(HISTORY, "[]"))
-    runs.set_tags(context, run, {HISTORY: json.dumps([*before, json.loads(told["model_json"])])})
+    runs.set_tags(context, run, {HISTORY: json.dumps([*before, json.loads(fields["model_json"])])})
     return {}
 
 
-def _history(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
-    run = runs.find(context, workspace, told)
-    values = context.store.metrics.of(run.key, str(told.get("metric_key") or ""))
-    some, more = search.page([runs.metric(each) for each in values], told, 25_000)
+def _history(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+    run = runs.find(context, workspace, fields)
+    values = context.store.metrics.of(run.key, str(fields.get("metric_key") or ""))
+    some, more = search.page([runs.metric(each) for each in values], fields, 25_000)
     return {"metrics": some, **more}
 
 
-def _search(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
-    wanted = {str(each) for each in told.get("experiment_ids") or ()}
-    view = str(told.get("run_view_type") or "ACTIVE_ONLY")
+def _search(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+    wanted = {str(each) for each in fields.get("experiment_ids") or ()}
+    view = str(fields.get("run_view_type") or "ACTIVE_ONLY")
     stages = {"ACTIVE_ONLY": ("active",), "DELETED_ONLY": ("deleted",)}.get(view, ("active", "deleted"))
     shown = [runs.show(context, workspace, run) for run in reversed(runs.everyone(context, workspace))]
     kept = [
@@ -136,9 +136,9 @@ def _search(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
         for run in shown
         if run["info"]["experiment_id"] in wanted
         and run["info"]["lifecycle_stage"] in stages
-        and search.matches(str(told.get("filter") or ""), _facts(run))
+        and search.matches(str(fields.get("filter") or ""), _facts(run))
     ]
-    some, more = search.page(search.ordered(kept, told.get("order_by") or (), _facts), told)
+    some, more = search.page(search.ordered(kept, fields.get("order_by") or (), _facts), fields)
     return {"runs": some, **more}
 
 
@@ -147,12 +147,12 @@ def _facts(run: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {"attributes": dict(run["info"]), **data}
 
 
-def _files(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+def _files(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
     """The files of a run, one folder of them."""
-    root = runs.find(context, workspace, told).artifacts.resolve()
-    place = (root / str(told.get("path") or "")).resolve()
+    root = runs.find(context, workspace, fields).artifacts.resolve()
+    place = (root / str(fields.get("path") or "")).resolve()
     if not place.is_relative_to(root):
-        raise MlflowRefused(400, "INVALID_PARAMETER_VALUE", f"Invalid path: {told['path']}")
+        raise MlflowRefused(400, "INVALID_PARAMETER_VALUE", f"Invalid path: {fields['path']}")
     files = [
         {"path": str(file.relative_to(root)), "is_dir": True}
         if file.is_dir()
@@ -162,9 +162,9 @@ def _files(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
     return {"root_uri": root.as_uri(), "files": files}
 
 
-def _experiment(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
+def _experiment(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
     """Any experiment is there: jobs make theirs by naming it. Its id is the one that its runs show."""
-    name, wanted = told.get("experiment_name"), told.get("experiment_id")
+    name, wanted = fields.get("experiment_name"), fields.get("experiment_id")
     if name is None:
         named = _experiments(context, workspace)
         name = next((each for each in named if launch.experiment_id(workspace, each) == wanted), wanted)
@@ -174,22 +174,22 @@ def _experiment(context: Context, workspace: str, told: Mapping[str, Any]) -> An
     return {"experiment": {**_known(str(name)), "experiment_id": str(key)}}
 
 
-def _create_experiment(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
-    name = str(told["name"])
+def _create_experiment(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+    name = str(fields["name"])
     if name in _experiments(context, workspace):
         raise MlflowRefused(400, "RESOURCE_ALREADY_EXISTS", f"Experiment '{name}' already exists.")
     _remember(context, workspace, name)
     return {"experiment_id": launch.experiment_id(workspace, name)}
 
 
-def _search_experiments(context: Context, workspace: str, told: Mapping[str, Any]) -> Any:
-    text = str(told.get("filter") or "")
+def _search_experiments(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+    text = str(fields.get("filter") or "")
     names = [
         name
         for name in _experiments(context, workspace)
         if search.matches(text, {"attributes": {"name": name}, "tags": {}})
     ]
-    some, more = search.page(names, told)
+    some, more = search.page(names, fields)
     told_of = [{**_known(name), "experiment_id": launch.experiment_id(workspace, name)} for name in some]
     return {"experiments": told_of, **more}
 
@@ -234,11 +234,11 @@ CALLS: dict[tuple[str, str], Callable[[Context, str, Mapping[str, Any]], Any]] =
 }
 
 
-def _take(context: Context, run: Run, told: Mapping[str, Any]) -> None:
+def _take(context: Context, run: Run, fields: Mapping[str, Any]) -> None:
     """One value; what is no number is written as a word by MLflow's clients."""
     try:
-        name, value = str(told["key"]), float(told["value"])
-        step, at = int(told.get("step") or 0), int(told.get("timestamp") or 0) / 1000
+        name, value = str(fields["key"]), float(fields["value"])
+        step, at = int(fields.get("step") or 0), int(fields.get("timestamp") or 0) / 1000
     except (KeyError, TypeError, ValueError) as error:
         raise MlflowRefused(400, "INVALID_PARAMETER_VALUE", f"A metric has a key and a value: {error}.") from None
     context.store.metrics.log(run.key, name, value, step, at or None)

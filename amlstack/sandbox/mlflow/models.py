@@ -16,70 +16,70 @@ if TYPE_CHECKING:
     from amlstack.sandbox.kinds.base import Context
     from amlstack.sandbox.store.store import Resource
 
-    Told = Mapping[str, Any]
+    Fields = Mapping[str, Any]
 
 STAGES = ("None", "Staging", "Production", "Archived")
 
 
-def _create(context: Context, workspace: str, told: Told) -> Any:
-    name = _named(told)
+def _create(context: Context, workspace: str, fields: Fields) -> Any:
+    name = _named(fields)
     if context.store.resources.get(f"{workspace}/models/{name}") is not None:
         raise MlflowRefused(400, "RESOURCE_ALREADY_EXISTS", f"Registered Model (name={name}) already exists.")
-    return {"registered_model": _model(context, _make(context, workspace, name, told))}
+    return {"registered_model": _model(context, _make(context, workspace, name, fields))}
 
 
-def _get(context: Context, workspace: str, told: Told) -> Any:
-    return {"registered_model": _model(context, _found(context, workspace, told))}
+def _get(context: Context, workspace: str, fields: Fields) -> Any:
+    return {"registered_model": _model(context, _found(context, workspace, fields))}
 
 
-def _search(context: Context, workspace: str, told: Told) -> Any:
+def _search(context: Context, workspace: str, fields: Fields) -> Any:
     rows = context.store.resources.under(workspace, models.CONTAINERS.type)
-    text = str(told.get("filter") or "")
+    text = str(fields.get("filter") or "")
     kept = [row for row in rows if search.matches(text, {"attributes": {"name": row.name}, "tags": _tags(row)})]
-    some, more = search.page(kept, told, 100)
+    some, more = search.page(kept, fields, 100)
     return {"registered_models": [_model(context, row) for row in some], **more}
 
 
-def _update(context: Context, workspace: str, told: Told) -> Any:
-    row = _edited(context, _found(context, workspace, told), {"description": told.get("description")})
+def _update(context: Context, workspace: str, fields: Fields) -> Any:
+    row = _edited(context, _found(context, workspace, fields), {"description": fields.get("description")})
     return {"registered_model": _model(context, row)}
 
 
-def _tag(context: Context, workspace: str, told: Told) -> Any:
-    row = _found(context, workspace, told)
-    _edited(context, row, {"tags": {**_tags(row), str(told["key"]): str(told["value"])}})
+def _tag(context: Context, workspace: str, fields: Fields) -> Any:
+    row = _found(context, workspace, fields)
+    _edited(context, row, {"tags": {**_tags(row), str(fields["key"]): str(fields["value"])}})
     return {}
 
 
-def _latest(context: Context, workspace: str, told: Told) -> Any:
-    return {"model_versions": _newest(context, _found(context, workspace, told), told.get("stages") or ())}
+def _latest(context: Context, workspace: str, fields: Fields) -> Any:
+    return {"model_versions": _newest(context, _found(context, workspace, fields), fields.get("stages") or ())}
 
 
-def _create_version(context: Context, workspace: str, told: Told) -> Any:
-    model = _found(context, workspace, told)
+def _create_version(context: Context, workspace: str, fields: Fields) -> Any:
+    model = _found(context, workspace, fields)
     numbers = [int(row.name) for row in _versions(context, model) if row.name.isdigit()]
     identity = f"{model.id}/versions/{max(numbers, default=0) + 1}"
     body = {
         "properties": {
-            "modelUri": str(told.get("source") or ""),
+            "modelUri": str(fields.get("source") or ""),
             "modelType": "mlflow_model",
-            "description": told.get("description"),
-            "tags": {str(each["key"]): str(each["value"]) for each in told.get("tags") or ()},
+            "description": fields.get("description"),
+            "tags": {str(each["key"]): str(each["value"]) for each in fields.get("tags") or ()},
             "properties": {},
             "isAnonymous": False,
             "isArchived": False,
-            **({"jobName": str(told["run_id"])} if told.get("run_id") else {}),
+            **({"jobName": str(fields["run_id"])} if fields.get("run_id") else {}),
         }
     }
     return {"model_version": _version(context.store.resources.put(identity, models.VERSIONS.type, model.id, body))}
 
 
-def _get_version(context: Context, workspace: str, told: Told) -> Any:
-    return {"model_version": _version(_found_version(context, workspace, told))}
+def _get_version(context: Context, workspace: str, fields: Fields) -> Any:
+    return {"model_version": _version(_found_version(context, workspace, fields))}
 
 
-def _search_versions(context: Context, workspace: str, told: Told) -> Any:
-    text, kept = str(told.get("filter") or ""), []
+def _search_versions(context: Context, workspace: str, fields: Fields) -> Any:
+    text, kept = str(fields.get("filter") or ""), []
     for row in context.store.resources.of_type(models.VERSIONS.type):
         if not row.key.startswith(f"{workspace.lower()}/"):
             continue
@@ -92,39 +92,39 @@ def _search_versions(context: Context, workspace: str, told: Told) -> Any:
         }
         if search.matches(text, {"attributes": known, "tags": _tags(row)}):
             kept.append(shown)
-    some, more = search.page(kept, told)
+    some, more = search.page(kept, fields)
     return {"model_versions": some, **more}
 
 
-def _download(context: Context, workspace: str, told: Told) -> Any:
-    return {"artifact_uri": _version(_found_version(context, workspace, told))["source"]}
+def _download(context: Context, workspace: str, fields: Fields) -> Any:
+    return {"artifact_uri": _version(_found_version(context, workspace, fields))["source"]}
 
 
-def _update_version(context: Context, workspace: str, told: Told) -> Any:
-    row = _edited(context, _found_version(context, workspace, told), {"description": told.get("description")})
+def _update_version(context: Context, workspace: str, fields: Fields) -> Any:
+    row = _edited(context, _found_version(context, workspace, fields), {"description": fields.get("description")})
     return {"model_version": _version(row)}
 
 
-def _tag_version(context: Context, workspace: str, told: Told) -> Any:
-    row = _found_version(context, workspace, told)
-    _edited(context, row, {"tags": {**_tags(row), str(told["key"]): str(told["value"])}})
+def _tag_version(context: Context, workspace: str, fields: Fields) -> Any:
+    row = _found_version(context, workspace, fields)
+    _edited(context, row, {"tags": {**_tags(row), str(fields["key"]): str(fields["value"])}})
     return {}
 
 
-def _move(context: Context, workspace: str, told: Told) -> Any:
-    row = _found_version(context, workspace, told)
-    wanted = str(told.get("stage") or "").capitalize()
+def _move(context: Context, workspace: str, fields: Fields) -> Any:
+    row = _found_version(context, workspace, fields)
+    wanted = str(fields.get("stage") or "").capitalize()
     if wanted not in STAGES:
-        message = f"Invalid Model Version stage {told.get('stage')!r}. Value must be one of {', '.join(STAGES)}."
+        message = f"Invalid Model Version stage {fields.get('stage')!r}. Value must be one of {', '.join(STAGES)}."
         raise MlflowRefused(400, "INVALID_PARAMETER_VALUE", message)
-    if str(told.get("archive_existing_versions")).lower() == "true":
-        for other in _versions(context, _found(context, workspace, told)):
+    if str(fields.get("archive_existing_versions")).lower() == "true":
+        for other in _versions(context, _found(context, workspace, fields)):
             if other.key != row.key and _version(other)["current_stage"] == wanted:
                 _edited(context, other, {"stage": "Archived"})
     return {"model_version": _version(_edited(context, row, {"stage": wanted}))}
 
 
-CALLS: dict[tuple[str, str], Callable[[Context, str, Told], Any]] = {
+CALLS: dict[tuple[str, str], Callable[[Context, str, Fields], Any]] = {
     ("POST", "registered-models/create"): _create,
     ("GET", "registered-models/get"): _get,
     ("GET", "registered-models/search"): _search,
@@ -142,8 +142,8 @@ CALLS: dict[tuple[str, str], Callable[[Context, str, Told], Any]] = {
 }
 
 
-def _named(told: Told) -> str:
-    name = str(told.get("name") or "")
+def _named(fields: Fields) -> str:
+    name = str(fields.get("name") or "")
     try:
         models.CONTAINERS.names.check(name, models.CONTAINERS.noun)
     except Refused as refused:
@@ -151,23 +151,23 @@ def _named(told: Told) -> str:
     return name
 
 
-def _make(context: Context, workspace: str, name: str, told: Told) -> Resource:
-    tags = {str(each["key"]): str(each["value"]) for each in told.get("tags") or ()}
-    labels = {"description": told.get("description"), "tags": tags, "properties": {}, "isArchived": False}
+def _make(context: Context, workspace: str, name: str, fields: Fields) -> Resource:
+    tags = {str(each["key"]): str(each["value"]) for each in fields.get("tags") or ()}
+    labels = {"description": fields.get("description"), "tags": tags, "properties": {}, "isArchived": False}
     body = {"properties": labels}
     return context.store.resources.put(f"{workspace}/models/{name}", models.CONTAINERS.type, workspace, body)
 
 
-def _found(context: Context, workspace: str, told: Told) -> Resource:
-    name = str(told.get("name") or "")
+def _found(context: Context, workspace: str, fields: Fields) -> Resource:
+    name = str(fields.get("name") or "")
     row = context.store.resources.get(f"{workspace}/models/{name}")
     if row is None:
         raise MlflowRefused(404, "RESOURCE_DOES_NOT_EXIST", f"Registered Model with name={name} not found.")
     return row
 
 
-def _found_version(context: Context, workspace: str, told: Told) -> Resource:
-    model, number = _found(context, workspace, told), str(told.get("version") or "")
+def _found_version(context: Context, workspace: str, fields: Fields) -> Resource:
+    model, number = _found(context, workspace, fields), str(fields.get("version") or "")
     row = context.store.resources.get(f"{model.id}/versions/{number}")
     if row is None:
         message = f"Model Version (name={model.name}, version={number}) not found."
@@ -186,7 +186,7 @@ def _newest(context: Context, model: Resource, stages: Any) -> list[Any]:
     return [shown for stage, shown in newest.items() if not wanted or stage in wanted]
 
 
-def _edited(context: Context, row: Resource, changed: Told) -> Resource:
+def _edited(context: Context, row: Resource, changed: Fields) -> Resource:
     body = {**row.body, "properties": {**row.body["properties"], **changed}}
     return context.store.resources.put(row.id, row.type, row.parent, body)
 

@@ -27,8 +27,8 @@ EXPERIMENT = "mlflow/experiments"
 """The type of the rows that keep names of experiments in which nothing ran yet."""
 STATUSES = {"Completed": "FINISHED", "Failed": "FAILED", "Canceled": "KILLED"}
 """MLflow's words for ends; all else is RUNNING."""
-SAID = "mlflow.status"
-"""The record's property that keeps what the run said of itself: ``FINISHED`` a moment before its processes end."""
+REPORTED = "mlflow.status"
+"""The record's property for the status that the run itself reported: ``FINISHED`` a moment before its processes end."""
 PARAMETER = "mlflow.param."
 """Prefix of a job's properties that keep what was logged as a parameter."""
 PARENT = "mlflow.parentRunId"
@@ -76,13 +76,13 @@ class Run:
     artifacts: Path
 
 
-def find(context: Context, workspace: str, told: Mapping[str, Any]) -> Run:
+def find(context: Context, workspace: str, fields: Mapping[str, Any]) -> Run:
     """The run that a call is about.
 
     Raises:
         MlflowRefused: There is none.
     """
-    name = str(told.get("run_id") or told.get("run_uuid") or "")
+    name = str(fields.get("run_id") or fields.get("run_uuid") or "")
     job = context.store.jobs.find(workspace, name)
     if job is not None:
         return of_job(context.store, job)
@@ -99,13 +99,13 @@ def everyone(context: Context, workspace: str) -> list[Run]:
     return sorted(runs, key=lambda run: run.started)
 
 
-def create(context: Context, workspace: str, told: Mapping[str, Any]) -> Run:
+def create(context: Context, workspace: str, fields: Mapping[str, Any]) -> Run:
     """A new run; below a job when its tags name that, or a run within it, as the parent.
 
     Raises:
         MlflowRefused: The parent does not exist.
     """
-    tags = {str(each["key"]): str(each["value"]) for each in told.get("tags") or ()}
+    tags = {str(each["key"]): str(each["value"]) for each in fields.get("tags") or ()}
     parent = find(context, workspace, {"run_id": tags[PARENT]}) if tags.get(PARENT) else None
     job = None if parent is None else parent.job
     identity = str(uuid.uuid4())
@@ -113,24 +113,24 @@ def create(context: Context, workspace: str, told: Mapping[str, Any]) -> Run:
     body = {
         "workspace": workspace.lower(),
         "job": None if job is None else job.id,
-        "experiment": _experiment_named(context, workspace, told, parent),
-        "name": str(told.get("run_name") or tags.get(NAME) or identity[:8]),
-        "started": int(told.get("start_time") or time.time() * 1000) / 1000,
+        "experiment": _experiment_named(context, workspace, fields, parent),
+        "name": str(fields.get("run_name") or tags.get(NAME) or identity[:8]),
+        "started": int(fields.get("start_time") or time.time() * 1000) / 1000,
         "tags": tags,
     }
     return _of_row(context.store, context.store.resources.put(f"{above}/runs/{identity}", TYPE, above, body))
 
 
-def update(context: Context, run: Run, told: Mapping[str, Any]) -> None:
-    """What a run says of itself. A job's own end decides its status, whatever that said."""
-    status = told.get("status")
+def update(context: Context, run: Run, fields: Mapping[str, Any]) -> None:
+    """Takes the status that a run reports. A job's own end decides its status all the same."""
+    status = fields.get("status")
     if run.row is None:
-        keep(context, run, {SAID: str(status)} if status else {}, prefix="")
+        keep(context, run, {REPORTED: str(status)} if status else {}, prefix="")
         return
-    given = {"status": status, "name": told.get("run_name")}
+    given = {"status": status, "name": fields.get("run_name")}
     changed: dict[str, Any] = {name: str(value) for name, value in given.items() if value}
-    if status in STATUSES.values() or told.get("end_time"):
-        changed["ended"] = int(told.get("end_time") or time.time() * 1000) / 1000
+    if status in STATUSES.values() or fields.get("end_time"):
+        changed["ended"] = int(fields.get("end_time") or time.time() * 1000) / 1000
     _put(context, run.row, changed)
 
 
@@ -143,7 +143,7 @@ def keep(context: Context, run: Run, values: Mapping[str, Any], *, prefix: str =
 
 
 def tag(context: Context, run: Run, tags: Mapping[str, Any]) -> None:
-    """Sets tags; of a job not MLflow's own bookkeeping (mlflow.user, mlflow.source.name), which nobody gave."""
+    """Sets tags; of a job not MLflow's own bookkeeping (mlflow.user, mlflow.source.name), which no person set."""
     own = run.row is not None
     set_tags(context, run, {name: value for name, value in tags.items() if own or not name.startswith("mlflow.")})
 
@@ -271,10 +271,10 @@ def _made(store: Store, workspace: str) -> list[Resource]:
     return [row for row in store.resources.of_type(TYPE) if row.body["workspace"] == workspace.lower()]
 
 
-def _experiment_named(context: Context, workspace: str, told: Mapping[str, Any], parent: Run | None) -> str:
+def _experiment_named(context: Context, workspace: str, fields: Mapping[str, Any], parent: Run | None) -> str:
     if parent is not None:
         return parent.experiment
-    wanted = str(told.get("experiment_id") or "")
+    wanted = str(fields.get("experiment_id") or "")
     kept = [row.body["name"] for row in context.store.resources.under(workspace, EXPERIMENT)]
     names = (*kept, *experiments(context, workspace))
     return next((name for name in names if launch.experiment_id(workspace, name) == wanted), "Default")

@@ -66,33 +66,33 @@ def ordered(things: list[Any], orders: Sequence[str], facts: Callable[[Any], Any
         found = _ORDER.fullmatch(order)
         if found is None:
             raise _unread("order_by", order)
-        told = [(thing, _value(found, facts(thing))) for thing in things]
+        pairs = [(thing, _value(found, facts(thing))) for thing in things]
         down = (found["way"] or "ASC").upper() == "DESC"
-        there = sorted((pair for pair in told if pair[1] is not None), key=lambda pair: pair[1], reverse=down)
-        things = [thing for thing, _ in there] + [thing for thing, value in told if value is None]
+        there = sorted((pair for pair in pairs if pair[1] is not None), key=lambda pair: pair[1], reverse=down)
+        things = [thing for thing, _ in there] + [thing for thing, value in pairs if value is None]
     return things
 
 
-def page(things: list[Any], told: Mapping[str, Any], most: int = 1000) -> tuple[list[Any], dict[str, str]]:
+def page(things: list[Any], fields: Mapping[str, Any], most: int = 1000) -> tuple[list[Any], dict[str, str]]:
     """One page of an answer, and ``next_page_token`` when there are more."""
-    begin, count = int(told.get("page_token") or 0), int(told.get("max_results") or most)
+    begin, count = int(fields.get("page_token") or 0), int(fields.get("max_results") or most)
     more = {"next_page_token": str(begin + count)} if len(things) > begin + count else {}
     return things[begin : begin + count], more
 
 
 def _holds(found: re.Match[str], facts: Mapping[str, Mapping[str, Any]]) -> bool:
-    value, how, told = _value(found, facts), " ".join(found["how"].upper().split()), found["value"]
+    value, how, literal = _value(found, facts), " ".join(found["how"].upper().split()), found["value"]
     if how.endswith("IN"):
-        words = [first or second for first, second in _WORDS.findall(told)]
+        words = [first or second for first, second in _WORDS.findall(literal)]
         return value is not None and (str(value) in words) is not how.startswith("NOT")
     if value is None:
         return how == "!=" and PROMPT in found["key"]
     if how.endswith("LIKE"):
-        pattern = ".*".join(re.escape(part) for part in told[1:-1].split("%"))
+        pattern = ".*".join(re.escape(part) for part in literal[1:-1].split("%"))
         return re.fullmatch(pattern, str(value), re.IGNORECASE if how == "ILIKE" else 0) is not None
     if isinstance(value, str):
-        return _COMPARED[how](value, told[1:-1] if told[0] in "'\"" else told)
-    return _COMPARED[how](float(value), float(told.strip("'\"")))
+        return _COMPARED[how](value, literal[1:-1] if literal[0] in "'\"" else literal)
+    return _COMPARED[how](float(value), float(literal.strip("'\"")))
 
 
 def _value(found: re.Match[str], facts: Mapping[str, Mapping[str, Any]]) -> Any:

@@ -31,12 +31,12 @@ def trial(store: Store, sweep: JobRow) -> JobRow | None:
 
     Of equal ones the first.
     """
-    told = scores(store, sweep)
-    rows = [row for key in told if (row := store.jobs.get(key)) is not None]
+    best = scores(store, sweep)
+    rows = [row for key in best if (row := store.jobs.get(key)) is not None]
     completed = [row for row in rows if row.status == "Completed"]
     pick = better(str((sweep.properties.get("objective") or {}).get("goal") or ""))
     candidates = completed or rows
     if not candidates:
         return None
-    top = pick(told[row.id] for row in candidates)
-    return next(row for row in candidates if told[row.id] == top)
+    top = pick(best[row.id] for row in candidates)
+    return next(row for row in candidates if best[row.id] == top)

@@ -1,4 +1,4 @@
-"""What bindings mean at a moment: the pipeline's own inputs and outputs, and those of the steps made so far."""
+"""The values of bindings at a moment: the pipeline's own inputs and outputs, and those of the steps made so far."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ class BindingValues:
         Raises:
             Refused: A piece of text binds data.
         """
-        port, told = node.component.inputs[name], node.inputs.get(name)
-        if told is None:
+        port, given = node.component.inputs[name], node.inputs.get(name)
+        if given is None:
             return None if port.default is None else _literal(port.default)
-        if not isinstance(told, dict):
-            return _literal(self.text(str(told), node.where))
-        if "value" not in told or told["value"] is None:
-            uri = self.text(str(told.get("uri") or ""), node.where)
-            return _with_mode(_data(str(told.get("job_input_type") or port.type), uri), told, port)
-        text = str(told["value"])
+        if not isinstance(given, dict):
+            return _literal(self.text(str(given), node.where))
+        if "value" not in given or given["value"] is None:
+            uri = self.text(str(given.get("uri") or ""), node.where)
+            return _with_mode(_data(str(given.get("job_input_type") or port.type), uri), given, port)
+        text = str(given["value"])
         source = bindings.whole(text)
         if source is not None:
             wire = self._port(source, port)
-            return wire if wire is None or wire["jobInputType"] == "literal" else _with_mode(wire, told, port)
+            return wire if wire is None or wire["jobInputType"] == "literal" else _with_mode(wire, given, port)
         text = self.text(text, node.where)
-        return _literal(text) if port.literal else _with_mode(_data(port.type, text), told, port)
+        return _literal(text) if port.literal else _with_mode(_data(port.type, text), given, port)
 
     def text(self, text: str, where: str) -> str:
         """A text with the literals put in that it binds."""
@@ -82,10 +82,10 @@ class BindingValues:
         if self.draft or source.step is None:
             return _data(port.type if port is not None else "uri_folder", "") if not _is_value(port) else _literal("1")
         step = self.steps.get(source.step) or {}
-        told = (step.get(source.side) or {}).get(source.name)
-        if told is None or source.side == "inputs":
-            return told
-        return _data(str(told.get("jobOutputType") or "uri_folder"), str(told.get("uri") or ""))
+        found = (step.get(source.side) or {}).get(source.name)
+        if found is None or source.side == "inputs":
+            return found
+        return _data(str(found.get("jobOutputType") or "uri_folder"), str(found.get("uri") or ""))
 
 
 def _is_value(port: Port | None) -> bool:
@@ -100,8 +100,8 @@ def _data(kind: str, uri: str) -> Wire:
     return {"jobInputType": "uri_folder" if kind in ("path", "literal") else kind, "uri": uri}
 
 
-def _with_mode(wire: Wire, told: Mapping[str, Any], port: Port) -> Wire:
-    """What the step says of the mode wins over its component, and that over where the data come from."""
-    said = told.get("mode")
-    mode = (MODES.get(str(said), str(said)) if said else None) or port.mode or wire.get("mode")
+def _with_mode(wire: Wire, given: Mapping[str, Any], port: Port) -> Wire:
+    """The step's mode wins over its component's, and that over the mode of where the data come from."""
+    mode = given.get("mode")
+    mode = (MODES.get(str(mode), str(mode)) if mode else None) or port.mode or wire.get("mode")
     return wire if mode is None else {**wire, "mode": mode}

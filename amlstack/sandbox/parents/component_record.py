@@ -104,11 +104,11 @@ def asset(reference: str) -> str:
     return reference.removeprefix("azureml:") if reference.startswith("azureml:/subscriptions/") else reference
 
 
-def _port(told: Mapping[str, Any]) -> Port:
-    default, mode = told.get("default"), told.get("mode")
+def _port(declared: Mapping[str, Any]) -> Port:
+    default, mode = declared.get("default"), declared.get("mode")
     return Port(
-        str(told["type"]),
+        str(declared["type"]),
         MODES.get(str(mode), str(mode)) if mode else None,
         None if default is None else str(default),
-        str(told.get("optional", False)).lower() == "true",
+        str(declared.get("optional", False)).lower() == "true",
     )

@@ -81,27 +81,27 @@ class Policy:
         return self.amount or abs(top) * share
 
 
-def read(told: Mapping[str, Any] | None) -> Policy | None:
+def read(given: Mapping[str, Any] | None) -> Policy | None:
     """Reads ``earlyTermination``; None for none.
 
     Raises:
         Refused: It is no policy.
     """
-    if not told:
+    if not given:
         return None
     where = "properties.earlyTermination"
-    word = str(told.get("policyType") or told.get("type") or "").replace("_", "").lower()
+    word = str(given.get("policyType") or given.get("type") or "").replace("_", "").lower()
     kind = {name.lower(): name for name in KINDS}.get(word)
     if kind is None:
         raise invalid(where, f"'{word}' is no policy.{near(word, KINDS)}")
-    interval, delay = int(told.get("evaluationInterval") or 1), int(told.get("delayEvaluation") or 0)
+    interval, delay = int(given.get("evaluationInterval") or 1), int(given.get("delayEvaluation") or 0)
     if interval < 1 or delay < 0:
         raise invalid(where, "the evaluation interval is at least 1, the delay not below 0.")
-    percentage = int(told.get("truncationPercentage") or 0)
+    percentage = int(given.get("truncationPercentage") or 0)
     if kind == "TruncationSelection" and not 1 <= percentage <= 99:
         raise invalid(f"{where}.truncationPercentage", f"{percentage}: a percentage from 1 to 99 is needed.")
-    factor, amount = float(told.get("slackFactor") or 0), float(told.get("slackAmount") or 0)
+    factor, amount = float(given.get("slackFactor") or 0), float(given.get("slackAmount") or 0)
     if factor < 0 or amount < 0:
         raise invalid(where, "a slack is not below 0.")
-    finished = not told.get("excludeFinishedJobs", False)
+    finished = not given.get("excludeFinishedJobs", False)
     return Policy(kind, interval, delay, factor, amount, percentage, finished)

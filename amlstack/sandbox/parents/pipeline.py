@@ -58,10 +58,10 @@ def advance(parent: Parent) -> None:
 def outputs(store: Store, parent: JobRow, children: Mapping[str, JobRow]) -> dict[str, str]:
     """Where the outputs of a pipeline lie, as far as the steps that write them were made: output → URI."""
     found = {}
-    for name, told in (parent.properties.get("jobs") or {}).items():
-        if name not in children or not isinstance(told, dict):
+    for name, step in (parent.properties.get("jobs") or {}).items():
+        if name not in children or not isinstance(step, dict):
             continue
-        for port, output in (told.get("outputs") or {}).items():
+        for port, output in (step.get("outputs") or {}).items():
             source = bindings.whole(str(output.get("value") or "")) if isinstance(output, dict) else None
             wire = _written(store, children[name]).get(port)
             if source is not None and wire is not None:
@@ -95,12 +95,12 @@ def _error(parent: Parent, failed: Mapping[str, JobRow], left: list[str]) -> Job
         return JobError("SandboxError", f"The pipeline stopped before these steps: {', '.join(left)}.")
     # A step that was cancelled because another failed is no cause.
     place, row = min(failed.items(), key=lambda item: (item[1].status != "Failed", item[1].ended or 0.0))
-    said = row.error.message if row.error is not None else f"it was {row.status.lower()}"
+    reason = row.error.message if row.error is not None else f"it was {row.status.lower()}"
     rest = f" Not run: {', '.join(left)}." if left else ""
     more = [other for other in failed if other != place]
     also = f" Also failed or cancelled: {', '.join(more)}." if more else ""
     parent.note(f"step {place} {row.status.lower()}")
-    return JobError("UserError", f"Step {place!r} (job {row.name}) {row.status.lower()}: {said}{also}{rest}")
+    return JobError("UserError", f"Step {place!r} (job {row.name}) {row.status.lower()}: {reason}{also}{rest}")
 
 
 def _collect(parent: Parent) -> None:

@@ -26,7 +26,7 @@ class Node:
     Attributes:
         name: Its name in the pipeline.
         kind: ``command`` or ``sweep``.
-        told: The step as the body has it.
+        body: The step as the pipeline's body has it.
         component: What it runs.
         needs: Steps whose outputs it reads.
         where: Its place in the body.
@@ -34,7 +34,7 @@ class Node:
 
     name: str
     kind: str
-    told: Mapping[str, Any]
+    body: Mapping[str, Any]
     component: Component
     needs: frozenset[str]
     where: str
@@ -42,13 +42,13 @@ class Node:
     @property
     def inputs(self) -> Mapping[str, Any]:
         """What it is given, by input."""
-        found: Mapping[str, Any] = self.told.get("inputs") or {}
+        found: Mapping[str, Any] = self.body.get("inputs") or {}
         return found
 
     @property
     def outputs(self) -> Mapping[str, Any]:
-        """What is said of its outputs, by output."""
-        found: Mapping[str, Any] = self.told.get("outputs") or {}
+        """What it declares of its outputs, by output."""
+        found: Mapping[str, Any] = self.body.get("outputs") or {}
         return found
 
 
@@ -62,10 +62,10 @@ def read(store: Store, properties: Mapping[str, Any]) -> dict[str, Node]:
     Raises:
         Refused: A step's type, component, binding or input is none, or the steps wait for each other in a circle.
     """
-    told = properties.get("jobs") or {}
-    if not told:
+    steps = properties.get("jobs") or {}
+    if not steps:
         raise invalid("properties.jobs", "a pipeline without steps; at least one is needed.")
-    found = {name: _node(store, name, step) for name, step in told.items()}
+    found = {name: _node(store, name, step) for name, step in steps.items()}
     for node in found.values():
         _check(node, found, properties)
     try:
@@ -78,32 +78,32 @@ def read(store: Store, properties: Mapping[str, Any]) -> dict[str, Node]:
     return {name: found[name] for name in order}
 
 
-def _node(store: Store, name: str, told: Any) -> Node:
+def _node(store: Store, name: str, step: Any) -> Node:
     where = f"properties.jobs.{name}"
-    if not isinstance(told, dict):
+    if not isinstance(step, dict):
         raise invalid(where, "a step is an object.")
-    kind = str(told.get("type") or "command").lower()
+    kind = str(step.get("type") or "command").lower()
     if kind not in STEP_TYPES:
         raise not_emulated(f"steps of the type '{kind}' ({where}), only {' and '.join(STEP_TYPES)}")
-    component = (told.get("trial") or {}).get("componentId") if kind == "sweep" else told.get("componentId")
+    component = (step.get("trial") or {}).get("componentId") if kind == "sweep" else step.get("componentId")
     if not isinstance(component, str) or not component:
         raise invalid(where, "the step names no component (componentId).")
     needs = {
         source.step
-        for text in _texts(told)
+        for text in _texts(step)
         for source in bindings.sources(text)
         if source.step is not None and source.side == "outputs"
     }
-    return Node(name, kind, told, component_record.find(store, component, where), frozenset(needs), where)
+    return Node(name, kind, step, component_record.find(store, component, where), frozenset(needs), where)
 
 
-def _texts(told: Any) -> Iterator[str]:
+def _texts(value: Any) -> Iterator[str]:
     """All texts in a step, wherever a binding may stand."""
-    if isinstance(told, str):
-        yield told
-    elif isinstance(told, dict | list):
-        for value in told.values() if isinstance(told, dict) else told:
-            yield from _texts(value)
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts(part)
 
 
 def _check(node: Node, nodes: Mapping[str, Node], properties: Mapping[str, Any]) -> None:
@@ -117,11 +117,11 @@ def _check(node: Node, nodes: Mapping[str, Node], properties: Mapping[str, Any])
                 raise invalid(
                     f"{node.where}.{side}.{name}", f"the component has no {side[:-1]} '{name}'.{near(name, known)}"
                 )
-    varied = node.told.get("search_space") or {}
+    varied = node.body.get("search_space") or {}
     for name, port in component.inputs.items():
         if name not in node.inputs and name not in varied and port.default is None and not port.optional:
             raise invalid(f"{node.where}.inputs.{name}", f"the required input '{name}' of the component is not given.")
-    for text in _texts(node.told):
+    for text in _texts(node.body):
         for source in bindings.sources(text):
             _check_source(node, source, nodes, properties)
 

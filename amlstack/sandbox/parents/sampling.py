@@ -51,11 +51,11 @@ class Sampling:
         return tuple(_inside(source.random()) for _ in range(count))
 
 
-def read(told: Mapping[str, Any], space: Mapping[str, Distribution], name: str) -> Sampling:
+def read(given: Mapping[str, Any], space: Mapping[str, Distribution], name: str) -> Sampling:
     """Reads ``samplingAlgorithm``.
 
     Args:
-        told: As in the body.
+        given: As in the body.
         space: What is sampled.
         name: The sweep's name; without a seed it is one, so that a restart draws the same.
 
@@ -63,7 +63,7 @@ def read(told: Mapping[str, Any], space: Mapping[str, Distribution], name: str) 
         Refused: The algorithm cannot sample the space.
     """
     where = "properties.samplingAlgorithm"
-    kind, rule = str(told["samplingAlgorithmType"]).lower(), str(told.get("rule") or "random").lower()
+    kind, rule = str(given["samplingAlgorithmType"]).lower(), str(given.get("rule") or "random").lower()
     takes = {"grid": ("choice",), "bayesian": ("choice", "uniform", "quniform")}.get(kind)
     odd = next((name for name, each in space.items() if takes is not None and each.kind not in takes), None)
     if odd is not None and takes is not None:
@@ -74,20 +74,20 @@ def read(told: Mapping[str, Any], space: Mapping[str, Distribution], name: str) 
     if kind == "random" and rule == "sobol" and len(space) > sobol.DIMENSIONS:
         limit = f"Sobol sampling of {len(space)} hyperparameters, at most {sobol.DIMENSIONS}; take the rule random"
         raise not_emulated(limit)
-    seed = told.get("seed")
+    seed = given.get("seed")
     text = hashlib.sha256(name.encode()).hexdigest() if seed is None else str(seed)
-    return Sampling(kind, rule if kind == "random" else "random", text, _base(told.get("logbase"), where))
+    return Sampling(kind, rule if kind == "random" else "random", text, _base(given.get("logbase"), where))
 
 
-def _base(told: Any, where: str) -> float:
-    if told is None or told == "e":
+def _base(logbase: Any, where: str) -> float:
+    if logbase is None or logbase == "e":
         return math.e
     try:
-        found = float(told)
+        found = float(logbase)
     except (TypeError, ValueError):
         found = 0.0
     if found <= 0:
-        raise invalid(f"{where}.logbase", f"'{told}' is neither a number above 0 nor 'e'.")
+        raise invalid(f"{where}.logbase", f"'{logbase}' is neither a number above 0 nor 'e'.")
     return found
 
 

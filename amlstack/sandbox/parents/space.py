@@ -46,39 +46,39 @@ class Distribution:
             u: Above 0 and below 1.
             base: Of the log distributions.
         """
-        told = self.arguments
+        arguments = self.arguments
         if self.kind == "choice":
             return self.values[min(int(u * len(self.values)), len(self.values) - 1)]
         if self.kind == "randint":
-            return min(int(u * told["upper"]), told["upper"] - 1)
-        if "sigma" in told:
-            drawn = told["mu"] + told["sigma"] * NormalDist().inv_cdf(u)
+            return min(int(u * arguments["upper"]), arguments["upper"] - 1)
+        if "sigma" in arguments:
+            drawn = arguments["mu"] + arguments["sigma"] * NormalDist().inv_cdf(u)
         else:
-            drawn = told["min_value"] + u * (told["max_value"] - told["min_value"])
+            drawn = arguments["min_value"] + u * (arguments["max_value"] - arguments["min_value"])
         if "log" in self.kind:
             drawn = base**drawn
-        return round(drawn / told["q"]) * told["q"] if "q" in told else float(drawn)
+        return round(drawn / arguments["q"]) * arguments["q"] if "q" in arguments else float(drawn)
 
 
-def read(told: Any) -> dict[str, Distribution]:
+def read(space: Any) -> dict[str, Distribution]:
     """A search space: by name a distribution, as ``["uniform", [0, 1]]`` or as an object with ``type``.
 
     Raises:
         Refused: One of them is none.
     """
-    if not isinstance(told, dict) or not told:
+    if not isinstance(space, dict) or not space:
         raise invalid(
             "properties.searchSpace", "a sweep without a search space; one hyperparameter at least is varied."
         )
-    return {name: _distribution(value, f"properties.searchSpace.{name}") for name, value in told.items()}
+    return {name: _distribution(value, f"properties.searchSpace.{name}") for name, value in space.items()}
 
 
-def _distribution(told: Any, where: str) -> Distribution:
-    if isinstance(told, dict):
-        kind = str(told.get("type"))
-        given = [told[name] for name in ARGUMENTS.get(kind, ()) if name in told]
-    elif isinstance(told, list) and len(told) == 2 and isinstance(told[1], list):
-        kind, given = str(told[0]), told[1]
+def _distribution(written: Any, where: str) -> Distribution:
+    if isinstance(written, dict):
+        kind = str(written.get("type"))
+        given = [written[name] for name in ARGUMENTS.get(kind, ()) if name in written]
+    elif isinstance(written, list) and len(written) == 2 and isinstance(written[1], list):
+        kind, given = str(written[0]), written[1]
     else:
         raise invalid(where, "a distribution is a list of its name and its arguments.")
     kind = kind.lower()
@@ -93,21 +93,24 @@ def _distribution(told: Any, where: str) -> Distribution:
 
 
 def _check(found: Distribution, where: str) -> None:
-    told = found.arguments
+    arguments = found.arguments
     if found.kind == "choice":
-        if not isinstance(told["values"], list) or not told["values"]:
+        if not isinstance(arguments["values"], list) or not arguments["values"]:
             raise invalid(where, "a choice has at least one value.")
         if any(isinstance(value, dict) for value in found.values):
             raise not_emulated(f"choices among objects ({where}); write their values as hyperparameters of their own")
         return
     wrong = next(
-        (name for name, value in told.items() if isinstance(value, bool) or not isinstance(value, int | float)), None
+        (name for name, value in arguments.items() if isinstance(value, bool) or not isinstance(value, int | float)),
+        None,
     )
     if wrong is not None:
-        raise invalid(where, f"'{told[wrong]}' is no number ({wrong} of {found.kind}).")
-    if found.kind == "randint" and (not isinstance(told["upper"], int) or told["upper"] < 1):
-        raise invalid(where, f"randint draws below its upper bound, a whole number from 1; got {told['upper']}.")
-    if "min_value" in told and told["min_value"] > told["max_value"]:
-        raise invalid(where, f"the lower bound {told['min_value']} is above the upper bound {told['max_value']}.")
-    if told.get("q", 1) <= 0 or told.get("sigma", 1) < 0:
+        raise invalid(where, f"'{arguments[wrong]}' is no number ({wrong} of {found.kind}).")
+    if found.kind == "randint" and (not isinstance(arguments["upper"], int) or arguments["upper"] < 1):
+        raise invalid(where, f"randint draws below its upper bound, a whole number from 1; got {arguments['upper']}.")
+    if "min_value" in arguments and arguments["min_value"] > arguments["max_value"]:
+        raise invalid(
+            where, f"the lower bound {arguments['min_value']} is above the upper bound {arguments['max_value']}."
+        )
+    if arguments.get("q", 1) <= 0 or arguments.get("sigma", 1) < 0:
         raise invalid(where, "q is above 0, and sigma is not below 0.")

@@ -43,27 +43,27 @@ def body(node: Node, bound: BindingValues, *, parent: str, name: str) -> Wire:
     Raises:
         Refused: The sandbox cannot run it.
     """
-    told = bound.deep({key: value for key, value in node.told.items() if key not in ("inputs", "outputs")}, node.where)
+    step = bound.deep({key: value for key, value in node.body.items() if key not in ("inputs", "outputs")}, node.where)
     spec, pipeline = node.component.spec, bound.properties
     given = {key: bound.input(node, key) for key in node.component.inputs}
-    resources = told.get("resources") or spec.get("resources")
+    resources = step.get("resources") or spec.get("resources")
     common = {
-        "computeId": _compute(told, pipeline, node.where),
+        "computeId": _compute(step, pipeline, node.where),
         "inputs": {key: wire for key, wire in given.items() if wire is not None},
         "outputs": {key: _output(node, bound, key, name) for key in node.component.outputs},
         "experimentName": pipeline.get("experimentName"),
-        "displayName": told.get("display_name") or node.name,
-        "description": told.get("comment"),
+        "displayName": step.get("display_name") or node.name,
+        "description": step.get("comment"),
         "parentJobName": parent,
-        "tags": {key: str(value) for key, value in (told.get("tags") or {}).items()},
-        "properties": _properties(node, told, parent, name),
-        "queueSettings": _camel(told.get("queue_settings")),
+        "tags": {key: str(value) for key, value in (step.get("tags") or {}).items()},
+        "properties": _properties(node, step, parent, name),
+        "queueSettings": _camel(step.get("queue_settings")),
     }
     what = {
         "codeId": component_record.asset(spec["code"]) if spec.get("code") else None,
         "command": spec["command"],
         "environmentId": component_record.asset(spec["environment"]),
-        "distribution": _distribution(told.get("distribution") or spec.get("distribution")),
+        "distribution": _distribution(step.get("distribution") or spec.get("distribution")),
         "resources": _resources(resources, node.where),
     }
     if node.kind == "sweep":
@@ -73,23 +73,23 @@ def body(node: Node, bound: BindingValues, *, parent: str, name: str) -> Wire:
                 **common,
                 "jobType": "Sweep",
                 "trial": _filled({**what, "environmentVariables": variables}),
-                **_sweep(told),
+                **_sweep(step),
             }
         )
     own: Wire = {
         "jobType": "Command",
         "environmentVariables": {
             **(spec.get("environment_variables") or {}),
-            **(told.get("environment_variables") or {}),
+            **(step.get("environment_variables") or {}),
         },
-        "limits": _limits(told.get("limits")),
+        "limits": _limits(step.get("limits")),
     }
     return _filled({**common, **what, **own})
 
 
-def _compute(told: Mapping[str, Any], pipeline: Mapping[str, Any], where: str) -> str | None:
+def _compute(step: Mapping[str, Any], pipeline: Mapping[str, Any], where: str) -> str | None:
     settings = pipeline.get("settings") or {}
-    named = told.get("computeId") or pipeline.get("computeId") or settings.get("default_compute")
+    named = step.get("computeId") or pipeline.get("computeId") or settings.get("default_compute")
     if isinstance(named, str) and named.lower() == "local":
         raise not_emulated(f"the compute 'local' ({where}): a pipeline's steps run on clusters")
     return None if named is None or str(named).lower() == "serverless" else str(named)
@@ -97,9 +97,9 @@ def _compute(told: Mapping[str, Any], pipeline: Mapping[str, Any], where: str) -
 
 def _output(node: Node, bound: BindingValues, name: str, child: str) -> Wire:
     """Where a step's output goes: where it says, where the pipeline's output says, else a folder of its own."""
-    port, told = node.component.outputs[name], node.outputs.get(name) or {}
-    uri, mode = told.get("uri"), told.get("mode")
-    source = bindings.whole(str(told.get("value") or ""))
+    port, given = node.component.outputs[name], node.outputs.get(name) or {}
+    uri, mode = given.get("uri"), given.get("mode")
+    source = bindings.whole(str(given.get("value") or ""))
     if source is not None:
         if source.step is not None or source.side != "outputs":
             where = f"{node.where}.outputs.{name}"
@@ -110,15 +110,15 @@ def _output(node: Node, bound: BindingValues, name: str, child: str) -> Wire:
     values = {"name": child, "output_name": name, "default_datastore": store}
     uri = str(uri or f"azureml://datastores/{store}/paths/azureml/{child}/{name}/")
     uri = _TEMPLATE.sub(lambda found: values[found[1]], bound.text(uri, node.where))
-    kind = str(told.get("job_output_type") or port.type)
+    kind = str(given.get("job_output_type") or port.type)
     mode = MODES.get(str(mode), str(mode)) if mode else port.mode
     return _filled({"jobOutputType": "uri_folder" if kind in ("path", "literal") else kind, "uri": uri, "mode": mode})
 
 
-def _properties(node: Node, told: Mapping[str, Any], parent: str, name: str) -> dict[str, str]:
-    """What run history says of a step, in the service's words."""
+def _properties(node: Node, step: Mapping[str, Any], parent: str, name: str) -> dict[str, str]:
+    """A step's properties in run history, in the service's words."""
     return {
-        **{key: str(value) for key, value in (told.get("properties") or {}).items()},
+        **{key: str(value) for key, value in (step.get("properties") or {}).items()},
         "azureml.runsource": "azureml.StepRun",
         "azureml.pipelinerunid": parent,
         "azureml.pipeline": parent,
@@ -128,20 +128,20 @@ def _properties(node: Node, told: Mapping[str, Any], parent: str, name: str) -> 
     }
 
 
-def _distribution(told: Mapping[str, Any] | None) -> Wire | None:
-    if told is None:
+def _distribution(given: Mapping[str, Any] | None) -> Wire | None:
+    if given is None:
         return None
-    kind = str(told.get("distribution_type") or told.get("type"))
-    rest = {key: _number(value) for key, value in told.items() if key not in ("type", "distribution_type")}
+    kind = str(given.get("distribution_type") or given.get("type"))
+    rest = {key: _number(value) for key, value in given.items() if key not in ("type", "distribution_type")}
     return {"distributionType": DISTRIBUTIONS.get(kind.lower(), kind), **_camel(rest)}
 
 
-def _resources(told: Mapping[str, Any] | None, where: str) -> Wire | None:
-    if told is None:
+def _resources(given: Mapping[str, Any] | None, where: str) -> Wire | None:
+    if given is None:
         return None
-    if not isinstance(told, dict):
+    if not isinstance(given, dict):
         raise invalid(f"{where}.resources", "resources are an object.")
-    wire = {_word(key): value if key == "properties" else _camel(value) for key, value in told.items()}
+    wire = {_word(key): value if key == "properties" else _camel(value) for key, value in given.items()}
     for key in ("instanceCount", "maxInstanceCount"):
         if key in wire:
             wire[key] = _number(wire[key])
@@ -151,23 +151,23 @@ def _resources(told: Mapping[str, Any] | None, where: str) -> Wire | None:
     return wire
 
 
-def _limits(told: Mapping[str, Any] | None) -> Wire | None:
-    if not told or told.get("timeout") is None:
+def _limits(limits: Mapping[str, Any] | None) -> Wire | None:
+    if not limits or limits.get("timeout") is None:
         return None
-    return {"jobLimitsType": "Command", "timeout": _duration(told["timeout"])}
+    return {"jobLimitsType": "Command", "timeout": _duration(limits["timeout"])}
 
 
-def _sweep(told: Mapping[str, Any]) -> Wire:
+def _sweep(step: Mapping[str, Any]) -> Wire:
     """A sweep step's own part, in the words of a sweep job."""
-    limits = dict(told.get("limits") or {})
-    algorithm = told.get("sampling_algorithm") or "random"
+    limits = dict(step.get("limits") or {})
+    algorithm = step.get("sampling_algorithm") or "random"
     algorithm = {"type": algorithm} if isinstance(algorithm, str) else dict(algorithm)
     kind = str(algorithm.pop("type", None) or algorithm.pop("sampling_algorithm_type", "random"))
-    policy = told.get("early_termination")
+    policy = step.get("early_termination")
     return {
-        "searchSpace": told.get("search_space") or {},
+        "searchSpace": step.get("search_space") or {},
         "samplingAlgorithm": {"samplingAlgorithmType": kind.capitalize(), **_camel(algorithm)},
-        "objective": _camel(told.get("objective") or {}),
+        "objective": _camel(step.get("objective") or {}),
         "limits": {
             "jobLimitsType": "Sweep",
             **{_word(key): _duration(value) if "timeout" in key else _number(value) for key, value in limits.items()},
@@ -176,22 +176,22 @@ def _sweep(told: Mapping[str, Any]) -> Wire:
     }
 
 
-def _policy(told: Mapping[str, Any]) -> Wire:
+def _policy(policy: Mapping[str, Any]) -> Wire:
     """A policy; a file says its ``type``, azure-ai-ml the wire's ``policy_type``."""
-    rest = {key: value for key, value in told.items() if key not in ("type", "policy_type")}
-    kind = str(told.get("policy_type") or told.get("type") or "")
+    rest = {key: value for key, value in policy.items() if key not in ("type", "policy_type")}
+    kind = str(policy.get("policy_type") or policy.get("type") or "")
     return {"policyType": kind[:1].upper() + _word(kind)[1:], **_camel(rest)}
 
 
-def _duration(told: Any) -> str:
+def _duration(value: Any) -> str:
     """A time limit; a whole number counts seconds."""
-    text = str(told)
+    text = str(value)
     return f"PT{text}S" if re.fullmatch(r"\d+", text) else text
 
 
-def _number(told: Any) -> Any:
+def _number(value: Any) -> Any:
     """A count; one that was bound comes as text."""
-    return int(told) if isinstance(told, str) and re.fullmatch(r"-?\d+", told.strip()) else told
+    return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d+", value.strip()) else value
 
 
 def _word(name: str) -> str:
@@ -203,5 +203,5 @@ def _camel(value: Any) -> Any:
     return {_word(key): _camel(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
-def _filled(told: Wire) -> Wire:
-    return {key: value for key, value in told.items() if value is not None}
+def _filled(wire: Wire) -> Wire:
+    return {key: value for key, value in wire.items() if value is not None}

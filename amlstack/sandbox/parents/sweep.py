@@ -47,12 +47,12 @@ def advance(parent: Parent) -> None:
         if values is None:  # a grid has no more
             break
         parent.make(str(number), f"{job.name}_{number}", sweep_body.body(job.properties, job.name, number, values))
-        parent.note(f"trial {number}: {told(values)}")
+        parent.note(f"trial {number}: {shown(values)}")
     if not parent.active:
         _end(parent, sweep)
 
 
-def told(values: Mapping[str, Any]) -> str:
+def shown(values: Mapping[str, Any]) -> str:
     """Hyperparameters in a line."""
     return ", ".join(f"{name} = {sweep_body.text(value)}" for name, value in values.items())
 
@@ -74,7 +74,7 @@ def _is_broken(parent: Parent, sweep: Sweep) -> bool:
 
 
 def _is_through(trial: JobRow) -> bool:
-    """It said to MLflow that it has finished: there is nothing left to spare."""
+    """It reason to MLflow that it has finished: there is nothing left to spare."""
     return (trial.properties.get("properties") or {}).get("mlflow.status") == "FINISHED"
 
 
@@ -94,8 +94,8 @@ def _end(parent: Parent, sweep: Sweep) -> None:
     failed = {place: row for place, row in parent.children.items() if row.status == "Failed"}
     if failed and not completed:
         place, row = next(iter(failed.items()))
-        said = row.error.message if row.error is not None else "no reason was recorded"
-        message = f"None of {len(parent.children)} trial(s) completed. Trial {place} (job {row.name}) failed: {said}"
+        reason = row.error.message if row.error is not None else "no reason was recorded"
+        message = f"None of {len(parent.children)} trial(s) completed. Trial {place} (job {row.name}) failed: {reason}"
         parent.note(f"no trial completed; trial {place} failed")
         parent.end("Failed", JobError("UserError", message))
         return

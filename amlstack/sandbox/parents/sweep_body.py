@@ -76,9 +76,9 @@ def read(name: str, properties: Mapping[str, Any]) -> Sweep:
     if odd := next((found for found in _BOUND.finditer(command) if found["name"] not in varied), None):
         message = f"the command refers to {odd[0]}, which the search space does not have.{near(odd['name'], varied)}"
         raise invalid("properties.trial.command", message)
-    told = sampling.read(properties.get("samplingAlgorithm") or {"samplingAlgorithmType": "Random"}, varied, name)
+    algorithm = sampling.read(properties.get("samplingAlgorithm") or {"samplingAlgorithmType": "Random"}, varied, name)
     policy = early_termination.read(properties.get("earlyTermination"))
-    return Sweep(varied, told, goal, metric, policy, total, concurrent)
+    return Sweep(varied, algorithm, goal, metric, policy, total, concurrent)
 
 
 def body(properties: Mapping[str, Any], parent: str, number: int, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def body(properties: Mapping[str, Any], parent: str, number: int, values: Mappin
     texts = {name: text(value) for name, value in values.items()}
     literals = {name: {"jobInputType": "literal", "value": value} for name, value in texts.items()}
     timeout = limits.get("trialTimeout")
-    told = {
+    wire = {
         "jobType": "Command",
         **{key: trial.get(key) for key in OF_THE_TRIAL},
         **{key: properties.get(key) for key in OF_THE_SWEEP},
@@ -111,7 +111,7 @@ def body(properties: Mapping[str, Any], parent: str, number: int, values: Mappin
         "tags": {"hyperparameters": json.dumps(dict(values))},
         "properties": {"azureml.runsource": "hyperdrive.trial", "hyperparameters": json.dumps(dict(values))},
     }
-    return {key: value for key, value in told.items() if value is not None}
+    return {key: value for key, value in wire.items() if value is not None}
 
 
 def text(value: Any) -> str:
@@ -119,10 +119,10 @@ def text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _check_duration(told: Any, where: str) -> None:
-    if told is None:
+def _check_duration(text: Any, where: str) -> None:
+    if text is None:
         return
     try:
-        seconds(str(told))
+        seconds(str(text))
     except RefusedError as error:
         raise invalid(where, str(error)) from None

@@ -89,11 +89,11 @@ class Ending:
         return verdict.sentence(found, len(self.workers) or self.spec.ranks)
 
     def _mpirun(self, code: int) -> str:
-        """What mpirun said when no rank of its own failed."""
+        """What mpirun reason when no rank of its own failed."""
         log = f"{prepare.LOGS}/{mpirun.LOG}"
         words = verdict.tail(job_folder(self.store.home, self.job) / log)
-        said = next((line.strip() for line in words.splitlines() if line.strip() and not line.startswith("-")), "")
-        return f"Execution failed: mpirun ended with {code}: {said[:300]} Its log: {log}"
+        reason = next((line.strip() for line in words.splitlines() if line.strip() and not line.startswith("-")), "")
+        return f"Execution failed: mpirun ended with {code}: {reason[:300]} Its log: {log}"
 
     def write(self, outcome: Outcome) -> None:
         """Takes the job to its end and writes the report."""
@@ -145,10 +145,10 @@ class Ending:
             return []
         place = self.stage.places[ended.rank]
         log = self.stage.folder / prepare.LOGS / place.log
-        told = torchrun.failures(verdict.tail(log, torchrun.TABLE_BYTES))
+        failures = torchrun.failures(verdict.tail(log, torchrun.TABLE_BYTES))
         by_rank = {worker.rank: worker for worker in self.workers}
         found = []
-        for one in told:
+        for one in failures:
             self.failed[one.rank] = one.code
             worker = by_rank.get(one.rank)
             file = worker.stderr if worker is not None and worker.stderr.is_file() else log

@@ -32,7 +32,7 @@ _DEFAULT = re.compile(
 _LAUNCHER = re.compile(r"(?:^|[;&|(\n]|\w=\S*)\s*(?:accelerate\s+launch|deepspeed)\s")
 _LAUNCHERS_OPTION = re.compile(r"--(?:master|main_process|main-process)[-_]port\b|--config_file\b")
 LAUNCHERS_DEFAULT = 29500
-"""What accelerate and deepspeed take when they are told none; torchrun takes its own from a variable that is set."""
+"""What accelerate and deepspeed take when no port is given; torchrun takes its own from a variable that is set."""
 MOST_FILES, MOST_BYTES = 500, 1 << 18
 """How much code is read: what a folder has beyond is hardly a script that starts a training."""
 
@@ -57,13 +57,13 @@ def ports(spec: Spec, code: Path) -> tuple[int, ...]:
     return tuple(sorted(int(port) for port in found if port.isdigit() and 0 < int(port) < 1 << 16))
 
 
-def hold(wanted: Iterable[int], who: str, told: Callable[[str], None], until: ExitStack) -> None:
+def hold(wanted: Iterable[int], who: str, note: Callable[[str], None], until: ExitStack) -> None:
     """Waits for each port until no other job holds it.
 
     Args:
         wanted: Ports in ascending order: two jobs that want the same ones never wait for each other.
         who: This job, for those that wait for it.
-        told: Takes one line when there is a wait.
+        note: Takes one line when there is a wait.
         until: Lets go of them when it is closed.
     """
     folder = paths.cache() / "ports"
@@ -75,7 +75,7 @@ def hold(wanted: Iterable[int], who: str, told: Callable[[str], None], until: Ex
         except BlockingIOError:
             lock.seek(0)
             other = lock.read().strip() or "another one"
-            told(f"port {port} is fixed in this job and taken by {other}: waits for its end")
+            note(f"port {port} is fixed in this job and taken by {other}: waits for its end")
             fcntl.flock(lock, fcntl.LOCK_EX)
         lock.truncate(0)
         lock.write(f"{who}\n")

@@ -36,7 +36,7 @@ class End:
         at: When, in seconds since the epoch: its exit, or the last line it wrote.
         log: Its log, relative to the job's folder.
         words: The end of that log.
-        stopped: It ended after it was told to.
+        stopped: It ended after it was asked to stop.
     """
 
     rank: int
@@ -63,9 +63,9 @@ def sentence(end: End, ranks: int) -> str:
     """One sentence for the job's error: rank, node, code or signal, the exception's line, the log."""
     how = f"exited with code {end.code}" if end.code >= 0 else f"was killed by {_signal(-end.code)}"
     raised = _RAISED.findall(end.words)
-    said = f": {raised[-1].strip()[:300]}" if raised and end.code > 0 else ""
+    reason = f": {raised[-1].strip()[:300]}" if raised and end.code > 0 else ""
     place = f"node {end.node}, local rank {end.local_rank}"
-    return f"Execution failed: rank {end.rank} of {ranks} ({place}) {how}{said}. Its log: {end.log}"
+    return f"Execution failed: rank {end.rank} of {ranks} ({place}) {how}{reason}. Its log: {end.log}"
 
 
 def tail(path: Path, size: int = TAIL) -> str:

@@ -37,12 +37,12 @@ def limit(size: Size | None, environ: Mapping[str, str] = os.environ) -> int | N
     if size is None or size.family is None:
         return None
     for part in filter(None, map(str.strip, environ.get(VARIABLE, "").split(","))):
-        family, _, told = part.rpartition("=")
-        if not (family and told.strip().isdigit()):
+        family, _, number = part.rpartition("=")
+        if not (family and number.strip().isdigit()):
             message = f"{VARIABLE} is `{part}` in part; write `Standard NDASv4_A100 Family=192`, several with commas"
             raise ValueError(message)
         if _plain(family) == _plain(size.family):
-            return int(told)
+            return int(number)
     return None
 
 
@@ -75,7 +75,7 @@ def holds(store: Store, size: Size | None, new: int) -> bool:
 
 
 def size_of_cluster(body: Mapping[str, object]) -> Size | None:
-    """The size of a compute's nodes; None where it says none, or one that nobody knows."""
+    """The size of a compute's nodes; None where it says none, or one that the catalogue lacks."""
     outer = body.get("properties")
     inner = outer.get("properties") if isinstance(outer, dict) else None
     return sizes.get(str(inner.get("vmSize") or "")) if isinstance(inner, dict) else None
@@ -88,7 +88,7 @@ def size_of_job(job: JobRow | None) -> Size | None:
 
 
 def _cores(size: Size) -> int:
-    """What a node counts; a size whose vCPUs nobody knows counts nothing."""
+    """What a node counts; a size of unknown vCPUs counts nothing."""
     return size.vcpus or 0
 
 

@@ -54,11 +54,11 @@ async def run(store: Store, home: Path, wake: asyncio.Event) -> None:
 
 @dataclass(slots=True)
 class Runner:
-    """A runner process that is watched: its pid, a handle that becomes readable at its end, whether it was told to."""
+    """A runner process that is watched: its pid, a handle that is readable at its end, whether it was asked to end."""
 
     pid: int
     handle: int
-    told: bool = False
+    asked: bool = False
     child: subprocess.Popen[bytes] | None = None
 
 
@@ -105,8 +105,8 @@ class Scheduler:
 
     def _look_at_parents(self, now: float) -> tuple[bool, list[float]]:
         """Takes every sweep and pipeline as far as it can go; whether one moved, and when time limits are reached."""
-        told = [progress.advance(self.store, job, now) for job in self.store.jobs.list(active=True) if is_parent(job)]
-        return any(moved for moved, _ in told), [due for _, due in told if due is not None]
+        steps = [progress.advance(self.store, job, now) for job in self.store.jobs.list(active=True) if is_parent(job)]
+        return any(moved for moved, _ in steps), [due for _, due in steps if due is not None]
 
     def close(self) -> None:
         """Stops watching; the runners go on."""
@@ -124,7 +124,7 @@ class Scheduler:
     def _place(self, job: JobRow, full: set[str]) -> None:
         """Gives a waiting job its nodes and starts it, or lets it wait behind the first that does not fit."""
         cluster = cluster_of(job)
-        if job.nodes:  # the last server had placed it and ended before its runner said hello
+        if job.nodes:  # the last server had placed it and ended before its runner had claimed the job
             self._start(job)
             return
         if cluster in full:
@@ -170,8 +170,8 @@ class Scheduler:
     def _cancel(self, job: JobRow) -> None:
         runner = self.runners[job.id]
         # Before it has claimed its job a runner may not yet listen; it looks at the request when it does.
-        if job.cancel_requested and not runner.told and job.runner_pid == runner.pid:
-            runner.told = True
+        if job.cancel_requested and not runner.asked and job.runner_pid == runner.pid:
+            runner.asked = True
             processes.send(runner.pid, signal.SIGTERM)
 
     def _forget(self, key: str) -> None:

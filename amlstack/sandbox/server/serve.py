@@ -36,7 +36,7 @@ GATHER_SECONDS = 0.02
 
 
 def main() -> int:
-    """Serves until it is told to end (SIGTERM, SIGINT); 3 when another server has this home, 1 when it is not ours."""
+    """Serves until a signal ends it (SIGTERM, SIGINT); 3 when another server has this home, 1 when it is not ours."""
     home = paths.home()
     os.umask(PRIVATE)
     try:

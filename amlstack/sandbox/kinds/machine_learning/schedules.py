@@ -152,7 +152,7 @@ def _check_job(context: Context, path: ArmPath, definition: Body) -> None:
 
 
 def _defines(definition: Body) -> bool:
-    """Whether more is said than which job it was."""
+    """Whether more is declared than which job it was."""
     return any(definition.get(name) for name in ("jobs", "command", "trial"))
 
 

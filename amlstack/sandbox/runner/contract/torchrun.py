@@ -55,7 +55,7 @@ def variables(logs: Path, error: Path, port: int) -> dict[str, str]:
     Args:
         logs: Folder for the ranks' logs while they run.
         error: Where a process whose main function is decorated with torch's ``record`` leaves its exception.
-        port: Where it meets when nothing else is said: its own default is the same for every job.
+        port: Where it meets without another choice: its own default is the same for every job.
     """
     return {
         "PET_LOG_DIR": str(logs),
@@ -112,6 +112,6 @@ def collect(logs: Path, node: int, keep: Path, log: str) -> tuple[Worker, ...]:
 def _group(log: str, size: int, node: int) -> int:
     """The rank of a node among the nodes: its number, unless a c10d rendezvous has dealt the ranks otherwise."""
     found = _PREFIX.search(log)
-    told = failures(log)
-    rank = int(found[1]) if found else (told[0].rank if told else None)
+    failed = failures(log)
+    rank = int(found[1]) if found else (failed[0].rank if failed else None)
     return node if rank is None or not size else rank // size

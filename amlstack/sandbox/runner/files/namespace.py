@@ -22,7 +22,7 @@ _NEW_NAMESPACE, _NEW_USER = 0x00020000, 0x10000000
 _READ_ONLY, _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = 1, 32, 4096, 16384, 1 << 18
 _KEPT = {"nosuid": 2, "nodev": 4, "noexec": 8}
 """Flags by their names in mountinfo. In a user namespace a mount that has one must keep it; how access times are kept
-stays as it is when nothing is said of it."""
+stays as it is unless named."""
 _SET_DUMPABLE = 4
 
 

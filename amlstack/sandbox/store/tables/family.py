@@ -27,7 +27,7 @@ class Family:
         return {row["place"]: row["job"] for row in rows}
 
     def above(self, job: str) -> tuple[str, ...]:
-        """Keys of a job's parent, its parent's parent and so on; empty for a job that nobody made."""
+        """Keys of a job's parent, its parent's parent and so on; empty for a job without a parent."""
         found: list[str] = []
         row = self._db.one("SELECT parent FROM family WHERE job = ?", job)
         while row is not None:

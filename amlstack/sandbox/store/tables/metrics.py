@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """One value: the metric's name, the value (NaN where none can be told), its step, seconds since the epoch."""
+    """One value: the metric's name, the value (NaN where there is none), its step, seconds since the epoch."""
 
     name: str
     value: float
@@ -51,5 +51,5 @@ class Metrics:
         self._db.execute("DELETE FROM metrics WHERE job = ?", job)
 
 
-def _value(told: float | None) -> float:
-    return math.nan if told is None else told
+def _value(stored: float | None) -> float:
+    return math.nan if stored is None else stored

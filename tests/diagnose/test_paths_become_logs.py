@@ -92,7 +92,7 @@ def test_diagnose_exits_with_2_when_there_is_nothing_to_read(
 def test_diagnose_suggests_a_path_when_it_is_nearly_right(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "user_logs").mkdir()
     assert main(["diagnose", str(tmp_path / "user_log")]) == 2
-    assert "Did you mean user_logs?" in capsys.readouterr().err
+    assert "Did you mean `user_logs`?" in capsys.readouterr().err
 
 
 def test_verdict_is_printed_with_evidence_and_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gzip
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
+from amlstack.base.near_misses import did_you_mean
 from amlstack.diagnose.reading import json_records, lines
 from amlstack.diagnose.reading.scanner import scan
 
@@ -106,8 +106,8 @@ def _files(path: Path, findings: list[Finding]) -> Iterator[Path]:
         yield path
         return
     if not path.is_dir():
-        near = _near(path)
-        remedy = f"Did you mean {near}?" if near else "Give a log file, or the folder that `az ml job download` made."
+        otherwise = "Give a log file, or the folder that `az ml job download` made."
+        remedy = did_you_mean(path.name, _beside(path), otherwise=otherwise)
         findings.append(_finding("path-missing", path, "does not exist", remedy, Level.ERROR))
         return
     found = sorted(_walk(path), key=_natural)
@@ -196,12 +196,11 @@ def _natural(path: Path) -> list[tuple[int, int, str]]:
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts if part]
 
 
-def _near(path: Path) -> str:
+def _beside(path: Path) -> list[str]:
     try:
-        names = [each.name for each in path.parent.iterdir()]
+        return [each.name for each in path.parent.iterdir()]
     except OSError:
-        return ""
-    return " or ".join(get_close_matches(path.name, names, n=2))
+        return []
 
 
 def _finding(code: str, path: Path, seen: str, remedy: str, level: Level) -> Finding:

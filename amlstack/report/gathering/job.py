@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.near_misses import near
 from amlstack.catalog import sizes
 from amlstack.report import formats
 from amlstack.report.content import Child, File, Phase, Rank, Report
@@ -50,8 +50,8 @@ def find(store: Store, wanted: str) -> JobRow:
             message = f"{len(found)} jobs begin with {wanted!r}: {names}. Name one of them; the last is the newest."
             raise UnknownJobError(message)
     names_of_all = [row.id for row in rows]
-    near = get_close_matches(wanted, [*names_of_all, *(name.rsplit("-", 1)[0] for name in names_of_all)], n=3)
-    question = f"Did you mean {' or '.join(dict.fromkeys(near))}?" if near else ""
+    close = near(wanted, [*names_of_all, *(name.rsplit("-", 1)[0] for name in names_of_all)])
+    question = f"Did you mean {' or '.join(close)}?" if close else ""
     listed = ", ".join(names_of_all[-8:]) or "none"
     message = " ".join(filter(None, (f"The sandbox has no job {wanted!r}.", question, f"Its jobs: {listed}.")))
     raise UnknownJobError(message)

@@ -23,20 +23,23 @@ check: venv ## format, lint, types, workflows
 test-deps: ## Open MPI and a compiler for the tests of MPI jobs, where root and apt are there
 	@tools/test_deps.sh
 
+# Tests that start the engine, train, or run a job's ranks; all others may share the cores.
+SLOW := engine or training or ranks
+
 .PHONY: test
 test: test-fast test-slow ## everything the tests need, then all tests
 
 .PHONY: test-fast
-test-fast: venv test-deps ## tests without the engine and without training, one process per core
-	@$(PY) -m pytest -n auto -m "not engine and not training"
+test-fast: venv test-deps ## tests without engine, training or ranks, one process per core
+	@$(PY) -m pytest -n auto -m "not ($(SLOW))"
 
 .PHONY: test-slow
-test-slow: venv test-deps ## tests that run the real engine or train, one after the other
-	@$(PY) -m pytest -m "engine or training"
+test-slow: venv test-deps ## tests with the engine, with training or with ranks, one after the other
+	@$(PY) -m pytest -m "$(SLOW)"
 
 .PHONY: coverage
-coverage: venv test-deps ## lines and branches that the fast tests run, as a table and as build/coverage/index.html; no gate
-	@$(PY) -m pytest -n auto -m "not engine and not training" --cov --cov-report=term:skip-covered --cov-report=html
+coverage: venv test-deps ## lines and branches that the fast tests run: a table, and build/coverage/index.html (no gate)
+	@$(PY) -m pytest -n auto -m "not ($(SLOW))" --cov --cov-report=term:skip-covered --cov-report=html
 
 .PHONY: failures
 failures: venv test-deps ## every failure of docs/diagnose.md rehearsed with 20 seeds, its culprit named (minutes)

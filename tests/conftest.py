@@ -51,6 +51,18 @@ def _own_surroundings() -> None:
 _own_surroundings()
 
 
+MARKS = {"engine": "engine", "lab": "ranks"}
+"""Fixture → the mark of every test that uses it, itself or through another fixture."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Gives each test the marks of its fixtures, before ``-m`` selects by them."""
+    for item in items:
+        for fixture in MARKS.keys() & set(getattr(item, "fixturenames", ())):
+            item.add_marker(MARKS[fixture])
+
+
 @pytest.fixture(scope="session")
 def engine(request: pytest.FixtureRequest) -> Engine:
     """The engine as a user gets it: from PATH, released, or built on first use (minutes, with progress shown)."""

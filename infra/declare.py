@@ -8,42 +8,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jobs
-from amlstack import snapshot
 from amlstack.base.findings import Finding, Level, errors
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import PROJECT, is_dir, is_file, names_in
 from amlstack.catalog import environments
-from infra import azure_policy_assignment, ruling, scheduled
-from infra.composed import Composed, own_code, own_codes, scanned, with_environments
-from infra.named import environment_of
-from infra.scheduled import Timed
+from infra import azure_policy_assignment, ruling, runs
+from infra.environments import environment_of
+from infra.runs import Run
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
+from infra.targets import resolve_target
 from jobs.planning.checks import INPUT_LOCAL
 from policies import gate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
     from datetime import date
 
     from infra.settings import JobFile, Reading, Settings
     from policies.config import Config
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One training run of the stack.
-
-    Attributes:
-        name: Name of the job; its id is this and a hash.
-        plan: The job against its cluster.
-        code: Its folder's content; None when it has none to upload.
-        own: What of it counts for the run's identity.
-    """
-
-    name: str
-    plan: jobs.Plan
-    code: snapshot.Snapshot | None
-    own: snapshot.OwnCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +38,7 @@ class Declaration:
         config: The rules' configuration; None when there was nothing to read.
     """
 
-    runs: tuple[Run | Composed | Timed, ...]
+    runs: tuple[Run, ...]
     findings: tuple[Finding, ...]
     config: Config | None = None
 
@@ -80,18 +62,18 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
     rules, faults = gate_of(reading, reading.partial, on=on, root=root, place=place)
     stack = _Stack(reading, reading.partial, on, root, rules)
     found = [*reading.findings, *faults, *stack.clusters(), *stack.environments()]
-    runs: list[Run | Composed | Timed] = []
+    declared: list[Run] = []
     for index, job_file in enumerate(reading.partial.jobs):
         if not reading.doubts("jobs", index, "file"):
             more, wrong = stack.file(index, job_file)
-            runs += more
+            declared += more
             found += wrong
-    found += _names_twice(runs)
+    found += _names_twice(declared)
     if reading.partial.azure_policy is not None:
         found += azure_policy_assignment.check(reading, reading.partial.azure_policy)
     found += ruling.of_the_rest(rules, reading, reading.partial)
     found += rules.whole()
-    return Declaration(tuple(runs), tuple(found), rules.config)
+    return Declaration(tuple(declared), tuple(found), rules.config)
 
 
 def gate_of(
@@ -138,14 +120,16 @@ class _Stack:
             self.of_clusters[index] = ruling.of_cluster(self.rules, self.reading, self.settings, index)
         return self.of_clusters[index]
 
-    def told(self, finding: Finding, target: jobs.Target) -> bool:
-        """Whether a job's finding says of its cluster or environment what the settings' own findings say already."""
+    def repeated(self, finding: Finding, parts: Mapping[str, jobs.Plan]) -> bool:
+        """Whether a run's finding on a cluster or environment repeats one of the settings' own findings."""
         if finding.code == "environment-unknown" and self.reading.doubts("environments"):
             return True
-        return finding.where == "compute" and any(
-            finding.code == other.code
+        where = _of_compute(finding, parts)
+        return any(
+            where == f"{place}.compute".lstrip(".") and finding.code == other.code
+            for place, part in parts.items()
             for index, cluster in enumerate(self.settings.clusters)
-            if cluster.name == target.cluster
+            if cluster.name == part.target.cluster
             for other in self.cluster(index)
         )
 
@@ -171,111 +155,42 @@ class _Stack:
                 if not is_file(path):
                     yield self.missing((*loc, "conda"), environment.conda, "A conda file is a path in the project")
 
-    def file(self, index: int, job_file: JobFile) -> tuple[list[Run | Composed | Timed], list[Finding]]:
+    def file(self, index: int, job_file: JobFile) -> tuple[list[Run], list[Finding]]:
         """The runs of one job file."""
         path = self.root / job_file.file
         if not is_file(path):
             return [], [self.missing(("jobs", index), job_file.file, "A job file is a path in the project")]
         loaded = jobs.load(path)
         found = list(loaded.findings)
-        runs: list[Run | Composed | Timed] = []
-        for job in loaded.jobs:
-            found += (self.reading.locate(("jobs", index), each) for each in scheduled.misplaced(job, job_file))
-            if not isinstance(job, jobs.Job):
-                several: tuple[Composed | Timed, list[Finding]] = (
-                    self.timed(job, job_file, loaded.source)
-                    if isinstance(job, jobs.Schedule)
-                    else self.composed(job, job_file, loaded.source, path)
-                )
-                runs.append(several[0])
-                found += several[1]
-                continue
-            declared = job.model_copy(update={**job_file.overrides, **environment_of(job, self.settings, self.root)})
-            target, wrong = self.target(declared)
-            plan = jobs.plan(declared, target, on=self.on, source=loaded.source, environments=self.own_environments)
-            name = declared.name or path.stem
-            ruled = ruling.of_plan(self.rules, name, plan, loaded.source)
-            found += [finding for finding in ruled if not self.told(finding, target)]
-            found += (loaded.source.locate(finding) for finding in wrong)
-            code = snapshot.scan(plan.code, plan.beside) if plan.code and is_dir(plan.code) else None
-            found += [_in_folder(code.root, finding) for finding in code.findings] if code else []
-            found += [loaded.source.locate(finding) for finding in _not_deployable(declared)]
-            own = own_code(plan, code, path) if code else snapshot.OwnCode()
-            runs.append(Run(name, plan, code, own))
-        return runs, [self.shortened(_of_a_stack(finding)) for finding in found]
+        result: list[Run] = []
+        for declared in loaded.jobs:
+            found += (self.reading.locate(("jobs", index), each) for each in runs.misplaced(declared, job_file))
+            run, wrong = self.run(runs.with_overrides(declared, job_file, self.environment), loaded.source, path)
+            result.append(run)
+            found += wrong
+        return result, [self.shortened(_of_a_stack(finding)) for finding in found]
 
-    def composed(
-        self, run: jobs.Sweep | jobs.Pipeline, job_file: JobFile, source: jobs.Source, path: Path
-    ) -> tuple[Composed, list[Finding]]:
-        """A sweep or pipeline, and what is wrong with it."""
-        declared = with_environments(run.model_copy(update=job_file.overrides), self.means)
+    def run(self, declared: jobs.Declared, source: jobs.Source, path: Path) -> tuple[Run, list[Finding]]:
+        """A job, a sweep, a pipeline or a schedule, and what is wrong with it, each thing once."""
         plan = jobs.resolve(declared, self.target, on=self.on, source=source, environments=self.own_environments)
-        assert isinstance(plan, (jobs.SweepPlan, jobs.PipelinePlan))  # noqa: S101 - of a sweep or a pipeline
         name = declared.name or path.stem
-        codes, found = self.parted(plan, name, source, source.locate)
-        return Composed(name, plan, codes, own_codes(plan, codes, path)), found
-
-    def timed(self, schedule: jobs.Schedule, job_file: JobFile, source: jobs.Source) -> tuple[Timed, list[Finding]]:
-        """A schedule, and what is wrong with it and with what it starts."""
-        declared = scheduled.declared(schedule, job_file, self.means)
-        plan = jobs.resolve(declared, self.target, on=self.on, source=source, environments=self.own_environments)
-        assert isinstance(plan, jobs.SchedulePlan)  # noqa: S101 - of a schedule
-        codes, found = self.parted(plan, schedule.name, source, scheduled.placing(schedule, source))
-        return Timed(schedule.name, plan, codes), found
-
-    def means(self, part: jobs.Job | jobs.Component) -> dict[str, Any]:
-        """What the stack says of a part's environment."""
-        return environment_of(part, self.settings, self.root)
-
-    def parted(
-        self, plan: jobs.Planned, name: str, source: jobs.Source, place_in_file: Callable[[Finding], Finding]
-    ) -> tuple[dict[str, snapshot.Snapshot], list[Finding]]:
-        """The code of each part of a plan, and what is wrong with it, each thing once."""
-        parts = jobs.parts(plan)
-        repeated = {
-            (f"{place}.compute".lstrip("."), other.code)
-            for place, part in parts.items()
-            for index, cluster in enumerate(self.settings.clusters)
-            if cluster.name == part.target.cluster
-            for other in self.cluster(index)
-        }
-        ruled = ruling.of_plan(self.rules, name, plan, source)
-        found = [finding for finding in ruled if (_of_compute(finding, parts), finding.code) not in repeated]
+        parts, locate = jobs.parts(plan), runs.location_of(declared, source)
+        found = [each for each in ruling.of_plan(self.rules, name, plan, source) if not self.repeated(each, parts)]
         for place, part in parts.items():
             wrong = _not_deployable(part.job)
-            found += (place_in_file(finding.under(place) if place else finding) for finding in wrong)
-        codes = scanned(plan)
+            found += (locate(finding.under(place) if place else finding) for finding in wrong)
+        codes = runs.scanned(plan)
         for code in codes.values():
             found += [_in_folder(code.root, finding) for finding in code.findings]
-        return codes, list(dict.fromkeys(found))
+        return Run(name, plan, codes, runs.own_code(plan, codes, path)), list(dict.fromkeys(found))
+
+    def environment(self, part: jobs.Job | jobs.Component) -> dict[str, Any]:
+        """The environment of a part, as the stack means it."""
+        return environment_of(part, self.settings, self.root)
 
     def target(self, job: jobs.Job) -> tuple[jobs.Target, list[Finding]]:
         """Where a job runs, and what is wrong with that."""
-        if job.compute is None:
-            return jobs.Target(size=job.instance_type), []
-        name = job.compute.removeprefix("azureml:")
-        if name.lower() == "local":
-            return jobs.Target(), []
-        if name.startswith("/"):  # a cluster that somebody else owns: nothing is known of it here
-            return jobs.Target(cluster=name.rsplit("/", 1)[-1]), []
-        for index, cluster in enumerate(self.settings.clusters):
-            if cluster.name.lower() == name.lower() and not self.reading.doubts("clusters", index, "name"):
-                doubtful = self.reading.doubts("clusters", index, "nodes")
-                size = None if self.reading.doubts("clusters", index, "size") else cluster.size
-                most = None if doubtful else cluster.nodes.max
-                return jobs.Target(size, cluster.name, most, cluster.single_node_jobs), []
-        if self.reading.doubts("clusters"):
-            return jobs.Target(cluster=name), []
-        names = [cluster.name for cluster in self.settings.clusters]
-        return jobs.Target(cluster=name), [
-            Finding(
-                "cluster-unknown",
-                "compute",
-                f"The stack has no cluster `{name}`",
-                "A job names a cluster of its stack, one that exists by its ARM id, or none to run serverless",
-                did_you_mean(name, names, otherwise="Declare amlstack:clusters"),
-            )
-        ]
+        return resolve_target(job, self.reading)
 
     def missing(self, loc: tuple[str | int, ...], written: str, rule: str) -> Finding:
         path = self.root / written
@@ -329,18 +244,17 @@ def _not_deployable(job: jobs.Job) -> Iterator[Finding]:
         )
 
 
-def _names_twice(runs: list[Run | Composed | Timed]) -> Iterator[Finding]:
+def _names_twice(declared: list[Run]) -> Iterator[Finding]:
     seen: set[tuple[bool, str]] = set()
-    for run in runs:
-        timed = isinstance(run, Timed)
-        if (timed, run.name) in seen:
+    for run in declared:
+        if (run.is_schedule, run.name) in seen:
             yield Finding(
                 "job-twice",
                 "amlstack:jobs",
-                f"Two {'schedules' if timed else 'jobs'} are named `{run.name}`",
+                f"Two {'schedules' if run.is_schedule else 'jobs'} are named `{run.name}`",
                 "A workspace has one schedule of a name"
-                if timed
+                if run.is_schedule
                 else "The name is the first part of a run's id, so each job of a stack has its own",
                 "Give one of them another `name`",
             )
-        seen.add((timed, run.name))
+        seen.add((run.is_schedule, run.name))

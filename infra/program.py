@@ -15,10 +15,8 @@ from amlstack.base.paths import PROJECT
 from amlstack.catalog import clock
 from infra import account
 from infra.azure_policy_assignment import assigned
-from infra.composed import Composed
 from infra.declare import declare
 from infra.names import Names
-from infra.scheduled import Timed
 from infra.settings import from_engine, stackfile
 from infra.settings.secrets import hidden
 from infra.transformations import aliases, secret_inputs, sign_in
@@ -28,10 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from infra.account import Account
-    from infra.composite import Composite
-    from infra.declare import Run
+    from infra.runs import Run
     from infra.settings import Settings
-    from infra.training import Training
     from policies.config import Config
 
 SANDBOX = "sandbox"
@@ -63,7 +59,7 @@ def main() -> None:
 
 async def build(
     settings: Settings,
-    runs: Iterable[Run | Composed | Timed],
+    runs: Iterable[Run],
     who: Account,
     *,
     rules: Config | None = None,
@@ -79,12 +75,11 @@ async def build(
     """
     # Loading azure-native takes most of a second, which a stack with faults should not wait for.
     from amlstack import resources  # noqa: PLC0415
+    from infra.components.assets import Assets  # noqa: PLC0415
     from infra.components.cluster import RdmaCluster  # noqa: PLC0415
     from infra.components.run_requirements import RunRequirements  # noqa: PLC0415
+    from infra.components.training import Schedule, Training  # noqa: PLC0415
     from infra.components.workspace import Workspace, moved  # noqa: PLC0415
-    from infra.composite import Composite  # noqa: PLC0415
-    from infra.timetable import Timetable  # noqa: PLC0415
-    from infra.training import Assets, Training  # noqa: PLC0415
 
     if not settings.keep_aliases:
         pulumi.runtime.register_stack_transformation(aliases.drop)
@@ -127,17 +122,9 @@ async def build(
         for cluster in settings.clusters
     }
     runs = list(runs)
-    modes = {run.name: run.plan.job.on_edit for run in runs if not isinstance(run, Timed)}
-    assets = Assets(RunRequirements.of(record, workspace, clusters, modes))
-    trainings: dict[str, tuple[Run | Composed, Training | Composite]] = {}
-    schedules: dict[str, dict[str, Any]] = {}
-    for run in runs:
-        if isinstance(run, Timed):
-            schedules[run.name] = _schedule(run, Timetable(run, assets, clusters=clusters).schedule)
-        elif isinstance(run, Composed):
-            trainings[run.name] = run, Composite(run, assets, clusters=clusters)
-        else:
-            trainings[run.name] = run, Training(run, assets, cluster=clusters.get(run.plan.target.cluster or ""))
+    modes = {run.name: run.declared.on_edit for run in runs if not run.is_schedule}
+    assets = Assets(RunRequirements.of(record, workspace, clusters, modes), clusters)
+    submitted = [(run, (Schedule if run.is_schedule else Training)(run, assets).resource) for run in runs]
     outputs: dict[str, Any] = {}
     if settings.azure_policy is not None and rules is not None:
         from infra.components.azure_policy import AzurePolicy  # noqa: PLC0415
@@ -147,7 +134,8 @@ async def build(
         outputs["azurePolicy"] = {"assignmentId": gate.assignment_id, "effects": dict(spec.effects)}
     outputs["workspace"] = {"id": names.workspace_id, "name": names.workspace, "resource_group": names.group}
     outputs["clusters"] = {cluster.name: _cluster(cluster, names) for cluster in settings.clusters}
-    outputs["jobs"] = {name: _job(run, training.job) for name, (run, training) in trainings.items()}
+    outputs["jobs"] = {run.name: _job(run, made) for run, made in submitted if not run.is_schedule}
+    schedules = {run.name: _schedule(run, made) for run, made in submitted if run.is_schedule}
     return {**outputs, "schedules": schedules} if schedules else outputs
 
 
@@ -170,17 +158,19 @@ def _cluster(cluster: Any, names: Names) -> dict[str, Any]:
     }
 
 
-def _job(run: Run | Composed, job: Any) -> dict[str, Any]:
-    told = {"jobId": job.job_id, "status": job.status}
-    if isinstance(run, Composed):
-        return {**told, "parts": {place: _planned(part) for place, part in jobs.parts(run.plan).items()}}
-    return {**told, **_planned(run.plan)}
+def _job(run: Run, job: Any) -> dict[str, Any]:
+    parts = _parts(run)
+    # A single job is its own one part.
+    return {"jobId": job.job_id, "status": job.status, **parts.get("", {"parts": parts})}
 
 
-def _schedule(run: Timed, schedule: Any) -> dict[str, Any]:
-    parts = {place: _planned(part) for place, part in jobs.parts(run.plan).items()}
-    starts = trigger_text(run.plan.job.trigger)
-    return {"scheduleId": schedule.schedule_id, "enabled": schedule.enabled, "starts": starts, "parts": parts}
+def _schedule(run: Run, schedule: Any) -> dict[str, Any]:
+    starts = trigger_text(run.declared.trigger)
+    return {"scheduleId": schedule.schedule_id, "enabled": schedule.enabled, "starts": starts, "parts": _parts(run)}
+
+
+def _parts(run: Run) -> dict[str, dict[str, Any]]:
+    return {place: _planned(part) for place, part in jobs.parts(run.plan).items()}
 
 
 def _planned(plan: jobs.Plan) -> dict[str, Any]:

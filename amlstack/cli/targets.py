@@ -12,7 +12,7 @@ from amlstack.base.paths import PROJECT
 from jobs.planning.target import Target
 
 if TYPE_CHECKING:
-    from infra.settings import Cluster, Reading, Settings
+    from infra.settings import Reading, Settings
     from jobs.model.job import Job
 
 DEFAULT_STACK = "sandbox"
@@ -42,17 +42,20 @@ class Targets:
 
     def of(self, job: Job) -> tuple[Target, tuple[Finding, ...]]:
         """The target of one job, and what is not known about it."""
-        name = job.compute.removeprefix("azureml:").rpartition("/")[2] if job.compute else None
-        if name is None:
+        if job.compute is None:
             return Target(size=job.instance_type or self.size), ()
+        name = job.compute.removeprefix("azureml:").rpartition("/")[2]
         if self.size is not None:
             return Target(size=self.size, cluster=name), ()
-        if name.lower() == "local":
-            return Target(), ()
-        cluster = self._cluster(name)
-        if cluster is None:
-            return Target(cluster=name), (self._unknown(name),)
-        return Target(cluster.size, cluster.name, cluster.nodes.max, cluster.single_node_jobs), ()
+        if self.reading is None:
+            target, found = Target(cluster=None if name.lower() == "local" else name), list[Finding]()
+        else:
+            from infra.targets import resolve_target
+
+            target, found = resolve_target(job, self.reading)
+        if found and self.asked:
+            return target, tuple(found)
+        return target, (_size_unknown(name),) if target.cluster and target.size is None else ()
 
     def environments(self) -> frozenset[str]:
         """Names of the environments that the stack registers itself."""
@@ -64,28 +67,20 @@ class Targets:
         """What the job's environment means in the stack, for ``model_copy(update=...)``; nothing without a stack."""
         if self.settings is None:
             return {}
-        from infra.named import environment_of
+        from infra.environments import environment_of
 
         return environment_of(job, self.settings, self.root)
 
-    def _cluster(self, name: str) -> Cluster | None:
-        clusters = self.settings.clusters if self.settings else ()
-        return next((cluster for cluster in clusters if cluster.name.lower() == name.lower()), None)
 
-    def _unknown(self, name: str) -> Finding:
-        names = [cluster.name for cluster in self.settings.clusters] if self.settings else []
-        if self.asked:
-            rule = f"The stack `{self.stack}` declares the clusters that its jobs run on"
-            return Finding("cluster-unknown", "compute", f"`{name}` is no cluster of the stack", rule,
-                           did_you_mean(name, names, otherwise="Add it under amlstack:clusters."))  # fmt: skip
-        return Finding(
-            "cluster-size-unknown",
-            "compute",
-            f"The size of the cluster `{name}` is not known here",
-            "What follows from a size (GPUs, InfiniBand, nodes) is not checked without it",
-            "Say it with --size, or name a stack that declares the cluster with --stack.",
-            Level.INFO,
-        )
+def _size_unknown(cluster: str) -> Finding:
+    return Finding(
+        "cluster-size-unknown",
+        "compute",
+        f"The size of the cluster `{cluster}` is not known here",
+        "What follows from a size (GPUs, InfiniBand, nodes) is not checked without it",
+        "Give it with --size, or name a stack that declares the cluster with --stack.",
+        Level.INFO,
+    )
 
 
 def find(size: str | None, stack: str | None) -> Targets:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import jobs
-from infra.declare import Declaration, Run, declare
-from infra.registered import Registered
+from infra.declare import Declaration, declare
+from infra.environments import RegisteredEnvironment
 from infra.settings import parse, read_file
 from policies.config import ALL
 
@@ -75,8 +75,7 @@ def test_a_good_stack_has_its_runs_planned(project: Path) -> None:
     assert declaration.findings == ()
     (run,) = declaration.runs
     assert (run.name, run.plan.nodes, run.plan.world_size) == ("ddp", 2, 16)
-    assert run.code is not None
-    assert [file.relative for file in run.code.files] == ["train.py"]
+    assert [file.relative for file in run.codes[""].files] == ["train.py"]
 
 
 def test_a_job_file_beside_its_code_and_what_tools_leave_there_are_no_part_of_the_run(project: Path) -> None:
@@ -87,13 +86,10 @@ def test_a_job_file_beside_its_code_and_what_tools_leave_there_are_no_part_of_th
     (project / "workloads" / "__pycache__").mkdir()
     (project / "workloads" / "__pycache__" / "data.pyc").write_bytes(b"x")
     (after,) = judged(project).runs
-    assert isinstance(before, Run)
-    assert isinstance(after, Run)
-    assert before.code is not None
-    assert after.code is not None
-    assert after.own == replace(before.own, former=(after.code.own_hash, after.code.tidy_hash))
+    code = after.codes[""]
+    assert after.own == replace(before.own, former=(code.own_hash, code.tidy_hash))
     assert after.plan.declaration == before.plan.declaration
-    assert after.code.hash != before.code.hash, "the workspace gets the folder as it is"
+    assert code.hash != before.codes[""].hash, "the workspace gets the folder as it is"
     change(project, "workloads/train.py", "import data", "import ddp")
     assert sorted(judged(project).runs[0].own.files) == ["ddp.py", "src/train.py", "train.py"]
 
@@ -217,12 +213,12 @@ def test_an_own_environment_is_registered_by_its_content(project: Path) -> None:
     )
     change(project, "workloads/ddp.py", "acpt-pytorch-2.8-cuda12.6", "mine")
 
-    def registered() -> Registered:
+    def registered() -> RegisteredEnvironment:
         declaration = judged(project)
         assert declaration.findings == ()
         plan = declaration.runs[0].plan
         environment: Any = plan.enriched.environment
-        return Registered.of(environment, plan.base)
+        return RegisteredEnvironment.of(environment, plan.base)
 
     first = registered()
     assert (first.name, first.body["image"]) == ("mine", "ubuntu")

@@ -9,12 +9,13 @@ import pytest
 from composed_files import PIPELINE, deployable, errors, judged, written
 
 import jobs
-from infra.scheduled import Timed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from running import MakeStack, Sandbox
+
+    from infra.runs import Run
 
 STACK = composed_files.STACK + "  amlstack:jobs: [{file: nightly.yml}, weekly.py]\n"
 NIGHTLY = """\
@@ -49,8 +50,8 @@ def project(tmp_path: Path) -> Path:
     return written(tmp_path, {"Pulumi.team.yaml": STACK, "nightly.yml": NIGHTLY, "weekly.py": WEEKLY})
 
 
-def timed(project: Path) -> dict[str, Timed]:
-    return {run.name: run for run in judged(project).runs if isinstance(run, Timed)}
+def timed(project: Path) -> dict[str, Run]:
+    return {run.name: run for run in judged(project).runs if run.is_schedule}
 
 
 def test_each_part_of_what_a_schedule_starts_has_its_code_and_its_cluster(project: Path) -> None:
@@ -106,16 +107,18 @@ def test_the_stack_says_whether_a_schedule_is_enabled(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("given", "message"),
     [
-        ("nightly.yml, wait: started, rerun: again", "The stack says `rerun`, `wait` of a schedule"),
-        ("pipeline.yml, enabled: true", "The stack says `enabled` of a job"),
+        ("nightly.yml, wait: started, rerun: again", "The stack sets `rerun`, `wait` for a schedule"),
+        ("pipeline.yml, enabled: true", "The stack sets `enabled` for a job"),
     ],
 )
-def test_what_means_nothing_for_a_file_is_said(said: str, told: str, project: Path) -> None:
-    (project / "Pulumi.team.yaml").write_text(STACK.replace("nightly.yml", said))
+def test_an_override_gives_a_warning_when_it_means_nothing_for_the_file(
+    given: str, message: str, project: Path
+) -> None:
+    (project / "Pulumi.team.yaml").write_text(STACK.replace("nightly.yml", given))
     found = [finding for finding in judged(project).findings if finding.code == "setting-misplaced"]
-    assert [(finding.seen, finding.level.value) for finding in found] == [(told, "warning")]
+    assert [(finding.seen, finding.level.value) for finding in found] == [(message, "warning")]
     assert str(found[0]).startswith("Pulumi.team.yaml:8:")
 
 

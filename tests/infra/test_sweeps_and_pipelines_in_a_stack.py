@@ -8,12 +8,12 @@ import composed_files
 import pytest
 from composed_files import COMPONENT, PIPELINE, deployable, errors, judged, written
 
-from infra.composed import Composed
-
 if TYPE_CHECKING:
     from pathlib import Path
 
     from running import MakeStack, Sandbox
+
+    from infra.runs import Run
 
 STACK = composed_files.STACK + "  amlstack:jobs: [{file: pipeline.yml, wait: completed}, sweep.py]\n"
 SWEEP = """\
@@ -41,8 +41,8 @@ def project(tmp_path: Path) -> Path:
     return written(tmp_path, {"Pulumi.team.yaml": STACK, "sweep.py": SWEEP})
 
 
-def composed(project: Path) -> dict[str, Composed]:
-    return {run.name: run for run in judged(project).runs if isinstance(run, Composed)}
+def composed(project: Path) -> dict[str, Run]:
+    return {run.name: run for run in judged(project).runs}
 
 
 def test_each_part_has_its_code_and_its_cluster(project: Path) -> None:

@@ -13,7 +13,6 @@ from showing import TODAY, request, shown
 import jobs
 from amlstack.base.findings import Level
 from infra import cluster, ruling
-from infra.composed import Composed
 from infra.declare import declare
 from infra.names import Names
 from infra.settings import parse
@@ -157,7 +156,7 @@ def of_the_pack(pack: Pack, declaration: Declaration, values: dict[str, Any]) ->
     )
     asked.append((ruling.COMPUTE, "train", {"computeName": "train", **compute}))
     (run,) = declaration.runs
-    parts = {"": run.plan} if not isinstance(run, Composed) else jobs.parts(run.plan)
+    parts = jobs.parts(run.plan)
     refs: dict[str, jobs.Refs] = {}
     for place, part in parts.items():
         own = part.enriched.environment

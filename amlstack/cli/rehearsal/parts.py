@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import jobs
-from infra.composed import scanned, with_environments
+from infra.runs import scanned, with_environments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

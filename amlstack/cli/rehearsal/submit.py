@@ -17,8 +17,8 @@ from amlstack.provider.types.components import Components
 from amlstack.provider.types.environments import Environments
 from amlstack.rpc import Host
 from infra.cluster import properties
+from infra.environments import RegisteredEnvironment
 from infra.names import Names
-from infra.registered import Registered
 from infra.settings import Cluster, Identity, Nodes
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Rehearsal:
             inputs = {"workspace": workspace, "path": str(code.root), "hash": code.hash, "beside": beside}
             code_id, _ = Snapshots(services).create(_HERE, inputs)
         if isinstance(plan.enriched.environment, jobs.Environment):
-            registered = Registered.of(plan.enriched.environment, plan.base)
+            registered = RegisteredEnvironment.of(plan.enriched.environment, plan.base)
             inputs = {"workspace": workspace, "name": registered.name, "body": registered.body}
             environment_id, _ = Environments(services).create(_HERE, inputs)
         return jobs.Refs(workspace, code_id, environment_id)

@@ -1,0 +1,111 @@
+"""What runs refer to, registered once however many runs use it: snapshots, environments, component versions."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from amlstack import resources
+from amlstack.base.paths import PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from amlstack import snapshot
+    from infra.components.cluster import RdmaCluster
+    from infra.components.run_requirements import RunRequirements
+    from infra.components.workspace import Workspace
+    from infra.environments import RegisteredEnvironment
+    from infra.names import Names
+    from infra.registration import Registration
+
+
+class Environment(pulumi.ComponentResource):
+    """One environment version of the workspace; adopted when it is there already, kept when the stack goes."""
+
+    def __init__(self, spec: RegisteredEnvironment, workspace: Workspace) -> None:
+        label = f"{spec.name}-{spec.version}"
+        super().__init__("amlstack:infra:Environment", label)
+        self.version = resources.EnvironmentVersion(
+            label,
+            workspace=workspace.workspace_id,
+            name=spec.name,
+            body=spec.body,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[workspace]),
+        )
+        self.register_outputs({"id": spec.id_in(workspace.names)})
+
+
+@dataclass(slots=True)
+class Assets:
+    """The snapshots and environments that the stack has registered so far.
+
+    Attributes:
+        stack: What comes before every run.
+        clusters: The stack's clusters by name.
+    """
+
+    stack: RunRequirements
+    clusters: Mapping[str, RdmaCluster]
+    _snapshots: dict[str, pulumi.Resource] = field(default_factory=dict)
+    _environments: dict[str, pulumi.Resource] = field(default_factory=dict)
+
+    @property
+    def names(self) -> Names:
+        """The stack's names and ids."""
+        return self.stack.workspace.names
+
+    def register(self, registration: Registration, parent: pulumi.Resource) -> list[pulumi.Resource]:
+        """Register what comes before a run, in its order; the resources, which the run depends on."""
+        needs: list[pulumi.Resource] = []
+        for part in registration.parts:
+            cluster = self.clusters.get(part.cluster or "")
+            if cluster is not None and cluster not in needs:
+                needs.append(cluster)
+            if part.code is not None:
+                needs.append(self._snapshot(part.code, part.beside))
+            if part.environment is not None:
+                needs.append(self._environment(part.environment))
+        before = list(needs)
+        versions: list[pulumi.Resource] = []
+        for component in registration.components:
+            version = resources.ComponentVersion(
+                component.label,
+                workspace=self.stack.workspace.workspace_id,
+                name=component.name,
+                version=component.version,
+                body=component.properties,
+                opts=pulumi.ResourceOptions(
+                    parent=parent, depends_on=[*before, *(versions if component.is_pipeline else ())]
+                ),
+            )
+            versions.append(version)
+        return [*needs, *versions]
+
+    def placed_on(self, registration: Registration) -> list[pulumi.Output[str]]:
+        """Ids of what a run lives on."""
+        names = dict.fromkeys(part.cluster or "" for part in registration.parts)
+        return self.stack.placed_on([self.clusters[name] for name in names if name in self.clusters])
+
+    def _snapshot(self, code: snapshot.Snapshot, beside: tuple[Path, ...]) -> pulumi.Resource:
+        name = " + ".join([os.path.relpath(code.root, PROJECT), *(package.name for package in beside)])
+        if name not in self._snapshots:
+            self._snapshots[name] = resources.Snapshot(
+                name,
+                workspace=self.stack.workspace.workspace_id,
+                path=str(code.root),
+                content_hash=code.hash,
+                beside=os.pathsep.join(map(str, beside)) or None,
+                opts=pulumi.ResourceOptions(depends_on=[self.stack.workspace]),
+            )
+        return self._snapshots[name]
+
+    def _environment(self, spec: RegisteredEnvironment) -> pulumi.Resource:
+        key = spec.id_in(self.names)
+        if key not in self._environments:
+            self._environments[key] = Environment(spec, self.stack.workspace)
+        return self._environments[key]

@@ -1,0 +1,84 @@
+"""Environments of a stack: which one a job's name means, and what it is as a registered version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jobs
+from amlstack import run_identity
+from amlstack.base.paths import is_file
+from amlstack.catalog import environments
+from infra.settings import CuratedEnvironment, CustomEnvironment
+
+if TYPE_CHECKING:
+    from infra.names import Names
+    from infra.settings import Settings
+
+UNNAMED = "amlstack-inline"
+"""Name of what a job writes inline without a name: its version says what it is."""
+
+
+def environment_of(job: jobs.Job | jobs.Component, settings: Settings, root: Path) -> dict[str, Any]:
+    """What a job's environment means in a stack: one of its own by name, or a curated one at its version.
+
+    Args:
+        job: As its file declares it.
+        settings: The stack's.
+        root: The folder that paths in the settings start from.
+
+    Returns:
+        The job's field ``environment`` where the stack sets more than the job does; else nothing.
+    """
+    wanted = job.environment
+    if not isinstance(wanted, str):
+        return {}
+    wanted = wanted.removeprefix("azureml:")
+    for environment in settings.environments:
+        if isinstance(environment, CustomEnvironment) and environment.name == wanted:
+            conda = str(root / environment.conda) if environment.conda else None
+            if conda and not is_file(Path(conda)):
+                conda = None  # the settings have a finding on it already
+            return {"environment": jobs.Environment(name=environment.name, image=environment.image, conda_file=conda)}
+        if isinstance(environment, CuratedEnvironment) and environment.version:
+            known = environments.get(environment.curated)
+            if known is not None and known is environments.get(wanted):
+                return {"environment": known.version_id(environment.version)}
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredEnvironment:
+    """An environment that the stack registers, under a version made from its content.
+
+    Attributes:
+        name: Name in the workspace.
+        body: ARM properties of the version.
+    """
+
+    name: str
+    body: dict[str, Any]
+
+    @classmethod
+    def of(cls, inline: jobs.Environment, base: Path) -> RegisteredEnvironment:
+        """What an inline environment becomes.
+
+        Args:
+            inline: As the job or the stack declares it, with an image.
+            base: Folder that its conda file's path starts from.
+        """
+        system = (inline.os_type or "linux").capitalize()
+        body = {**jobs.environment_properties(inline, base), "osType": system}
+        if inline.name is not None:
+            del body["isAnonymous"]  # what has a name is found by it
+        return cls(inline.name or UNNAMED, body)
+
+    @property
+    def version(self) -> str:
+        """The version that the provider will give it."""
+        return run_identity.environment_version(self.body)
+
+    def id_in(self, names: Names) -> str:
+        """Its ARM id."""
+        return f"{names.workspace_id}/environments/{self.name}/versions/{self.version}"

@@ -1,0 +1,123 @@
+"""What one run needs in the workspace, in the order in which it is made; `up` and `rehearse` both follow it.
+
+All ids are composed from content, so that the body is known before anything is registered and a preview shows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jobs
+from infra.environments import RegisteredEnvironment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from amlstack import snapshot
+    from infra.names import Names
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one command job of a run needs, cluster first.
+
+    Attributes:
+        cluster: Name of the cluster it names; None for none.
+        code: Its folder's content; None when nothing is uploaded.
+        beside: Folders that travel with the code.
+        environment: The environment that is registered for it; None when it refers to one.
+    """
+
+    cluster: str | None
+    code: snapshot.Snapshot | None
+    beside: tuple[Path, ...]
+    environment: RegisteredEnvironment | None
+
+    def refs(self, names: Names) -> jobs.Refs:
+        """Where its code and environment will be."""
+        return jobs.Refs(
+            names.workspace_id,
+            f"{names.workspace_id}/codes/{self.code.hash}/versions/1" if self.code else None,
+            self.environment.id_in(names) if self.environment else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentVersion:
+    """A component version of a pipeline's step.
+
+    Attributes:
+        label: Name of the run and of the first step that has this component.
+        name: Name in the workspace.
+        version: Made from its content.
+        properties: ARM properties.
+    """
+
+    label: str
+    name: str
+    version: str
+    properties: Mapping[str, Any]
+
+    @property
+    def is_pipeline(self) -> bool:
+        """Whether it names the components of its own steps, which come before it."""
+        return bool(self.properties["componentSpec"].get("type") == "pipeline")
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """All of one run: first its parts, then the component versions, then the body.
+
+    Attributes:
+        parts: By what each command job needs.
+        components: In the order in which they are registered, each once.
+        body: Of the job or schedule.
+    """
+
+    parts: tuple[Part, ...]
+    components: tuple[ComponentVersion, ...]
+    body: dict[str, Any]
+
+    @classmethod
+    def of(cls, name: str, plan: jobs.Planned, codes: Mapping[str, snapshot.Snapshot], names: Names) -> Registration:
+        """Compose what a plan needs.
+
+        Args:
+            name: Name of the run; its components are labelled with it.
+            plan: Of a job, a sweep or a pipeline, or of a schedule.
+            codes: The content of each part's folder, by the part's place.
+            names: The workspace.
+        """
+        parts = {place: _part(part, codes.get(place)) for place, part in jobs.parts(plan).items()}
+        refs = {place.removeprefix("jobs."): part.refs(names) for place, part in parts.items()}
+        # A job and a sweep have one part; of a pipeline each step has its own references.
+        whole = refs.get("", refs.get("trial", jobs.Refs(names.workspace_id)))
+        components = tuple(_components(name, plan, whole, refs))
+        return cls(tuple(parts.values()), components, jobs.render(plan.enriched, whole, refs))
+
+
+def _part(plan: jobs.Plan, code: snapshot.Snapshot | None) -> Part:
+    environment = plan.enriched.environment
+    return Part(
+        plan.target.cluster,
+        code,
+        plan.beside,
+        RegisteredEnvironment.of(environment, plan.base) if isinstance(environment, jobs.Environment) else None,
+    )
+
+
+def _components(
+    name: str, plan: jobs.Planned, whole: jobs.Refs, refs: Mapping[str, jobs.Refs]
+) -> Iterator[ComponentVersion]:
+    started = plan.enriched.create_job if isinstance(plan, jobs.SchedulePlan) else plan.enriched
+    if not isinstance(started, jobs.Pipeline):
+        return
+    seen: set[str] = set()
+    for step, body in jobs.components(started, whole, refs).items():
+        component_id = jobs.component_id(body, whole)
+        if component_id not in seen:
+            seen.add(component_id)
+            *_, component, _, version = component_id.split("/")
+            yield ComponentVersion(f"{name}.{step}", component, version, body["properties"])

@@ -1,0 +1,134 @@
+"""What a stack runs: jobs, sweeps and pipelines, and schedules of such, all in one record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jobs
+from amlstack import snapshot
+from amlstack.base.findings import Finding, Level
+from amlstack.base.paths import is_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from infra.settings import JobFile
+
+    Environment = Callable[[Any], dict[str, Any]]
+
+OF_RUNS = ("rerun", "on_edit", "wait", "delete_history")
+"""Overrides of job files that mean nothing for a schedule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One training run of the stack, or a schedule that starts one.
+
+    Attributes:
+        name: Name of the job or schedule; a job's id is this and a hash.
+        plan: What is declared against the clusters of its parts.
+        codes: The content of each part's folder, by the part's place (a single job's is empty); parts without a folder
+            are absent.
+        own: What of all its code counts for the run's identity.
+    """
+
+    name: str
+    plan: jobs.Planned
+    codes: Mapping[str, snapshot.Snapshot]
+    own: snapshot.OwnCode
+
+    @property
+    def declared(self) -> Any:
+        """What is planned: a job, a sweep or a pipeline with its settings of runs, or a schedule with its trigger."""
+        return self.plan.job
+
+    @property
+    def is_schedule(self) -> bool:
+        """Whether it starts runs over time instead of being one."""
+        return isinstance(self.plan, jobs.SchedulePlan)
+
+
+def scanned(plan: jobs.Planned) -> dict[str, snapshot.Snapshot]:
+    """The content of each part's folder by the part's place; the plan has a finding on a folder that is missing."""
+    return {
+        place: snapshot.scan(part.code, part.beside)
+        for place, part in jobs.parts(plan).items()
+        if part.code is not None and is_dir(part.code)
+    }
+
+
+def own_code(plan: jobs.Planned, codes: Mapping[str, snapshot.Snapshot], file: Path) -> snapshot.OwnCode:
+    """What of a plan's code counts for its run's identity; ``file`` declares the run."""
+    parts = jobs.parts(plan)
+    own = {
+        place: snapshot.own_code(code, declared_in=(file,), commands=(parts[place].enriched.command,))
+        for place, code in codes.items()
+    }
+    return own[""] if "" in own else snapshot.together(own)
+
+
+def with_overrides(declared: jobs.Declared, job_file: JobFile, environment: Environment) -> jobs.Declared:
+    """What a file declares, as the stack means it: with the settings' overrides and environments.
+
+    Args:
+        declared: As its file has it.
+        job_file: The settings of the file.
+        environment: From a job or a component to its environment in the stack (`environments.environment_of`).
+    """
+    if isinstance(declared, jobs.Schedule):
+        overrides: dict[str, Any] = {} if job_file.enabled is None else {"is_enabled": job_file.enabled}
+    else:
+        overrides = job_file.overrides
+    meant: jobs.Declared = with_environments(declared.model_copy(update=overrides), environment)
+    return meant
+
+
+def with_environments(declared: Any, environment: Environment) -> Any:
+    """A declaration or a step of any kind, each part's environment as the stack means it.
+
+    What runs no component of its own (the id of one that is registered, a step without one) stays as it is.
+    """
+
+    def within(value: Any) -> Any:
+        return with_environments(value, environment)
+
+    if isinstance(declared, jobs.Job | jobs.Component):
+        return declared.model_copy(update=environment(declared))
+    if isinstance(declared, jobs.PassthroughComponent):
+        inner = {name: within(step) for name, step in declared.jobs.items()}
+        return declared.model_copy(update={**environment(declared), "jobs": inner})
+    if isinstance(declared, jobs.Pipeline):
+        return declared.model_copy(update={"jobs": {name: within(step) for name, step in declared.jobs.items()}})
+    if isinstance(declared, jobs.Schedule):
+        return declared.model_copy(update={"create_job": within(declared.create_job)})
+    if isinstance(declared, jobs.Sweep | jobs.SweepStep):
+        return declared.model_copy(update={"trial": within(declared.trial)})
+    if isinstance(declared, jobs.Step | jobs.PassthroughStep):
+        return declared.model_copy(update={"component": within(declared.component)})
+    return declared
+
+
+def misplaced(declared: jobs.Declared, job_file: JobFile) -> Iterator[Finding]:
+    """Overrides of a file that mean nothing for what it declares."""
+    schedule = isinstance(declared, jobs.Schedule)
+    names = OF_RUNS if schedule else ("enabled",)
+    if given := [name for name in names if getattr(job_file, name) is not None]:
+        yield Finding(
+            "setting-misplaced",
+            given[0],
+            f"The stack sets {', '.join(f'`{name}`' for name in given)} for {'a schedule' if schedule else 'a job'}",
+            f"{', '.join(f'`{name}`' for name in OF_RUNS)} are for jobs, `enabled` is for schedules",
+            "Take it out of the stack's settings: it changes nothing.",
+            Level.WARNING,
+        )
+
+
+def location_of(declared: jobs.Declared, source: jobs.Source) -> Callable[[Finding], Finding]:
+    """From a finding on a part to the same with its line: in the file that declares the part, perhaps another one."""
+    if isinstance(declared, jobs.Schedule):
+        if declared.file is not None:
+            return jobs.load(declared.file).source.locate
+        return lambda finding: source.locate(finding.under("create_job"))
+    return source.locate

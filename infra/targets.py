@@ -1,0 +1,48 @@
+"""Where a job of a stack runs: one of its clusters, one that somebody else owns, or serverless."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amlstack.base.findings import Finding
+from amlstack.base.near_misses import did_you_mean
+from jobs.planning.target import Target
+
+if TYPE_CHECKING:
+    from infra.settings import Reading
+    from jobs.model.job import Job
+
+LOCAL = "local"
+
+
+def resolve_target(job: Job, reading: Reading) -> tuple[Target, list[Finding]]:
+    """The target of a job, and what is wrong with it; nothing is judged that depends on doubtful settings.
+
+    Args:
+        job: As its file declares it; ``compute`` is a name, ``azureml:NAME``, an ARM id or ``local``.
+        reading: The stack's settings.
+    """
+    if job.compute is None:
+        return Target(size=job.instance_type), []
+    name = job.compute.removeprefix("azureml:")
+    if name.lower() == LOCAL:
+        return Target(), []
+    if name.startswith("/"):  # a cluster that somebody else owns: nothing is known of it
+        return Target(cluster=name.rsplit("/", 1)[-1]), []
+    clusters = reading.partial.clusters if reading.partial else ()
+    for index, cluster in enumerate(clusters):
+        if cluster.name.lower() == name.lower() and not reading.doubts("clusters", index, "name"):
+            size = None if reading.doubts("clusters", index, "size") else cluster.size
+            most = None if reading.doubts("clusters", index, "nodes") else cluster.nodes.max
+            return Target(size, cluster.name, most, cluster.single_node_jobs), []
+    if reading.doubts("clusters"):
+        return Target(cluster=name), []
+    return Target(cluster=name), [
+        Finding(
+            "cluster-unknown",
+            "compute",
+            f"The stack has no cluster `{name}`",
+            "A job names a cluster of its stack, one that exists by its ARM id, or none to run serverless",
+            did_you_mean(name, [cluster.name for cluster in clusters], otherwise="Declare amlstack:clusters"),
+        )
+    ]

@@ -175,7 +175,7 @@ SERVER = """
 import asyncio, sys
 from pathlib import Path
 from amlstack.sandbox.scheduling.scheduler import Scheduler
-from amlstack.sandbox.store import Store
+from amlstack.sandbox.store.store import Store
 
 async def main(home, job):
     store, wake = Store(home), asyncio.Event()

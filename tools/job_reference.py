@@ -15,12 +15,13 @@ INTRO = """\
 <!-- Made by tools/job_reference.py from the models; a test holds it current. -->
 
 A job file is Python with a module-level `job`, or an Azure ML CLI v2 command job (`az ml job create -f`), which is
-taken at its word. `amlstack check` says what is wrong with either, `amlstack show` what it becomes.
+passed through unchanged. `amlstack check` says what is wrong with either, `amlstack show` what it becomes.
 
 YAML files complete and are checked while they are written, in VS Code (YAML extension) and every editor with
 yaml-language-server, when they begin with `# yaml-language-server: $schema=../docs/schema/job.schema.json` (the path
-from the file); `amlstack schema` prints that JSON Schema. It describes command jobs, sweeps, pipelines with every kind
-of step, components and schedules, from the tables by which they are read.
+from the file); `amlstack schema` prints that JSON Schema. It describes command jobs, sweeps, pipelines, command
+components and schedules; parallel, spark, automl and data_transfer steps by name only. It marks unknown keys, wrong
+words and wrong types; words in other letters than Azure ML documents (`type: PyTorch`) are marked, and taken.
 
 ```python
 from jobs import Job, TorchRun

@@ -135,5 +135,3 @@ REFUSED = {
     "automl-word": _step("image_object_detection", "training_parameters: {optimizer: AdamW}"),
     "automl-variable-no-text": _step("regression", "environment_variables: {A: 1}"),
 }
-MARKED = {"automl-without-task", "automl-without-data", "automl-of-another-task"}
-"""Refused cases that the schema for editors marks too."""

@@ -91,5 +91,3 @@ REFUSED = {
     "export-without-source": _step("export_data", f"{_IN}, {_TO}"),
     "import-job": "jobs: {s: {type: import, source: {type: azuresqldb, query: q, connection: azureml:c}}}",
 }
-MARKED: set[str] = set()
-"""Refused cases that the schema for editors marks too."""

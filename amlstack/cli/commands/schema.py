@@ -21,4 +21,9 @@ def schema() -> None:
 
     from jobs.azureml.schema import job_files
 
-    typer.echo(json.dumps(job_files(), indent=1, ensure_ascii=False))
+    whole = job_files()
+    blocks = [
+        f"  {json.dumps({name: each}, ensure_ascii=False)[1:-1]}" for name, each in whole.pop("definitions").items()
+    ]
+    # One block a line: small, and a change of one key shows as one line.
+    typer.echo(f'{json.dumps(whole, ensure_ascii=False)[:-1]},\n "definitions": {{\n' + ",\n".join(blocks) + "\n}}")

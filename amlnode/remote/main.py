@@ -8,7 +8,6 @@ opened. No ssh server, no key, no pdsh is needed. All other options (--autotunin
 from __future__ import annotations
 
 import argparse
-import base64
 import contextlib
 import importlib.util
 import json
@@ -30,9 +29,11 @@ from amlnode.launch import places
 from amlnode.preflight.meeting import listening
 from amlnode.processes.descendants import adopt_orphans
 from amlnode.rank import resolve
-from amlnode.remote.agent import GRACE, Agent, environ, wipe
+from amlnode.remote.agent import Agent, wipe
 from amlnode.remote.connection import SOCKET
+from amlnode.remote.deepspeed_command import configured, results_folder, split, tuned
 from amlnode.remote.hub import Hub
+from amlnode.remote.running import GRACE, environ
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises:
         NodeError: This is no launch per node, DeepSpeed or what it needs is missing, or nodes do not come.
     """
-    own, rest = _split(list(sys.argv[1:] if arguments is None else arguments))
+    own, rest = split(list(sys.argv[1:] if arguments is None else arguments))
     options = parser().parse_args(own)
     nproc = options.nproc if options.nproc is not None else count_gpus() or 1
     node = resolve()
@@ -87,14 +88,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if node.rank > 0:
         return Agent(node.master_addr, port, job, node.rank).serve(options.wait)
     return First(node, nproc, rest).run(port, job, options.wait)
-
-
-def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Our own options, which come first, and DeepSpeed's command line."""
-    end = 0
-    while end < len(words) and words[end].split("=")[0] in ("--nproc", "--wait", "--port", "-h", "--help"):
-        end += 1 if "=" in words[end] or words[end].startswith("-h") or words[end] == "--help" else 2
-    return list(words[:end]), list(words[end:])
 
 
 class First:
@@ -260,43 +253,3 @@ def _free(port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def tuned(words: Sequence[str]) -> tuple[str, list[str]]:
-    """DeepSpeed's command line without ``--autotuning``, and what that was: tune or run."""
-    left, mode = list(words), "tune"
-    for place, word in enumerate(left):
-        if word.split("=")[0] == "--autotuning":
-            mode = word.partition("=")[2] or left[place + 1]
-            del left[place : place + (1 if "=" in word else 2)]
-            break
-    return mode, left
-
-
-def configured(words: Sequence[str], config: dict[str, Any]) -> list[str]:
-    """A command line with another configuration, which goes along in it: other nodes have no such file."""
-    place, _ = _config(words)
-    if place is None:
-        return list(words)
-    text = base64.urlsafe_b64encode(json.dumps(config).encode()).decode()
-    option, equals, _ = words[place].partition("=")
-    return [*words[:place], f"{option}={text}" if equals else text, *words[place + 1 :]]
-
-
-def results_folder(words: Sequence[str]) -> Path:
-    """The tuner's folder: the configuration names it, else it is DeepSpeed's own."""
-    folder = None
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        folder = json.loads(Path(_config(words)[1]).read_text()).get("autotuning", {}).get("results_dir")
-    return Path(folder or "autotuning_results")
-
-
-def _config(words: Sequence[str]) -> tuple[int | None, str]:
-    """The place of the configuration's file in a command line, and its path."""
-    for option in ("--deepspeed_config", "--deepspeed"):
-        for place, word in enumerate(words):
-            if word.startswith(f"{option}=") and word.endswith(".json"):
-                return place, word.partition("=")[2]
-            if word == option and place + 1 < len(words) and words[place + 1].endswith(".json"):
-                return place + 1, words[place + 1]
-    return None, ""

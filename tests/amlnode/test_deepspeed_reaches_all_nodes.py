@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlnode.errors import NodeError
-from amlnode.remote.main import _split, configured, results_folder, tuned
+from amlnode.remote.deepspeed_command import configured, results_folder, split, tuned
 from amlnode.remote.ssh_commands import RemoteCommand, parse, pkill_pattern
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.runner import free_ports
@@ -71,7 +71,7 @@ def test_cleaning_up_is_known(command: str, pattern: str | None) -> None:
 
 def test_own_options_come_first() -> None:
     words = ["--nproc", "2", "--wait=9", "--autotuning", "tune", "train.py", "--port", "3"]
-    assert _split(words) == (["--nproc", "2", "--wait=9"], ["--autotuning", "tune", "train.py", "--port", "3"])
+    assert split(words) == (["--nproc", "2", "--wait=9"], ["--autotuning", "tune", "train.py", "--port", "3"])
 
 
 @dataclass

@@ -11,7 +11,8 @@ from log_texts import CLOSED, child_failed, row, traceback, watchdog
 
 from amlstack.diagnose.judgement.culprit import first_cause
 from amlstack.diagnose.reading import json_records
-from amlstack.diagnose.reading.scanner import LONGEST_TEXT, scan
+from amlstack.diagnose.reading.collector import LONGEST_TEXT
+from amlstack.diagnose.reading.scanner import scan
 from amlstack.diagnose.render import report
 
 if TYPE_CHECKING:

@@ -1,0 +1,149 @@
+"""The events of one log: bounded in number, completed by the lines after them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from amlstack.base.redaction import scrub
+from amlstack.diagnose import exit_codes
+from amlstack.diagnose.events import Event, Origin
+from amlstack.diagnose.reading import prefixes, tracebacks
+from amlstack.diagnose.signatures import Role
+
+if TYPE_CHECKING:
+    from amlstack.diagnose import timestamps
+    from amlstack.diagnose.reading.prefixes import Line
+    from amlstack.diagnose.signatures import Signature
+
+MOST_OF_ONE = 6
+"""Events kept of one code and rank in one log: the first few show it, the count stands for the rest."""
+MOST_EVENTS = 4000
+LONGEST_TEXT = 500
+
+
+_WHO = re.compile(
+    r"Process name: *\[+[^\]@]*[\]@,]+[^\d\]]*(?P<rank>\d+)\]|Process name: *(?P<rank2>\d+)\s*$"
+    r"|Process name: *(?P<where>[\w.-]+)\[(?P<local>\d+)\]|Remote daemon *:.* on node (?P<node>\S+)"
+    r"|^\s*hostname: +(?P<host>\S+)|(?:RANK (?P<rank3>\d+) )?PID \d+ RUNNING AT (?P<at>\S+)"
+)
+_CURRENT = "Current thread 0x"
+MOST_FRAMES = 100
+_STALLED_ROW = re.compile(r"^(?P<rank>\d{1,6}): ?\[")
+
+
+@dataclass(slots=True)
+class Collector:
+    """Keeps events of a log.
+
+    Attributes:
+        name: The log, as it is shown.
+        node: Its node, when its folder names it.
+        events: In the order of their lines.
+        details: How many of the next lines may name the process of the last event.
+        dumped: How many of the next lines may be the stack of the last event's process.
+    """
+
+    name: str
+    node: str | None = None
+    events: list[Event] = field(default_factory=list)
+    details: int = 0
+    dumped: int = 0
+    _kept: Counter[tuple[Any, ...]] = field(default_factory=Counter)
+    _named: tuple[int | None, str | None] = (None, None)
+
+    def follow(self, line: Line) -> None:
+        """Takes a line that may add to the last event."""
+        if self.details > 0:
+            self._detail(line)
+        self._dump(line)
+
+    def add(
+        self, signature: Signature, number: int, line: Line, text: str, *, origin: Origin = Origin.LINE, **rest: Any
+    ) -> None:
+        """Adds an event that a line shows, unless there are enough of its kind; ``rest`` are fields of `Event`."""
+        facts = rest.pop("facts", {})
+        signature, facts = exit_codes.settle(signature, facts)
+        rank = facts.get("rank", line.rank)
+        node = facts.get("node") or line.node or prefixes.inline_node(text)
+        ended = "signal" in facts or text.startswith("signal ")
+        if self.details > 0 and ended and rank is None and node is None:
+            rank, node = self._named  # the lines before named the process
+        if rank is None:
+            rank = prefixes.inline_rank(text)
+        local = facts.get("local", line.local)
+        key = (signature.code, rank, local, origin is Origin.TRACEBACK)
+        self._kept[key] += 1
+        if self._kept[key] > MOST_OF_ONE or len(self.events) >= MOST_EVENTS:
+            return
+        self.events.append(
+            Event(
+                signature=signature,
+                file=self.name,
+                line=number,
+                text=_cut(text),
+                role=signature.role,
+                origin=origin,
+                rank=rank,
+                local=local,
+                node=node or self.node,
+                facts=facts,
+                **rest,
+            )
+        )
+        if signature.code in ("mpi-process-failed", "mpi-daemon-lost", "horovod-stalled"):
+            self.details, self._named = 12, (rank, node)
+
+    def chain(self, at: int, raised: tracebacks.Raised, signature: Signature, time: timestamps.Stamp | None) -> None:
+        """A later exception of a chain: the first is the root; the later one may know better what it means."""
+        root = self.events[at]
+        if raised.original:  # what a worker process sent: the first line was only its wrapper
+            self.events[at] = replace(
+                root, signature=signature, role=signature.role, text=_cut(raised.text), line=raised.line,
+                source=raised.frame or root.source, time=root.time or time,
+            )  # fmt: skip
+            return
+        final = {**root.facts, "finally": _cut(raised.text)}
+        better = root.code == "python-exception" and signature.code != "python-exception"
+        if better and signature.role is not Role.SUMMARY:
+            root = replace(root, signature=signature, role=signature.role)
+        self.events[at] = replace(root, facts=final, source=root.source or raised.frame)
+
+    def _detail(self, line: Line) -> None:
+        """Lines after a summary that name mpirun's process, the lost daemon's node, the stalled ranks."""
+        self.details -= 1
+        last = len(self.events) - 1
+        if last < 0:
+            self.details = 0
+            return
+        event = self.events[last]
+        if event.code == "horovod-stalled":
+            if found := _STALLED_ROW.match(line.text.strip()):
+                missing = sorted({*event.facts.get("missing", ()), int(found["rank"])})
+                self.events[last] = replace(event, facts={**event.facts, "missing": tuple(missing)})
+            return
+        found = _WHO.search(line.text)
+        if found is None:
+            return
+        number = found["rank"] or found["rank2"] or found["rank3"]
+        rank = event.rank if number is None else int(number)
+        node = found["node"] or found["host"] or found["at"] or found["where"] or event.node
+        self.events[last] = replace(event, rank=rank, node=node)
+        self._named = (rank, node)
+
+    def _dump(self, line: Line) -> None:
+        """Where an interpreter that a signal ended was: the stack of its current thread, the innermost frame first."""
+        self.dumped -= self.dumped > 0
+        if not self.events or self.events[-1].signature.kind != "crash":
+            return
+        if _CURRENT in line.text:
+            self.dumped = MOST_FRAMES
+        elif self.dumped and (frame := tracebacks.dumped(line.text)):
+            self.events[-1] = replace(self.events[-1], source=frame)
+            self.dumped = 0
+
+
+def _cut(text: str) -> str:
+    return scrub(text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…")

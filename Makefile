@@ -51,7 +51,7 @@ kills: venv ## 20 rounds of kill -9 of engine, provider and sandbox at random mo
 
 .PHONY: faults
 faults: venv ## every operation of the provider under every fault of the service, as a table (docs/faults.md; minutes)
-	@cd tests/provider && GRPC_VERBOSITY=ERROR ../../$(PY) fault_table.py
+	@GRPC_VERBOSITY=ERROR $(PY) -m tests.support.provider.fault_table
 
 .PHONY: garbage
 garbage: venv ## 10,000 generated bad job files and settings, none of which may end in a traceback (minutes)

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import STAND_IN, Stack
 from hypothesis import HealthCheck, settings
-from running import Engine, Sandbox, running_sandbox
 
 from amlstack.base.paths import PROJECT
+from tests.support.harness import STAND_IN, Stack
+from tests.support.running import Engine, Sandbox, running_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from running import MakeStack
+    from tests.support.running import MakeStack
 
 
 # How long an example takes is the machine's business and no test's; a busy one must not fail.

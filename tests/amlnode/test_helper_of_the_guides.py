@@ -5,11 +5,11 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from test_rank_of_every_launch import BATCH, MASTER, ompi, torch
 
 from amlnode import bundle
 from amlnode.__main__ import main
 from amlstack.base.paths import PROJECT
+from tests.amlnode.test_rank_of_every_launch import BATCH, MASTER, ompi, torch
 
 if TYPE_CHECKING:
     from pathlib import Path

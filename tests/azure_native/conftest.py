@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 import trustme
-from small_arm import SmallArm
-from stand_in_wire import StandIn
 
 from amlstack.sandbox.azure_native.arm import Arm, Patience
+from tests.support.azure_native.small_arm import SmallArm
+from tests.support.azure_native.stand_in_wire import StandIn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

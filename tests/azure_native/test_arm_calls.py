@@ -6,10 +6,10 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from small_arm import Said, SmallArm
 
 from amlstack.rpc import Code, ProviderError
 from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience, ServiceError
+from tests.support.azure_native.small_arm import Said, SmallArm
 
 if TYPE_CHECKING:
     from amlstack.sandbox.azure_native.target import Target

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import grpc
 import pytest
-from small_arm import Said, SmallArm
-from stand_in_wire import refusal
 
 from amlstack.rpc import ProviderError
 from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience
 from amlstack.sandbox.azure_native.target import Target, refuse_unless_loopback
+from tests.support.azure_native.small_arm import Said, SmallArm
+from tests.support.azure_native.stand_in_wire import refusal
 
 if TYPE_CHECKING:
-    from conftest import MakeStandIn
+    from tests.azure_native.conftest import MakeStandIn
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 import pytest
-from small_arm import Said, SmallArm
-from stand_in_wire import StandIn, refusal, urn
 
 from amlstack.rpc import UNKNOWN, decode
+from tests.support.azure_native.small_arm import Said, SmallArm
+from tests.support.azure_native.stand_in_wire import StandIn, refusal, urn
 
 if TYPE_CHECKING:
-    from conftest import MakeStandIn  # type: ignore[attr-defined]
-    from running import Sandbox
+    from tests.azure_native.conftest import MakeStandIn  # type: ignore[attr-defined]
+    from tests.support.running import Sandbox
 
 GROUP = "resources:ResourceGroup"
 COMPUTE = "machinelearningservices:Compute"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from harness import Stack
+    from tests.support.harness import Stack
 
 pytestmark = pytest.mark.engine
 
@@ -104,7 +104,7 @@ def test_killed_in_the_middle_the_next_up_converges(stack: Any, own_sandbox: Any
 
 
 def test_without_a_sandbox_nothing_is_done_and_the_reason_is_said(stack: Any) -> None:
-    from harness import STAND_IN
+    from tests.support.harness import STAND_IN
 
     text = (
         "from pulumi_azure_native import resources\n"

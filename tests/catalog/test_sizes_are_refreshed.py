@@ -6,11 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sku_server import Azure, served
 
 from amlstack.catalog import files, sizes
 from amlstack.cli import catalogue_refresh
 from amlstack.cli.main import main
+from tests.support.catalog.sku_server import Azure, served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

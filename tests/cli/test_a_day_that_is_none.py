@@ -10,7 +10,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.cli.main import main
 
 if TYPE_CHECKING:
-    from running import MakeStack
+    from tests.support.running import MakeStack
 
 EXAMPLE = str(PROJECT / "examples" / "single_node" / "job.py")
 SAYS = "AMLSTACK_TODAY is 'tomorrow'. It must be an ISO date. Write it like 2026-08-01, or unset it."

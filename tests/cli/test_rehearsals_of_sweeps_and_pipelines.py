@@ -10,11 +10,11 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
-from running import running_sandbox
 
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.server import processes
 from amlstack.sandbox.store.store import Store, job_folder
+from tests.support.running import running_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kept_logs import LINES
-from log_texts import CLOSED, child_failed, row, traceback, watchdog
 
 from amlstack.diagnose.judgement.culprit import first_cause
 from amlstack.diagnose.reading import json_records
 from amlstack.diagnose.reading.collector import LONGEST_TEXT
 from amlstack.diagnose.reading.scanner import scan
 from amlstack.diagnose.render import report
+from tests.support.diagnose.kept_logs import LINES
+from tests.support.diagnose.log_texts import CLOSED, child_failed, row, traceback, watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from kept_logs import HEALTHY
-from log_texts import traceback
 
 from amlstack.diagnose import diagnose
+from tests.support.diagnose.kept_logs import HEALTHY
+from tests.support.diagnose.log_texts import traceback
 
 if TYPE_CHECKING:
     from pathlib import Path

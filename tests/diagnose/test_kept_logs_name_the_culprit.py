@@ -3,12 +3,12 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
-from kept_logs import CASES, expected
 
 from amlstack.diagnose import diagnose
 from amlstack.diagnose.judgement.culprit import first_cause
 from amlstack.diagnose.reading.files import read
 from amlstack.diagnose.render import report
+from tests.support.diagnose.kept_logs import CASES, expected
 
 
 @pytest.mark.parametrize("name", CASES)

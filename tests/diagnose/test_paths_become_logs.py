@@ -6,11 +6,11 @@ import json
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
-from log_texts import CLOSED, steps, traceback
 
 from amlstack.cli.main import main
 from amlstack.diagnose import diagnose, read
 from amlstack.diagnose.reading.files import node_of, rank_of
+from tests.support.diagnose.log_texts import CLOSED, steps, traceback
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from log_texts import traceback
 
 from amlstack.diagnose import diagnose
+from tests.support.diagnose.log_texts import traceback
 
 if TYPE_CHECKING:
     from pathlib import Path

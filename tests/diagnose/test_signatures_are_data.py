@@ -3,11 +3,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from kept_logs import HARMLESS, LINES
 
 from amlstack.diagnose.reading.lines import DIGITS, notable
 from amlstack.diagnose.reading.scanner import scan
 from amlstack.diagnose.signatures import SURE, Role, table
+from tests.support.diagnose.kept_logs import HARMLESS, LINES
 
 CASES = [(code, line) for code, lines in LINES.items() for line in lines]
 # Found by their words, then turned into what the signal or exit code means.

@@ -8,13 +8,14 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from engine_machine import Machine
+
+from tests.support.engine.engine_machine import Machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from engine_machine import Answer, Serve
+    from tests.support.engine.engine_machine import Answer, Serve
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from amlstack import engine as own
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from running import Engine
+    from tests.support.running import Engine
 
 
 @pytest.mark.engine

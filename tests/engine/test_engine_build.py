@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from engine_machine import PINNED
+
+from tests.support.engine.engine_machine import PINNED
 
 if TYPE_CHECKING:
-    from engine_machine import Machine
+    from tests.support.engine.engine_machine import Machine
 
 
 def test_without_release_the_engine_is_built_once_and_then_needs_no_go(machine: Machine) -> None:

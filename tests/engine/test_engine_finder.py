@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine_machine import PINNED
-
 from amlstack.base.paths import PROJECT
+from tests.support.engine.engine_machine import PINNED
 
 if TYPE_CHECKING:
-    from engine_machine import Machine
+    from tests.support.engine.engine_machine import Machine
 
 
 def test_plain_output_is_ready_for_path(machine: Machine) -> None:

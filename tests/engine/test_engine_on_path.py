@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from engine_machine import HOST, NAMES, PINNED, Machine, cli
+
+from tests.support.engine.engine_machine import HOST, NAMES, PINNED, Machine, cli
 
 
 @pytest.mark.parametrize("version", ["3.230.0", "3.259.0", "3.400.1", "4.0.0"])

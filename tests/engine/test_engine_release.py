@@ -7,10 +7,11 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from engine_machine import CHECKSUMS, NAMES, PINNED, TARBALL, checksums, tarball
+
+from tests.support.engine.engine_machine import CHECKSUMS, NAMES, PINNED, TARBALL, checksums, tarball
 
 if TYPE_CHECKING:
-    from engine_machine import Answer, Files, Machine, Serve
+    from tests.support.engine.engine_machine import Answer, Files, Machine, Serve
 
 
 def test_a_release_with_the_published_checksum_is_taken_and_kept(machine: Machine, serve: Serve) -> None:

@@ -6,14 +6,14 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ANALYZER, processes_of_session
 
 from amlstack.base.paths import PROJECT
+from tests.support.harness import ANALYZER, processes_of_session
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from running import Engine, MakeStack, Sandbox
+    from tests.support.running import Engine, MakeStack, Sandbox
 
 pytestmark = pytest.mark.engine
 

@@ -20,7 +20,7 @@ from policies.release import version
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from running import MakeStack, Sandbox
+    from tests.support.running import MakeStack, Sandbox
 
 TODAY = date(2026, 7, 1)
 NAMES = Names("11111111-2222-3333-4444-555555555555", "rg-team", "ws-team")

@@ -12,7 +12,7 @@ from infra.cluster import properties
 from infra.settings import parse
 
 if TYPE_CHECKING:
-    from running import MakeStack, Sandbox
+    from tests.support.running import MakeStack, Sandbox
 
 SUBNET = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/default"
 IDENTITY = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i"

@@ -12,9 +12,9 @@ from infra import roles
 from infra.names import Names
 
 if TYPE_CHECKING:
-    from engine_result import Result
-    from harness import Stack
-    from running import MakeStack, Sandbox
+    from tests.support.engine_result import Result
+    from tests.support.harness import Stack
+    from tests.support.running import MakeStack, Sandbox
 
 ROLES = {role.name.lower().replace(" ", "-"): role for role in roles.CLUSTER}
 

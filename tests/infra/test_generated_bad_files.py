@@ -8,7 +8,6 @@ import random
 from datetime import date
 from typing import TYPE_CHECKING
 
-import garbage
 import pytest
 
 import jobs
@@ -20,6 +19,7 @@ from infra.declare import declare
 from infra.settings import read_file
 from policies.config import Config
 from policies.gate import Gate
+from tests.support.infra import garbage
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import STAND_IN, Stack
 
 from amlstack.base.paths import PROJECT
+from tests.support.harness import STAND_IN, Stack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from engine_result import Result
-    from running import Engine, MakeStack, Sandbox
+    from tests.support.engine_result import Result
+    from tests.support.running import Engine, MakeStack, Sandbox
 
 pytestmark = pytest.mark.engine
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import composed_files
 import pytest
-from composed_files import PIPELINE, deployable, errors, judged, written
 
 import jobs
+from tests.support.infra import composed_files
+from tests.support.infra.composed_files import PIPELINE, deployable, errors, judged, written
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from running import MakeStack, Sandbox
-
     from infra.runs import Run
+    from tests.support.running import MakeStack, Sandbox
 
 STACK = composed_files.STACK + "  amlstack:jobs: [{file: nightly.yml}, weekly.py]\n"
 NIGHTLY = """\

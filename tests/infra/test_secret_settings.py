@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from harness import STAND_IN, Stack
 
 from amlstack.base.findings import errors
 from infra.settings import from_engine, read_file, stackfile
 from infra.settings.model import Settings
+from tests.support.harness import STAND_IN, Stack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from running import Engine, Sandbox
+    from tests.support.running import Engine, Sandbox
 
 CANARY = "canary-of-the-settings"
 WHOLE: dict[str, Any] = {

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import composed_files
 import pytest
-from composed_files import COMPONENT, PIPELINE, deployable, errors, judged, written
+
+from tests.support.infra import composed_files
+from tests.support.infra.composed_files import COMPONENT, PIPELINE, deployable, errors, judged, written
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from running import MakeStack, Sandbox
-
     from infra.runs import Run
+    from tests.support.running import MakeStack, Sandbox
 
 STACK = composed_files.STACK + "  amlstack:jobs: [{file: pipeline.yml, wait: completed}, sweep.py]\n"
 SWEEP = """\

@@ -12,7 +12,7 @@ from amlstack.base.paths import PROJECT
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from running import MakeStack, Sandbox
+    from tests.support.running import MakeStack, Sandbox
 
 pytestmark = pytest.mark.engine
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-import oracle
-import parity_cases as cases
 import pytest
 
 import jobs
+from tests.support.jobs import oracle
+from tests.support.jobs import parity_cases as cases
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,14 +9,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import oracle
 import pytest
-import test_body_equals_azure_ai_ml as of_commands
-import test_pipeline_body_equals_azure_ai_ml as of_pipelines
-import test_sweep_body_equals_azure_ai_ml as of_sweeps
 import yaml
 
 from jobs.azureml.read import lone_component
+from tests.jobs import test_body_equals_azure_ai_ml as of_commands
+from tests.jobs import test_pipeline_body_equals_azure_ai_ml as of_pipelines
+from tests.jobs import test_sweep_body_equals_azure_ai_ml as of_sweeps
+from tests.support.jobs import oracle
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,15 +7,13 @@ import os
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-import mutations
-import other_step_cases
-import pipeline_cases
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import jobs
+from tests.support.jobs import mutations, other_step_cases, pipeline_cases
 
 if TYPE_CHECKING:
     from pathlib import Path

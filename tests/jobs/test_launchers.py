@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Any, get_args
 
-import oracle
 import pytest
 import yaml
 
 import jobs
 from jobs import launchers
 from jobs.azureml.write.command import command_file
+from tests.support.jobs import oracle
 
 if TYPE_CHECKING:
     from pathlib import Path

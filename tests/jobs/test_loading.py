@@ -7,8 +7,6 @@ import sys
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-import oracle
-import parity_cases as cases
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
@@ -18,6 +16,8 @@ from pydantic import ValidationError
 import jobs
 from jobs.azureml.write.command import command_file
 from jobs.model.validation_errors import findings_of
+from tests.support.jobs import oracle
+from tests.support.jobs import parity_cases as cases
 
 if TYPE_CHECKING:
     from pathlib import Path

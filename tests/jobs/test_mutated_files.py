@@ -7,15 +7,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import mutations
-import oracle
 import pytest
 import yaml
-from parity_cases import folder
-from test_body_equals_azure_ai_ml import ours
-from test_corpus_equals_azure_ai_ml import stub, stubs
 
 import jobs
+from tests.jobs.test_body_equals_azure_ai_ml import ours
+from tests.jobs.test_corpus_equals_azure_ai_ml import stub, stubs
+from tests.support.jobs import mutations, oracle
+from tests.support.jobs.parity_cases import folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,15 +5,14 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-import oracle
-import other_step_cases
-import pipeline_cases as cases
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import jobs
+from tests.support.jobs import oracle, other_step_cases
+from tests.support.jobs import pipeline_cases as cases
 
 if TYPE_CHECKING:
     from pathlib import Path

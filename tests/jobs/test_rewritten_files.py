@@ -6,17 +6,16 @@ import difflib
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-import parity_cases as cases
-import pipeline_cases
 import pytest
-import sweep_cases
 import yaml
-from test_sweeps_and_pipelines_written_as_yaml import body, specs
 
 import jobs
 from amlstack.cli.main import main
 from jobs.azureml.rewrite import rewritten
 from jobs.azureml.write.parents import file_of
+from tests.jobs.test_sweeps_and_pipelines_written_as_yaml import body, specs
+from tests.support.jobs import parity_cases as cases
+from tests.support.jobs import pipeline_cases, sweep_cases
 
 if TYPE_CHECKING:
     from pathlib import Path

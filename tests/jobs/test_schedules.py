@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-import oracle
 import pytest
 
 import jobs
+from tests.support.jobs import oracle
 
 if TYPE_CHECKING:
     from pathlib import Path

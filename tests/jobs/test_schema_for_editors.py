@@ -8,18 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import other_step_cases
-import parity_cases
-import pipeline_cases
 import pytest
-import sweep_cases
-import test_schedules
 import yaml
 
 from amlstack.base.paths import PROJECT
 from amlstack.cli.main import main
 from jobs.azureml import schema
 from jobs.azureml.read import command, component, data, environment, pipeline, port, runtime, schedule, sweep
+from tests.jobs import test_schedules
+from tests.support.jobs import other_step_cases, parity_cases, pipeline_cases, sweep_cases
 
 PAGE = PROJECT / "docs" / "schema" / "job.schema.json"
 SCHEMA = schema.job_files()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-import oracle
 import pytest
-import sweep_cases as cases
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import jobs
+from tests.support.jobs import oracle
+from tests.support.jobs import sweep_cases as cases
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,14 +6,13 @@ import json
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-import pipeline_cases
 import pytest
-import sweep_cases
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import jobs
+from tests.support.jobs import pipeline_cases, sweep_cases
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,14 +5,12 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-import other_step_cases
-import pipeline_cases
 import pytest
-import sweep_cases
 import yaml
 
 import jobs
 from jobs.azureml.write.parents import file_of
+from tests.support.jobs import other_step_cases, pipeline_cases, sweep_cases
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from showing import SIZE_RULES_ALONE, TODAY, request, shown
 
 from policies.pack.definition import NAME
 from policies.pack.server import Pack
+from tests.support.policies.showing import SIZE_RULES_ALONE, TODAY, request, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,13 +8,13 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from showing import TODAY, request, shown
 
 from amlstack.base import azure_policy_language
 from amlstack.catalog import sizes
 from amlstack.cli.main import main
 from policies import azure_policy, config
 from policies.pack.server import Pack
+from tests.support.policies.showing import TODAY, request, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

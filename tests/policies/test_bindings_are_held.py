@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 import yaml
-from pack_subjects import COMPUTE, cluster, command, own
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
-from showing import TODAY, request, shown
-from test_rule_tables import Bend
 
 from amlstack.catalog import sizes
 from policies import checks
 from policies.evaluation import binding, bindings, verdicts
 from policies.pack.server import Pack
+from tests.policies.test_rule_tables import Bend
+from tests.support.policies.pack_subjects import COMPUTE, cluster, command, own
+from tests.support.policies.showing import TODAY, request, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from showing import TODAY, request, shown
 
 import jobs
 from amlstack.base.findings import Level
@@ -18,6 +17,7 @@ from infra.names import Names
 from infra.settings import parse
 from policies import checks, config, gate
 from policies.pack.server import Pack
+from tests.support.policies.showing import TODAY, request, shown
 
 if TYPE_CHECKING:
     from pathlib import Path

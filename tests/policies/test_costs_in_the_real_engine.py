@@ -7,15 +7,15 @@ import tarfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from accepting_provider import attached
 
 from policies.pack import archive
+from tests.support.policies.accepting_provider import attached
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from engine_result import Result
-    from running import MakeStack
+    from tests.support.engine_result import Result
+    from tests.support.running import MakeStack
 
 pytestmark = pytest.mark.engine
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import test_costs_in_the_real_engine as of_costs
-import test_pack_in_the_real_engine as of_the_pack
-
 from policies import checks, config
+from tests.policies import test_costs_in_the_real_engine as of_costs
+from tests.policies import test_pack_in_the_real_engine as of_the_pack
 
 EXAMPLES = of_the_pack.test_every_rule_refuses_its_documented_example_in_one_preview
 COSTS = of_costs.test_costs_are_nodes_times_hours_times_price_against_the_budget

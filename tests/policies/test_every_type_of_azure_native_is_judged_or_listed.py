@@ -6,12 +6,12 @@ import re
 from fnmatch import fnmatchcase
 
 import pytest
-import sdk_types
-from sdk_types import Property, resources
 
 from policies.evaluation import subjects
 from policies.resource_types import machines, reasons
 from policies.templates.forms import FORMS
+from tests.support.policies import sdk_types
+from tests.support.policies.sdk_types import Property, resources
 
 NAMED = re.compile(
     r"vm_?sizes?$|vm_size|virtual_machine_size|vm_sku|(^|_)node_(size|sku|type)s?$|instance_types?$|machine_(sku|size)|"

@@ -14,22 +14,22 @@ import grpc
 import pytest
 import yaml
 from google.protobuf import empty_pb2
-from harness import PROJECT
 from pulumi.runtime import proto
 from pulumi.runtime.proto import analyzer_pb2_grpc
-from showing import request, shown
-from test_pack_starts import ENGINE, started
 
 from amlstack.rpc.host import CHANNEL_OPTIONS
 from policies import config
 from policies.pack import archive
 from policies.release import version
+from tests.policies.test_pack_starts import ENGINE, started
+from tests.support.harness import PROJECT
+from tests.support.policies.showing import request, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from harness import Stack
+    from tests.support.harness import Stack
 
 CHOSEN = {"node-ceiling": {"nodes": 3}, "ssh-closed": "mandatory"}
 CLUSTER = {
@@ -132,7 +132,7 @@ def test_a_wrong_configuration_is_not_built_in(tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.engine
 def test_the_engine_runs_the_archive_and_names_its_version(stack: Callable[..., Stack], unpacked: Path) -> None:
     asked = [{"name": "train", "token": COMPUTE, "props": CLUSTER}]
-    from accepting_provider import attached
+    from tests.support.policies.accepting_provider import attached
 
     with attached() as azure:
         program = stack("anything_from_settings", env=azure.environ).set("ask", asked)

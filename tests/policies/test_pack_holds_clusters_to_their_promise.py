@@ -6,11 +6,11 @@ from datetime import date
 from typing import Any
 
 import pytest
-from pack_subjects import COMPUTE, WORKSPACE, cluster, command, own, pack, seen, stack_of
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE
-from showing import SIZE_RULES_ALONE, TODAY, request, shown
 
 from policies.gate import Gate, read
+from tests.support.policies.pack_subjects import COMPUTE, WORKSPACE, cluster, command, own, pack, seen, stack_of
+from tests.support.policies.showing import SIZE_RULES_ALONE, TODAY, request, shown
 
 PROMISED = {**cluster(vmSize="Standard_NC96ads_A100_v4"), "tags": {"amlstack:single_node_jobs": "true"}}
 ON_IT = f"{WORKSPACE}/computes/train"

@@ -7,24 +7,23 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 import yaml
-from accepting_provider import Attached, attached
-from harness import ANALYZER
-from showing import SIZE_RULES_ALONE
 
 from policies import checks
 from policies.checks.cluster import idle_time
 from policies.checks.job import shared_memory
 from policies.pack_rules import TEMPLATE_UNRESOLVED
 from policies.release import version
+from tests.support.harness import ANALYZER
+from tests.support.policies.accepting_provider import Attached, attached
+from tests.support.policies.showing import SIZE_RULES_ALONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from engine_result import Result
-    from harness import Stack
-
     from policies.checks import Rule
+    from tests.support.engine_result import Result
+    from tests.support.harness import Stack
 
     class MakeStack(Protocol):
         def __call__(self, program: str, *, env: dict[str, str]) -> Stack: ...

@@ -6,11 +6,11 @@ from datetime import date
 from typing import Any
 
 import pytest
-from pack_subjects import COMPUTE, cluster, pack, seen, stack_of
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE
-from showing import TODAY
 
 from policies import checks, config
+from tests.support.policies.pack_subjects import COMPUTE, cluster, pack, seen, stack_of
+from tests.support.policies.showing import TODAY
 
 RETIRED = cluster(vmSize="Standard_NC24rs_v3")
 WAIVER = {"rule": "size-retired", "resource": "old-*", "owner": "hpc", "reason": "Draining", "expires": "2026-08-01"}

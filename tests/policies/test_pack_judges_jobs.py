@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pack_subjects import COMPUTE, ENVIRONMENT, cluster, command, own, pack, seen
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
-from showing import TODAY
 
 from amlstack.catalog import sizes
+from tests.support.policies.pack_subjects import COMPUTE, ENVIRONMENT, cluster, command, own, pack, seen
+from tests.support.policies.showing import TODAY
 
 
 @pytest.mark.parametrize(

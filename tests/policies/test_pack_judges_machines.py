@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pack_subjects import pack, seen
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from policies.resource_types import machines
+from tests.support.policies.pack_subjects import pack, seen
 
 ML = "azure-native:machinelearningservices"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pack_subjects import COMPUTE, ENVIRONMENT, WORKSPACE, cluster, own, pack, seen
+
+from tests.support.policies.pack_subjects import COMPUTE, ENVIRONMENT, WORKSPACE, cluster, own, pack, seen
 
 COMPONENT_ID = f"{WORKSPACE}/components/trainer/versions/3"
 OWN_COMPONENT = ("amlstack:components:Version", {"workspace": WORKSPACE, "name": "trainer", "version": "3"}, "body")

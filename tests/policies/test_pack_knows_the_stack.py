@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import date
 
-from pack_subjects import COMPUTE, cluster, command, own, pack, seen, stack_of
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from amlstack.catalog import sizes
 from policies import checks
 from policies.checks.cost import stack_budget
 from policies.evaluation.bindings import BINDINGS
+from tests.support.policies.pack_subjects import COMPUTE, cluster, command, own, pack, seen, stack_of
 
 
 def test_every_registered_rule_is_bound_to_what_it_judges() -> None:

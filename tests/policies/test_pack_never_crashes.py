@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
-from showing import TODAY, request, shown
 
 from policies.checks import RULES
 from policies.evaluation.context import Cluster
 from policies.evaluation.job_subjects import _OWN
 from policies.evaluation.subjects import _INNER, _OUTER
 from policies.pack.server import Pack
+from tests.support.policies.showing import TODAY, request, shown
 
 WORDS = (
     "properties", "template", "resources", "type", "computeType", "vmSize", "scaleSettings", "maxNodeCount", "tags",

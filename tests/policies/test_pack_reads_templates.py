@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from pack_subjects import COMPUTE, cluster, command, pack, seen
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
-from showing import SIZE_RULES_ALONE, request, shown
 
 from policies.templates.forms import FORMS
+from tests.support.policies.pack_subjects import COMPUTE, cluster, command, pack, seen
+from tests.support.policies.showing import SIZE_RULES_ALONE, request, shown
 
 DEPLOYMENT = "azure-native:resources:Deployment"
 GOOD, RETIRED_SIZE, NO_FABRIC = "Standard_ND96isr_H100_v5", "Standard_NC24rs_v3", "Standard_NC96ads_A100_v4"

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from pack_subjects import pack, seen
-from showing import TODAY, request, shown
 
 from amlstack.base.findings import Finding, Level
 from infra.declare import declare
 from infra.settings import parse
 from policies import checks
 from policies.pack_rules import TEMPLATE_UNRESOLVED
+from tests.support.policies.pack_subjects import pack, seen
+from tests.support.policies.showing import TODAY, request, shown
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,10 +13,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from rule_tables import TABLES, Row
 
 from amlstack.base.findings import Finding
 from policies import checks
+from tests.support.policies.rule_tables import TABLES, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

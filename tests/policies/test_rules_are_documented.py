@@ -13,7 +13,6 @@ from sys import stdlib_module_names
 import pytest
 import yaml
 from pulumi.runtime.proto import analyzer_pb2 as proto
-from showing import request, shown
 
 import policies
 from amlstack.base.findings import Level
@@ -23,6 +22,7 @@ from policies import checks, document
 from policies.config import ALL
 from policies.pack.remedies import REMEDIES
 from policies.pack.server import Pack
+from tests.support.policies.showing import request, shown
 
 TODAY = date(2026, 8, 1)
 RULES = ALL

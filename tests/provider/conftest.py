@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import grpc
 import pytest
-from fake_arm import FakeArm
-from provider_wire import Log, Wire
 from pulumi.runtime.proto import engine_pb2_grpc
+
+from tests.support.provider.fake_arm import FakeArm
+from tests.support.provider.provider_wire import Log, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,16 +10,17 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_arm import WORKSPACE, Failure
 from google.protobuf import empty_pb2
-from provider_wire import LIMIT, Refused, job_inputs
+
+from tests.support.provider.fake_arm import WORKSPACE, Failure
+from tests.support.provider.provider_wire import LIMIT, Refused, job_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from fake_arm import FakeArm
-    from provider_wire import Log, Resource, Wire
+    from tests.support.provider.fake_arm import FakeArm
+    from tests.support.provider.provider_wire import Log, Resource, Wire
 
 MINUTES = {"Retry-After": "3600"}
 

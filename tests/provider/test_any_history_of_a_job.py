@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from engine_player import Fault, Player
-from fake_arm import WORKSPACE
 from hypothesis import HealthCheck, example, given, note, settings
 from hypothesis import strategies as st
-from provider_wire import Refused, job_inputs
 
 from amlstack.run_identity import job_id
+from tests.support.provider.engine_player import Fault, Player
+from tests.support.provider.fake_arm import WORKSPACE
+from tests.support.provider.provider_wire import Refused, job_inputs
 
 if TYPE_CHECKING:
-    from fake_arm import FakeArm
-    from provider_wire import Wire
+    from tests.support.provider.fake_arm import FakeArm
+    from tests.support.provider.provider_wire import Wire
 
 CLUSTER = f"{WORKSPACE}/computes/rdma"
 BYSTANDERS = {

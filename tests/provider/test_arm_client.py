@@ -4,12 +4,12 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_arm import WORKSPACE
 
 from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError, Response, endpoint
+from tests.support.provider.fake_arm import WORKSPACE
 
 if TYPE_CHECKING:
-    from fake_arm import FakeArm
+    from tests.support.provider.fake_arm import FakeArm
 
 
 def test_the_endpoint_is_configured_then_from_the_environment_then_azures(monkeypatch: pytest.MonkeyPatch) -> None:

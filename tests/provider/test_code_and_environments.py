@@ -8,18 +8,18 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_arm import SIGNATURE, WORKSPACE
-from provider_wire import Refused
 
 from amlstack.rpc import UNKNOWN
 from amlstack.run_identity import environment_version
 from amlstack.snapshot import scan
+from tests.support.provider.fake_arm import SIGNATURE, WORKSPACE
+from tests.support.provider.provider_wire import Refused
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fake_arm import FakeArm
-    from provider_wire import Log, Wire
+    from tests.support.provider.fake_arm import FakeArm
+    from tests.support.provider.provider_wire import Log, Wire
 
 
 @pytest.fixture

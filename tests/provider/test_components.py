@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fake_arm import WORKSPACE
+from tests.support.provider.fake_arm import WORKSPACE
 
 if TYPE_CHECKING:
-    from fake_arm import FakeArm
-    from provider_wire import Wire
+    from tests.support.provider.fake_arm import FakeArm
+    from tests.support.provider.provider_wire import Wire
 
 BODY = {"componentSpec": {"type": "command", "command": "python a.py"}, "isAnonymous": True}
 ID = f"{WORKSPACE}/components/azureml_anonymous/versions/0f0e"

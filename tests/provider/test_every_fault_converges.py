@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fault_matrix import FAULTS, OPERATIONS, Fault, Operation, requests_of, run
+
+from tests.support.provider.fault_matrix import FAULTS, OPERATIONS, Fault, Operation, requests_of, run
 
 BY_NAME = {fault.name: fault for fault in FAULTS}
 SILENT = [f"{kind} {verb}" for kind in ("Snapshot", "Environment", "Component") for verb in ("update", "delete")]

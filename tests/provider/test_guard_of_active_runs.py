@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_arm import WORKSPACE
-from provider_wire import Refused, Resource, job_inputs
 
 from amlstack.rpc import UNKNOWN
+from tests.support.provider.fake_arm import WORKSPACE
+from tests.support.provider.provider_wire import Refused, Resource, job_inputs
 
 if TYPE_CHECKING:
-    from fake_arm import FakeArm
-    from provider_wire import Log, Wire
+    from tests.support.provider.fake_arm import FakeArm
+    from tests.support.provider.provider_wire import Log, Wire
 
 CLUSTER, OTHER = f"{WORKSPACE}/computes/rdma", f"{WORKSPACE}/computes/other"
 

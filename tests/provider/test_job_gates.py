@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from google.protobuf import empty_pb2
-from provider_wire import Refused, job_inputs
 
 from amlstack.provider import waiting
 from amlstack.provider.states import TERMINAL, Verdict, Wait, is_active, verdict
+from tests.support.provider.provider_wire import Refused, job_inputs
 
 if TYPE_CHECKING:
-    from fake_arm import FakeArm
-    from provider_wire import Log, Resource, Wire
+    from tests.support.provider.fake_arm import FakeArm
+    from tests.support.provider.provider_wire import Log, Resource, Wire
 
 
 def submit(wire: Wire, wait: str) -> Resource:

@@ -6,13 +6,14 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_arm import WORKSPACE
-from provider_wire import Refused, job_inputs
 from pulumi.runtime.proto import provider_pb2
 
+from tests.support.provider.fake_arm import WORKSPACE
+from tests.support.provider.provider_wire import Refused, job_inputs
+
 if TYPE_CHECKING:
-    from fake_arm import FakeArm
-    from provider_wire import Log, Wire
+    from tests.support.provider.fake_arm import FakeArm
+    from tests.support.provider.provider_wire import Log, Wire
 
 EDITED: dict[str, Any] = {"declaration": {"command": "python train.py", "lr": 0.2}}
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_arm import WORKSPACE
-from provider_wire import Refused, job_inputs
 
 from amlstack.rpc import UNKNOWN, Secret
 from amlstack.run_identity import job_id
+from tests.support.provider.fake_arm import WORKSPACE
+from tests.support.provider.provider_wire import Refused, job_inputs
 
 if TYPE_CHECKING:
-    from fake_arm import FakeArm
-    from provider_wire import Log, Wire
+    from tests.support.provider.fake_arm import FakeArm
+    from tests.support.provider.provider_wire import Log, Wire
 
 OWNER = "train/dev"
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_arm import WORKSPACE
 
 from amlstack.run_identity import job_id
+from tests.support.provider.fake_arm import WORKSPACE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from engine_result import Result
-    from fake_arm import FakeArm
-    from harness import Stack
-    from running import MakeStack
+    from tests.support.engine_result import Result
+    from tests.support.harness import Stack
+    from tests.support.provider.fake_arm import FakeArm
+    from tests.support.running import MakeStack
 
 pytestmark = pytest.mark.engine
 

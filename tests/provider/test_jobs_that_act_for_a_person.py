@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_arm import WORKSPACE, Failure
-from provider_wire import job_inputs
 
 from amlstack.provider.arm import ArmClient
+from tests.support.provider.fake_arm import WORKSPACE, Failure
+from tests.support.provider.provider_wire import job_inputs
 
 if TYPE_CHECKING:
-    from fake_arm import FakeArm
-    from provider_wire import Wire
+    from tests.support.provider.fake_arm import FakeArm
+    from tests.support.provider.provider_wire import Wire
 
 PIPELINE = {"jobType": "Pipeline", "jobs": {}}
 USER = {"identity": {"identityType": "UserIdentity"}}

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fake_arm import WORKSPACE
 
 from amlstack.cli import loopback
 from amlstack.cli.loopback import LoopbackArm
 from amlstack.provider.arm import ArmClient, ArmError
 from amlstack.sandbox.server.daemon import Endpoint
+from tests.support.provider.fake_arm import WORKSPACE
 
 if TYPE_CHECKING:
-    from fake_arm import FakeArm
+    from tests.support.provider.fake_arm import FakeArm
 
 
 def sandbox(arm: FakeArm) -> Endpoint:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from provider_wire import Refused, job_inputs
 
 from amlstack.rpc import UNKNOWN
+from tests.support.provider.provider_wire import Refused, job_inputs
 
 if TYPE_CHECKING:
-    from fake_arm import FakeArm
-    from provider_wire import Log, Wire
+    from tests.support.provider.fake_arm import FakeArm
+    from tests.support.provider.provider_wire import Log, Wire
 
 
 def test_an_equally_named_stack_elsewhere_is_refused_by_name_with_the_way_out(wire: Wire, arm: FakeArm) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from provider_wire import Log, Wire, job_inputs
 
 from amlstack.provider.arm import ArmClient
+from tests.support.provider.provider_wire import Log, Wire, job_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from running import Sandbox
+    from tests.support.running import Sandbox
 
 IMAGE = "mcr.microsoft.com/azureml/minimal-ubuntu22.04-py39-cpu-inference:latest"
 VERSIONS = {

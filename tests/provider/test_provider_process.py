@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import grpc
 import pytest
-from provider_wire import LIMIT
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from amlstack import __version__
@@ -23,6 +22,7 @@ from amlstack.provider.types.components import SHAPE as COMPONENT
 from amlstack.provider.types.environments import SHAPE as ENVIRONMENT
 from amlstack.provider.types.jobs import SHAPE as JOB
 from amlstack.rpc.host import CHANNEL_OPTIONS
+from tests.support.provider.provider_wire import LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_arm import TOKEN, WORKSPACE
-from provider_wire import job_inputs
 
 from amlstack.provider import owned
 from amlstack.provider.arm import ArmClient, ArmError
+from tests.support.provider.fake_arm import TOKEN, WORKSPACE
+from tests.support.provider.provider_wire import job_inputs
 
 if TYPE_CHECKING:
-    from fake_arm import FakeArm
-    from provider_wire import Wire
+    from tests.support.provider.fake_arm import FakeArm
+    from tests.support.provider.provider_wire import Wire
 
 OWNER = "train/dev"
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_arm import WORKSPACE
-from provider_wire import Refused, job_inputs
+
+from tests.support.provider.fake_arm import WORKSPACE
+from tests.support.provider.provider_wire import Refused, job_inputs
 
 if TYPE_CHECKING:
-    from fake_arm import FakeArm
-    from provider_wire import Log, Resource, Wire
+    from tests.support.provider.fake_arm import FakeArm
+    from tests.support.provider.provider_wire import Log, Resource, Wire
 
 
 def declared(lr: float, on_edit: str = "keep", **more: Any) -> dict[str, Any]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_arm import WORKSPACE
-from provider_wire import Refused
 from pulumi.runtime.proto import provider_pb2
 
 from amlstack.rpc import UNKNOWN, decode, encode
+from tests.support.provider.fake_arm import WORKSPACE
+from tests.support.provider.provider_wire import Refused
 
 if TYPE_CHECKING:
-    from fake_arm import FakeArm
-    from provider_wire import Log, Wire
+    from tests.support.provider.fake_arm import FakeArm
+    from tests.support.provider.provider_wire import Log, Wire
 
 ID = f"{WORKSPACE}/schedules/nightly"
 TRIGGER = {"triggerType": "Cron", "expression": "0 2 * * *", "startTime": "2026-07-01 00:00:00", "timeZone": "UTC"}

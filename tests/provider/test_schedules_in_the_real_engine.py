@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from fake_arm import WORKSPACE
+
+from tests.support.provider.fake_arm import WORKSPACE
 
 if TYPE_CHECKING:
-    from fake_arm import FakeArm
-    from harness import Stack
-    from running import MakeStack
+    from tests.support.harness import Stack
+    from tests.support.provider.fake_arm import FakeArm
+    from tests.support.running import MakeStack
 
 pytestmark = pytest.mark.engine
 

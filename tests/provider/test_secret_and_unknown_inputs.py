@@ -14,24 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from azure.core.credentials import AccessToken
-from fake_arm import TOKEN, WORKSPACE
 from google.protobuf.json_format import MessageToDict
-from provider_wire import Refused, Resource, Wire
 from pulumi.runtime.proto import provider_pb2
 
 from amlstack.provider.server import TYPES
 from amlstack.rpc import UNKNOWN, Secret, decode, encode, opened
 from amlstack.rpc.wire import SIGNATURE
 from amlstack.run_identity import canonical, job_id, sha256
+from tests.support.provider.fake_arm import TOKEN, WORKSPACE
+from tests.support.provider.provider_wire import Refused, Resource, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from fake_arm import FakeArm
-    from provider_wire import Log
-
     from amlstack.provider.resource import Field, Shape
+    from tests.support.provider.fake_arm import FakeArm
+    from tests.support.provider.provider_wire import Log
 
 Place = tuple[str | int, ...]
 

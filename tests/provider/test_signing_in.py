@@ -6,8 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_arm import WORKSPACE
-from provider_wire import Refused, job_inputs
 from pulumi.runtime.proto import provider_pb2
 
 from amlstack.base.paths import PROJECT
@@ -15,12 +13,14 @@ from amlstack.provider.arm import SECRET, VARIABLES, ArmClient, ArmError, SignIn
 from amlstack.provider.server import SETTINGS
 from amlstack.rpc import Secret, decode, encode
 from infra.transformations import sign_in
+from tests.support.provider.fake_arm import WORKSPACE
+from tests.support.provider.provider_wire import Refused, job_inputs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fake_arm import FakeArm
-    from provider_wire import Wire
+    from tests.support.provider.fake_arm import FakeArm
+    from tests.support.provider.provider_wire import Wire
 
 PRINCIPAL = {"tenantId": "t1", "clientId": "c1"}
 OIDC = {**PRINCIPAL, "useOidc": "true"}

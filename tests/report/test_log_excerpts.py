@@ -3,9 +3,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from pages import HOSTILE
 
 from amlstack.report.gathering import excerpts
+from tests.support.report.pages import HOSTILE
 
 if TYPE_CHECKING:
     from pathlib import Path

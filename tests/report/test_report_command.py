@@ -4,10 +4,10 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from pages import parse
 
 from amlstack.cli.main import main
 from amlstack.sandbox.store.store import JobError, Store, job_folder
+from tests.support.report.pages import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

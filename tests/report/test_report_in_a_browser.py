@@ -6,10 +6,10 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from pages import HOSTILE
 
 from amlstack.report import render
 from amlstack.report.gathering import folder
+from tests.support.report.pages import HOSTILE
 
 if TYPE_CHECKING:
     from pathlib import Path

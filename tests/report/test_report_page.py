@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from pages import HOSTILE, parse
 
 from amlstack.report import render
 from amlstack.report.content import Child, File, Phase, Rank, Report, Series
 from amlstack.report.gathering import folder
 from amlstack.report.rendering.page import GENERATOR
+from tests.support.report.pages import HOSTILE, parse
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,11 +3,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from runner_lab import GROUP, ML, PLAIN, WORKSPACE, Lab
-from running import ended_with_us
 
 from amlstack.sandbox.runner import process_tree
 from amlstack.sandbox.store.store import Store
+from tests.support.runner.runner_lab import GROUP, ML, PLAIN, WORKSPACE, Lab
+from tests.support.running import ended_with_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,16 +8,15 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from failures import ALONE, LOADER, NEVER_JOINS, STEPS, WAYS
-from runner_lab import CURATED, LIMIT
 
 from amlstack.diagnose import diagnose
 from amlstack.sandbox.runner.files import namespace
+from tests.support.runner.failures import ALONE, LOADER, NEVER_JOINS, STEPS, WAYS
+from tests.support.runner.runner_lab import CURATED, LIMIT
 
 if TYPE_CHECKING:
-    from runner_lab import Lab
-
     from amlstack.diagnose import Diagnosis
+    from tests.support.runner.runner_lab import Lab
 
 NODES, PROCESSES = 2, 2
 RANKS = NODES * PROCESSES

@@ -11,7 +11,8 @@ from amlstack.sandbox.store.places import folder
 
 if TYPE_CHECKING:
     import pytest
-    from runner_lab import Lab
+
+    from tests.support.runner.runner_lab import Lab
 
 SHOW = "umask; echo $TMPDIR; stat -c %a $(dirname $TMPDIR); echo x > outputs/made; stat -c %a outputs/made"
 

@@ -10,18 +10,18 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from runner_lab import LIMIT
 
 from amlstack.base import paths
 from amlstack.sandbox.runner import fixed_ports, free_ports
 from amlstack.sandbox.runner.contract import spec
 from amlstack.sandbox.store.store import Store
+from tests.support.runner.runner_lab import LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from runner_lab import Lab
+    from tests.support.runner.runner_lab import Lab
 
 PYTORCH = {"distributionType": "PyTorch", "processCountPerInstance": 1}
 

@@ -14,7 +14,7 @@ import pytest
 from amlstack.sandbox.runner.files import namespace
 
 if TYPE_CHECKING:
-    from runner_lab import Lab
+    from tests.support.runner.runner_lab import Lab
 
 needs_mounts = pytest.mark.skipif(
     not namespace.possible(), reason="this machine does not permit a private mount (unshare, mount)"

@@ -14,7 +14,7 @@ import pytest
 from amlstack.sandbox.runner.mpi import mpirun
 
 if TYPE_CHECKING:
-    from runner_lab import Lab
+    from tests.support.runner.runner_lab import Lab
 
 pytestmark = pytest.mark.skipif(
     shutil.which("mpirun") is None, reason=f"Open MPI is missing: apt-get install {mpirun.PACKAGES}"

@@ -7,12 +7,12 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from runner_lab import CLUSTER, WORKSPACE, Lab
 
 import jobs
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.runner.mpi import mpirun
 from amlstack.sandbox.scheduling.eviction import EvictError, evict
+from tests.support.runner.runner_lab import CLUSTER, WORKSPACE, Lab
 
 if TYPE_CHECKING:
     from pathlib import Path

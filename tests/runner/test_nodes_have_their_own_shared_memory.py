@@ -11,7 +11,7 @@ from amlstack.sandbox.runner.contract import spec
 from amlstack.sandbox.runner.files import namespace, shm
 
 if TYPE_CHECKING:
-    from runner_lab import Lab
+    from tests.support.runner.runner_lab import Lab
 
 needs_mounts = pytest.mark.skipif(
     not namespace.possible(), reason="this machine does not permit a private mount of /dev/shm (unshare, mount)"

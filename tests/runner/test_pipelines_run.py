@@ -9,13 +9,12 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from children_lab import FOLDER, bound, child_log, children, component, pipeline, statuses, step
-from runner_lab import CLUSTER
-
 from amlstack.sandbox.scheduling import eviction
+from tests.support.runner.children_lab import FOLDER, bound, child_log, children, component, pipeline, statuses, step
+from tests.support.runner.runner_lab import CLUSTER
 
 if TYPE_CHECKING:
-    from runner_lab import Lab
+    from tests.support.runner.runner_lab import Lab
 
 
 def test_what_a_step_writes_is_read_by_the_next_and_collected(lab: Lab) -> None:

@@ -4,10 +4,10 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from runner_lab import CLUSTER, ML, WORKSPACE, Lab
 
 from amlstack.catalog import sizes
 from amlstack.sandbox.scheduling import quota
+from tests.support.runner.runner_lab import CLUSTER, ML, WORKSPACE, Lab
 
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size

@@ -10,9 +10,8 @@ from amlstack.report import render
 from amlstack.report.gathering import job as of_job
 
 if TYPE_CHECKING:
-    from runner_lab import Lab
-
     from amlstack.report import Report
+    from tests.support.runner.runner_lab import Lab
 
 TRAIN = """
 import json, os

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from runner_lab import CURATED, LIMIT, Lab
+
+from tests.support.runner.runner_lab import CURATED, LIMIT, Lab
 
 SHOW = (
     'echo "$RANK $WORLD_SIZE $NODE_RANK $LOCAL_RANK $MASTER_ADDR"; echo "port $MASTER_PORT"; echo "run $AZUREML_RUN_ID"'

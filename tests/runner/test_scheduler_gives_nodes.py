@@ -8,11 +8,11 @@ import subprocess
 import sys
 
 import pytest
-from runner_lab import CLUSTER, Lab
 
 from amlstack.sandbox.scheduling import scheduler
 from amlstack.sandbox.scheduling.allocation import scale_of
 from amlstack.sandbox.server import processes
+from tests.support.runner.runner_lab import CLUSTER, Lab
 
 
 def test_jobs_wait_in_order_for_nodes_and_none_overtakes(lab: Lab) -> None:

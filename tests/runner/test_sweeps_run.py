@@ -9,13 +9,23 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from children_lab import FOLDER, bound, child_log, children, component, pipeline, statuses, step, sweep
-from runner_lab import CLUSTER
 
 from amlstack.sandbox.store import job_names
+from tests.support.runner.children_lab import (
+    FOLDER,
+    bound,
+    child_log,
+    children,
+    component,
+    pipeline,
+    statuses,
+    step,
+    sweep,
+)
+from tests.support.runner.runner_lab import CLUSTER
 
 if TYPE_CHECKING:
-    from runner_lab import Lab
+    from tests.support.runner.runner_lab import Lab
 
 GRID = {"samplingAlgorithmType": "Grid"}
 TWO = {"lr": ["choice", [[0.1, 0.2]]]}

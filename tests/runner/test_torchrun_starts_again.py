@@ -3,9 +3,9 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
-from runner_lab import CLUSTER, CURATED, WORKSPACE, Lab
 
 import jobs
+from tests.support.runner.runner_lab import CLUSTER, CURATED, WORKSPACE, Lab
 
 pytestmark = pytest.mark.training
 

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner_lab import CURATED, LIMIT, Lab
+
+from tests.support.runner.runner_lab import CURATED, LIMIT, Lab
 
 pytestmark = pytest.mark.training
 

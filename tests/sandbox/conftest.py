@@ -6,20 +6,20 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from sandbox_client import Arm, version_of, workspace_bodies
 
 from amlstack.sandbox.arm import provisioning, service
 from amlstack.sandbox.arm.entra import SUBSCRIPTION
 from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.kinds.base import Context
 from amlstack.sandbox.store.store import Store
+from tests.support.sandbox.sandbox_client import Arm, version_of, workspace_bodies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from typing import Any
 
-    from running import Sandbox
+    from tests.support.running import Sandbox
 
 
 @pytest.fixture

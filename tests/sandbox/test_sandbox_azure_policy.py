@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sandbox_client import ROOT, cluster
+
+from tests.support.sandbox.sandbox_client import ROOT, cluster
 
 if TYPE_CHECKING:
-    from conftest import Manager
+    from tests.sandbox.conftest import Manager
 
 AUTH = "providers/Microsoft.Authorization"
 DEFINITION, SET = f"{ROOT}/{AUTH}/policyDefinitions/no-nd", f"{ROOT}/{AUTH}/policySetDefinitions/all"

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from azure.storage.blob import BlobClient
-    from running import Sandbox
-    from sandbox_client import Arm
+
+    from tests.support.running import Sandbox
+    from tests.support.sandbox.sandbox_client import Arm
 
 
 @pytest.fixture

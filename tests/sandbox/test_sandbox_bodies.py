@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sandbox_client import CURATED, ML, cluster, job
 
 from amlstack.sandbox import kinds
 from amlstack.sandbox.arm import shapes, typecheck
 from amlstack.sandbox.arm.refusals import Refused
+from tests.support.sandbox.sandbox_client import CURATED, ML, cluster, job
 
 STORAGE = {"location": "eastus", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
 

@@ -13,8 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-from running import ended_with_us
-from sandbox_client import Arm, job, workspace_bodies
 from typer.testing import CliRunner
 
 from amlstack.base import home as homes
@@ -22,6 +20,8 @@ from amlstack.sandbox import coverage
 from amlstack.sandbox.server import daemon, processes, tls
 from amlstack.sandbox.server import status as report
 from amlstack.sandbox.store.store import Store
+from tests.support.running import ended_with_us
+from tests.support.sandbox.sandbox_client import Arm, job, workspace_bodies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,12 +7,12 @@ import urllib.request
 from typing import TYPE_CHECKING
 
 import pytest
-from sandbox_client import ROOT, Arm
 
 from amlstack.sandbox.arm import entra
+from tests.support.sandbox.sandbox_client import ROOT, Arm
 
 if TYPE_CHECKING:
-    from running import Sandbox
+    from tests.support.running import Sandbox
 
 GROUP = f"{ROOT}/resourceGroups/endpoint"
 

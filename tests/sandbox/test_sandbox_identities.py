@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sandbox_client import ROOT, cluster
+
+from tests.support.sandbox.sandbox_client import ROOT, cluster
 
 if TYPE_CHECKING:
-    from sandbox_client import Arm
+    from tests.support.sandbox.sandbox_client import Arm
 
 BLOBS = f"{ROOT}/providers/Microsoft.Authorization/roleDefinitions/ba92f5b4-2d11-453d-a403-e96b0029c9fe"
 PULL = f"{ROOT}/providers/Microsoft.Authorization/roleDefinitions/7f951dda-4ed3-4680-a7ab-4043f3ef6b7e"

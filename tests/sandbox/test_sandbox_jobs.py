@@ -7,13 +7,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sandbox_client import CURATED, cluster, job
 
 from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.data import run_history
+from tests.support.sandbox.sandbox_client import CURATED, cluster, job
 
 if TYPE_CHECKING:
-    from conftest import Manager
+    from tests.sandbox.conftest import Manager
 
 
 @pytest.fixture

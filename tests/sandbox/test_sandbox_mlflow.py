@@ -12,8 +12,8 @@ from amlstack.sandbox.runner.contract import tracking
 from amlstack.sandbox.store.store import job_folder
 
 if TYPE_CHECKING:
-    from conftest import Manager
-    from sandbox_client import Arm
+    from tests.sandbox.conftest import Manager
+    from tests.support.sandbox.sandbox_client import Arm
 
 
 def call(manager: Manager, method: str, what: str, /, **told: Any) -> tuple[int, Any]:

@@ -8,12 +8,12 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sandbox_client import CURATED, cluster
 
 from amlstack.sandbox.data import run_history
+from tests.support.sandbox.sandbox_client import CURATED, cluster
 
 if TYPE_CHECKING:
-    from conftest import Manager
+    from tests.sandbox.conftest import Manager
 
 SPEC: dict[str, Any] = {
     "type": "command",

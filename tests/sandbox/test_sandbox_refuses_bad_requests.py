@@ -11,17 +11,17 @@ import urllib.parse
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sandbox_client import ROOT, version_of
 
 from amlstack.sandbox import kinds
 from amlstack.sandbox.arm import api_versions, request_body
 from amlstack.sandbox.arm.ids import parse
 from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.azure_native import table
+from tests.support.sandbox.sandbox_client import ROOT, version_of
 
 if TYPE_CHECKING:
-    from conftest import Manager
-    from sandbox_client import Arm
+    from tests.sandbox.conftest import Manager
+    from tests.support.sandbox.sandbox_client import Arm
 
 GROUP = f"{ROOT}/resourceGroups/bad"
 QUERY = "?api-version=2024-03-01"

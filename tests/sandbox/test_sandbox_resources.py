@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sandbox_client import ML, ROOT, Arm, cluster, job, workspace_bodies
 
 from amlstack.sandbox import kinds
 from amlstack.sandbox.arm import provisioning
+from tests.support.sandbox.sandbox_client import ML, ROOT, Arm, cluster, job, workspace_bodies
 
 if TYPE_CHECKING:
-    from conftest import Manager
+    from tests.sandbox.conftest import Manager
 
 STORAGE = {"location": "eastus", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
 

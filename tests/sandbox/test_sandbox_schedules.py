@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sandbox_client import cluster, job
+
+from tests.support.sandbox.sandbox_client import cluster, job
 
 if TYPE_CHECKING:
-    from conftest import Manager
+    from tests.sandbox.conftest import Manager
 
 CRON = {"triggerType": "Cron", "expression": "0 2 * * *", "timeZone": "UTC"}
 WEEKLY = {

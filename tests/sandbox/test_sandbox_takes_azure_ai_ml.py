@@ -7,16 +7,17 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sandbox_client import Arm, job
-
+from amlstack.base.paths import PROJECT
 from amlstack.sandbox.server import processes
 from amlstack.sandbox.store.store import Store
+from tests.support.sandbox.sandbox_client import Arm, job
 
 if TYPE_CHECKING:
-    from running import Sandbox
+    from pathlib import Path
+
+    from tests.support.running import Sandbox
 
 
 def test_azure_ai_ml_makes_computes_environments_and_jobs(own_sandbox: Sandbox, tmp_path: Path) -> None:
@@ -33,7 +34,7 @@ def test_azure_ai_ml_makes_computes_environments_and_jobs(own_sandbox: Sandbox, 
         for number in range(2):
             store.nodes.put(compute, number, "busy", "holder")
 
-    script = Path(__file__).with_name("azure_ai_ml_session.py")
+    script = PROJECT / "tests" / "support" / "sandbox" / "azure_ai_ml_session.py"
     quick = {"AZUREML_RUN_POLLING_INTERVAL_MIN": "0", "AZUREML_RUN_POLLING_INTERVAL_MAX": "1"}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", str(script), "space1", str(tmp_path)],

@@ -6,13 +6,15 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sandbox_client import Arm
+from amlstack.base.paths import PROJECT
+from tests.support.sandbox.sandbox_client import Arm
 
 if TYPE_CHECKING:
-    from running import Sandbox
+    from pathlib import Path
+
+    from tests.support.running import Sandbox
 
 PIPELINE = """\
 $schema: https://azuremlschemas.azureedge.net/latest/pipelineJob.schema.json
@@ -58,7 +60,7 @@ def test_azure_ai_ml_runs_a_pipeline_and_a_sweep(own_sandbox: Sandbox, tmp_path:
     for file, text in zip(files, (PIPELINE, SWEEP), strict=True):
         file.write_text(text)
 
-    script = Path(__file__).with_name("azure_ai_ml_parents.py")
+    script = PROJECT / "tests" / "support" / "sandbox" / "azure_ai_ml_parents.py"
     quick = {"AZUREML_RUN_POLLING_INTERVAL_MIN": "0", "AZUREML_RUN_POLLING_INTERVAL_MAX": "1"}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", str(script), "space1", *map(str, files)],

@@ -8,10 +8,11 @@ import pytest
 from azure.core.credentials import AccessToken
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobServiceClient
-from sandbox_client import ROOT, Arm, job
+
+from tests.support.sandbox.sandbox_client import ROOT, Arm, job
 
 if TYPE_CHECKING:
-    from running import Sandbox
+    from tests.support.running import Sandbox
 
 ML = "https://ml.azure.com"
 STORAGE = "https://storage.azure.com"

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sandbox_client import CURATED, cluster
 
 from amlstack.sandbox.parents import early_termination, sampling, sobol, space
+from tests.support.sandbox.sandbox_client import CURATED, cluster
 
 if TYPE_CHECKING:
-    from conftest import Manager
+    from tests.sandbox.conftest import Manager
 
 HALF = [
     (["choice", [["a", "b", "c"]]], "b"),

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import STAND_IN, Stack
-from running import running_sandbox
-from small_jobs import Own
+
+from tests.support.harness import STAND_IN, Stack
+from tests.support.running import running_sandbox
+from tests.support.stack.small_jobs import Own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from running import Engine
+    from tests.support.running import Engine
 
 
 @pytest.fixture(scope="module")

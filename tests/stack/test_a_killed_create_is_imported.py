@@ -7,11 +7,12 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import ANALYZER
-from small_jobs import settings, store_of
+
+from tests.support.harness import ANALYZER
+from tests.support.stack.small_jobs import settings, store_of
 
 if TYPE_CHECKING:
-    from small_jobs import Own
+    from tests.support.stack.small_jobs import Own
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 

@@ -11,20 +11,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fresh_clone import Clone
-from running import ended_with_us, left_of_jobs
-from small_jobs import IMAGE, runs, store_of
 
 from amlstack.base import paths
+from tests.support.running import ended_with_us, left_of_jobs
+from tests.support.stack.fresh_clone import Clone
+from tests.support.stack.small_jobs import IMAGE, runs, store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from fresh_clone import Said, Verb
-    from running import Engine
-
     from amlstack.sandbox.store.store import JobRow
+    from tests.support.running import Engine
+    from tests.support.stack.fresh_clone import Said, Verb
 
 pytestmark = [pytest.mark.engine, pytest.mark.training, pytest.mark.timeout(3600)]
 

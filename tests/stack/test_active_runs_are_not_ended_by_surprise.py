@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from older_state import forget_what_is_new, restore, urn_of
-from small_jobs import FOREVER, SIZE, Told, job, runs, settings, store_of
+
+from tests.support.stack.older_state import forget_what_is_new, restore, urn_of
+from tests.support.stack.small_jobs import FOREVER, SIZE, Told, job, runs, settings, store_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from engine_result import Result
-    from harness import Stack
-    from small_jobs import Own
-
     from amlstack.sandbox.store.store import JobRow
+    from tests.support.engine_result import Result
+    from tests.support.harness import Stack
+    from tests.support.stack.small_jobs import Own
 
 # The first one waits for the whole story.
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]

@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from harness import ANALYZER
-from small_jobs import runs, store_of
 
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.runner.mpi import mpirun
 from amlstack.sandbox.server import processes
 from amlstack.sandbox.store.store import job_folder
+from tests.support.harness import ANALYZER
+from tests.support.stack.small_jobs import runs, store_of
 
 if TYPE_CHECKING:
-    from engine_result import Result
-    from harness import Stack
-    from small_jobs import Own
-
     from amlstack.sandbox.store.store import JobRow
+    from tests.support.engine_result import Result
+    from tests.support.harness import Stack
+    from tests.support.stack.small_jobs import Own
 
 # The first one waits for all of them, and for the environments that are not in the cache yet.
 pytestmark = [pytest.mark.engine, pytest.mark.training, pytest.mark.timeout(3600)]

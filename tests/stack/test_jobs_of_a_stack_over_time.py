@@ -7,22 +7,21 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import ANALYZER
-from running import left_of_jobs
-from small_jobs import FOREVER, Told, cluster, job, run_of, runs, settings, store_of
 
 from amlstack import run_identity
 from infra.declare import declare
 from infra.settings import read_file
+from tests.support.harness import ANALYZER
+from tests.support.running import left_of_jobs
+from tests.support.stack.small_jobs import FOREVER, Told, cluster, job, run_of, runs, settings, store_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from engine_result import Result
-    from harness import Stack
-    from small_jobs import Own
-
     from amlstack.sandbox.store.store import JobRow
+    from tests.support.engine_result import Result
+    from tests.support.harness import Stack
+    from tests.support.stack.small_jobs import Own
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
 

@@ -24,17 +24,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
-from harness import ANALYZER, processes_of_session
-from small_jobs import job, runs, settings
 
 from amlstack.sandbox.server import daemon
 from amlstack.sandbox.store.store import folder
+from tests.support.harness import ANALYZER, processes_of_session
+from tests.support.stack.small_jobs import job, runs, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness import Running, Stack
-    from small_jobs import Own
+    from tests.support.harness import Running, Stack
+    from tests.support.stack.small_jobs import Own
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
 

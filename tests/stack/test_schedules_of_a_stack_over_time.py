@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import ANALYZER
-from small_jobs import Told, runs, settings, store_of
 
 from amlstack.run_identity import OWNER
+from tests.support.harness import ANALYZER
+from tests.support.stack.small_jobs import Told, runs, settings, store_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from engine_result import Result
-    from harness import Stack
-    from small_jobs import Own
+    from tests.support.engine_result import Result
+    from tests.support.harness import Stack
+    from tests.support.stack.small_jobs import Own
 
 # The first one waits for the whole story.
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]

@@ -6,15 +6,15 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ANALYZER
-from small_jobs import settings
 
 from amlstack.base.paths import PROJECT
+from tests.support.harness import ANALYZER
+from tests.support.stack.small_jobs import settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from running import MakeStack, Sandbox
+    from tests.support.running import MakeStack, Sandbox
 
 pytestmark = pytest.mark.engine
 

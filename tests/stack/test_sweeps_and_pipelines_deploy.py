@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from harness import ANALYZER
-from running import left_of_jobs
-from small_jobs import runs, settings
 
 from amlstack.cli import summary
 from amlstack.engine import Outcome
 from amlstack.sandbox.store.store import Store, job_folder
+from tests.support.harness import ANALYZER
+from tests.support.running import left_of_jobs
+from tests.support.stack.small_jobs import runs, settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from small_jobs import Own
-
     from amlstack.sandbox.store.store import JobRow
+    from tests.support.stack.small_jobs import Own
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fresh_clone import Clone, Said
-from running import ended_with_us
-from small_jobs import FOREVER, IMAGE, SIZE, job, runs, store_of
 
 from amlstack.cli.loopback import LoopbackArm
 from amlstack.sandbox.server import daemon
+from tests.support.running import ended_with_us
+from tests.support.stack.fresh_clone import Clone, Said
+from tests.support.stack.small_jobs import FOREVER, IMAGE, SIZE, job, runs, store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from running import Engine
+    from tests.support.running import Engine
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(1800)]
 

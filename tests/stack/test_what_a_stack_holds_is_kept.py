@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from older_state import NEW_KINDS, forget_what_is_new, urn_of
-from small_jobs import FOREVER, Told, job, runs, settings, store_of
+
+from tests.support.stack.older_state import NEW_KINDS, forget_what_is_new, urn_of
+from tests.support.stack.small_jobs import FOREVER, Told, job, runs, settings, store_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from engine_result import Result
-    from harness import Stack
-    from small_jobs import Own
+    from tests.support.engine_result import Result
+    from tests.support.harness import Stack
+    from tests.support.stack.small_jobs import Own
 
 # The first one waits for the whole story.
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]

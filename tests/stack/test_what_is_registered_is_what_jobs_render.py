@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from small_jobs import FOREVER, IMAGE, job, settings, store_of
 
 import jobs
 from amlstack import snapshot
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import clock
 from amlstack.run_identity import DERIVED, IDENTITY, NAME, ON_EDIT, OWNER, RESOURCE, STACK, environment_version
+from tests.support.stack.small_jobs import FOREVER, IMAGE, job, settings, store_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness import Stack
-    from small_jobs import Own
+    from tests.support.harness import Stack
+    from tests.support.stack.small_jobs import Own
 
 # The first one waits for the whole story.
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]

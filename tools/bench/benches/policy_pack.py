@@ -66,9 +66,9 @@ for i in range({RESOURCES}):
 
 def run() -> Iterator[Row]:
     """Preview in turns."""
-    sys.path[:0] = [str(PROJECT / "tests"), str(PROJECT / "tests" / "policies")]
-    from accepting_provider import attached  # noqa: PLC0415 - reached by the path above
-    from harness import ANALYZER, Stack  # noqa: PLC0415
+    sys.path.insert(0, str(PROJECT))
+    from tests.support.harness import ANALYZER, Stack  # noqa: PLC0415
+    from tests.support.policies.accepting_provider import attached  # noqa: PLC0415 - reached by the path above
 
     with tempfile.TemporaryDirectory() as folder, attached() as azure:
         chosen = Path(folder) / "full.json"

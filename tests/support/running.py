@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from harness import Stack
+    from tests.support.harness import Stack
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from runner_lab import CLUSTER, ML, PLAIN, WORKSPACE
+from tests.support.runner.runner_lab import CLUSTER, ML, PLAIN, WORKSPACE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from runner_lab import Lab
-
     from amlstack.sandbox.store.store import JobRow
+    from tests.support.runner.runner_lab import Lab
 
 FOLDER = {"type": "uri_folder"}
 

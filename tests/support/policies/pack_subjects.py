@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pulumi.runtime.proto import analyzer_pb2 as proto
-from showing import TODAY, request, shown
 
 from policies.pack.server import Pack
+from tests.support.policies.showing import TODAY, request, shown
 
 if TYPE_CHECKING:
     from datetime import date

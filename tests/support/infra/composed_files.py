@@ -12,8 +12,8 @@ from infra.settings import read_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness import Stack
-    from running import MakeStack, Sandbox
+    from tests.support.harness import Stack
+    from tests.support.running import MakeStack, Sandbox
 
 TODAY = date(2026, 7, 1)
 STACK = """\

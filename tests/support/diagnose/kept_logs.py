@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-HERE = Path(__file__).parent
+from amlstack.base.paths import PROJECT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HERE = PROJECT / "tests" / "diagnose"
 LOGS = HERE / "logs"
 CASES = {str(file.parent.relative_to(LOGS)): file.parent for file in sorted(LOGS.rglob("expected.json"))}
 """``topic/case`` → a folder of logs as a launcher leaves it; `diagnose` does not read ``expected.json``."""

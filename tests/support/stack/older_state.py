@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness import Stack
+    from tests.support.harness import Stack
 
 NEW_KINDS = ("amlstack:stack:Record", "amlstack:runs:Guard")
 """Resources that a stack did not have before active runs were guarded."""

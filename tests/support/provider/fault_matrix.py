@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import grpc
-from fake_arm import WORKSPACE, Failure, FakeArm
 from google.protobuf import empty_pb2
-from provider_wire import Log, Refused, Resource, Wire, job_inputs
 from pulumi.runtime.proto import engine_pb2_grpc
+
+from tests.support.provider.fake_arm import WORKSPACE, Failure, FakeArm
+from tests.support.provider.provider_wire import Log, Refused, Resource, Wire, job_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,10 +6,10 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import grpc
-from harness import STAND_IN
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from amlstack.rpc import decode, encode
+from tests.support.harness import STAND_IN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,15 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from provider_wire import Refused, Resource
-
 from amlstack.rpc import UNKNOWN
+from tests.support.provider.provider_wire import Refused, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fake_arm import FakeArm
-    from provider_wire import Wire
+    from tests.support.provider.fake_arm import FakeArm
+    from tests.support.provider.provider_wire import Wire
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from engine_result import Result, Step
 
 from amlstack.base.paths import PROJECT
+from tests.support.engine_result import Result, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

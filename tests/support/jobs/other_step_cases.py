@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import automl_cases
-import transfer_cases
+from tests.support.jobs import automl_cases, transfer_cases
 
 if TYPE_CHECKING:
     from pathlib import Path

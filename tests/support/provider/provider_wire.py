@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
-from fake_arm import WORKSPACE
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc
 
 from amlstack.provider.server import Provider
 from amlstack.rpc import Host, decode, encode, start
 from amlstack.rpc.host import CHANNEL_OPTIONS
+from tests.support.provider.fake_arm import WORKSPACE
 
 LIMIT = 300.0
 """Seconds that a call may take before the test fails."""

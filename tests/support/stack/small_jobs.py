@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from engine_result import Result
-    from harness import Stack
-
     from amlstack.sandbox.store.store import JobRow
+    from tests.support.engine_result import Result
+    from tests.support.harness import Stack
 
 IMAGE = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"
 SIZE = "Standard_ND96asr_v4"

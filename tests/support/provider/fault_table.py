@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from fault_matrix import FAULTS, OPERATIONS, run
+from tests.support.provider.fault_matrix import FAULTS, OPERATIONS, run
 
 
 def main() -> int:

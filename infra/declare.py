@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from amlstack.base.findings import Finding, Level, errors
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import PROJECT, is_dir, is_file, names_in
 from amlstack.catalog import environments
-from infra import azure_policy_assignment, ruling, runs
+from infra import azure_policy_assignment, judgement, runs
 from infra.environments import environment_of
 from infra.runs import Run
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
@@ -21,7 +21,7 @@ from jobs.planning.checks import INPUT_LOCAL
 from policies import gate
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator
     from datetime import date
 
     from infra.settings import JobFile, Reading, Settings
@@ -71,7 +71,7 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
     found += _names_twice(declared)
     if reading.partial.azure_policy is not None:
         found += azure_policy_assignment.check(reading, reading.partial.azure_policy)
-    found += ruling.of_the_rest(rules, reading, reading.partial)
+    found += judgement.of_the_rest(rules, reading, reading.partial)
     found += rules.whole()
     return Declaration(tuple(declared), tuple(found), rules.config)
 
@@ -103,7 +103,6 @@ class _Stack:
     on: date
     root: Path
     rules: gate.Gate
-    of_clusters: dict[int, tuple[Finding, ...]] = field(default_factory=dict)
 
     @property
     def own_environments(self) -> tuple[str, ...]:
@@ -112,26 +111,13 @@ class _Stack:
 
     def clusters(self) -> Iterator[Finding]:
         for index in range(len(self.settings.clusters)):
-            yield from self.cluster(index)
+            yield from judgement.of_cluster(self.rules, self.reading, self.settings, index)
 
-    def cluster(self, index: int) -> tuple[Finding, ...]:
-        """What the rules say of one cluster, which is judged once."""
-        if index not in self.of_clusters:
-            self.of_clusters[index] = ruling.of_cluster(self.rules, self.reading, self.settings, index)
-        return self.of_clusters[index]
-
-    def repeated(self, finding: Finding, parts: Mapping[str, jobs.Plan]) -> bool:
-        """Whether a run's finding on a cluster or environment repeats one of the settings' own findings."""
-        if finding.code == "environment-unknown" and self.reading.doubts("environments"):
-            return True
-        where = _of_compute(finding, parts)
-        return any(
-            where == f"{place}.compute".lstrip(".") and finding.code == other.code
-            for place, part in parts.items()
-            for index, cluster in enumerate(self.settings.clusters)
-            if cluster.name == part.target.cluster
-            for other in self.cluster(index)
-        )
+    def judged(self, name: str, plan: jobs.Planned, source: jobs.Source) -> list[Finding]:
+        """All findings on a run, but for an environment that may be one of those that could not be read."""
+        found = judgement.of_plan(self.rules, name, plan, source)
+        doubtful = self.reading.doubts("environments")
+        return [finding for finding in found if not (doubtful and finding.code == "environment-unknown")]
 
     def environments(self) -> Iterator[Finding]:
         for index, environment in enumerate(self.settings.environments):
@@ -175,7 +161,7 @@ class _Stack:
         plan = jobs.resolve(declared, self.target, on=self.on, source=source, environments=self.own_environments)
         name = declared.name or path.stem
         parts, locate = jobs.parts(plan), runs.location_of(declared, source)
-        found = [each for each in ruling.of_plan(self.rules, name, plan, source) if not self.repeated(each, parts)]
+        found = self.judged(name, plan, source)
         for place, part in parts.items():
             wrong = _not_deployable(part.job)
             found += (locate(finding.under(place) if place else finding) for finding in wrong)
@@ -209,12 +195,6 @@ class _Stack:
 def _in_folder(folder: Path, finding: Finding) -> Finding:
     """A finding on a snapshot's file, which is named from the folder on."""
     return replace(finding, file=str(folder / finding.file)) if finding.file else finding
-
-
-def _of_compute(finding: Finding, parts: Collection[str]) -> str:
-    """Where a part's finding on its compute stands among the parts; of a sweep's trial that is the sweep's own key."""
-    where = finding.where.removeprefix("create_job.")
-    return "trial.compute" if where == "compute" and "trial" in parts else where
 
 
 def _of_a_stack(finding: Finding) -> Finding:

@@ -99,7 +99,7 @@ def from_text(text: Text, base: Path) -> Loaded:
     else:
         found.append((("type",), _unknown(cursor)))
     found = consequences.told_once(found, command.KEYS)
-    source = replace(source, broken=consequences.broken(found))
+    source = replace(source, unreadable=consequences.unreadable(found))
     placed = []
     for keys, finding in found:
         line, column = text.spot(keys) or (None, None)

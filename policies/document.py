@@ -9,7 +9,6 @@ import json
 from typing import TYPE_CHECKING
 
 from amlstack.base.paths import PROJECT
-from policies import gate
 from policies.checks.size.fabric import SINGLE_NODE_TAG
 from policies.config import ALL
 from policies.resource_types import machines, reasons
@@ -19,11 +18,6 @@ if TYPE_CHECKING:
     from policies import checks
 
 PAGE = PROJECT / "docs" / "policies.md"
-
-
-def gate_differences() -> str:
-    """What the first two gates see differently, as a list."""
-    return "\n".join(f"- [{code}](#{code}): {why}." for code, why in gate.OTHERWISE.items())
 
 
 def resource_types() -> str:
@@ -89,9 +83,11 @@ The declaration gate takes the same file: `amlstack:policies: FILE` in the stack
 into the pack counts. An exception's pattern over names meets a job's name and its cluster's; URNs are known where the
 stack is.
 
-The first two gates give the same verdict on the same declaration, which a test holds on thousands of them, but for:
-
-{gate_differences()}
+The first two gates judge the same rendered bodies by the same function. Three things the declaration gate knows
+otherwise: of networks only those of the setting `networks`, as settings declare none; the size that
+`amlstack check --size` gives for a cluster that is declared elsewhere; and for `stack-budget` the jobs of the files
+that `amlstack check` was given. An unknown size of a one-node job written as an Azure ML YAML is a warning there, as
+Azure ML takes it and one node needs no fabric; the pack holds to the level.
 
 ## Pinning the pack
 

@@ -12,37 +12,30 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding, Level
 from policies import config as configuration
+from policies.evaluation.binding import NO_COMPUTE
 from policies.evaluation.context import Cluster, Context
+from policies.evaluation.facts import put_unknown
 from policies.evaluation.subjects import judged
 from policies.evaluation.verdicts import judge_resource, judge_whole, weigh
 from policies.release import version
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
     from datetime import date
-    from pathlib import Path
+    from pathlib import Path as FilePath
 
     from policies.config import Config
+    from policies.evaluation.facts import Path
+
+__all__ = ["LEVELS", "NO_COMPUTE", "Gate", "read"]
 
 LEVELS = {"mandatory": Level.ERROR, "advisory": Level.WARNING}
 """What a rule's level is to the reader of a declaration."""
 
-OTHERWISE: Mapping[str, str] = {
-    "size-unknown": "of a job of one node written as an Azure ML YAML it is a warning here: Azure ML takes it, and on "
-    "one node there is no fabric to judge; the pack holds to the level",
-    "sriov-fabric": "a job is also judged by the cluster that it names, at `compute`, or by `--size`; the pack judges "
-    "the cluster where it is declared",
-    "size-retired": "as sriov-fabric",
-    "subnet-overlap": "settings declare no networks: here the rule knows those of its setting `networks` alone",
-    "stack-budget": "`amlstack check` sums the stack's clusters and the jobs of the files that it was given",
-    "checked-at-up": "a declaration has no values that are known only later; expressions are told by both",
-}
-"""Rules that the first two gates see differently, and how; on all others they give one verdict."""
-
 MISSING, WRONG = "file-missing", "policy-config"
 
 
-def read(path: Path | None, *, written: str = "", where: str = "") -> tuple[Config, tuple[Finding, ...]]:
+def read(path: FilePath | None, *, written: str = "", where: str = "") -> tuple[Config, tuple[Finding, ...]]:
     """The configuration that the gates share: the pack's own, and on top of it a team's file.
 
     Args:
@@ -87,10 +80,22 @@ class Gate:
         self._seen: list[tuple[str, Any]] = []
 
     def knows(self, cluster: str, size: str) -> None:
-        """Tell the gate of a cluster that is not of this declaration: jobs on it are judged by its size."""
+        """Tell the gate of a cluster that is not of this declaration: jobs on it are judged by its size.
+
+        Args:
+            cluster: Its name; `NO_COMPUTE` for jobs that name neither a compute nor a size.
+            size: Its size.
+        """
         self._context.clusters.setdefault(cluster.lower(), Cluster(size, low_priority=False))
 
-    def judge(self, token: str, name: str, props: Any, *, parent: str = "") -> tuple[Finding, ...]:
+    def leave_to_jobs(self, cluster: str) -> None:
+        """Judge a cluster's size at the jobs on it: nobody is shown what was found of the cluster itself."""
+        if known := self._context.clusters.get(cluster.lower()):
+            self._context.clusters[cluster.lower()] = replace(known, nodes=0)
+
+    def judge(
+        self, token: str, name: str, props: Any, *, parent: str = "", unreadable: Iterable[Path] = ()
+    ) -> tuple[Finding, ...]:
         """Judge a resource by every rule, its findings at the levels of the configuration.
 
         Args:
@@ -98,10 +103,14 @@ class Gate:
             name: Name of the resource.
             props: Its properties as they will be registered; JSON-able.
             parent: Type of the component around it.
+            unreadable: Paths in the properties of values that were written, but could not be read: a rule that rests
+                on one of them is left out, as its finding would only follow from that error.
         """
         if not judged(token, everything=self.config.everything):
             return ()
         plain = json.loads(json.dumps(props, default=str))
+        for path in unreadable:
+            put_unknown(plain, path)
         self._seen.append((token, plain))
         chain = f"{parent}${token}" if parent else token
         urn = f"urn:pulumi:{self._place}::{chain}::{name}" if self._place else ""
@@ -122,20 +131,11 @@ class Gate:
                                             weight.more.strip()) if part)  # fmt: skip
         return replace(finding, level=LEVELS[weight.level], remedy=remedy)
 
-    def settled(self, finding: Finding, *names: str) -> Finding | None:
-        """A finding of a rule that somebody else made, never weightier than they made it; None for a disabled rule.
-
-        Args:
-            finding: Of a rule, or of anything else, which stays as it is.
-            names: The resources that it is about: an exception for any of them covers it.
-        """
+    def at_level(self, finding: Finding, name: str) -> Finding | None:
+        """A finding of a plan, which may be of a rule and then has its level; None for a disabled rule."""
         if finding.code not in configuration.CODES:
             return finding
-        if not self.config.enabled(finding.code):
-            return None
-        weighed = [self.weighed(finding, name) for name in names or ("",)]
-        lightest = next((one for one in weighed if one.level is not Level.ERROR), weighed[0])
-        return replace(lightest, level=finding.level) if finding.level is not Level.ERROR else lightest
+        return self.weighed(finding, name) if self.config.enabled(finding.code) else None
 
 
 def _sentence(text: str) -> str:

@@ -68,14 +68,18 @@ def _explained(each: Placed, found: Sequence[Placed]) -> bool:
     )
 
 
-def broken(found: Iterable[Placed]) -> frozenset[str]:
-    """Keys of the job of which the file's findings say already that they are not as meant."""
-    told: set[str] = set()
+def unreadable(found: Iterable[Placed]) -> frozenset[tuple[str, ...]]:
+    """Keys in the file of which the findings say already that they are not as meant.
+
+    A key that is not known may have been meant as one that its remedy names, here or at the outermost level.
+    """
+    paths: set[tuple[str, ...]] = set()
     for path, finding in found:
         if finding.level is not Level.ERROR or not path:
             continue
+        names = tuple(str(name) for name in path)
+        paths.add(names)
         if finding.code == "key-unknown":
-            told |= {str(path[-1]), *_NAMES.findall(finding.remedy)}
-        if len(path) == 1 or path[0] == "environment":
-            told.add(str(path[0]))
-    return frozenset(told)
+            meant = (names[-1], *_NAMES.findall(finding.remedy))
+            paths |= {(*block, name) for block in (names[:-1], ()) for name in meant}
+    return frozenset(paths)

@@ -19,6 +19,15 @@ def _nowhere(where: str) -> Place:
     return where, None, None
 
 
+_RESTS_ON = {
+    "environment-incomplete": "environment",
+    "input-undefined": "inputs",
+    "output-undefined": "outputs",
+    "pipeline-empty": "jobs",
+}
+"""Findings of plans that only follow when a key of the file could not be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """The file of a job.
@@ -28,13 +37,13 @@ class Source:
         base: Folder that relative paths start from.
         place: From a path in the job (`nodes`) to the path, line and column in the file
             (`resources.instance_count`, 12, 3).
-        broken: Fields of the job that the reader of the file has found fault with already.
+        unreadable: Keys in the file whose values could not be read; the reader's findings say so.
     """
 
     file: str | None = None
     base: Path = field(default_factory=Path)
     place: Callable[[str], Place] = _nowhere
-    broken: frozenset[str] = frozenset()
+    unreadable: frozenset[tuple[str, ...]] = frozenset()
 
     def locate(self, finding: Finding) -> Finding:
         """The finding with its place in the file."""
@@ -49,12 +58,5 @@ class Source:
 
     def explains(self, finding: Finding) -> bool:
         """Whether a finding only follows from what the reader of the file has said already."""
-        match finding.code:
-            case "environment-incomplete":
-                return "environment" in self.broken
-            case "input-undefined":
-                return "inputs" in self.broken
-            case "output-undefined":
-                return "outputs" in self.broken
-            case _:
-                return False
+        key = _RESTS_ON.get(finding.code)
+        return any(path == (key,) or path[0] == key in {"environment", "jobs"} for path in self.unreadable)

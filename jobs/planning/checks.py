@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
@@ -14,8 +13,7 @@ from amlstack.catalog import environments
 from jobs.launchers import Custom
 from jobs.model.distribution import Ray
 from jobs.model.values import Environment, Input
-from policies.checks import job as job_rules
-from policies.checks.size import fabric as fabric_rule
+from policies.checks.job import processes as rule
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -56,9 +54,6 @@ def nodes(job: Job, count: int, target: Target) -> Iterator[Finding]:
             "A job waits forever for nodes that its cluster cannot have",
             f"Raise the cluster's nodes.max to {count}, or lower the job's nodes.",
         )
-    found = fabric_rule.check_job(count, cluster=target.cluster or "", single_node_jobs=target.single_node_jobs)
-    if found is not None:
-        yield found
     if job.compute is None and job.instance_type is None and target.size is None and job.typed:
         yield Finding(
             "target-unknown",
@@ -71,9 +66,13 @@ def nodes(job: Job, count: int, target: Target) -> Iterator[Finding]:
 
 
 def processes(lowered: Lowered, count: int, target: Target) -> Iterator[Finding]:
-    """Processes per node against the GPUs of a node."""
-    if lowered.processes_per_node is not None and (size := target.facts):
-        found = job_rules.processes.check(lowered.processes_per_node, size, nodes=count)
+    """Ranks against the GPUs of a node, where a launcher starts them inside one process of Azure ML.
+
+    What Azure ML starts itself stands in the body, where the rules see it.
+    """
+    ranks, started = lowered.processes_per_node, getattr(lowered.distribution, "process_count_per_instance", None)
+    if ranks is not None and ranks != started and (size := target.facts):
+        found = rule.check(ranks, size, nodes=count)
         if found is not None:
             yield found
 
@@ -100,24 +99,6 @@ def variables(job: Job, reserved: frozenset[str]) -> Iterator[Finding]:
                 "Write it as one string.",
                 Level.WARNING,
             )
-
-
-def fabric(job: Job, count: int, target: Target) -> Iterator[Finding]:
-    """What takes the job off its fabric, wherever it is written: a warning, as a run of comparison may want it."""
-    if size := target.facts:
-        arguments = job.docker_args if isinstance(job.docker_args, str) else " ".join(job.docker_args or ())
-        for finding in job_rules.fabric_off.check(
-            job.environment_variables, size, nodes=count, command=job.command, docker_args=arguments
-        ):
-            yield replace(finding, level=Level.WARNING)
-
-
-def checkpoint(job: Job, count: int) -> Iterator[Finding]:
-    """What a preempted serverless job would lose."""
-    spot = job.queue_settings is not None and job.queue_settings.job_tier == "spot"
-    modes = [output.mode for output in job.outputs.values()]
-    if found := job_rules.spot_checkpoint.check(modes, preemptible=spot, nodes=count):
-        yield replace(found, level=Level.WARNING)
 
 
 def _include(name: str, path: Path, folder: Path) -> Iterator[Finding]:

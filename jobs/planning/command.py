@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.findings import Level, errors
+from amlstack.base.findings import errors
 from amlstack.base.paths import is_dir
 from jobs.launchers.base import Shape
 from jobs.model.location import Source
@@ -15,7 +15,6 @@ from jobs.planning.declaration import declaration
 from jobs.planning.enrichment import Added, enriched
 from jobs.planning.target import Target
 from jobs.wire.command import LOCAL
-from policies.checks import sizes_for
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -84,7 +83,7 @@ def plan(
     job: Job,
     target: Target | None = None,
     *,
-    on: date,
+    on: date,  # noqa: ARG001 - retirement is judged on the rendered body, by `infra.judgement`
     source: Source | None = None,
     environments: Collection[str] = (),
 ) -> Plan:
@@ -107,7 +106,7 @@ def plan(
     found = (
         *checks.name(job),
         *checks.environment(job, environments),
-        *_findings(job, lowered, count, target, on=on, base=source.base),
+        *_findings(job, lowered, count, target, base=source.base),
     )
     ranks = lowered.processes_per_node
     return Plan(
@@ -124,23 +123,14 @@ def plan(
     )
 
 
-def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, on: date, base: Path) -> Iterator[Finding]:
+def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, base: Path) -> Iterator[Finding]:
     yield from lowered.findings
     yield from bindings.check(job)
     yield from checks.files(job, base)
     yield from nodeside.check(job)
     yield from checks.variables(job, checks.reserved(job))
-    yield from checks.fabric(job, count, target)
-    yield from checks.checkpoint(job, count)
     yield from checks.losses(job)
     if job.compute is not None and job.compute.lower() == LOCAL:
         return
     yield from checks.nodes(job, count, target)
     yield from checks.processes(lowered, count, target)
-    if target.size is not None:
-        where = "instance_type" if target.cluster is None and job.instance_type else "compute"
-        single = target.single_node_jobs  # `checks.nodes` holds the job to that
-        for finding in sizes_for(target.size, nodes=count, on=on, single_node_jobs=single, where=where):
-            # On one node an unknown size has no fabric to judge; what Azure ML itself takes is not refused for that.
-            lenient = finding.code == "size-unknown" and count == 1 and not job.typed
-            yield replace(finding, level=Level.WARNING) if lenient else finding

@@ -56,6 +56,10 @@ class PipelinePlan:
         """Whether nothing refuses it; warnings do not."""
         return not errors(self.findings)
 
+    def placed(self, place: str, finding: Finding) -> Finding:
+        """A finding on a field of the part at a place, at its step or in the file of the component that says it."""
+        return _placed_in(self.job.jobs, place.removeprefix("jobs.").split(".jobs."), finding, self.base)
+
     @cached_property
     def enriched(self) -> Pipeline:
         """The pipeline with its steps in Azure ML's words."""
@@ -138,7 +142,8 @@ def plan_pipeline(
         steps[name] = told
         judged = [_of_a_step(finding, job) for finding in (*told.findings, *wrong)]
         found += (_placed(finding, name, step) for finding in judged if not _elsewhere(finding, step))
-    return PipelinePlan(pipeline, steps, tuple(source.locate(finding) for finding in found), source.base)
+    located = tuple(source.locate(finding) for finding in found if not source.explains(finding))
+    return PipelinePlan(pipeline, steps, located, source.base)
 
 
 def _of_a_step(finding: Finding, job: Job) -> Finding:
@@ -201,6 +206,17 @@ def _elsewhere(finding: Finding, step: AnyStep) -> bool:
     if finding.code == "target-unknown":
         return True
     return finding.code == "compute-local" and not isinstance(step, Job)
+
+
+def _placed_in(steps: Mapping[str, AnyStep], names: Sequence[str], finding: Finding, base: Path) -> Finding:
+    name, *below = names
+    step = steps[name]
+    if not below:
+        return _placed(finding, name, step)
+    assert isinstance(step, PassthroughStep)  # noqa: S101 - no other step holds steps
+    component: Any = step.component
+    inner = _source(component, base).locate(_placed_in(component.jobs, below, finding, base))
+    return inner if inner.file else inner.under(f"jobs.{name}.component")
 
 
 def _placed(finding: Finding, name: str, step: AnyStep) -> Finding:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from policies.evaluation.context import Cluster, Context
     from policies.evaluation.subjects import Subject
 
+NO_COMPUTE = ""
+"""Name under which a gate may know the size for jobs that name neither a compute nor a size."""
+
 Found = Iterable[Finding | None]
 Judge = Callable[["Subject", Mapping[str, Any], "Context"], Found]
 
@@ -48,7 +51,7 @@ def cluster_of(subject: Subject, context: Context) -> Cluster | None:
         Undecided: What it runs on is not known yet.
     """
     compute = subject.compute
-    return context.clusters.get(last_part(compute, subject.where).lower()) if compute else None
+    return context.clusters.get(last_part(compute, subject.where).lower() if compute else NO_COMPUTE)
 
 
 def nodes_of(subject: Subject) -> int:

@@ -21,11 +21,13 @@ class Cluster:
         size: Name of its size.
         low_priority: Whether its nodes may be taken away.
         single_node_jobs: Whether it is declared for jobs of one node only.
+        nodes: Most nodes for which its size has been judged; 0 for a cluster that is declared elsewhere.
     """
 
     size: str
     low_priority: bool
     single_node_jobs: bool | Unknown = False
+    nodes: int | Unknown = 0
 
 
 @dataclass(frozen=True, slots=True)

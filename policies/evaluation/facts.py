@@ -15,6 +15,8 @@ from policies.evaluation.wire import UNKNOWN
 AT_UP = "is not known before the update"
 AT_RUN = "is an expression that Azure resolves later"
 ABSENT = "is not declared"
+UNREADABLE = "could not be read"
+"""The error has been reported where the value was written: nothing more is to be said of it."""
 ELSEWHERE = "is a template kept elsewhere"
 GAP = "…"
 """Stands in a text for a part that only Azure knows; no Azure name can contain it."""
@@ -84,6 +86,18 @@ def dig(props: Any, *path: str) -> Any:
                 return value
             return Unknown(_until_unknown(props, path)) if value is UNKNOWN else None
     return Unknown(_until_unknown(props, path)) if value is UNKNOWN else value
+
+
+def put_unknown(props: Any, path: Path) -> None:
+    """Mark the value at a path as one that could not be read, in place; a path into a list or a text marks that."""
+    at = props
+    for index, name in enumerate(path[:-1]):
+        inner = at.setdefault(name, {})
+        if not isinstance(inner, dict):
+            at[name] = Unknown(".".join(path[: index + 1]), UNREADABLE)
+            return
+        at = inner
+    at[path[-1]] = Unknown(".".join(path), UNREADABLE)
 
 
 def _until_unknown(props: Any, path: Path) -> str:

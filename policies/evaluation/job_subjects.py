@@ -33,6 +33,7 @@ _OWN: dict[str, tuple[Path, ...]] = {
     "nodes": (("resources", "instanceCount"), ("resources", "instance_count")),
     "size": (("resources", "instanceType"), ("resources", "instance_type")),
     "outputs": (("outputs",),),
+    "compute": (("computeId",), ("compute",)),
     "tier": (("queueSettings", "jobTier"), ("queue_settings", "job_tier")),
     "timeout": (("limits", "timeout"), ("limits", "trialTimeout"), ("limits", "trial_timeout")),
     "trial_timeout": (("limits", "trialTimeout"), ("limits", "trial_timeout")),
@@ -74,9 +75,10 @@ def complete(job: Any, components: Mapping[str, Any]) -> None:
     if (spec := components.get(component_key(job.get("componentId")) or "")) is not None:
         job.setdefault("component", spec)
     complete(job.get("trial"), components)
-    if isinstance(steps := job.get("jobs"), dict):
-        for step in steps.values():
-            complete(step, components)
+    for holder in (job, job.get("component")):
+        if isinstance(holder, dict) and isinstance(steps := holder.get("jobs"), dict):
+            for step in steps.values():
+                complete(step, components)
 
 
 def jobs_in(props: Any, at: Path, *, inherited: Any = None, around: tuple[Path, ...] = ()) -> Iterator[FoundJob]:
@@ -96,8 +98,9 @@ def jobs_in(props: Any, at: Path, *, inherited: Any = None, around: tuple[Path, 
     compute = next(filter(None, (dig(props, *at, *name) for name in _COMPUTE)), inherited)
     yield from _own(props, at, whole, compute, around)
     yield from jobs_in(props, (*at, "trial"), inherited=compute, around=(at,))
-    for name in names(props, *at, "jobs"):
-        yield from jobs_in(props, (*at, "jobs", name), inherited=compute)
+    for inner in ((*at, "jobs"), (*at, "component", "jobs")):  # those of a pipeline that is a step of another too
+        for name in names(props, *inner):
+            yield from jobs_in(props, (*inner, name), inherited=compute)
     if isinstance(steps := dig(props, *at, "jobs"), Unknown):
         yield FoundJob(".".join((*at, "jobs")), steps, 1, Facts(props, {}))
 

@@ -16,7 +16,7 @@ from policies.evaluation import catalogue_age
 from policies.evaluation.binding import cluster_of
 from policies.evaluation.bindings import BINDINGS
 from policies.evaluation.context import Cluster, Early
-from policies.evaluation.facts import AT_UP, Undecided, Unknown
+from policies.evaluation.facts import AT_UP, UNREADABLE, Undecided, Unknown
 from policies.evaluation.subjects import component, fill, judged, subjects
 from policies.pack_rules import CATALOGUE_OLD, CHECKED_AT_UP, EXCEPTION_EXPIRED, TEMPLATE_UNRESOLVED
 
@@ -167,6 +167,8 @@ def judge(subject: Subject, config: Config, context: Context) -> Verdict:
         found += certain
         if undecided:
             waits[unknown] = undecided
+    elif subject.kind == "job":
+        found += _size_of_its_cluster(subject, context)
     # Of what is unknown as a whole there is nothing else to read.
     for binding in _OF_KIND[subject.kind] if subject.facts.known else ():
         code = binding.rule.code
@@ -199,7 +201,9 @@ def remember(subject: Subject, context: Context) -> None:
             context.groups[name.lower()] = facts.text("location")
         elif isinstance(subject.size, str):
             priority = (facts.text("priority") or "").lower()
-            context.clusters[name.lower()] = Cluster(subject.size, priority == "lowpriority", subject.single_node_jobs)
+            context.clusters[name.lower()] = Cluster(
+                subject.size, priority == "lowpriority", subject.single_node_jobs, subject.nodes
+            )
     except Undecided:
         return
 
@@ -244,6 +248,28 @@ def _sizes(subject: Subject, context: Context) -> tuple[list[Finding], list[str]
     return [finding for finding in outcomes[0] if finding.code in certain], undecided, unknown
 
 
+def _size_of_its_cluster(subject: Subject, context: Context) -> list[Finding]:
+    """What a job's number of nodes makes of its cluster's size, beyond what is wrong with the cluster itself.
+
+    Of a cluster that is declared elsewhere nothing has been judged: there the job is judged in its place.
+    """
+    try:
+        cluster = cluster_of(subject, context)
+    except Undecided:
+        return []
+    nodes = 1 if isinstance(subject.nodes, Unknown) else subject.nodes
+    if cluster is None or isinstance(cluster.nodes, Unknown) or nodes <= cluster.nodes:
+        return []
+    single = cluster.single_node_jobs is not False
+    where = subject.facts.at("compute")
+    found, known = (
+        checks.sizes_for(cluster.size, nodes=count, on=context.on, single_node_jobs=single, where=where)
+        for count in (nodes, cluster.nodes)
+    )
+    codes = {finding.code for finding in known} if cluster.nodes else set()
+    return [finding for finding in found if finding.code not in codes]
+
+
 def _open(
     where: str, waits: Mapping[tuple[Unknown, ...], list[str]], config: Config
 ) -> tuple[list[Finding], tuple[Finding, ...]]:
@@ -251,6 +277,8 @@ def _open(
     refused: list[Finding] = []
     notes: list[Finding] = []
     for unknown, codes in waits.items():
+        if any(value.why == UNREADABLE for value in unknown):
+            continue
         enabled = [code for code in dict.fromkeys(codes) if config.enabled(code)]
         final = any(value.unresolved for value in unknown)
         bound = [code for code in enabled if final and config.level(code) in {"mandatory", "remediate"}]

@@ -87,7 +87,7 @@ def test_a_per_process_job_on_serverless_h100() -> None:
         services={"look": jobs.Service(type="tensor_board", log_dir="runs", nodes="all")},
     )
     plan = jobs.plan(job, on=ON)
-    assert [finding.code for finding in plan.findings] == ["spot-checkpoint"]
+    assert plan.findings == ()
     assert jobs.body(plan.enriched, jobs.Refs(WORKSPACE)) == {
         "properties": {
             "jobType": "Command",

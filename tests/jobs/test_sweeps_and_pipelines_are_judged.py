@@ -95,11 +95,6 @@ def test_faults_of_a_sweep(changes: str, code: str, where: str, tmp_path: Path) 
             "jobs.a",
         ),
         (
-            "{a: {command: x, environment: 'azureml:e:1', distribution: {type: mpi, process_count_per_instance: 9}}}",
-            "processes-beyond-gpus",
-            "jobs.a.distribution",
-        ),
-        (
             "{a: {command: x, environment: 'azureml:e:1', resources: {instance_count: 5}, compute: a100}}",
             "nodes-beyond-cluster",
             "jobs.a.resources.instance_count",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import jobs
     from amlstack.cli.targets import Targets
+    from infra.settings import Reading, Settings
     from policies.gate import Gate
 
 app = typer.Typer(add_completion=False)
@@ -152,6 +153,38 @@ def _check(
     return 1 if errors(found) else 0
 
 
+def plan_gate(where: Targets, day: date) -> Gate:
+    """Only the rules on what a run needs (sizes, fabric, ranks, checkpoints), for verbs that run or show a job."""
+    from policies.checks.job import fabric_off, processes, spot_checkpoint
+    from policies.checks.size import SIZE_RULES
+    from policies.config import ALL
+    from policies.config import read as configured
+    from policies.gate import Gate
+
+    levels = {rule.code: "mandatory" for rule in (*SIZE_RULES, processes.RULE)}
+    levels |= {rule.code: "advisory" for rule in (fabric_off.RULE, spot_checkpoint.RULE)}
+    gate = Gate(configured({rule.code: levels.get(rule.code, "disabled") for rule in ALL}), day)
+    if where.reading is not None and where.settings is not None:
+        _know_clusters(gate, where.reading, where.settings)
+    return gate
+
+
+def _know_clusters(gate: Gate, reading: Reading, settings: Settings, *, shown: bool = False) -> list[Finding]:
+    """Tell the gate of the stack's clusters; what is wrong with them is judged at the jobs, unless it is shown."""
+    from infra import judgement
+
+    found = [
+        finding
+        for index in range(len(settings.clusters))
+        for finding in judgement.of_cluster(gate, reading, settings, index)
+    ]
+    if shown:
+        return found
+    for cluster in settings.clusters:
+        gate.leave_to_jobs(cluster.name)
+    return []
+
+
 def _gate(where: Targets, day: date, file: Path | None) -> tuple[Gate, tuple[Finding, ...]]:
     """The rules as the stack or the option configures them, told of the stack's clusters; and what is wrong so far."""
     from policies.gate import Gate, read
@@ -159,23 +192,16 @@ def _gate(where: Targets, day: date, file: Path | None) -> tuple[Gate, tuple[Fin
     if where.reading is None or where.settings is None:
         config, wrong = read(file, where="--policy-config")
         return Gate(config, day), wrong
-    from infra import ruling
     from infra.declare import gate_of
 
     gate, faults = gate_of(where.reading, where.settings, on=day, root=where.root, file=file)
-    clusters = [
-        finding
-        for index in range(len(where.settings.clusters))
-        for finding in ruling.of_cluster(gate, where.reading, where.settings, index)
-    ]
-    return gate, (*faults, *(clusters if where.asked else ()))
+    return gate, (*faults, *_know_clusters(gate, where.reading, where.settings, shown=where.asked))
 
 
-def check_file(
-    file: Path, where: Targets, day: date, *, enrich: bool | None = None, gate: Gate | None = None
-) -> Checked:
-    """Load a file, plan its jobs, and judge them by the rules where a gate is given."""
+def check_file(file: Path, where: Targets, day: date, *, gate: Gate, enrich: bool | None = None) -> Checked:
+    """Load a file, plan its jobs, and judge them by the rules."""
     import jobs
+    from infra import judgement
 
     loaded = jobs.load(file)
     plans, found = [], list(loaded.findings)
@@ -183,10 +209,5 @@ def check_file(
         declared = job if enrich is None else jobs.with_enrich(job, enrich)
         plan = jobs.resolve(declared, where.of, on=day, source=loaded.source, environments=where.environments())
         plans.append(plan)
-        if gate is None:
-            found += plan.findings
-            continue
-        from infra import ruling  # only by rules does it judge
-
-        found += ruling.of_plan(gate, job.name or file.stem, plan, loaded.source)
+        found += judgement.of_plan(gate, job.name or file.stem, plan, loaded.source)
     return Checked(file, tuple(plans), tuple(found))

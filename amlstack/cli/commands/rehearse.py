@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from amlstack.base.findings import Finding, errors
-from amlstack.cli.commands.check import Size, Stack, check_file
+from amlstack.cli.commands.check import Size, Stack, check_file, plan_gate
 from amlstack.cli.console import print_findings
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def rehearse(file: File, size: Size = None, stack: Stack = None, only: Only = No
     from amlstack.sandbox.server import daemon
 
     where = targets.find(size, stack)
-    checked = check_file(file, where, clock.today())
+    day = clock.today()
+    checked = check_file(file, where, day, gate=plan_gate(where, day))
     import jobs
 
     plans = [plan for plan in checked.plans if only in (None, _name(plan, file))]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from amlstack.base.findings import errors
-from amlstack.cli.commands.check import Json, Size, Stack, check_file
+from amlstack.cli.commands.check import Json, Size, Stack, check_file, plan_gate
 from amlstack.cli.console import print_findings, print_json
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def show(
     from amlstack.cli import targets
 
     where = targets.find(size, stack)
-    checked = check_file(file, where, clock.today(), enrich=enrich)
+    day = clock.today()
+    checked = check_file(file, where, day, gate=plan_gate(where, day), enrich=enrich)
     if not checked.plans:
         print_findings(checked.findings, err=True)
         raise typer.Exit(1)

@@ -31,13 +31,13 @@ def run() -> Iterator[Row]:
     import oracle  # noqa: PLC0415 - the tests' one door to azure-ai-ml's internals
 
     import jobs  # noqa: PLC0415 - what is measured is imported where it is measured
-    from amlstack.cli.commands.check import check_file  # noqa: PLC0415
+    from amlstack.cli.commands.check import check_file, plan_gate  # noqa: PLC0415
     from amlstack.cli.targets import Targets  # noqa: PLC0415
 
     where, day = Targets(size=SIZE), date(2026, 1, 1)
 
     def check(file: Path) -> Any:
-        checked = check_file(file, where, day)
+        checked = check_file(file, where, day, gate=plan_gate(where, day))
         if not checked.plans:
             raise RuntimeError(checked.findings)
         return checked

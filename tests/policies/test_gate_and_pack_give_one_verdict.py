@@ -1,4 +1,4 @@
-"""What the declaration gate says of a declaration, the pack says of the resources that it becomes."""
+"""The gate gives each rendered resource of a declaration the verdict that the pack gives it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-import jobs
-from amlstack.base.findings import Level
-from infra import cluster, ruling
+from amlstack.base.findings import Finding, Level
 from infra.declare import declare
-from infra.names import Names
 from infra.settings import parse
 from policies import checks, config, gate
 from policies.pack.server import Pack
@@ -22,9 +19,7 @@ from tests.support.policies.showing import TODAY, request, shown
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from infra.declare import Declaration
-
-WORKSPACE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
+LEVELS = {Level.ERROR: "mandatory", Level.WARNING: "advisory", Level.INFO: "advisory"}
 SIZES = (
     "Standard_ND96isr_H100_v5", "Standard_ND40rs_v2", "Standard_NC96ads_A100_v4", "Standard_NC24rs_v3",
     "Standard_NC24r", "Standard_DS3_v2", "Standard_HC44rs", "Standard_ND96isr_H100",
@@ -139,76 +134,42 @@ def some_settings(chance: random.Random, size: str) -> dict[str, Any]:
     }
 
 
-def of_the_pack(pack: Pack, declaration: Declaration, values: dict[str, Any]) -> set[tuple[str, str]]:
-    """Codes and levels that the pack gives to what the program registers, in the program's order."""
-    reading = parse(values)
-    assert reading.partial is not None
-    settings = reading.partial
-    names = Names.of(settings, project="amlstack", stack="team", subscription="s")
-    asked: list[tuple[str, str, dict[str, Any]]] = []
-    around = {"location": settings.location, "tags": settings.tags}
-    asked += [(token, name, around) for name, token in ruling._LOCATED.items()]
-    compute = cluster.properties(
-        settings.clusters[0],
-        location=settings.location,
-        tags=settings.tags,
-        stack_identity=ruling.STACK_IDENTITY,
-    )
-    asked.append((ruling.COMPUTE, "train", {"computeName": "train", **compute}))
-    (run,) = declaration.runs
-    parts = jobs.parts(run.plan)
-    refs: dict[str, jobs.Refs] = {}
-    for place, part in parts.items():
-        own = part.enriched.environment
-        inline = isinstance(own, jobs.Environment)
-        if isinstance(own, jobs.Environment):
-            asked.append((ruling.ENVIRONMENT, "environment", {"body": {"image": own.image}}))
-        registered = f"{names.workspace_id}/environments/e/versions/1" if inline else None
-        refs[place.removeprefix("jobs.")] = jobs.Refs(names.workspace_id, None, registered)
-    whole = refs.get("", refs.get("trial", jobs.Refs(names.workspace_id)))
-    if isinstance(run.plan, jobs.PipelinePlan):
-        for body in jobs.components(run.plan.enriched, whole, refs).values():
-            *_, name, _, version = jobs.component_id(body, whole).split("/")
-            asked.append((ruling.COMPONENT, name, {"name": name, "version": version, "body": body["properties"]}))
-    body = jobs.render(run.plan.enriched, whole, refs)
-    asked.append((ruling.JOB, run.name, {"workspace": names.workspace_id, "name": run.name, "body": body}))
-    return {
-        (code, level)
-        for token, name, props in asked
-        for level, code, _ in shown(pack.Analyze(request(token, props, name), None))
-    }
-
-
 @pytest.mark.parametrize("number", range(len(CONFIGS)), ids=["default", "strict", "lenient", "excepted"])
-def test_both_gates_agree_on_generated_declarations(number: int, tmp_path: Path) -> None:
-    chance, said = random.Random(20260801 + number), CONFIGS[number]
-    (tmp_path / "rules.json").write_text(json.dumps(said))
+def test_gate_and_pack_give_one_verdict_on_generated_declarations(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance, given = random.Random(20260801 + number), CONFIGS[number]
+    (tmp_path / "rules.json").write_text(json.dumps(given))
+    judged: list[tuple[str, str, Any, str, tuple[Finding, ...]]] = []
+    judge = gate.Gate.judge
+
+    def recorded(self: gate.Gate, token: str, name: str, props: Any, *, parent: str = "", **more: Any) -> Any:
+        found = judge(self, token, name, props, parent=parent, **more)
+        judged.append((token, name, props, f"urn:pulumi:{PLACE}::{parent}${token}::{name}", found))
+        return found
+
+    monkeypatch.setattr(gate.Gate, "judge", recorded)
     hits: set[str] = set()
     for _ in range(500):
         size = chance.choice(SIZES)
         values, job = some_settings(chance, size), some_job(chance, chance.choice(SIZES))
         (tmp_path / "run.yml").write_text(yaml.safe_dump(job))
+        judged.clear()
 
         declaration = declare(parse(values), on=TODAY, root=tmp_path, place=PLACE)
 
-        here = {
-            (one.code, {Level.ERROR: "mandatory"}.get(one.level, "advisory"))
-            for one in declaration.findings
-            if one.code in config.CODES
-            # A job's own judgement of the cluster that it names; the pack judges that cluster itself.
-            and not (one.where.endswith("compute") and one.code in {rule.code for rule in checks.SIZE_RULES})
-        }
-        there = of_the_pack(Pack("amlstack", "1.0.0", TODAY, said), declaration, values)
-        if ("size-unknown", "advisory") in here:  # a job of one node, see gate.OTHERWISE
-            here, there = ({one for one in found if one[0] != "size-unknown"} for found in (here, there))
-        assert here == there, (values, job)
-        hits |= {code for code, _ in there}
+        pack = Pack("amlstack", "1.0.0", TODAY, given)
+        for token, name, props, urn, found in judged:
+            asked = request(token, json.loads(json.dumps(props, default=str)), name)
+            asked.urn = urn
+            there = shown(pack.Analyze(asked, None))
+            assert [(LEVELS[one.level], one.code) for one in found] == [each[:2] for each in there], (values, job)
+            assert all(one.where in message for one, (*_, message) in zip(found, there, strict=True))
+            hits |= {one.code for one in found}
+        shown_codes = {one.code for *_, found in judged for one in found} | {one.code for one in declaration.findings}
+        assert shown_codes & config.CODES == {one.code for one in declaration.findings} & config.CODES, (values, job)
 
-    judged = {rule.code for rule in checks.RULES if config.read(said).enabled(rule.code)}
-    if said is STRICT:
+    rules = {rule.code for rule in checks.RULES if config.read(given).enabled(rule.code)}
+    if given is STRICT:
         # No setting opens SSH or local authentication; the stack's budget is judged once for the whole.
-        assert judged - hits == {"stack-budget", "ssh-closed", "local-auth-off"}
-
-
-def test_what_the_gates_see_differently_is_listed_by_name() -> None:
-    assert set(gate.OTHERWISE) <= config.CODES
+        assert rules - hits == {"stack-budget", "ssh-closed", "local-auth-off"}

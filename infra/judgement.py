@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 import jobs
 from amlstack.base.findings import Finding, Level
+from amlstack.base.spelling import camel
 from infra import cluster
-from jobs.wire.keys import field_of
+from jobs.wire.command import LOCAL
+from jobs.wire.keys import BLOCKS, field_of
 from policies.checks.cluster import managed_identity, public_ip, subnet_present
 from policies.checks.job import job_timeout
-from policies.config import CODES
+from policies.checks.size import known_size
+from policies.gate import NO_COMPUTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -108,88 +111,57 @@ def of_the_rest(gate: Gate, reading: Reading, settings: Settings) -> tuple[Findi
 
 
 def of_plan(gate: Gate, name: str, planned: jobs.Planned, source: jobs.Source) -> tuple[Finding, ...]:
-    """All findings on one run: the plan's own, and the rules', all of them at the configured levels.
+    """All findings on one run: the plan's own, then the rules' on what it registers, at the configured levels.
 
     Args:
-        gate: Knows the stack's clusters; of others it is told here what the plan knows.
+        gate: Knows the stack's clusters; of others it learns here what the plan knows.
         name: Name of the run.
         planned: The plan.
         source: The job's file.
     """
-    if not isinstance(planned, jobs.Plan) and isinstance(planned, jobs.SchedulePlan):
-        if planned.started is None:
-            return planned.findings
-        file = planned.job.file
-        of_start = _ruled(gate, name, planned.started, planned.findings, "" if file else "create_job.", timed=True)
-        locate = jobs.load(file).source.locate if file else source.locate
-        found = (finding if finding.file else locate(finding) for finding in of_start)
-        return tuple(_in_job(finding, planned.started, finding.file) for finding in found)
-    found = (
-        source.locate(finding) if finding.file is None else finding
-        for finding in _ruled(gate, name, planned, planned.findings, "")
-    )
-    return tuple(_in_job(finding, planned, finding.file) for finding in found)
-
-
-def _ruled(
-    gate: Gate,
-    name: str,
-    planned: jobs.Plan | jobs.SweepPlan | jobs.PipelinePlan,
-    told: tuple[Finding, ...],
-    prefix: str,
-    *,
-    timed: bool = False,
-) -> Iterator[Finding]:
-    ruled: dict[tuple[str, str], list[Finding]] = {}
-    for finding in judged(gate, name, planned, timed=timed):
-        place = _place(planned, finding.where)
-        under = finding if not prefix else replace(finding, where=f"{prefix}{finding.where}")
-        ruled.setdefault((place, finding.code), []).append(under)
-    clusters = {place: part.target.cluster for place, part in jobs.parts(planned).items()}
-    covered: set[tuple[str, str]] = set()
-    for finding in told:
-        place = _place(planned, finding.where.removeprefix(prefix))
-        key = (place, finding.code)
-        of_the_cluster = finding.where.endswith("compute")  # its size; the gate judges the job itself
-        if finding.code in CODES and key in ruled and not of_the_cluster:
-            covered.add(key)
-            # A plan is lenient where Azure ML itself takes what the rule does not know.
-            lenient = finding.code == "size-unknown" and finding.level is not Level.ERROR
-            like = ruled[key][0]
-            yield finding if lenient else replace(finding, level=like.level, remedy=like.remedy or finding.remedy)
-            continue
-        settled = gate.settled(finding, name, clusters.get(place) or name)
-        if settled is not None:
-            yield settled
-    for key, findings in ruled.items():
-        if key not in covered:
-            yield from findings
+    placed = (finding if finding.file else source.locate(finding) for finding in planned.findings)
+    found = [finding for each in placed if (finding := gate.at_level(each, name)) is not None]
+    # A single job's plan is asked about first: the name of the other would load what sweeps need.
+    if isinstance(planned, jobs.Plan) or not isinstance(planned, jobs.SchedulePlan):
+        ruled = tuple(judged(gate, name, planned, source))
+        return tuple(_in_job(finding, planned, finding.file) for finding in (*found, *ruled))
+    if planned.started is not None:
+        own = jobs.load(planned.job.file).source if planned.job.file else source
+        prefix = "" if planned.job.file else "create_job"
+        found += judged(gate, name, planned.started, own, timed=True, prefix=prefix)
+        found = [_in_job(finding, planned.started, finding.file) for finding in found]
+    return tuple(found)
 
 
 def judged(
-    gate: Gate, name: str, planned: jobs.Plan | jobs.SweepPlan | jobs.PipelinePlan, *, timed: bool = False
+    gate: Gate,
+    name: str,
+    planned: jobs.Plan | jobs.SweepPlan | jobs.PipelinePlan,
+    source: jobs.Source,
+    *,
+    timed: bool = False,
+    prefix: str = "",
 ) -> Iterator[Finding]:
-    """What the rules say of what a plan registers, each finding at its field in the declaration.
+    """What the rules say of what a plan registers, each finding at its place in the declaration.
 
     Args:
         gate: Knows the clusters.
         name: Name of the run, or of the schedule that starts it.
         planned: The run.
+        source: The file that declares it.
         timed: A schedule registers it.
+        prefix: Key of the file under which the run is declared; empty for the file itself.
     """
+    parts = jobs.parts(planned)
     refs: dict[str, jobs.Refs] = {}
-    for place, part in jobs.parts(planned).items():
-        if part.target.cluster and part.target.size:
-            gate.knows(part.target.cluster, part.target.size)
+    for place, part in parts.items():
+        if part.target.size and part.job.compute != LOCAL:
+            gate.knows(part.target.cluster or NO_COMPUTE, part.target.size)
         environment_id = None
         if isinstance(environment := part.enriched.environment, jobs.Environment):
             environment_id = f"{WORKSPACE}/environments/{environment.name or 'inline'}/versions/-"
             for finding in gate.judge(ENVIRONMENT, environment.name or name, {"body": {"image": environment.image}}):
-                yield (
-                    replace(finding, where="environment.image").under(place)
-                    if place
-                    else replace(finding, where="environment.image")
-                )
+                yield _located(replace(finding, where="environment.image"), planned, place, source, prefix)
         refs[place.removeprefix("jobs.")] = jobs.Refs(WORKSPACE, None, environment_id)
     whole = refs.get("trial", refs.get("", jobs.Refs(WORKSPACE)))
     if not isinstance(planned, jobs.Plan) and isinstance(planned, jobs.PipelinePlan):
@@ -198,33 +170,53 @@ def judged(
             gate.judge(COMPONENT, component, {"name": component, "version": version, "body": body["properties"]})
     body = jobs.render(planned.enriched, whole, refs)
     token, parent = JOB, "amlstack:infra:Training"
+    at: tuple[str, ...] = ("body", "properties")
     if timed:
-        token, parent = SCHEDULE, "amlstack:infra:Timetable"
+        token, parent, at = SCHEDULE, "amlstack:infra:Timetable", (*at, "action", "jobDefinition")
         body = {"properties": {"action": {"jobDefinition": body["properties"]}}}
-    for finding in gate.judge(token, name, {"name": name, "body": body}, parent=parent):
-        yield replace(finding, where=_field(planned, finding.where))
+    unreadable = [(*at, *_on_wire(path, prefix)) for path in source.unreadable]
+    props = {"name": name, "body": body}
+    for finding in gate.judge(token, name, props, parent=parent, unreadable=unreadable):
+        place, field = _field(parts, finding.where.removeprefix(f"{'.'.join(at)}."))
+        level = finding.level
+        # Azure ML itself takes such a job in its own words, and on one node there is no fabric to judge.
+        if level is Level.ERROR and finding.code == known_size.RULE.code and (asked := parts.get(place)):
+            level = Level.WARNING if asked.nodes == 1 and not asked.job.typed else level
+        yield _located(replace(finding, where=field, level=level), planned, place, source, prefix)
 
 
-def _field(planned: jobs.Planned, where: str) -> str:
-    """The field of the declaration that became a path of the body."""
-    path = where.removeprefix("body.properties.").removeprefix("action.jobDefinition.")
-    place = _place(planned, path)
+def _located(
+    finding: Finding,
+    planned: jobs.Plan | jobs.SweepPlan | jobs.PipelinePlan,
+    place: str,
+    source: jobs.Source,
+    prefix: str,
+) -> Finding:
+    """A finding on a field of a part of a plan, at its place in the file."""
+    if not isinstance(planned, jobs.Plan) and isinstance(planned, jobs.PipelinePlan) and place:
+        finding = planned.placed(place, finding)
+    elif place and not finding.where.startswith("limits."):  # a sweep has limits of its own
+        finding = finding.under(place)
+    if finding.file is not None:
+        return finding
+    return source.locate(finding.under(prefix) if prefix else finding)
+
+
+def _on_wire(path: tuple[str, ...], prefix: str) -> tuple[str, ...]:
+    """Where a key of a job file stands in the body; in nodes of a pipeline rules look for these names too."""
+    if prefix and path[0] == prefix:
+        path = path[1:]
+    return tuple(BLOCKS.get(key) or camel(key) for key in path)
+
+
+def _field(parts: Mapping[str, jobs.Plan], path: str) -> tuple[str, str]:
+    """The part of a plan that a path of the body belongs to, and the field of its declaration."""
+    path = path.replace(".component.jobs.", ".jobs.")
+    if "trial" in parts:
+        place = "trial"
+    else:
+        place = max((each for each in parts if path == each or path.startswith(f"{each}.")), key=len, default="")
     inner = path.removeprefix(place).removeprefix(".")
     for piece in ("trial.", "component."):
         inner = inner.removeprefix(piece)
-    inner = field_of(inner)
-    if place == "trial" and inner.startswith("limits."):  # a sweep has limits of its own
-        return inner
-    return f"{place}.{inner}" if place else inner
-
-
-def _place(planned: jobs.Planned, where: str) -> str:
-    """The part of a plan that a path belongs to, as `jobs.parts` names it."""
-    if isinstance(planned, jobs.Plan):
-        return ""
-    if isinstance(planned, jobs.SweepPlan):
-        return "trial"
-    if isinstance(planned, jobs.PipelinePlan):
-        places = [place for place in jobs.parts(planned) if where == place or where.startswith(f"{place}.")]
-        return max(places, key=len, default="")
-    return ""
+    return place, field_of(inner)

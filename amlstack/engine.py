@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base import home as homes
 from amlstack.base import paths
-from amlstack.processes import leftovers
+from amlstack.processes import leftovers, marks, procfs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -221,7 +221,7 @@ def run(
             raise
         finally:
             outcome.code = process.wait()
-            leftovers.end(mark)
+            marks.end(leftovers.MARK, mark)
             os.close(reader)
             if process.stdout:
                 process.stdout.close()
@@ -262,14 +262,13 @@ def clear_stale_lock() -> int:
     Returns:
         How many locks were removed.
     """
-    for mark in leftovers.abandoned(paths.home()):
-        leftovers.end(mark)
+    leftovers.end_abandoned(paths.home())
     removed = 0
     for lock in (paths.home() / "pulumi" / ".pulumi" / "locks").rglob("*.json"):
         try:
             holder = json.loads(lock.read_text())
             ours = holder.get("hostname") == socket.gethostname()
-            alive = leftovers.started(int(holder["pid"]))
+            alive = procfs.started(int(holder["pid"])) is not None
         except (OSError, ValueError, KeyError):
             continue
         if ours and not alive:
@@ -284,4 +283,4 @@ def end_leftovers() -> int:
     Returns:
         How many there were.
     """
-    return leftovers.end(f"{paths.home()}:")
+    return leftovers.end_all(paths.home())

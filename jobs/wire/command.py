@@ -10,6 +10,7 @@ import re
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base import durations
 from amlstack.base.spelling import camel
 from jobs.launchers import Custom
 from jobs.model.values import EXPRESSION, Input
@@ -194,13 +195,7 @@ def plain(value: Any) -> Any:
 
 def duration(seconds: int | None) -> str | None:
     """Seconds as an ISO-8601 duration, ``PT15M``; None for none."""
-    if not seconds:
-        return None
-    days, rest = divmod(seconds, 86_400)
-    hours, rest = divmod(rest, 3_600)
-    minutes, rest = divmod(rest, 60)
-    clock = "".join(f"{number}{unit}" for number, unit in ((hours, "H"), (minutes, "M"), (rest, "S")) if number)
-    return f"P{f'{days}D' if days else ''}{f'T{clock}' if clock else ''}"
+    return durations.iso(seconds) if seconds else None
 
 
 _SENT: Mapping[str, Callable[[Job, Refs], Any]] = {

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base import durations
 from amlstack.base.findings import Finding
 from amlstack.catalog import sizes
-from policies.checks.duration import seconds
 from policies.evaluation.facts import Undecided, Unknown, is_expression, last_part
 
 if TYPE_CHECKING:
@@ -81,5 +81,6 @@ def seconds_of(value: Any, where: str) -> int | None:
     if isinstance(value, str) and is_expression(value):
         raise Undecided(Unknown(where, "is an expression that Azure resolves later"))
     if isinstance(value, str):
-        return seconds(value)
+        found = durations.seconds(value.strip().upper())
+        return None if found is None else int(found)
     return int(value) if isinstance(value, int | float) else None

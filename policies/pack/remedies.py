@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.catalog import sizes
 from policies.checks.cluster import idle_time
-from policies.checks.duration import iso
 from policies.checks.job import shared_memory
 from policies.checks.resource import required_tags
 from policies.evaluation.bindings import BINDINGS
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _idle(subject: Subject, config: Mapping[str, Any], _: Context) -> tuple[tuple[tuple[str, ...], Any], ...]:
-    return ((subject.facts.path("idle"), iso(int(config["minutes"]))),)
+    return ((subject.facts.path("idle"), f"PT{int(config['minutes'])}M"),)
 
 
 def _tags(subject: Subject, config: Mapping[str, Any], _: Context) -> tuple[tuple[tuple[str, ...], Any], ...]:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox.runner import process_tree
+from amlstack.sandbox.server import processes
 from amlstack.sandbox.store.store import Store
 from tests.support.runner.runner_lab import GROUP, ML, PLAIN, WORKSPACE, Lab
 from tests.support.running import ended_with_us
@@ -35,6 +35,6 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     with ended_with_us(home):
         yield made
         made.rest()
-        left = process_tree.sweep(home)
+        left = processes.end_marked(home)
     store.close()
     assert left == 0, "processes of a job were left behind"

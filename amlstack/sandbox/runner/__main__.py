@@ -59,7 +59,7 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
                 ports, f"the job {job.name} ({store.home})", lambda line: _progress(store, job, line), held
             )
         store.jobs.move(job.id, "Running")
-        environ = os.environ | {processes.MARK: prepare.processes_mark(store.home, job.id)}
+        environ = os.environ | {processes.MARK: processes.mark(store.home, job.id)}
         outcome = NodeAgents(stage.plans, cancel, wanted.timeout, environ, note, needed=launch.needed(wanted)).run()
         store.jobs.move(job.id, "Finalizing")
         ending.collect(outcome)
@@ -75,7 +75,7 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
     finally:
         with _quietly():
             process_tree.wipe()
-            process_tree.sweep(store.home, job.id, spare=(os.getpid(),))
+            processes.end_marked(store.home, job.id)
         ending.write(outcome)
         temporary_folder.remove(store.home, job.id)
 

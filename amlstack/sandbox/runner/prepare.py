@@ -10,14 +10,14 @@ from amlstack.sandbox import images
 from amlstack.sandbox.runner import free_ports
 from amlstack.sandbox.runner.contract import expressions, launch, tracking
 from amlstack.sandbox.runner.contract.spec import RefusedError
-from amlstack.sandbox.runner.contract.variables import LOGS, environ, processes_mark, replaced, torchrun_logs
+from amlstack.sandbox.runner.contract.variables import LOGS, environ, replaced, torchrun_logs
 from amlstack.sandbox.runner.files import inputs, namespace, temporary_folder
 from amlstack.sandbox.runner.files.storage import Location, Storage
 from amlstack.sandbox.runner.mpi import mpirun
 from amlstack.sandbox.runner.node_agent import NodePlan, Rank
 from amlstack.sandbox.store.store import job_folder
 
-__all__ = ["LOGS", "Stage", "Upload", "image", "processes_mark", "stage", "torchrun_logs"]
+__all__ = ["LOGS", "Stage", "Upload", "image", "stage", "torchrun_logs"]
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,15 +5,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import select
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from amlstack.processes import marks
 from amlstack.sandbox.server import processes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -65,45 +61,6 @@ def wipe() -> None:
 
 def wipe_node(node: int) -> None:
     """Kills what one node has left below this process, once its agent is gone."""
-    wanted = f"{processes.NODE}={node}".encode()
     for pid in descendants(os.getpid()):
-        with contextlib.suppress(OSError):  # gone meanwhile
-            if wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
-                processes.send(pid, signal.SIGKILL)
-
-
-def sweep(home: Path, job: str | None = None, *, spare: Iterable[int] = ()) -> int:
-    """Kills every process that carries the mark of a job (of any job of this sandbox) and waits for their ends.
-
-    Repeated until none is left, since a process may fork while it is looked for.
-
-    Args:
-        home: The sandbox's home.
-        job: Table key of a job; None for all.
-        spare: Processes that stay.
-
-    Returns:
-        How many there were.
-    """
-    total = 0
-    kept = frozenset(spare)
-    while found := [pid for pid in processes.marked(home, job) if pid not in kept]:
-        handles = []
-        for pid in found:
-            with contextlib.suppress(ProcessLookupError):
-                handles.append(os.pidfd_open(pid))
+        if marks.value(pid, processes.NODE) == str(node):
             processes.send(pid, signal.SIGKILL)
-        for handle in handles:
-            _ended(handle)
-        total += len(found)
-    return total
-
-
-def _ended(handle: int) -> None:
-    """Waits for the end of the process behind a pidfd; a zombie has ended."""
-    try:
-        poll = select.poll()
-        poll.register(handle, select.POLLIN)
-        poll.poll(10_000)
-    finally:
-        os.close(handle)

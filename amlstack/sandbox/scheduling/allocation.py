@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.runner.contract.spec import RefusedError, seconds
+from amlstack.base import durations
 from amlstack.sandbox.scheduling import quota
 from amlstack.sandbox.store.store import JobError, JobRow, Resource, Store, cluster_of
 
@@ -37,10 +37,8 @@ def scale_of(cluster: Resource) -> Scale:
     """Reads ``properties.properties.scaleSettings`` of a compute."""
     inner: Mapping[str, Any] = (cluster.body.get("properties") or {}).get("properties") or {}
     settings: Mapping[str, Any] = inner.get("scaleSettings") or {}
-    try:
-        idle = seconds(str(settings["nodeIdleTimeBeforeScaleDown"]))
-    except (KeyError, RefusedError):
-        idle = IDLE_DEFAULT
+    idle = durations.seconds(str(settings.get("nodeIdleTimeBeforeScaleDown")))
+    idle = IDLE_DEFAULT if idle is None else idle
     return Scale(int(settings.get("minNodeCount") or 0), int(settings.get("maxNodeCount") or 0), idle)
 
 

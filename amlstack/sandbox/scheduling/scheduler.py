@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 
 from amlstack.sandbox.parents import progress
 from amlstack.sandbox.parents.parent import is_parent
-from amlstack.sandbox.runner import prepare, process_tree
 from amlstack.sandbox.runner.files import temporary_folder
 from amlstack.sandbox.scheduling import allocation
 from amlstack.sandbox.server import processes
@@ -146,7 +145,7 @@ class Scheduler:
     def _start(self, job: JobRow) -> None:
         folder = job_folder(self.home, job.id)
         folder.mkdir(parents=True, exist_ok=True)
-        environ = os.environ | {processes.MARK: prepare.processes_mark(self.home, job.id)}
+        environ = os.environ | {processes.MARK: processes.mark(self.home, job.id)}
         with (folder / "runner.log").open("ab") as log:
             child = subprocess.Popen(
                 [sys.executable, "-m", "amlstack.sandbox.runner", str(self.home), job.id],
@@ -186,7 +185,7 @@ class Scheduler:
             self._lost(job)
 
     def _lost(self, job: JobRow) -> None:
-        process_tree.sweep(self.home, job.id, spare=(os.getpid(),))
+        processes.end_marked(self.home, job.id)
         temporary_folder.remove(self.home, job.id)
         if job.cancel_requested:
             self._end(job, "Canceled")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from amlstack.base import durations
 from amlstack.base.findings import Finding
-from policies.checks.duration import iso, seconds
 from policies.checks.rule import Rule, Setting
 
 RULE = Rule(
@@ -41,7 +41,7 @@ def check(idle: str | None, *, minutes: int, where: str = "nodes.idle") -> Findi
         minutes: Longest time allowed.
         where: Its path in the declaration.
     """
-    waits = seconds(idle) if idle is not None else None
+    waits = durations.seconds(idle.strip().upper()) if idle is not None else None
     if waits is not None and waits <= minutes * 60:
         return None
     return Finding(
@@ -49,5 +49,5 @@ def check(idle: str | None, *, minutes: int, where: str = "nodes.idle") -> Findi
         where,
         seen="The cluster does not say when idle nodes go" if idle is None else f"Idle nodes wait {idle}",
         rule=f"A node may wait {minutes} minutes for work",
-        remedy=f"Write {iso(minutes)} or less",
+        remedy=f"Write PT{minutes}M or less",
     )

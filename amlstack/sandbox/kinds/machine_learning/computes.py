@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base import durations
 from amlstack.sandbox.arm.references import check_size
 from amlstack.sandbox.arm.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.kinds import principals
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
     from amlstack.sandbox.store.store import Resource
 
-DURATION = re.compile(r"P(?=.)(\d+D)?(T(?=.)(\d+H)?(\d+M)?(\d+S)?)?")
 SCALE_DEFAULTS = {"minNodeCount": 0, "nodeIdleTimeBeforeScaleDown": "PT2M"}
 
 
@@ -136,7 +135,7 @@ def _check_scale(scale: Any, where: str) -> None:
     if low < 0 or high < low:
         raise invalid(where, f"minNodeCount {low} and maxNodeCount {high}: 0 <= minimum <= maximum must hold.")
     idle = scale.get("nodeIdleTimeBeforeScaleDown")
-    if idle is not None and not DURATION.fullmatch(idle):
+    if idle is not None and durations.seconds(idle) is None:
         message = f"'{idle}' is no ISO-8601 duration such as 'PT120S'." + near(idle, ())
         raise invalid(f"{where}.nodeIdleTimeBeforeScaleDown", message)
 

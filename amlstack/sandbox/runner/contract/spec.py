@@ -7,12 +7,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base import durations
 from amlstack.sandbox.runner.files import shm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE)
 
 LAUNCHED = ("PyTorch", "Mpi", "TensorFlow")
 """The distributions that the sandbox launches."""
@@ -139,12 +139,11 @@ def seconds(duration: str) -> float:
     Raises:
         RefusedError: It is none.
     """
-    found = _DURATION.fullmatch(duration.strip())
-    if found is None or not any(found.groups()):
+    found = durations.seconds(duration.strip().upper())
+    if found is None:
         message = f"{duration!r} is no ISO-8601 duration such as PT15M."
         raise RefusedError(message)
-    parts = (float(part or 0) for part in found.groups())
-    return sum(part * unit for part, unit in zip(parts, (86400, 3600, 60, 1), strict=True))
+    return found
 
 
 def _shm(resources: Mapping[str, Any]) -> int | None:

@@ -60,7 +60,7 @@ def environ(
         **spec.variables,
         **launch.STAND_INS,
         **launch.rank_variables(spec, place, addresses),
-        processes.MARK: processes_mark(home, job.id),
+        processes.MARK: processes.mark(home, job.id),
         processes.NODE: str(place.node),
     }
     for name, (_declared, used) in replaced(spec).items():
@@ -81,11 +81,6 @@ def replaced(spec: Spec) -> dict[str, tuple[str, str]]:
 def torchrun_logs(folder: Path, rank: int) -> Path:
     """Where torchrun, started as this process, keeps the logs of its own ranks while it runs."""
     return folder / LOGS / "torchrun" / f"process_{rank:02d}"
-
-
-def processes_mark(home: Path, job: str) -> str:
-    """What every process of a job carries in `processes.MARK`."""
-    return f"{home}:{job}"
 
 
 def _gpus() -> int:

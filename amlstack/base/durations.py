@@ -1,0 +1,26 @@
+"""Durations of ISO 8601 as Azure takes them: days, hours, minutes, seconds; no weeks, months or signs."""
+
+from __future__ import annotations
+
+import re
+
+_FORM = re.compile(r"P(?=.)(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
+_UNITS = (86_400, 3_600, 60, 1)
+
+
+def seconds(text: str) -> float | None:
+    """The seconds of a duration such as ``PT10M`` or ``P1DT12H``; None for what is none."""
+    found = _FORM.fullmatch(text)
+    if found is None:
+        return None
+    return sum(float(part or 0) * unit for part, unit in zip(found.groups(), _UNITS, strict=True))
+
+
+def iso(seconds: int) -> str:
+    """Seconds in the shortest form: ``P1DT1H``."""
+    days, rest = divmod(seconds, 86_400)
+    hours, rest = divmod(rest, 3_600)
+    minutes, rest = divmod(rest, 60)
+    clock = "".join(f"{number}{unit}" for number, unit in ((hours, "H"), (minutes, "M"), (rest, "S")) if number)
+    clock = clock or ("" if days else "0S")
+    return f"P{f'{days}D' if days else ''}{f'T{clock}' if clock else ''}"

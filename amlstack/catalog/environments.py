@@ -5,11 +5,11 @@ A name is no promise of its content, and live version numbers are known only to 
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from amlstack.base import near_misses
 from amlstack.catalog.files import day, load
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def get(name: str) -> Environment | None:
 
 def near(name: str, n: int = 3) -> tuple[str, ...]:
     """Names that somebody who wrote ``name`` may have meant, best first."""
-    return tuple(difflib.get_close_matches(_bare(name), _by_name(), n=n, cutoff=0.6))
+    return near_misses.near(_bare(name), _by_name(), n)
 
 
 def _bare(name: str) -> str:

@@ -6,12 +6,12 @@ The rows lie in ``data/sizes.json``, one line each; ``data/sources.json`` says w
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from functools import cache
 from math import log2
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base import near_misses
 from amlstack.catalog.files import day, load
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def near(name: str, n: int = 3) -> tuple[str, ...]:
     """Names that somebody who wrote ``name`` may have meant, best first; empty when nothing is close."""
     known = {lower.removeprefix(PREFIX): size.name for lower, size in _by_lower_name().items()}
     wanted = name.lower().removeprefix(PREFIX)
-    return tuple(known[match] for match in difflib.get_close_matches(wanted, known, n=n, cutoff=0.6))
+    return tuple(known[match] for match in near_misses.near(wanted, known, n))
 
 
 def nearest_compliant(size: Size, on: date) -> Size | None:

@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from amlstack.base import near_misses
 from amlstack.rpc import NOTHING, UNKNOWN, Failures, Host, Secrecy, Secret, unknown_paths
 from amlstack.run_identity import slow_digest
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from amlstack.provider.arm import ArmClient
     from amlstack.provider.runs import Runs
@@ -198,7 +199,7 @@ class Shape:
         """The inputs with defaults filled in; what is wrong goes to ``failures``."""
         for key in inputs:
             if key not in self.fields and key != "__defaults":
-                failures.add(key, f"there is no property {key}{_near(key, self.fields)}")
+                failures.add(key, f"there is no property {key}.{near_misses.hint(key, self.fields)}")
         result: Values = {}
         for name, rule in self.fields.items():
             value = inputs.get(name)
@@ -233,10 +234,3 @@ def known(*values: Any) -> bool:
 def same_arm_id(one: Any, other: Any) -> bool:
     """ARM ids are compared without regard to letter case."""
     return isinstance(one, str) and isinstance(other, str) and one.casefold() == other.casefold()
-
-
-def _near(word: str, choices: Iterable[str]) -> str:
-    import difflib  # noqa: PLC0415  only needed for a mistake
-
-    found = difflib.get_close_matches(word, list(choices), n=1)
-    return f"; did you mean {found[0]}?" if found else ""

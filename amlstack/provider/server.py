@@ -20,8 +20,8 @@ from amlstack.provider.runs import Runs, WorkspaceMissingError
 from amlstack.provider.stacks.guard import Guards
 from amlstack.provider.stacks.record import Records
 from amlstack.provider.types.code import Snapshots
-from amlstack.provider.types.components import Components
-from amlstack.provider.types.environments import Environments
+from amlstack.provider.types.components import ComponentVersions
+from amlstack.provider.types.environments import EnvironmentVersions
 from amlstack.provider.types.jobs import Jobs
 from amlstack.provider.types.schedules import Schedules
 from amlstack.rpc import (
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 TYPES: dict[str, Callable[[Services], Resource]] = {
     "amlstack:code:Snapshot": Snapshots,
-    "amlstack:components:Version": Components,
-    "amlstack:environments:Version": Environments,
+    "amlstack:components:Version": ComponentVersions,
+    "amlstack:environments:Version": EnvironmentVersions,
     "amlstack:jobs:Job": Jobs,
     "amlstack:runs:Guard": Guards,
     "amlstack:schedules:Schedule": Schedules,

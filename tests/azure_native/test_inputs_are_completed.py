@@ -82,7 +82,7 @@ def test_a_location_comes_from_before_the_stack_or_the_group(old: Any, new: Any,
         (
             GROUP,
             {"resourceGroupName": "g", "location": "x", "tag": {}},
-            ["'tag' is no property of azure-native:resources:ResourceGroup. Did you mean tags?"],
+            ["'tag' is no property of azure-native:resources:ResourceGroup. Did you mean `tags`?"],
         ),
         (
             GROUP,

@@ -148,10 +148,10 @@ def test_a_versioned_token_is_the_same_row_at_its_own_version() -> None:
 @pytest.mark.parametrize(
     ("token", "hint"),
     [
-        ("azure-native:machinelearningservices:Computes", "Did you mean machinelearningservices:Compute"),
-        ("azure-native:machinelearningservices/v20250901:Computes", "Did you mean machinelearningservices:Compute"),
+        ("azure-native:machinelearningservices:Computes", "Did you mean `machinelearningservices:Compute`"),
+        ("azure-native:machinelearningservices/v20250901:Computes", "Did you mean `machinelearningservices:Compute`"),
         ("azure-native:network:VirtualNetwork", "It does for: resources:ResourceGroup, storage:StorageAccount"),
-        ("azure:machinelearning/computeCluster:ComputeCluster", "Did you mean machinelearningservices:Compute"),
+        ("azure:machinelearning/computeCluster:ComputeCluster", "Did you mean `machinelearningservices:Compute`"),
     ],
 )
 def test_an_unknown_token_is_refused_by_name(token: str, hint: str) -> None:

@@ -99,7 +99,7 @@ def test_every_remedy_of_the_fabric_rule_passes_all_rules() -> None:
             "ND96isr_H100_v5",
             "Did you mean Standard_ND96isr_H100_v5, Standard_ND96isrf_H100_v5 or Standard_ND96is_H100_v5?",
         ),
-        ("Standard_NC24r_v3", "Did you mean Standard_NC24rs_v3, Standard_NC24s_v3 or Standard_NC24rs_v2?"),
+        ("Standard_NC24r_v3", "Did you mean Standard_NC24rs_v3 or Standard_NC24s_v3?"),
         ("p4d.24xlarge", "`amlstack sizes` lists those that it knows"),
         ("", "`amlstack sizes` lists those that it knows"),
     ],

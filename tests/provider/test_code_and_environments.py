@@ -236,7 +236,7 @@ def test_a_vanished_environment_is_registered_again(wire: Wire, arm: FakeArm) ->
     [
         ({"name": "AzureML-mine"}, "name", "kept for curated"),
         ({"body": {"condaFile": "x"}}, "body", "an image or a build"),
-        ({"bdoy": {}}, "bdoy", "did you mean body?"),
+        ({"bdoy": {}}, "bdoy", "Did you mean `body`?"),
     ],
     ids=["name", "body", "typo"],
 )

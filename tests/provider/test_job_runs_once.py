@@ -310,7 +310,7 @@ def test_secrets_reach_the_service_and_stay_secret_in_the_state(wire: Wire, arm:
         ({"body": {"jobType": "Command"}}, "body", '{"properties"'),
         ({"body": {"properties": {}}}, "body.properties.jobType", "Command"),
         ({"deleteHistory": "yes"}, "deleteHistory", "true or false"),
-        ({"on_edit": "keep"}, "on_edit", "did you mean onEdit?"),
+        ({"on_edit": "keep"}, "on_edit", "Did you mean `onEdit`?"),
         ({"declaration": None}, "declaration", "is required"),
     ],
     ids=lambda value: str(value)[:24],

@@ -103,7 +103,7 @@ def test_references_are_put_in_as_they_are(command: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        ("${{inputs.rat}}", "inputs are: rate. Near: rate"),
+        ("${{inputs.rat}}", "inputs are: rate. Did you mean `rate`?"),
         ("${{outputs.x}}", "outputs are: none"),
         ("${{parent.x}}", "only inputs and outputs"),
         ("${{inputs}}", "neither"),

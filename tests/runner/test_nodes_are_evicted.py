@@ -70,7 +70,7 @@ def test_what_cannot_be_evicted_is_said_with_what_there_is(lab: Lab) -> None:
         evict(lab.store, "train", 0)
 
     asyncio.run(lab.during(job, pipe=pipe, act=ask))
-    assert said[0] == "No job 'trains-abc' runs. Running: train-abc. Near: train-abc."
+    assert said[0] == "No job 'trains-abc' runs. Running: train-abc. Did you mean `train-abc`?"
     assert said[1] == "train-abc runs on 1 node(s): 0 to 0. There is no node 2."
     assert "no node -1" in said[2]
     with pytest.raises(EvictError, match="Running: none"):

@@ -173,4 +173,4 @@ def test_an_unknown_run_is_wrong_use_and_near_misses_are_named(visit: Visit) -> 
     said = visit.said["cancel another"]
     assert said.code == 2
     assert "There is no job 'endles'" in said.text
-    assert "Near: endless." in said.text
+    assert "Did you mean `endless`?" in said.text

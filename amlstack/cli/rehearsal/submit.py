@@ -13,8 +13,8 @@ from amlstack.provider.arm import API_VERSION
 from amlstack.provider.resource import Call, Services
 from amlstack.provider.runs import Runs
 from amlstack.provider.types.code import Snapshots
-from amlstack.provider.types.components import Components
-from amlstack.provider.types.environments import Environments
+from amlstack.provider.types.components import ComponentVersions
+from amlstack.provider.types.environments import EnvironmentVersions
 from amlstack.rpc import Host
 from infra.cluster import properties
 from infra.environments import RegisteredEnvironment
@@ -135,7 +135,7 @@ class Rehearsal:
         if isinstance(plan.enriched.environment, jobs.Environment):
             registered = RegisteredEnvironment.of(plan.enriched.environment, plan.base)
             inputs = {"workspace": workspace, "name": registered.name, "body": registered.body}
-            environment_id, _ = Environments(services).create(_HERE, inputs)
+            environment_id, _ = EnvironmentVersions(services).create(_HERE, inputs)
         return jobs.Refs(workspace, code_id, environment_id)
 
     def component(self, component_id: str, body: dict[str, Any]) -> None:
@@ -146,7 +146,7 @@ class Rehearsal:
         """
         *_, name, _, version = component_id.split("/")
         inputs = {"workspace": self.names.workspace_id, "name": name, "version": version, "body": body["properties"]}
-        Components(self._services()).create(_HERE, inputs)
+        ComponentVersions(self._services()).create(_HERE, inputs)
 
     def _services(self) -> Services:
         return Services(self.arm, Runs(self.arm), Host(), threading.Event())

@@ -1,15 +1,16 @@
-"""How the service says no: a status, a code and one sentence, in ARM's error shape."""
+"""How the service refuses: a status, a code and one sentence, in ARM's error shape."""
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any
+
+from amlstack.base import near_misses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class Refused(Exception):  # noqa: N818 - a refusal is an answer, not a fault
+class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error
     """A request is refused.
 
     Args:
@@ -46,8 +47,4 @@ def invalid(path: str, message: str) -> Refused:
 def near(word: str, known: Iterable[str]) -> str:
     """`` Did you mean 'x'?`` for the nearest known word, else all of them when few, else nothing."""
     words = sorted(known)
-    folded = {entry.lower(): entry for entry in words}
-    found = difflib.get_close_matches(word.lower(), list(folded), n=3, cutoff=0.6)
-    if found:
-        return " Did you mean " + " or ".join(f"'{folded[entry]}'" for entry in found) + "?"
-    return f" Known: {', '.join(words)}." if 0 < len(words) <= 12 else ""
+    return near_misses.hint(word, words, "'") or (f" Known: {', '.join(words)}." if 0 < len(words) <= 12 else "")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import hmac
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base import near_misses
 from amlstack.rpc import UNKNOWN, Failures
 from amlstack.sandbox.azure_native.diff import RANDOMLY_NAMED
 from amlstack.sandbox.azure_native.table import API_VERSION, SCOPE
@@ -74,8 +74,7 @@ def failures(kind: ResourceType, inputs: Mapping[str, Any]) -> Failures:
             found.add(needed, f"missing required property '{needed}'{hint}")
     for given in inputs:
         if given not in kind.inputs and given not in {API_VERSION, RANDOMLY_NAMED}:
-            near = difflib.get_close_matches(given, kind.inputs, n=3)
-            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            hint = near_misses.hint(given, kind.inputs)
             found.add(given, f"'{given}' is no property of azure-native:{kind.token}.{hint}")
     for parameter in kind.parameters:
         value = inputs.get(parameter)

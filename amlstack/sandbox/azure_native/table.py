@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import json
 import re
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base import near_misses
 from amlstack.rpc import Code, ProviderError
 
 if TYPE_CHECKING:
@@ -132,8 +132,7 @@ def token_of(urn: str) -> str:
 
 def _unknown(token: str) -> str:
     plain = re.sub(r"^azure-native:|/v\d{8}\w*", "", token)
-    near = difflib.get_close_matches(plain, tokens(), n=3)
-    hint = f" Did you mean {' or '.join(near)}?" if near else f" It does for: {', '.join(tokens())}."
+    hint = near_misses.hint(plain, tokens()) or f" It does for: {', '.join(tokens())}."
     return (
         f"the sandbox does not stand in for {token}.{hint} On a stack with the real azure-native plugin the type is "
         "what that plugin makes of it."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import functools
 import hashlib
@@ -13,6 +12,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from amlstack.base import near_misses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,10 +115,9 @@ def resolve(reference: str) -> StandIn:
         return found
     name = image_name(reference)
     known = sorted(pattern for standin in all_standins() for pattern in standin.names)
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f" Near: {near[0]}." if near else ""
     message = (
-        f"The sandbox has no stand-in for the environment {name!r}. It has them for: {', '.join(known)}.{hint} "
+        f"The sandbox has no stand-in for the environment {name!r}. It has them for: {', '.join(known)}."
+        f"{near_misses.hint(name, known)} "
         f"Use one of these, or declare one in {DATA.relative_to(DATA.parents[2])}/."
     )
     raise UnknownImageError(message)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
+from amlstack.base import near_misses
 from amlstack.sandbox.store.holdings import listed
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ def find(store: Store, wanted: str, jobs: Iterable[JobRow], *, what: str = "") -
         names = listed([path(store, job) for job in found])
         raise UnknownJobError(f"{len(found)} {kind} begin with {wanted!r}: {names}. Name one of them.")
     known = [path(store, job) for job in jobs]
-    near = difflib.get_close_matches(wanted, [*known, *dict.fromkeys(name.rpartition("-")[0] for name in known)], n=1)
-    hint = f" Near: {near[0]}." if near else ""
+    hint = near_misses.hint(wanted, dict.fromkeys((*known, *(name.rpartition("-")[0] for name in known))))
     seen = f"No job {wanted!r} runs. Running" if what == "running" else f"There is no job {wanted!r}. There are"
     raise UnknownJobError(f"{seen}: {listed(known) or 'none'}.{hint}")
 

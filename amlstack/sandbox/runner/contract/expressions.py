@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING
 
+from amlstack.base import near_misses
 from amlstack.sandbox.runner.contract.spec import RefusedError
 
 if TYPE_CHECKING:
@@ -51,7 +51,5 @@ def resolve(command: str, inputs: Mapping[str, str], outputs: Mapping[str, str])
 def _missing(text: str, side: str, name: str, known: Mapping[str, Mapping[str, str]]) -> str:
     if side not in known:
         return f"The command refers to {text}; a job has only inputs and outputs."
-    near = difflib.get_close_matches(name, known[side], n=1)
     have = ", ".join(sorted(known[side])) or "none"
-    hint = f" Near: {near[0]}." if near else ""
-    return f"The command refers to {text}, but the job's {side} are: {have}.{hint}"
+    return f"The command refers to {text}, but the job's {side} are: {have}.{near_misses.hint(name, known[side])}"

@@ -18,7 +18,7 @@ from amlnode.preflight.plan import read
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from amlnode.bandwidth.message_sizes import Row
+    from amlnode.bandwidth.message_sizes import Measurement
 
 EXPECTED = "AMLSTACK_BUSBW_EXPECTED"
 DEFAULT = {"nccl": "1M..1G", "gloo": "1M..16M"}
@@ -90,7 +90,7 @@ def expectation(given: float | None, environ: Mapping[str, str]) -> Expectation:
 def measure(ring: Ring, messages: Sequence[int], expected: Expectation, find_slow: str) -> dict[str, Any]:
     """The whole result, the same on every rank."""
     ring.check()
-    rows: list[Row] = ring.sweep(messages)
+    rows: list[Measurement] = ring.sweep(messages)
     peak = max(one.busbw for one in rows)
     # Ranks of one node may have used no network at all: rank 0's counts for all.
     network: list[Any] = [ring.network()]

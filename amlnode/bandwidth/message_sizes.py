@@ -11,7 +11,7 @@ MOST = 1 << 36
 
 
 @dataclass(frozen=True)
-class Row:
+class Measurement:
     """One message size.
 
     Attributes:
@@ -27,10 +27,10 @@ class Row:
     busbw: float
 
 
-def row(size: int, seconds: float, ranks: int) -> Row:
+def measurement(size: int, seconds: float, ranks: int) -> Measurement:
     """The bandwidths of one measurement; busbw = algbw × 2 (n - 1) / n."""
     algbw = size / seconds / 1e9
-    return Row(size, seconds, algbw, algbw * 2 * (ranks - 1) / ranks)
+    return Measurement(size, seconds, algbw, algbw * 2 * (ranks - 1) / ranks)
 
 
 def sizes(text: str) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ LINE = 0.7
 
 
 @dataclass(frozen=True)
-class Named:
+class SlowNodes:
     """Who is slow.
 
     Attributes:
@@ -88,7 +88,7 @@ def confirm(measured: Mapping[Pair, float]) -> list[list[Pair]]:
     return found
 
 
-def name(measured: Mapping[Pair, float], alone: Mapping[int, float]) -> Named:
+def name(measured: Mapping[Pair, float], alone: Mapping[int, float]) -> SlowNodes:
     """Names the nodes that are slow with every other.
 
     Args:
@@ -101,22 +101,22 @@ def name(measured: Mapping[Pair, float], alone: Mapping[int, float]) -> Named:
         slow = tuple(node for node in sorted(score) if score[node] < LINE * top)
         if slow:
             each = ", ".join(f"node {node} reaches {score[node]:.3g} GB/s" for node in slow)
-            return Named(slow, f"{each} at best, other nodes {top:.3g} GB/s")
+            return SlowNodes(slow, f"{each} at best, other nodes {top:.3g} GB/s")
         worst = min(measured, key=lambda pair: measured[pair])
         if measured[worst] < LINE * top:
-            return Named(
+            return SlowNodes(
                 (),
                 f"Nodes {worst[0]} and {worst[1]} are slow with each other alone ({measured[worst]:.3g} GB/s, "
                 f"others {top:.3g}): the way between them",
             )
         span = f"{min(measured.values()):.3g} to {max(measured.values()):.3g} GB/s"
-        return Named((), f"No node is slower (pairs {span}): what all share")
+        return SlowNodes((), f"No node is slower (pairs {span}): what all share")
     within = max(alone.values(), default=0.0)
     slow = tuple(node for node in sorted(alone) if alone[node] < LINE * within)
     if slow:
         each = ", ".join(f"node {node} reaches {alone[node]:.3g} GB/s" for node in slow)
-        return Named(slow, f"{each} within itself, the other {within:.3g} GB/s")
+        return SlowNodes(slow, f"{each} within itself, the other {within:.3g} GB/s")
     if not score:
-        return Named((), "One node: nothing to compare it with")
+        return SlowNodes((), "One node: nothing to compare it with")
     first, second = sorted(score)
-    return Named((), f"Node {first} or {second}, or the way between: two nodes cannot be separated by their pair")
+    return SlowNodes((), f"Node {first} or {second}, or the way between: two nodes cannot be separated by their pair")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlnode.bandwidth import slow_nodes
-from amlnode.bandwidth.message_sizes import Row, row
+from amlnode.bandwidth.message_sizes import Measurement, measurement
 from amlnode.bandwidth.verdict import Network, network
 from amlnode.environment import export
 from amlnode.errors import NodeError
@@ -51,10 +51,11 @@ class Ring:
     log: Path | None
     reduce: Reduce
 
-    def sweep(self, sizes: Sequence[int]) -> list[Row]:
+    def sweep(self, sizes: Sequence[int]) -> list[Measurement]:
         """One row per size over all ranks."""
         return [
-            row(size, self._slowest(self._timed(size, None, rounds(size, self.backend))), self.ranks) for size in sizes
+            measurement(size, self._slowest(self._timed(size, None, rounds(size, self.backend))), self.ranks)
+            for size in sizes
         ]
 
     @property
@@ -77,7 +78,7 @@ class Ring:
                 "A GPU or a link corrupts data: run on other nodes, report these.",
             )
 
-    def pairs(self, size: int) -> slow_nodes.Named:
+    def pairs(self, size: int) -> slow_nodes.SlowNodes:
         """Measure nodes in pairs and name who is slow; every rank calls it and learns the same."""
         ids = sorted(self.nodes)
         alone: dict[int, float] = {}
@@ -108,7 +109,7 @@ class Ring:
         found = {}
         for index, ranks in enumerate(groups):
             slowest = max(passed for group, passed in measured if group == index)
-            found[names[index]] = row(size, slowest, len(ranks)).busbw
+            found[names[index]] = measurement(size, slowest, len(ranks)).busbw
             if index == mine:
                 dist.destroy_process_group(made[index])
         return found

@@ -66,14 +66,16 @@ class Expectation:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class BandwidthVerdict:
     """Good, bad or not judged, in a sentence."""
 
     state: str
     text: str
 
 
-def judge(peak: float, *, backend: str, nodes: int, ranks: int, seen: Network, expected: Expectation) -> Verdict:
+def judge(
+    peak: float, *, backend: str, nodes: int, ranks: int, seen: Network, expected: Expectation
+) -> BandwidthVerdict:
     """Whether the bandwidth is what was paid for.
 
     Args:
@@ -86,18 +88,20 @@ def judge(peak: float, *, backend: str, nodes: int, ranks: int, seen: Network, e
     """
     reached = f"{peak:.4g} GB/s of busbw"
     if ranks == 1:
-        return Verdict(UNJUDGED, "one rank alone sends nothing")
+        return BandwidthVerdict(UNJUDGED, "one rank alone sends nothing")
     planned = backend == "nccl" and not expected.rehearsal
     if planned and expected.infiniband and nodes > 1 and seen.name not in ("", "InfiniBand"):
         why = f" ({seen.why})" if seen.why else ""
-        return Verdict(BAD, f"NCCL took {seen.name}{why} where InfiniBand was planned; {reached}")
+        return BandwidthVerdict(BAD, f"NCCL took {seen.name}{why} where InfiniBand was planned; {reached}")
     if expected.least is None:
-        return Verdict(UNJUDGED, f"{reached}; no expectation given")
+        return BandwidthVerdict(UNJUDGED, f"{reached}; no expectation given")
     if not (planned or expected.explicit):
         what = "a rehearsal" if expected.rehearsal else f"{backend} on CPUs"
-        return Verdict(
+        return BandwidthVerdict(
             UNJUDGED, f"{reached} by {what}; {expected.least:g} GB/s is expected of NCCL on the planned nodes"
         )
     if peak < expected.least:
-        return Verdict(BAD, f"{reached} is {peak / expected.least:.1%} of the {expected.least:g} GB/s expected")
-    return Verdict(GOOD, f"{reached}, {expected.least:g} GB/s expected")
+        return BandwidthVerdict(
+            BAD, f"{reached} is {peak / expected.least:.1%} of the {expected.least:g} GB/s expected"
+        )
+    return BandwidthVerdict(GOOD, f"{reached}, {expected.least:g} GB/s expected")

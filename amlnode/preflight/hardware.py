@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from amlnode.preflight.plan import Plan
+    from amlnode.preflight.plan import PlannedNode
 
 DOCKERS_OWN = 64 << 20
 """Shared memory of a container without a setting for it."""
@@ -27,7 +27,7 @@ SMI_SECONDS = 60
 
 
 @dataclass(frozen=True)
-class Port:
+class RdmaPort:
     """One port of an RDMA device, as the kernel shows it."""
 
     device: str
@@ -68,7 +68,7 @@ def smi() -> str | None:
     return done.stdout.decode(errors="replace")
 
 
-def gpus(plan: Plan, root: Path = ROOT, ask: Callable[[], str | None] = smi) -> Check:
+def gpus(plan: PlannedNode, root: Path = ROOT, ask: Callable[[], str | None] = smi) -> Check:
     """As many GPUs as planned, all answering."""
     if not plan.gpus:
         why = "no GPU planned" if plan.gpus == 0 else "the plan has no number of GPUs"
@@ -88,17 +88,17 @@ def gpus(plan: Plan, root: Path = ROOT, ask: Callable[[], str | None] = smi) -> 
     return Check("gpus", BAD, seen, "The node is broken or of another size: run on others, report the node.")
 
 
-def ports(root: Path = ROOT) -> list[Port]:
+def ports(root: Path = ROOT) -> list[RdmaPort]:
     """Every port of every RDMA device."""
     found = []
     for device in _entries(root / "sys/class/infiniband"):
         for port in _entries(device / "ports"):
             state, link, rate = (_text(port / name) for name in ("state", "link_layer", "rate"))
-            found.append(Port(device.name, port.name, state, link or "unknown", rate or "rate unknown"))
+            found.append(RdmaPort(device.name, port.name, state, link or "unknown", rate or "rate unknown"))
     return found
 
 
-def infiniband(plan: Plan, root: Path = ROOT) -> Check:
+def infiniband(plan: PlannedNode, root: Path = ROOT) -> Check:
     """As many InfiniBand ports active as planned, and the container can open them."""
     if not plan.infiniband:
         why = "no InfiniBand planned" if plan.infiniband == 0 else "the plan has no number of ports"
@@ -128,7 +128,7 @@ def infiniband(plan: Plan, root: Path = ROOT) -> Check:
     return Check("infiniband", GOOD, f"{seen} ({good[0].rate})")
 
 
-def memlock(plan: Plan, root: Path = ROOT) -> Check:
+def memlock(plan: PlannedNode, root: Path = ROOT) -> Check:
     """Locked memory without a limit: RDMA registers memory by locking it."""
     if not plan.infiniband:
         return Check("memlock", UNJUDGED, "no InfiniBand planned" if plan.infiniband == 0 else "not planned")
@@ -165,7 +165,7 @@ def _space(path: Path, blocks: Callable[[os.statvfs_result], int]) -> int | None
     return found.f_frsize * blocks(found)
 
 
-def shm(plan: Plan, root: Path = ROOT, measure: Callable[[Path], int | None] = total) -> Check:
+def shm(plan: PlannedNode, root: Path = ROOT, measure: Callable[[Path], int | None] = total) -> Check:
     """Shared memory as planned: DataLoader workers and NCCL pass data through it."""
     remedy = "Set shm_size in the job's resources; too little ends a DataLoader worker with `Bus error`."
     found = measure(root / "dev/shm")
@@ -182,7 +182,7 @@ def shm(plan: Plan, root: Path = ROOT, measure: Callable[[Path], int | None] = t
     return Check("shm", GOOD if plan.gpus else UNJUDGED, size(found) + ("" if plan.gpus else ", and no plan for it"))
 
 
-def disk(plan: Plan, folder: Path, measure: Callable[[Path], int | None] = free) -> Check:
+def disk(plan: PlannedNode, folder: Path, measure: Callable[[Path], int | None] = free) -> Check:
     """Room for checkpoints and data in the working folder."""
     found = measure(folder)
     if found is None:

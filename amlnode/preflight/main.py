@@ -14,7 +14,7 @@ from amlnode.gpus import ROOT
 from amlnode.preflight import hardware, nccl
 from amlnode.preflight.check import BAD, GOOD, UNJUDGED, Check, publish
 from amlnode.preflight.meeting import meet
-from amlnode.preflight.plan import Plan, read
+from amlnode.preflight.plan import PlannedNode, read
 from amlnode.rank import resolve
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None, *, environ: Mapping[str, str] =
     return 0 if result["go"] else 1
 
 
-def judge(plan: Plan, environ: Mapping[str, str], root: Path = ROOT) -> list[Check]:
+def judge(plan: PlannedNode, environ: Mapping[str, str], root: Path = ROOT) -> list[Check]:
     """Every check of this node alone."""
     checks = [
         hardware.gpus(plan, root),
@@ -144,7 +144,7 @@ def lines(node: Mapping[str, Any]) -> list[str]:
     return rows
 
 
-def table(result: Mapping[str, Any], plan: Plan) -> list[str]:
+def table(result: Mapping[str, Any], plan: PlannedNode) -> list[str]:
     """The verdict of all nodes for a reader."""
     rows = [line for node in result["nodes"] for line in lines(node)]
     if result["missing"]:

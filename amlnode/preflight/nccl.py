@@ -12,7 +12,7 @@ from amlnode.preflight.hardware import ports
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlnode.preflight.plan import Plan
+    from amlnode.preflight.plan import PlannedNode
 
 
 def settings(environ: Mapping[str, str], root: Path = ROOT) -> dict[str, tuple[str, str]]:
@@ -35,7 +35,7 @@ def settings(environ: Mapping[str, str], root: Path = ROOT) -> dict[str, tuple[s
     return found
 
 
-def check(plan: Plan, environ: Mapping[str, str], root: Path = ROOT) -> Check:
+def check(plan: PlannedNode, environ: Mapping[str, str], root: Path = ROOT) -> Check:
     """Nothing that keeps NCCL from the fabric that was planned."""
     if not plan.gpus:
         return Check("nccl", UNJUDGED, "no GPU planned" if plan.gpus == 0 else "the plan has no number of GPUs")

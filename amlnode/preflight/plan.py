@@ -18,7 +18,7 @@ UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlannedNode:
     """One node as planned; None: not planned, so that it cannot be judged.
 
     Attributes:
@@ -36,7 +36,7 @@ class Plan:
     disk: int | None = None
 
 
-def read(given: str | None, environ: Mapping[str, str]) -> Plan:
+def read(given: str | None, environ: Mapping[str, str]) -> PlannedNode:
     """The plan from the command line (JSON, or a file of it), else from AMLSTACK_PLAN, else an empty one.
 
     Raises:
@@ -44,7 +44,7 @@ def read(given: str | None, environ: Mapping[str, str]) -> Plan:
     """
     where = "--plan" if given else VARIABLE
     text = given or environ.get(VARIABLE) or "{}"
-    names = [field.name for field in fields(Plan)]
+    names = [field.name for field in fields(PlannedNode)]
     rule = f"A plan is a JSON object of {', '.join(names)}"
     if not text.lstrip().startswith("{"):
         try:
@@ -64,7 +64,7 @@ def read(given: str | None, environ: Mapping[str, str]) -> Plan:
                 f"{where} has the unknown key `{name}`", rule, f"Did you mean `{near[0]}`?" if near else "Leave it out."
             )
     counts = {name: _amount(name, values[name]) for name in names if name != "size" and values.get(name) is not None}
-    return Plan(size=values.get("size") and str(values["size"]), **counts)
+    return PlannedNode(size=values.get("size") and str(values["size"]), **counts)
 
 
 def amount(text: str) -> int:

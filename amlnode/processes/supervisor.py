@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
-from amlnode.processes.descendants import Heir, adopt_orphans, descendants, die_with_parent, reap_one
+from amlnode.processes.tree import Heir, adopt_orphans, descendants, die_with_parent, reap_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlnode.errors import NodeError
-from amlnode.processes.descendants import adopt_orphans, descendants, die_with_parent, reap_one
+from amlnode.processes.tree import adopt_orphans, descendants, die_with_parent, reap_one
 from amlnode.remote.connection import PATIENCE, Connection, HungUpError, proof
 from amlnode.remote.running import Running
 from amlnode.remote.ssh_commands import pkill_pattern
@@ -32,7 +32,7 @@ PAUSE = 0.2
 """Seconds between two attempts to reach the first node, which may start later."""
 
 
-class Agent:
+class CommandAgent:
     """One node.
 
     Args:
@@ -170,7 +170,7 @@ def _leave(number: int, frame: FrameType | None) -> None:
 def main(words: list[str]) -> int:
     """``python -m amlnode.remote.agent HOST PORT JOB ADDRESS``: the first node runs commands as the others do."""
     die_with_parent()
-    return Agent(words[0], int(words[1]), words[2], 0, words[3]).serve(PATIENCE)
+    return CommandAgent(words[0], int(words[1]), words[2], 0, words[3]).serve(PATIENCE)
 
 
 if __name__ == "__main__":

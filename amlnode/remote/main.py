@@ -27,9 +27,9 @@ from amlnode.errors import NodeError
 from amlnode.gpus import count_gpus
 from amlnode.launch import places
 from amlnode.preflight.meeting import listening
-from amlnode.processes.descendants import adopt_orphans
+from amlnode.processes.tree import adopt_orphans
 from amlnode.rank import resolve
-from amlnode.remote.agent import Agent, wipe
+from amlnode.remote.agent import CommandAgent, wipe
 from amlnode.remote.connection import SOCKET
 from amlnode.remote.deepspeed_command import configured, results_folder, split, tuned
 from amlnode.remote.hub import Hub
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     port = options.port or node.master_port + PORT
     job = os.environ.get("AZUREML_RUN_ID") or "job"
     if node.rank > 0:
-        return Agent(node.master_addr, port, job, node.rank).serve(options.wait)
+        return CommandAgent(node.master_addr, port, job, node.rank).serve(options.wait)
     return First(node, nproc, rest).run(port, job, options.wait)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.diagnose.signatures import Role, Signature
+    from amlstack.diagnose.signatures import EventRole, Signature
     from amlstack.diagnose.timestamps import Stamp
 
 
@@ -58,7 +58,7 @@ class Event:
     file: str
     line: int
     text: str
-    role: Role
+    role: EventRole
     origin: Origin = Origin.LINE
     rank: int | None = None
     local: int | None = None

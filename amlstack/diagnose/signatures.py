@@ -14,7 +14,7 @@ _NO_DIGITS = str.maketrans("", "", "0123456789")
 SURE = ("low", "medium", "high")
 
 
-class Role(StrEnum):
+class EventRole(StrEnum):
     """What part an event can have in a failure."""
 
     CULPRIT = "culprit"
@@ -47,7 +47,7 @@ class Signature:
 
     code: str
     topic: str
-    role: Role
+    role: EventRole
     means: str
     advice: str
     source: str
@@ -115,9 +115,9 @@ def _searched() -> tuple[tuple[tuple[str, ...], tuple[str, ...], Signature], ...
 
 
 def _turn(signature: Signature) -> int:
-    if signature.role is Role.CULPRIT:
+    if signature.role is EventRole.CULPRIT:
         return -signature.weight if signature.weight >= 3 else 10 - signature.weight
-    return {Role.VICTIM: 0, Role.SUMMARY: 11, Role.CONTEXT: 1, Role.NOISE: -9}[signature.role]
+    return {EventRole.VICTIM: 0, EventRole.SUMMARY: 11, EventRole.CONTEXT: 1, EventRole.NOISE: -9}[signature.role]
 
 
 def _signature(topic: str, row: dict[str, Any]) -> Signature:
@@ -125,7 +125,7 @@ def _signature(topic: str, row: dict[str, Any]) -> Signature:
     return Signature(
         code=row["code"],
         topic=topic,
-        role=Role(row["role"]),
+        role=EventRole(row["role"]),
         means=row["means"],
         advice=row["advice"],
         source=row["source"],

@@ -21,7 +21,7 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True)
-class Rank:
+class RankOutcome:
     """One training process.
 
     Attributes:
@@ -47,7 +47,7 @@ class Rank:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class OutputFile:
     """An output: its name and its size in bytes, None for what is not on this disk."""
 
     name: str
@@ -55,7 +55,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
+class ChildJob:
     """A step or a trial: its place in the parent, its job's name and status."""
 
     place: str
@@ -86,7 +86,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LogPart:
     """Lines that stand together: the 1-based number of the first, their texts."""
 
     first: int
@@ -116,7 +116,7 @@ class Excerpt:
     node: str | None
     size: int
     lines: int
-    parts: tuple[Part, ...]
+    parts: tuple[LogPart, ...]
     marks: Mapping[int, str] = field(default_factory=dict)
 
     @property
@@ -155,10 +155,10 @@ class Report:
     error: str = ""
     verdict: Diagnosis | None = None
     phases: tuple[Phase, ...] = ()
-    ranks: tuple[Rank, ...] = ()
+    ranks: tuple[RankOutcome, ...] = ()
     series: tuple[Series, ...] = ()
     numbers: tuple[tuple[str, str], ...] = ()
     excerpts: tuple[Excerpt, ...] = ()
-    outputs: tuple[File, ...] = ()
-    children: tuple[Child, ...] = ()
+    outputs: tuple[OutputFile, ...] = ()
+    children: tuple[ChildJob, ...] = ()
     notes: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from amlnode.bandwidth import slow_nodes
 from amlnode.bandwidth.main import expectation
-from amlnode.bandwidth.message_sizes import row, sizes
+from amlnode.bandwidth.message_sizes import measurement, sizes
 from amlnode.bandwidth.sweep import chosen
 from amlnode.bandwidth.verdict import Expectation, Network, judge, network
 from amlnode.errors import NodeError
@@ -45,7 +45,7 @@ def test_sizes_are_refused_when_they_are_wrong(given: str) -> None:
     ("ranks", "algbw", "busbw"), [(1, 10.0, 0.0), (2, 10.0, 10.0), (8, 10.0, 17.5), (16, 10.0, 18.75)]
 )
 def test_bus_bandwidth_is_comparable_to_the_hardwares(ranks: int, algbw: float, busbw: float) -> None:
-    found = row(10**9, 0.1, ranks)
+    found = measurement(10**9, 0.1, ranks)
     assert (found.algbw, found.busbw) == (pytest.approx(algbw), pytest.approx(busbw))
 
 
@@ -170,7 +170,7 @@ def test_pairs_of_a_round_share_no_node_and_partners_change(count: int) -> None:
     assert min(met.values()) >= min(slow_nodes.ROUNDS, count - 1)
 
 
-def tournament(count: int, busbw: Callable[[int, int], float]) -> slow_nodes.Named:
+def tournament(count: int, busbw: Callable[[int, int], float]) -> slow_nodes.SlowNodes:
     """All rounds of a made-up cluster."""
     measured = {}
     for pairs in slow_nodes.rounds(range(count)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlnode.errors import NodeError
-from amlnode.remote.agent import Agent
+from amlnode.remote.agent import CommandAgent
 from amlnode.remote.connection import Connection, HungUpError, proof
 from amlnode.remote.hub import Hub
 
@@ -115,5 +115,5 @@ def test_node_refuses_a_host_that_does_not_know_the_run() -> None:
 
         threading.Thread(target=pose, daemon=True).start()
         with pytest.raises(NodeError, match="another job listens there"):
-            Agent("127.0.0.1", server.getsockname()[1], JOB, 1)._dial(0)
+            CommandAgent("127.0.0.1", server.getsockname()[1], JOB, 1)._dial(0)
         assert served.wait(30)

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from amlnode.errors import NodeError
 from amlnode.preflight import hardware, nccl
 from amlnode.preflight.main import judge, main, verdict
-from amlnode.preflight.plan import Plan, amount, read
+from amlnode.preflight.plan import PlannedNode, amount, read
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-H200 = Plan(size="Standard_ND96isr_H200_v5", gpus=8, infiniband=8, shm=1 << 30)
+H200 = PlannedNode(size="Standard_ND96isr_H200_v5", gpus=8, infiniband=8, shm=1 << 30)
 ACTIVE = "4: ACTIVE"
 
 
@@ -86,7 +86,7 @@ def test_a_sound_node_is_good(node: Node) -> None:
 def test_gpus_are_counted_as_the_driver_answers(
     node: Node, planned: int | None, printed: str, state: str, seen: str
 ) -> None:
-    found = hardware.gpus(Plan(gpus=planned), node.root, lambda: printed)
+    found = hardware.gpus(PlannedNode(gpus=planned), node.root, lambda: printed)
     assert found.state == state
     assert seen in found.seen
 
@@ -96,7 +96,7 @@ def test_amds_gpus_are_counted_without_its_cpus(tmp_path: Path) -> None:
         folder = tmp_path / f"sys/class/kfd/kfd/topology/nodes/{index}"
         folder.mkdir(parents=True)
         (folder / "properties").write_text(f"cpu_cores_count {48 if not units else 0}\nsimd_count {units}\n")
-    assert hardware.gpus(Plan(gpus=2), tmp_path, none).seen == "2 of 2 GPUs"
+    assert hardware.gpus(PlannedNode(gpus=2), tmp_path, none).seen == "2 of 2 GPUs"
 
 
 @pytest.mark.parametrize("state", ["1: DOWN", "2: INIT", "3: ARMED", "5: ACTIVE_DEFER", ""])
@@ -130,11 +130,13 @@ def test_ports_that_the_container_cannot_open_are_bad(node: Node) -> None:
     [
         (H200, "unlimited", "good", "unlimited"),
         (H200, "65536", "bad", "64 KiB may be locked"),
-        (Plan(infiniband=0), "65536", "not judged", "no InfiniBand planned"),
-        (Plan(), "65536", "not judged", "not planned"),
+        (PlannedNode(infiniband=0), "65536", "not judged", "no InfiniBand planned"),
+        (PlannedNode(), "65536", "not judged", "not planned"),
     ],
 )
-def test_locked_memory_wants_no_limit_for_infiniband(node: Node, plan: Plan, soft: str, state: str, seen: str) -> None:
+def test_locked_memory_wants_no_limit_for_infiniband(
+    node: Node, plan: PlannedNode, soft: str, state: str, seen: str
+) -> None:
     node.memlock(soft)
     found = hardware.memlock(plan, node.root)
     assert (found.state, found.seen) == (state, seen)
@@ -143,31 +145,31 @@ def test_locked_memory_wants_no_limit_for_infiniband(node: Node, plan: Plan, sof
 @pytest.mark.parametrize(
     ("plan", "size", "state"),
     [
-        (Plan(shm=64 << 30), 64 << 30, "good"),
-        (Plan(shm=64 << 30), (64 << 30) - 4096, "good"),
-        (Plan(shm=64 << 30), 2 << 30, "bad"),
-        (Plan(), 64 << 20, "bad"),
-        (Plan(gpus=8), 2 << 30, "warning"),
-        (Plan(gpus=8), 3 << 30, "good"),
-        (Plan(), 2 << 30, "not judged"),
-        (Plan(), None, "bad"),
+        (PlannedNode(shm=64 << 30), 64 << 30, "good"),
+        (PlannedNode(shm=64 << 30), (64 << 30) - 4096, "good"),
+        (PlannedNode(shm=64 << 30), 2 << 30, "bad"),
+        (PlannedNode(), 64 << 20, "bad"),
+        (PlannedNode(gpus=8), 2 << 30, "warning"),
+        (PlannedNode(gpus=8), 3 << 30, "good"),
+        (PlannedNode(), 2 << 30, "not judged"),
+        (PlannedNode(), None, "bad"),
     ],
 )
-def test_shared_memory_is_as_planned(tmp_path: Path, plan: Plan, size: int | None, state: str) -> None:
+def test_shared_memory_is_as_planned(tmp_path: Path, plan: PlannedNode, size: int | None, state: str) -> None:
     assert hardware.shm(plan, tmp_path, lambda _: size).state == state
 
 
 @pytest.mark.parametrize(
     ("plan", "size", "state"),
     [
-        (Plan(disk=100), 100, "good"),
-        (Plan(disk=100), 99, "bad"),
-        (Plan(), 1 << 40, "not judged"),
-        (Plan(), 5, "warning"),
-        (Plan(), None, "bad"),
+        (PlannedNode(disk=100), 100, "good"),
+        (PlannedNode(disk=100), 99, "bad"),
+        (PlannedNode(), 1 << 40, "not judged"),
+        (PlannedNode(), 5, "warning"),
+        (PlannedNode(), None, "bad"),
     ],
 )
-def test_the_disk_has_room(tmp_path: Path, plan: Plan, size: int | None, state: str) -> None:
+def test_the_disk_has_room(tmp_path: Path, plan: PlannedNode, size: int | None, state: str) -> None:
     assert hardware.disk(plan, tmp_path, lambda _: size).state == state
 
 
@@ -210,8 +212,8 @@ def test_nccls_own_files_count_and_variables_win(node: Node) -> None:
 
 
 def test_settings_are_only_a_warning_when_no_infiniband_is_planned(node: Node) -> None:
-    assert nccl.check(Plan(gpus=1, infiniband=0), {"NCCL_IB_DISABLE": "1"}, node.root).state == "warning"
-    assert nccl.check(Plan(gpus=0), {"NCCL_IB_DISABLE": "1"}, node.root).state == "not judged"
+    assert nccl.check(PlannedNode(gpus=1, infiniband=0), {"NCCL_IB_DISABLE": "1"}, node.root).state == "warning"
+    assert nccl.check(PlannedNode(gpus=0), {"NCCL_IB_DISABLE": "1"}, node.root).state == "not judged"
 
 
 def test_a_rehearsal_never_passes_nor_fails_hardware_that_it_has_not(tmp_path: Path) -> None:
@@ -246,19 +248,22 @@ def test_the_verdict_of_all_nodes(skews: list[Any], missing: list[int], go: bool
 @pytest.mark.parametrize(
     ("given", "plan"),
     [
-        ('{"gpus": 8, "shm": "64g", "disk": "1.5T"}', Plan(gpus=8, shm=64 << 30, disk=3 << 39)),
-        ('{"size": "Standard_ND96isr_H200_v5", "infiniband": 8}', Plan("Standard_ND96isr_H200_v5", infiniband=8)),
-        ('{"gpus": null}', Plan()),
-        ("", Plan()),
+        ('{"gpus": 8, "shm": "64g", "disk": "1.5T"}', PlannedNode(gpus=8, shm=64 << 30, disk=3 << 39)),
+        (
+            '{"size": "Standard_ND96isr_H200_v5", "infiniband": 8}',
+            PlannedNode("Standard_ND96isr_H200_v5", infiniband=8),
+        ),
+        ('{"gpus": null}', PlannedNode()),
+        ("", PlannedNode()),
     ],
 )
-def test_a_plan_is_read_from_a_variable(given: str, plan: Plan) -> None:
+def test_a_plan_is_read_from_a_variable(given: str, plan: PlannedNode) -> None:
     assert read(None, {"AMLSTACK_PLAN": given}) == plan
 
 
 def test_a_plan_may_lie_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text('{"gpus": 4}')
-    assert read(str(tmp_path / "plan.json"), {"AMLSTACK_PLAN": "{"}) == Plan(gpus=4)
+    assert read(str(tmp_path / "plan.json"), {"AMLSTACK_PLAN": "{"}) == PlannedNode(gpus=4)
 
 
 @pytest.mark.parametrize(

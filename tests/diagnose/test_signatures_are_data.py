@@ -6,7 +6,7 @@ import pytest
 
 from amlstack.diagnose.reading.lines import DIGITS, notable
 from amlstack.diagnose.reading.scanner import scan
-from amlstack.diagnose.signatures import SURE, Role, table
+from amlstack.diagnose.signatures import SURE, EventRole, table
 from tests.support.diagnose.kept_logs import HARMLESS, LINES
 
 CASES = [(code, line) for code, lines in LINES.items() for line in lines]
@@ -29,7 +29,7 @@ def test_line_is_found_among_a_block_of_healthy_lines(code: str, line: str) -> N
 
 @pytest.mark.parametrize("line", HARMLESS)
 def test_lines_of_healthy_runs_are_no_causes(line: str) -> None:
-    assert [event for event in scan("log", [line.encode() + b"\n"]).events if event.role is not Role.CONTEXT] == []
+    assert [event for event in scan("log", [line.encode() + b"\n"]).events if event.role is not EventRole.CONTEXT] == []
 
 
 def test_every_signature_that_looks_for_words_is_shown_by_a_line() -> None:
@@ -44,7 +44,7 @@ def test_every_signature_has_meaning_source_and_advice() -> None:
         assert each.source
         assert each.advice or each.kind == "signal", each.code
         assert each.sure in SURE
-        assert (each.weight > 0) is (each.role in (Role.CULPRIT, Role.CONTEXT)), each.code
+        assert (each.weight > 0) is (each.role in (EventRole.CULPRIT, EventRole.CONTEXT)), each.code
     assert len({each.code for each in table()}) == len(table())
 
 

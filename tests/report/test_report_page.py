@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.report import render
-from amlstack.report.content import Child, File, Phase, Rank, Report, Series
+from amlstack.report.content import ChildJob, OutputFile, Phase, RankOutcome, Report, Series
 from amlstack.report.gathering import folder
 from amlstack.report.rendering.page import GENERATOR
 from tests.support.report.pages import HOSTILE, parse
@@ -162,11 +162,11 @@ def test_hostile_texts_are_inert_in_every_part_of_the_page(tmp_path: Path) -> No
         facts=((bad, bad), ("command", bad)),
         error=bad,
         phases=(Phase(bad, NOW, None),),
-        ranks=(Rank(0, bad, 0, 1, NOW, NOW + 1),),
+        ranks=(RankOutcome(0, bad, 0, 1, NOW, NOW + 1),),
         series=(Series(f"{bad} loss", ((0, 1.0), (1, 2.0)), bad, bad),),
         numbers=((bad, bad),),
-        outputs=(File(bad, 1),),
-        children=(Child(bad, bad, bad),),
+        outputs=(OutputFile(bad, 1),),
+        children=(ChildJob(bad, bad, bad),),
         notes=(bad,),
         status=bad,
     )
@@ -215,17 +215,21 @@ def test_hostile_texts_are_inert_in_every_part_of_the_page(tmp_path: Path) -> No
     assert "c2VjcmV0" not in tree.text
 
 
+LONE = RankOutcome(0, None)
+MANY = tuple(RankOutcome(each, str(each // 8)) for each in range(2000))
+
+
 @pytest.mark.parametrize(
     "report",
     [
         Report("empty", "", active=False, made=NOW),
         Report("queued", "Queued", active=True, made=NOW, phases=(Phase("Queued", NOW - 5, None),)),
-        Report("runs", "Running", active=True, made=NOW, ranks=(Rank(0, "0", 0, None, NOW - 3),)),
-        Report("at once", "", active=False, made=NOW, phases=(Phase("Running", NOW, NOW),), ranks=(Rank(0, None),)),
+        Report("runs", "Running", active=True, made=NOW, ranks=(RankOutcome(0, "0", 0, None, NOW - 3),)),
+        Report("at once", "", active=False, made=NOW, phases=(Phase("Running", NOW, NOW),), ranks=(LONE,)),
         Report("nan", "", active=False, made=NOW, series=(Series("loss", ((0, NAN), (1, NAN)), "step", "x"),)),
         Report("flat", "", active=False, made=NOW, series=(Series("loss", ((0, 1.0), (1, 1.0)), "step", "x"),)),
         Report("dot", "", active=False, made=NOW, series=(Series("loss", ((0, 1.0), (1, float("inf"))), "step", "x"),)),
-        Report("many", "", active=False, made=NOW, ranks=tuple(Rank(each, str(each // 8)) for each in range(2000))),
+        Report("many", "", active=False, made=NOW, ranks=MANY),
     ],
     ids=lambda report: report.title,
 )  # fmt: skip

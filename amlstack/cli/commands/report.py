@@ -59,6 +59,7 @@ def _gathered(subject: str) -> Report:
     from amlstack.report.gathering import folder as of_folder
     from amlstack.report.gathering import job as of_job
     from amlstack.sandbox.store.database import StateError
+    from amlstack.sandbox.store.job_names import UnknownJobError
     from amlstack.sandbox.store.store import Store, folder
 
     there = (folder(paths.home()) / "state.db").exists()
@@ -71,7 +72,7 @@ def _gathered(subject: str) -> Report:
         if not Path(subject).is_dir():
             _fail(f"There is no folder {subject!r}, and no sandbox here whose job it could be (amlstack sandbox up).")
         return of_folder.gather(Path(subject), time.time())
-    except (of_job.UnknownJobError, of_folder.NoLogsError, StateError) as error:
+    except (UnknownJobError, of_folder.NoLogsError, StateError) as error:
         _fail(str(error))
 
 

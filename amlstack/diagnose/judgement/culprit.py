@@ -10,7 +10,7 @@ from amlstack.diagnose.diagnosis import Diagnosis, Pointer
 from amlstack.diagnose.events import Event, Origin
 from amlstack.diagnose.judgement import missing_ranks, no_culprit
 from amlstack.diagnose.judgement.evidence import CONSEQUENCE, gather, victims
-from amlstack.diagnose.signatures import SURE, Role
+from amlstack.diagnose.signatures import SURE, EventRole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,10 +48,10 @@ def _candidates(events: Iterable[Event]) -> list[Event]:
     4. causes logged at the level of a warning; those that are often lived through only where somebody ended.
     """
     events = list(events)
-    ended = any(event.role in (Role.VICTIM, Role.SUMMARY) and not event.soft for event in events)
+    ended = any(event.role in (EventRole.VICTIM, EventRole.SUMMARY) and not event.soft for event in events)
     tiers: dict[int, list[Event]] = {}
     for event in events:
-        if event.role is Role.CULPRIT and (ended or not event.soft or event.weight > 2):
+        if event.role is EventRole.CULPRIT and (ended or not event.soft or event.weight > 2):
             tiers.setdefault(_tier(event), []).append(event)
     return tiers[min(tiers)] if tiers else []
 

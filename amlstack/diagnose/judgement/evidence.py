@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.diagnose.diagnosis import Victim
 from amlstack.diagnose.events import Event, Log, Origin
-from amlstack.diagnose.signatures import Role
+from amlstack.diagnose.signatures import EventRole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -87,10 +87,14 @@ def _failed_ranks(logs: Iterable[Log]) -> dict[str, list[Event]]:
 
 def _only_failed(log: Log) -> list[Event]:
     """The process that a launcher's summary names where there is no table, if the log shows one exception alone."""
-    failed = [each for each in log.events if each.role is Role.SUMMARY and each.facts.get("exit", 1) not in (0, -15)]
+    failed = [
+        each for each in log.events if each.role is EventRole.SUMMARY and each.facts.get("exit", 1) not in (0, -15)
+    ]
     named = [event for event in failed if event.rank is not None or event.local is not None]
     raised = [
-        each for each in log.events if each.origin is Origin.TRACEBACK and each.role in (Role.CULPRIT, Role.VICTIM)
+        each
+        for each in log.events
+        if each.origin is Origin.TRACEBACK and each.role in (EventRole.CULPRIT, EventRole.VICTIM)
     ]
     return named if len({(event.rank, event.local) for event in named}) == len(raised) == 1 else []
 
@@ -104,7 +108,7 @@ def _placed(event: Event, log: Log, failed: dict[str, list[Event]]) -> Event:
         rank = log.rank
     if rank is None and event.origin is not Origin.TABLE:
         rows = failed.get(log.name, [])
-        if event.role is Role.CULPRIT and event.origin is Origin.TRACEBACK and len(rows) == 1:
+        if event.role is EventRole.CULPRIT and event.origin is Origin.TRACEBACK and len(rows) == 1:
             rank = rows[0].rank if rows[0].rank is not None else rows[0].local
             node = node or rows[0].node
     return replace(event, rank=rank, node=node or log.node)
@@ -135,7 +139,7 @@ def _demoted(events: list[Event]) -> list[Event]:
     """Exceptions and weak signs that only continue, or follow, what a victim logged are victims too."""
     victims: dict[tuple[str, int | None], list[Event]] = {}
     for event in events:
-        if event.role is Role.VICTIM:
+        if event.role is EventRole.VICTIM:
             victims.setdefault((event.file, event.rank), []).append(event)
     all_victims = [event for each in victims.values() for event in each]
     what = {(event.file, event.line) for event in all_victims if event.text.startswith("what()")}
@@ -145,12 +149,12 @@ def _demoted(events: list[Event]) -> list[Event]:
         exited = event.origin in (Origin.TABLE, Origin.RECORD) or "exit" in event.facts
         if event.code == "aborted" and exited and waiting and (event.rank is None or event.rank in waiting):
             # The watchdog of a rank that waited in vain aborts it.
-            return replace(event, role=Role.VICTIM)
+            return replace(event, role=EventRole.VICTIM)
         if event.code == "aborted" and (event.file, event.line + 1) in what:
-            return replace(event, role=Role.VICTIM)  # its what() is about the end of another rank
+            return replace(event, role=EventRole.VICTIM)  # its what() is about the end of another rank
         if event.code == "exit-without-reason" and event.rank in waiting:
-            return replace(event, role=Role.VICTIM)  # its log has the reason: another rank
-        if event.role is not Role.CULPRIT or event.weight > 2:
+            return replace(event, role=EventRole.VICTIM)  # its log has the reason: another rank
+        if event.role is not EventRole.CULPRIT or event.weight > 2:
             return event
         for victim in victims.get((event.file, event.rank), ()):
             if exited and victim.signature.kind == "stop":
@@ -162,7 +166,7 @@ def _demoted(events: list[Event]) -> list[Event]:
             own = victim.origin is Origin.LINE and victim.signature.kind != "stop"
             ends = event.code == "python-exception" and 0 < apart <= 12 and own
             if weak or goes_on or ends:
-                return replace(event, role=Role.VICTIM, signature=victim.signature)
+                return replace(event, role=EventRole.VICTIM, signature=victim.signature)
         return event
 
     return _outlived([demoted(event) for event in events])
@@ -172,12 +176,12 @@ def _outlived(events: list[Event]) -> list[Event]:
     """Exceptions after which their rank went on for long, until another one: caught and printed, not fatal."""
     last: dict[tuple[str, int | None], int] = {}
     for event in events:
-        if event.role is Role.CULPRIT and event.origin is Origin.TRACEBACK:
+        if event.role is EventRole.CULPRIT and event.origin is Origin.TRACEBACK:
             key = (event.file, event.rank)
             last[key] = max(event.line, last.get(key, 0))
     return [
         replace(event, soft=True)
-        if event.role is Role.CULPRIT
+        if event.role is EventRole.CULPRIT
         and event.origin is not Origin.TABLE
         and last.get((event.file, event.rank), 0) - event.line > OUTLIVED
         else event
@@ -189,7 +193,7 @@ def victims(evidence: Evidence, culprit: int | None) -> tuple[Victim, ...]:
     """Ranks that ended because of others, each once."""
     found: dict[int | str, Victim] = {}
     for event in evidence.events:
-        stopped = event.role is Role.VICTIM or (event.role is Role.SUMMARY and event.facts.get("exit") == -15)
+        stopped = event.role is EventRole.VICTIM or (event.role is EventRole.SUMMARY and event.facts.get("exit") == -15)
         if not stopped or (event.rank is not None and event.rank == culprit):
             continue
         if event.rank is None and event.code == "told-to-stop":

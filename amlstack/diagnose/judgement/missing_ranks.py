@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from amlstack.diagnose.events import Event, Origin
-from amlstack.diagnose.signatures import Role
+from amlstack.diagnose.signatures import EventRole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ ENDS = frozenset({"job-timeout", "job-cancelled", "terminated-from-outside"})
 
 def suspects(evidence: Evidence) -> tuple[tuple[int, ...], Event] | None:
     """Ranks named by a message, or the only ones that do not complain, or behind; and an event that shows it."""
-    waiting = [event for event in evidence.events if event.role is Role.VICTIM and event.code in WAITED]
+    waiting = [event for event in evidence.events if event.role is EventRole.VICTIM and event.code in WAITED]
     if not waiting:
         return None
     named = Counter(rank for event in waiting for rank in event.facts.get("missing", ()))
@@ -86,7 +86,7 @@ def _complaining(evidence: Evidence) -> set[int | None]:
     return {
         event.rank
         for event in evidence.events
-        if event.role is Role.VICTIM and event.rank is not None and event.signature.kind != "stop"
+        if event.role is EventRole.VICTIM and event.rank is not None and event.signature.kind != "stop"
     }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from amlstack.diagnose.diagnosis import Diagnosis, Pointer
 from amlstack.diagnose.judgement import missing_ranks
 from amlstack.diagnose.judgement.evidence import victims
-from amlstack.diagnose.signatures import Role, by_code
+from amlstack.diagnose.signatures import EventRole, by_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,8 +27,8 @@ def verdict(evidence: Evidence) -> Diagnosis:
         ranks, shown = suspects
         reason = f"the others waited for {listed(ranks)}; the logs do not give the reason"
         return did_not_join(evidence, ranks, shown, reason, sure="medium" if len(ranks) == 1 else "low")
-    ended = [event for event in evidence.events if event.role is Role.VICTIM]
-    summaries = [event for event in evidence.events if event.role is Role.SUMMARY]
+    ended = [event for event in evidence.events if event.role is EventRole.VICTIM]
+    summaries = [event for event in evidence.events if event.role is EventRole.SUMMARY]
     if not ended and not summaries:
         return _slow(evidence) or _quiet(evidence)
     if _all_stopped(ended, summaries):
@@ -40,7 +40,7 @@ def notes(evidence: Evidence) -> tuple[Pointer, ...]:
     """What is wrong besides: one line per code."""
     found: dict[str, Pointer] = {}
     for event in evidence.events:
-        if event.role is Role.CONTEXT:
+        if event.role is EventRole.CONTEXT:
             found.setdefault(event.code, Pointer.to(event))
     return tuple(found.values())
 
@@ -73,7 +73,7 @@ def did_not_join(evidence: Evidence, ranks: tuple[int, ...], shown: Event, reaso
 
 def _slow(evidence: Evidence) -> Diagnosis | None:
     """No end at all in the logs, but a slow network."""
-    hints = [event for event in evidence.events if event.role is Role.CONTEXT]
+    hints = [event for event in evidence.events if event.role is EventRole.CONTEXT]
     if not hints:
         return None
     first = max(hints, key=lambda event: (event.weight, -event.line))

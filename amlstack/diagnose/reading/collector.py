@@ -11,7 +11,7 @@ from amlstack.base.redaction import scrub
 from amlstack.diagnose import exit_codes
 from amlstack.diagnose.events import Event, Origin
 from amlstack.diagnose.reading import prefixes, tracebacks
-from amlstack.diagnose.signatures import Role
+from amlstack.diagnose.signatures import EventRole
 
 if TYPE_CHECKING:
     from amlstack.diagnose import timestamps
@@ -107,7 +107,7 @@ class Collector:
             return
         final = {**root.facts, "finally": _cut(raised.text)}
         better = root.code == "python-exception" and signature.code != "python-exception"
-        if better and signature.role is not Role.SUMMARY:
+        if better and signature.role is not EventRole.SUMMARY:
             root = replace(root, signature=signature, role=signature.role)
         self.events[at] = replace(root, facts=final, source=root.source or raised.frame)
 

@@ -25,7 +25,7 @@ _WORTH = re.compile(rb"(?:step|iter|iteration|epoch|batch)\D{0,10}\d", re.IGNORE
 _FINENESS = ("globalstep", "step", "iteration", "iter", "epoch", "batch")
 
 
-class Tail:
+class LogTail:
     """Passes chunks on and keeps the end of what passed."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from amlstack.diagnose.events import Log, Origin
 from amlstack.diagnose.reading import counters, lines, prefixes, torchrun_table, tracebacks
 from amlstack.diagnose.reading.collector import MOST_EVENTS, Collector
 from amlstack.diagnose.reading.layout import Layout
-from amlstack.diagnose.signatures import Role, by_code, match
+from amlstack.diagnose.signatures import EventRole, by_code, match
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -43,8 +43,8 @@ class Scanner:
         self.name, self.node = name, node
         self.layout = Layout(rank)
         self.collector = Collector(name, node)
-        self._readers: dict[Writer, tracebacks.Reader] = {}
-        self._table = torchrun_table.Reader()
+        self._readers: dict[Writer, tracebacks.TracebackReader] = {}
+        self._table = torchrun_table.TableReader()
         self._last_raised: dict[Writer, int] = {}
         self._spawned: int | None = None
         self._notes = 0
@@ -98,10 +98,10 @@ class Scanner:
         else:
             self._line(number, line, stamp)
 
-    def _reader(self, writer: Writer) -> tracebacks.Reader:
+    def _reader(self, writer: Writer) -> tracebacks.TracebackReader:
         if writer not in self._readers and len(self._readers) >= MOST_WRITERS:
             self._readers = {key: each for key, each in self._readers.items() if each.open}
-        return self._readers.setdefault(writer, tracebacks.Reader())
+        return self._readers.setdefault(writer, tracebacks.TracebackReader())
 
     def finish(self, lines: int) -> Log:
         """The log with everything that was seen."""
@@ -130,9 +130,9 @@ class Scanner:
                 self.collector.add(by_code("bare-exception"), number, line, text, time=stamp())
             return
         signature, facts = found
-        if signature.role is Role.NOISE:
+        if signature.role is EventRole.NOISE:
             return
-        soft = signature.role in (Role.CULPRIT, Role.VICTIM) and prefixes.soft(text)
+        soft = signature.role in (EventRole.CULPRIT, EventRole.VICTIM) and prefixes.soft(text)
         self.collector.add(signature, number, line, text, time=stamp(), soft=soft, facts=_read(facts))
 
     def _raised(
@@ -151,7 +151,7 @@ class Scanner:
             if at is not None and events[at].text in _WRAPPERS:  # the parent's, whose message goes on with this
                 wrapper = by_code("launcher-wrapper")
                 events[at] = replace(events[at], signature=wrapper, role=wrapper.role)
-        if signature.role in (Role.CONTEXT, Role.NOISE):
+        if signature.role in (EventRole.CONTEXT, EventRole.NOISE):
             signature = by_code("python-exception")
         at = self._last_raised.get(writer)
         chained = (raised.chained or raised.original) and at is not None and at < len(events)
@@ -175,7 +175,7 @@ class Scanner:
         if len(events) > before:
             self._last_raised[writer] = before
 
-    def _row(self, row: torchrun_table.Row) -> None:
+    def _row(self, row: torchrun_table.FailedProcess) -> None:
         self.layout.launcher = True
         self.layout.ranks.add(row.rank if row.rank is not None else 0)
         line = prefixes.Line("", rank=row.rank, local=row.local, node=row.host)
@@ -205,7 +205,7 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
     """
     scanner = Scanner(name, rank, node)
     number = 0
-    tail = counters.Tail()
+    tail = counters.LogTail()
     for number, text, before in lines.interesting(lines.whole_lines(tail.keep(chunks)), scanner.attentive):
         if text:
             scanner.feed(number, text, before)

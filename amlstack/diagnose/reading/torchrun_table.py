@@ -16,7 +16,7 @@ MOST_LINES = 200
 
 
 @dataclass(slots=True)
-class Row:
+class FailedProcess:
     """One process of the table.
 
     Attributes:
@@ -50,7 +50,7 @@ class Row:
 
 
 @dataclass(slots=True)
-class Reader:
+class TableReader:
     """Reads such a table line by line.
 
     Attributes:
@@ -59,11 +59,11 @@ class Reader:
 
     open: bool = False
     _root: bool = False
-    _row: Row | None = None
+    _row: FailedProcess | None = None
     _left: int = 0
     _in_reason: bool = False
 
-    def feed(self, text: str, number: int) -> Row | None:
+    def feed(self, text: str, number: int) -> FailedProcess | None:
         """Takes one line, its prefix stripped; a row when it is complete."""
         if _BEGIN.match(text):
             done = self._close()
@@ -77,7 +77,7 @@ class Reader:
             return self._close()
         if _BULLET.match(text):
             done = self._close()
-            self._row, self._left = Row(number, self._root), MOST_LINES
+            self._row, self._left = FailedProcess(number, self._root), MOST_LINES
             return done
         if _RULE.match(text):
             return self._ruled(text)
@@ -85,18 +85,18 @@ class Reader:
             self._fill(self._row, text, number)
         return None
 
-    def finish(self) -> Row | None:
+    def finish(self) -> FailedProcess | None:
         """The row that the end of the file left unfinished."""
         return self._close()
 
-    def _ruled(self, text: str) -> Row | None:
+    def _ruled(self, text: str) -> FailedProcess | None:
         done = self._close()
         if self._root and text.lstrip()[:1] in "=*":
             # The new form ends here; the old one lists the others below, after another header.
             self.open = False
         return done
 
-    def _fill(self, row: Row, text: str, number: int) -> None:
+    def _fill(self, row: FailedProcess, text: str, number: int) -> None:
         found = _ROW.match(text)
         if found is None or (self._in_reason and text.startswith("    ")):
             if self._in_reason:
@@ -117,6 +117,6 @@ class Reader:
         elif self._in_reason:
             row.reason = [value]
 
-    def _close(self) -> Row | None:
+    def _close(self) -> FailedProcess | None:
         row, self._row, self._in_reason = self._row, None, False
         return row if row is not None and row.rank is not None and row.code is not None else None

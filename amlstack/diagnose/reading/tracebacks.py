@@ -60,7 +60,7 @@ class Raised:
 
 
 @dataclass(slots=True)
-class Reader:
+class TracebackReader:
     """Reads the tracebacks of one writer.
 
     Attributes:
@@ -141,7 +141,7 @@ def inline(text: str, number: int) -> Raised | None:
     lines = _ESCAPED.split(rest)
     if not header or len(lines) < 3:
         return None
-    reader = Reader()
+    reader = TracebackReader()
     reader.feed(HEADER, number)
     for line in lines[1:]:
         if raised := reader.feed(line.replace("\\", ""), number):
@@ -186,7 +186,7 @@ def definite(text: str) -> bool:
 
 def frame_in(text: str) -> Frame | None:
     """The innermost line of the user's code in a complete traceback."""
-    reader = Reader(open=True)
+    reader = TracebackReader(open=True)
     for number, line in enumerate(text.splitlines()):
         reader.feed(line if line.startswith(" ") else line.strip(), number)
     return reader._frame()  # noqa: SLF001 - the same module

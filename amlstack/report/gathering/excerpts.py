@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from amlstack.base.redaction import scrub
-from amlstack.report.content import Excerpt, Part
+from amlstack.report.content import Excerpt, LogPart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +60,7 @@ def excerpt(
             _, ended, whole = rest.partition(b"\n")
             if ended:
                 rest, skipped = whole, skipped + 1
-        tail = Part(skipped + 1, tuple(_lines(rest)))
+        tail = LogPart(skipped + 1, tuple(_lines(rest)))
         before = sorted(number for number in marks if number < tail.first)[:1]
         parts = (*_around(path, before[0], tail.first), tail) if before else (tail,)
     return Excerpt(name, rank, node, total, tail.after - 1, parts, dict(marks))
@@ -81,7 +81,7 @@ def _lines(rest: bytes) -> list[str]:
     return [plain(raw) for raw in raws]
 
 
-def _around(path: Path, number: int, until: int) -> tuple[Part, ...]:
+def _around(path: Path, number: int, until: int) -> tuple[LogPart, ...]:
     """The lines around an early error, which the tail does not reach."""
     first, last = max(1, number - AROUND), min(until - 1, number + AROUND)
     found = []
@@ -92,4 +92,4 @@ def _around(path: Path, number: int, until: int) -> tuple[Part, ...]:
                 found.append(plain(raw.rstrip(b"\n")))
             fresh = raw.endswith(b"\n")
             at += fresh
-    return (Part(first, tuple(found)),) if found else ()
+    return (LogPart(first, tuple(found)),) if found else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from amlstack.report.content import File, Phase, Rank, Report
+from amlstack.report.content import OutputFile, Phase, RankOutcome, Report
 from amlstack.report.gathering import logs as reading
 from amlstack.report.gathering import series
 
@@ -36,7 +36,7 @@ def gather(folder: Path, now: float) -> Report:
         raise NoLogsError(message)
     status = str(record.get("status") or "")
     nodes = {log.rank: log.node for log in found.logs if log.rank is not None}
-    ranks = ranks_of(record) or tuple(Rank(number, nodes[number]) for number in sorted(nodes))
+    ranks = ranks_of(record) or tuple(RankOutcome(number, nodes[number]) for number in sorted(nodes))
     lists, numbers = metrics(folder, record)
     return Report(
         title=str(record.get("job") or folder.name),
@@ -74,14 +74,14 @@ def error_of(record: Mapping[str, Any]) -> str:
     return str(error.get("message") or "") if isinstance(error, dict) else ""
 
 
-def ranks_of(record: Mapping[str, Any]) -> tuple[Rank, ...]:
+def ranks_of(record: Mapping[str, Any]) -> tuple[RankOutcome, ...]:
     """The ranks that a ``report.json`` lists."""
     found = []
     for entry in record.get("ranks", ()):
         if isinstance(entry, dict) and isinstance(entry.get("rank"), int):
             node = entry.get("node")
             ends = (entry.get(name) for name in ("local_rank", "code", "started", "ended"))
-            found.append(Rank(entry["rank"], None if node is None else str(node), *ends))
+            found.append(RankOutcome(entry["rank"], None if node is None else str(node), *ends))
     return tuple(sorted(found, key=lambda rank: rank.rank))
 
 
@@ -92,7 +92,7 @@ def shown(verdict: Diagnosis, status: str) -> Diagnosis | None:
     return verdict
 
 
-def notes(found: reading.Logs, status: str) -> tuple[str, ...]:
+def notes(found: reading.FolderLogs, status: str) -> tuple[str, ...]:
     """What a reader should know besides: files that could not be read, a network that is slow."""
     shown = [f"{finding.seen}." for finding in found.findings]
     if found.left_out:
@@ -102,13 +102,13 @@ def notes(found: reading.Logs, status: str) -> tuple[str, ...]:
     return tuple(shown)
 
 
-def outputs(folder: Path) -> tuple[File, ...]:
+def outputs(folder: Path) -> tuple[OutputFile, ...]:
     """The files under ``outputs/``."""
     root = folder / "outputs"
     found = []
     for path in sorted(root.rglob("*")) if root.is_dir() else ():
         if path.is_file() and not path.is_symlink():
-            found.append(File(str(path.relative_to(folder)), path.stat().st_size))
+            found.append(OutputFile(str(path.relative_to(folder)), path.stat().st_size))
         if len(found) >= MOST_OUTPUTS:
             break
     return tuple(found)

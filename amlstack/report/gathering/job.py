@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.near_misses import near
 from amlstack.catalog import sizes
 from amlstack.report import formats
-from amlstack.report.content import Child, File, Phase, Rank, Report
+from amlstack.report.content import ChildJob, OutputFile, Phase, RankOutcome, Report
 from amlstack.report.gathering import folder as of_folder
 from amlstack.report.gathering import logs as reading
 from amlstack.report.gathering import series
 from amlstack.sandbox.runner.contract import launch, spec, torchrun
+from amlstack.sandbox.store import job_names
 from amlstack.sandbox.store.store import TERMINAL, Store, cluster_of, job_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from amlstack.diagnose import Diagnosis
     from amlstack.report.content import Series
@@ -24,37 +24,20 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.tables.metrics import Logged
 
 
-class UnknownJobError(Exception):
-    """No job, or more than one, is meant; the message names what there is."""
-
-
 def find(store: Store, wanted: str) -> JobRow:
-    """The job of this name, or the only one whose name begins so.
+    """The job that a person means by a name that `job_names` knows, or by a beginning that only one job has.
 
     Raises:
-        UnknownJobError: There is none, or several.
+        UnknownJobError: None is meant, or several may be.
     """
-    rows = store.jobs.list()
+    jobs = store.jobs.list()
     children = store.family.members()
-    rules: tuple[Callable[[JobRow], bool], ...] = (
-        lambda row: wanted in (row.id, row.name),
-        lambda row: row.name.startswith(wanted) and row.id not in children,
-        lambda row: row.name.startswith(wanted),
-    )
-    for rule in rules:
-        found = [row for row in rows if rule(row)]
-        if len(found) == 1:
-            return found[0]
+    found: tuple[JobRow, ...] = ()
+    for rows in ([row for row in jobs if row.id not in children], jobs):
+        found = job_names.matches(store, wanted, rows) or tuple(row for row in rows if row.name.startswith(wanted))
         if found:
-            names = ", ".join(row.id for row in found[:8]) + (f" and {len(found) - 8} more" if len(found) > 8 else "")
-            message = f"{len(found)} jobs begin with {wanted!r}: {names}. Name one of them; the last is the newest."
-            raise UnknownJobError(message)
-    names_of_all = [row.id for row in rows]
-    close = near(wanted, [*names_of_all, *(name.rsplit("-", 1)[0] for name in names_of_all)])
-    question = f"Did you mean {' or '.join(close)}?" if close else ""
-    listed = ", ".join(names_of_all[-8:]) or "none"
-    message = " ".join(filter(None, (f"The sandbox has no job {wanted!r}.", question, f"Its jobs: {listed}.")))
-    raise UnknownJobError(message)
+            break
+    return found[0] if len(found) == 1 else job_names.find(store, wanted, found or jobs)
 
 
 def gather(store: Store, job: JobRow, now: float) -> Report:
@@ -87,7 +70,7 @@ def gather(store: Store, job: JobRow, now: float) -> Report:
     )
 
 
-def _verdict(job: JobRow, found: reading.Logs) -> Diagnosis | None:
+def _verdict(job: JobRow, found: reading.FolderLogs) -> Diagnosis | None:
     return None if job.active and not found.verdict.found else of_folder.shown(found.verdict, job.status)
 
 
@@ -101,10 +84,10 @@ def _phases(store: Store, job: JobRow) -> tuple[Phase, ...]:
     )
 
 
-def _ranks(job: JobRow) -> tuple[Rank, ...]:
+def _ranks(job: JobRow) -> tuple[RankOutcome, ...]:
     """By the job's record, else by what it asked for."""
     if job.exits:
-        return tuple(Rank(each.rank, str(each.node), None, each.code, job.started, None) for each in job.exits)
+        return tuple(RankOutcome(each.rank, str(each.node), None, each.code, job.started, None) for each in job.exits)
     if job.status != "Running":
         return ()
     try:
@@ -112,14 +95,14 @@ def _ranks(job: JobRow) -> tuple[Rank, ...]:
     except (spec.RefusedError, KeyError, ValueError):
         return ()
     return tuple(
-        Rank(place.rank, str(place.node), place.local_rank, None, job.started) for place in launch.places(wanted)
+        RankOutcome(place.rank, str(place.node), place.local_rank, None, job.started) for place in launch.places(wanted)
     )
 
 
-def _named_outputs(job: JobRow) -> Iterable[File]:
+def _named_outputs(job: JobRow) -> Iterable[OutputFile]:
     for name, port in (job.properties.get("outputs") or {}).items():
         uri = (port or {}).get("uri")
-        yield File(f"{name} → {uri or f'workspaceblobstore, azureml/{job.name}/{name}/'}")
+        yield OutputFile(f"{name} → {uri or f'workspaceblobstore, azureml/{job.name}/{name}/'}")
 
 
 def _facts(store: Store, job: JobRow) -> Iterable[tuple[str, str]]:
@@ -202,10 +185,10 @@ def _environment(store: Store, reference: str) -> str:
     return words[0] + (f" (image {image})" if image else "")
 
 
-def _children(store: Store, job: JobRow) -> Iterable[Child]:
+def _children(store: Store, job: JobRow) -> Iterable[ChildJob]:
     for place, key in store.family.children(job.id).items():
         row = store.jobs.get(key)
-        yield Child(place, key, "deleted" if row is None else row.status)
+        yield ChildJob(place, key, "deleted" if row is None else row.status)
 
 
 def _logged(values: Iterable[Logged]) -> tuple[Series, ...]:

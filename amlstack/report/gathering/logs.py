@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.diagnose import Diagnosis, judge, read
 from amlstack.diagnose.events import Origin
-from amlstack.diagnose.signatures import Role
+from amlstack.diagnose.signatures import EventRole
 from amlstack.report.gathering import series
 from amlstack.report.gathering.excerpts import budget, excerpt
 
@@ -24,7 +24,7 @@ MOST_SEARCHED = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Logs:
+class FolderLogs:
     """What a folder of logs holds.
 
     Attributes:
@@ -44,7 +44,7 @@ class Logs:
     left_out: int = 0
 
 
-def gather(folder: Path) -> Logs:
+def gather(folder: Path) -> FolderLogs:
     """Reads all logs of a folder."""
     found = read([folder])
     verdict = judge(found)
@@ -53,7 +53,7 @@ def gather(folder: Path) -> Logs:
     size = budget(len(shown))
     excerpts = [made for log in shown if (made := _excerpt(folder, log, verdict, size)) is not None]
     numbers = next((each for log in texts[:MOST_SEARCHED] if (each := _series(folder, log))), ())
-    return Logs(found.logs, verdict, tuple(excerpts), numbers, found.findings, len(texts) - len(shown))
+    return FolderLogs(found.logs, verdict, tuple(excerpts), numbers, found.findings, len(texts) - len(shown))
 
 
 def _turn(log: Log) -> tuple[int, int, bool, str]:
@@ -87,7 +87,7 @@ def _marks(log: Log, verdict: Diagnosis) -> dict[int, str]:
     if verdict.found and verdict.file == log.name and verdict.line:
         return {verdict.line: "cause"}
     ended = [event for event in log.events if event.origin in (Origin.LINE, Origin.TRACEBACK)]
-    first = min((event.line for event in ended if event.role in (Role.CULPRIT, Role.VICTIM)), default=None)
+    first = min((event.line for event in ended if event.role in (EventRole.CULPRIT, EventRole.VICTIM)), default=None)
     return {} if first is None else {first: "victim"}
 
 

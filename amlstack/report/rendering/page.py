@@ -11,7 +11,7 @@ from amlstack.report.rendering.elements import Safe, element, facts, join, secti
 
 if TYPE_CHECKING:
     from amlstack.diagnose import Diagnosis
-    from amlstack.report.content import Excerpt, Part, Report
+    from amlstack.report.content import Excerpt, LogPart, Report
 
 GENERATOR = "amlstack report"
 """The page's generator; a file without it is never overwritten unasked."""
@@ -147,7 +147,7 @@ def _log(log: Excerpt, *, opened: bool) -> Safe:
     return element("details", summary, *shown, class_="log", open=opened)
 
 
-def _part(part: Part, log: Excerpt) -> Safe:
+def _part(part: LogPart, log: Excerpt) -> Safe:
     rows: list[str] = []
     for number, line in enumerate(part.lines, part.first):
         kind = log.marks.get(number)

@@ -8,7 +8,7 @@ from amlstack.report import formats
 from amlstack.report.rendering.elements import Safe, element, section
 
 if TYPE_CHECKING:
-    from amlstack.report.content import Phase, Rank, Report
+    from amlstack.report.content import Phase, RankOutcome, Report
 
 MOST_RANKS = 512
 
@@ -50,7 +50,7 @@ def _phase(phase: Phase, begin: float, end: float, report: Report) -> Safe:
     return _row(phase.name, lasted, (phase.began, last), (begin, end), "phase")
 
 
-def _rank(rank: Rank, axis: tuple[float, float], report: Report, culprit: int | None) -> Safe:
+def _rank(rank: RankOutcome, axis: tuple[float, float], report: Report, culprit: int | None) -> Safe:
     outcome = formats.ended(rank.code, running=report.active)
     kind = "good" if rank.code == 0 else "stopped" if rank.stopped else "unknown" if rank.code is None else "bad"
     if rank.rank == culprit:
@@ -72,7 +72,7 @@ def _victims(report: Report) -> set[int | None]:
     return set() if report.verdict is None else {each.rank for each in report.verdict.victims}
 
 
-def _end(rank: Rank, report: Report) -> float:
+def _end(rank: RankOutcome, report: Report) -> float:
     if rank.ended is not None:
         return rank.ended
     return report.made if report.active else (rank.began or 0.0)

@@ -105,7 +105,7 @@ def test_a_queued_job_has_a_report_too(store: Store, tmp_path: Path) -> None:
 def test_report_suggests_a_name_when_it_is_nearly_right(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     job(store, "train-1", "Queued")
     assert main(["report", "trian"]) == 2
-    assert capsys.readouterr().err == "There is no job 'trian'. There are: train-1. Near: train.\n"
+    assert capsys.readouterr().err == "There is no job 'trian'. There are: train-1. Did you mean `train`?\n"
 
 
 def test_several_jobs_of_one_beginning_are_named(store: Store, capsys: pytest.CaptureFixture[str]) -> None:

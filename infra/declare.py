@@ -160,7 +160,7 @@ class _Stack:
         """A job, a sweep, a pipeline or a schedule, and what is wrong with it, each thing once."""
         plan = jobs.resolve(declared, self.target, on=self.on, source=source, environments=self.own_environments)
         name = declared.name or path.stem
-        parts, locate = jobs.parts(plan), runs.location_of(declared, source)
+        parts, locate = plan.parts, runs.location_of(declared, source)
         found = self.judged(name, plan, source)
         for place, part in parts.items():
             wrong = _not_deployable(part.job)

@@ -121,14 +121,13 @@ def of_plan(gate: Gate, name: str, planned: jobs.Planned, source: jobs.Source) -
     """
     placed = (finding if finding.file else source.locate(finding) for finding in planned.findings)
     found = [finding for each in placed if (finding := gate.at_level(each, name)) is not None]
-    # A single job's plan is asked about first: the name of the other would load what sweeps need.
-    if isinstance(planned, jobs.Plan) or not isinstance(planned, jobs.SchedulePlan):
+    if not isinstance(planned, jobs.SchedulePlan):
         ruled = tuple(judged(gate, name, planned, source))
         return tuple(_in_job(finding, planned, finding.file) for finding in (*found, *ruled))
     if planned.started is not None:
-        own = jobs.load(planned.job.file).source if planned.job.file else source
-        prefix = "" if planned.job.file else "create_job"
-        found += judged(gate, name, planned.started, own, timed=True, prefix=prefix)
+        own_file = planned.job.source
+        prefix = "" if own_file else "create_job"
+        found += judged(gate, name, planned.started, own_file or source, timed=True, prefix=prefix)
         found = [_in_job(finding, planned.started, finding.file) for finding in found]
     return tuple(found)
 
@@ -152,7 +151,7 @@ def judged(
         timed: A schedule registers it.
         prefix: Key of the file under which the run is declared; empty for the file itself.
     """
-    parts = jobs.parts(planned)
+    parts = planned.parts
     refs: dict[str, jobs.Refs] = {}
     for place, part in parts.items():
         if part.target.size and part.job.compute != LOCAL:
@@ -164,11 +163,11 @@ def judged(
                 yield _located(replace(finding, where="environment.image"), planned, place, source, prefix)
         refs[place.removeprefix("jobs.")] = jobs.Refs(WORKSPACE, None, environment_id)
     whole = refs.get("trial", refs.get("", jobs.Refs(WORKSPACE)))
-    if not isinstance(planned, jobs.Plan) and isinstance(planned, jobs.PipelinePlan):
-        for body in jobs.components(planned.enriched, whole, refs).values():
-            *_, component, _, version = jobs.component_id(body, whole).split("/")
-            gate.judge(COMPONENT, component, {"name": component, "version": version, "body": body["properties"]})
-    body = jobs.render(planned.enriched, whole, refs)
+    rendered = jobs.render(planned.enriched, whole, refs)
+    for body in rendered.components.values():
+        *_, component, _, version = jobs.component_id(body, whole).split("/")
+        gate.judge(COMPONENT, component, {"name": component, "version": version, "body": body["properties"]})
+    body = rendered.body
     token, parent = JOB, "amlstack:infra:Training"
     at: tuple[str, ...] = ("body", "properties")
     if timed:
@@ -193,10 +192,7 @@ def _located(
     prefix: str,
 ) -> Finding:
     """A finding on a field of a part of a plan, at its place in the file."""
-    if not isinstance(planned, jobs.Plan) and isinstance(planned, jobs.PipelinePlan) and place:
-        finding = planned.placed(place, finding)
-    elif place and not finding.where.startswith("limits."):  # a sweep has limits of its own
-        finding = finding.under(place)
+    finding = planned.placed(place, finding)
     if finding.file is not None:
         return finding
     return source.locate(finding.under(prefix) if prefix else finding)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from pulumi.runtime import config as engine_config
 
-import jobs
 from amlstack.base.findings import Finding, Level, errors
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import clock
@@ -25,6 +24,7 @@ from jobs.model.schedule import trigger_text
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    import jobs
     from infra.account import Account
     from infra.runs import Run
     from infra.settings import Settings
@@ -170,7 +170,7 @@ def _schedule(run: Run, schedule: Any) -> dict[str, Any]:
 
 
 def _parts(run: Run) -> dict[str, dict[str, Any]]:
-    return {place: _planned(part) for place, part in jobs.parts(run.plan).items()}
+    return {place: _planned(part) for place, part in run.plan.parts.items()}
 
 
 def _planned(plan: jobs.Plan) -> dict[str, Any]:

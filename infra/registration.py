@@ -90,12 +90,12 @@ class Registration:
             codes: The content of each part's folder, by the part's place.
             names: The workspace.
         """
-        parts = {place: _part(part, codes.get(place)) for place, part in jobs.parts(plan).items()}
+        parts = {place: _part(part, codes.get(place)) for place, part in plan.parts.items()}
         refs = {place.removeprefix("jobs."): part.refs(names) for place, part in parts.items()}
         # A job and a sweep have one part; of a pipeline each step has its own references.
         whole = refs.get("", refs.get("trial", jobs.Refs(names.workspace_id)))
-        components = tuple(_components(name, plan, whole, refs))
-        return cls(tuple(parts.values()), components, jobs.render(plan.enriched, whole, refs))
+        rendered = jobs.render(plan.enriched, whole, refs)
+        return cls(tuple(parts.values()), tuple(_components(name, rendered, whole)), rendered.body)
 
 
 def _part(plan: jobs.Plan, code: snapshot.Snapshot | None) -> Part:
@@ -108,14 +108,9 @@ def _part(plan: jobs.Plan, code: snapshot.Snapshot | None) -> Part:
     )
 
 
-def _components(
-    name: str, plan: jobs.Planned, whole: jobs.Refs, refs: Mapping[str, jobs.Refs]
-) -> Iterator[ComponentVersion]:
-    started = plan.enriched.create_job if isinstance(plan, jobs.SchedulePlan) else plan.enriched
-    if not isinstance(started, jobs.Pipeline):
-        return
+def _components(name: str, rendered: jobs.Rendered, whole: jobs.Refs) -> Iterator[ComponentVersion]:
     seen: set[str] = set()
-    for step, body in jobs.components(started, whole, refs).items():
+    for step, body in rendered.components.items():
         component_id = jobs.component_id(body, whole)
         if component_id not in seen:
             seen.add(component_id)

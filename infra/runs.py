@@ -54,14 +54,14 @@ def scanned(plan: jobs.Planned) -> dict[str, snapshot.Snapshot]:
     """The content of each part's folder by the part's place; the plan has a finding on a folder that is missing."""
     return {
         place: snapshot.scan(part.code, part.beside)
-        for place, part in jobs.parts(plan).items()
+        for place, part in plan.parts.items()
         if part.code is not None and is_dir(part.code)
     }
 
 
 def own_code(plan: jobs.Planned, codes: Mapping[str, snapshot.Snapshot], file: Path) -> snapshot.OwnCode:
     """What of a plan's code counts for its run's identity; ``file`` declares the run."""
-    parts = jobs.parts(plan)
+    parts = plan.parts
     own = {
         place: snapshot.own_code(code, declared_in=(file,), commands=(parts[place].enriched.command,))
         for place, code in codes.items()
@@ -128,7 +128,7 @@ def misplaced(declared: jobs.Declared, job_file: JobFile) -> Iterator[Finding]:
 def location_of(declared: jobs.Declared, source: jobs.Source) -> Callable[[Finding], Finding]:
     """From a finding on a part to the same with its line: in the file that declares the part, perhaps another one."""
     if isinstance(declared, jobs.Schedule):
-        if declared.file is not None:
-            return jobs.load(declared.file).source.locate
+        if declared.source is not None:
+            return declared.source.locate
         return lambda finding: source.locate(finding.under("create_job"))
     return source.locate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.composites import Declared, Planned
+from jobs.kinds import Planned, render, resolve, with_enrich
 from jobs.launchers import (
     Accelerate,
     Custom,
@@ -21,8 +21,8 @@ from jobs.model.component import Component, Port
 from jobs.model.job import Job
 from jobs.model.location import Source
 from jobs.model.passthrough import PassthroughComponent, PassthroughStep
-from jobs.model.pipeline import Pipeline, PipelineSettings, Step, SweepStep
-from jobs.model.schedule import Cron, Pattern, Recurrence, Schedule
+from jobs.model.pipeline import Pipeline, PipelineSettings
+from jobs.model.schedule import Cron, Declared, Pattern, Recurrence, Schedule
 from jobs.model.search_space import (
     Choice,
     LogNormal,
@@ -35,6 +35,7 @@ from jobs.model.search_space import (
     Randint,
     Uniform,
 )
+from jobs.model.step import Step, SweepStep
 from jobs.model.sweep import (
     Bandit,
     Bayesian,
@@ -54,11 +55,9 @@ from jobs.planning.pipeline import PipelinePlan
 from jobs.planning.schedule import SchedulePlan
 from jobs.planning.sweep import SweepPlan
 from jobs.planning.target import Target
-from jobs.resolve import codes, parts, render, resolve, with_enrich
-from jobs.wire.command import API_VERSION, body
+from jobs.wire.command import API_VERSION, Rendered, body
 from jobs.wire.component import component_id
 from jobs.wire.environments import conda_text, environment_properties
-from jobs.wire.pipeline import components
 from jobs.wire.references import Refs
 
 __all__ = [
@@ -111,6 +110,7 @@ __all__ = [
     "Random",
     "Recurrence",
     "Refs",
+    "Rendered",
     "Schedule",
     "SchedulePlan",
     "Service",
@@ -128,13 +128,10 @@ __all__ = [
     "TruncationSelection",
     "Uniform",
     "body",
-    "codes",
     "component_id",
-    "components",
     "conda_text",
     "environment_properties",
     "load",
-    "parts",
     "plan",
     "render",
     "resolve",

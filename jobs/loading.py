@@ -5,19 +5,18 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from amlstack.base.findings import Finding, errors
 from amlstack.base.near_misses import did_you_mean
-from jobs.model.job import Job
-from jobs.model.location import Place, Source
+from jobs.model.location import Source
+from jobs.model.schedule import Declared
 
 if TYPE_CHECKING:
     from amlstack.base.yamltext import Text
     from jobs.azureml.cursor import Cursor
-    from jobs.composites import Declared
 
 YAML_SUFFIXES = (".yml", ".yaml")
 KINDS = ("command", "sweep", "pipeline", "component", "schedule")
@@ -77,20 +76,14 @@ def load(path: Path | str) -> Loaded:
 
 def from_text(text: Text, base: Path) -> Loaded:
     """Jobs of YAML that is read already."""
-    from jobs.azureml import consequences  # noqa: PLC0415 - a Python job needs no YAML
-    from jobs.azureml.cursor import Cursor  # noqa: PLC0415
-    from jobs.azureml.read import command  # noqa: PLC0415 - a Python job needs no YAML
+    from jobs.azureml import consequences, readers  # noqa: PLC0415 - a Python job needs no YAML
+    from jobs.azureml.cursor import Cursor, source_of  # noqa: PLC0415
+    from jobs.azureml.read import command, schedule  # noqa: PLC0415
 
-    reader = reader_of(text.data)
-
-    def place(where: str) -> Place:
-        keys = reader.path_of(where) if reader else tuple(where.split("."))
-        spot = text.spot(keys)
-        return ".".join(keys) if where else "", *(spot or (None, None))
-
-    source = Source(text.file, base, place)
+    reader = schedule if schedule.is_one(text.data) else readers.reader_of(text.data)
+    path_of = reader.path_of if reader else lambda where: tuple(where.split("."))
     if text.data is None and text.findings:
-        return Loaded((), text.findings, source)
+        return Loaded((), text.findings, source_of(text, base, path_of))
     found: list[tuple[tuple[Any, ...], Finding]] = []
     cursor = Cursor(text.data, (), found, base)
     job = None
@@ -99,39 +92,12 @@ def from_text(text: Text, base: Path) -> Loaded:
     else:
         found.append((("type",), _unknown(cursor)))
     found = consequences.told_once(found, command.KEYS)
-    source = replace(source, unreadable=consequences.unreadable(found))
     placed = []
     for keys, finding in found:
         line, column = text.spot(keys) or (None, None)
         placed.append(finding.at(text.file, line, column))
+    source = source_of(text, base, path_of, consequences.unreadable(found))
     return Loaded((job,) if job else (), (*text.findings, *placed), source)
-
-
-def reader_of(data: Any) -> Any:
-    """The module that reads a file with this content; None for a kind that is not read."""
-    from jobs.azureml.read import command, lone_component  # noqa: PLC0415 - a Python job needs no YAML
-
-    kind = data.get("type", "command") if isinstance(data, dict) else "command"
-    if isinstance(data, dict) and {"create_job", "trigger"} & data.keys():
-        from jobs.azureml.read import schedule  # noqa: PLC0415 - most files are command jobs
-
-        if schedule.is_one(data):
-            return schedule
-    if lone_component.is_one(data):
-        return lone_component
-    match kind:
-        case "command":
-            return command
-        case "sweep":
-            from jobs.azureml.read import sweep  # noqa: PLC0415
-
-            return sweep
-        case "pipeline":
-            from jobs.azureml.read import pipeline  # noqa: PLC0415
-
-            return pipeline
-        case _:
-            return None
 
 
 def _unknown(cursor: Cursor) -> Finding:
@@ -196,7 +162,7 @@ def _ends(call: str, line: int | None, path: Path) -> Finding:
 def _from_module(module: dict[str, Any], path: Path, source: Source) -> Loaded:
     value = module["jobs"] if "jobs" in module and "job" not in module else module.get("job")
     values = value if isinstance(value, (list, tuple)) else (value,)
-    if not values or not all(map(_is_declared, values)):
+    if not values or not all(isinstance(each, Declared) for each in values):
         seen = "There is neither `job` nor `jobs`" if value is None else f"`job` is a {type(value).__name__}"
         finding = Finding(
             "job-missing",
@@ -208,14 +174,6 @@ def _from_module(module: dict[str, Any], path: Path, source: Source) -> Loaded:
         )
         return Loaded((), (finding,), source)
     return Loaded(tuple(values), (), source)
-
-
-def _is_declared(value: Any) -> TypeGuard[Declared]:
-    if isinstance(value, Job):
-        return True
-    from jobs.composites import Declared  # noqa: PLC0415 - most files are single jobs
-
-    return isinstance(value, Declared)
 
 
 def _line_in(error: BaseException, path: Path) -> int | None:

@@ -11,6 +11,8 @@ from jobs.launchers.custom import Custom
 from jobs.model.job import Job
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from pydantic import BaseModel
     from pydantic.fields import FieldInfo
 
@@ -39,7 +41,7 @@ def launcher_sections() -> str:
 
 def job_table() -> str:
     """Every field of `Job`, as a Markdown table."""
-    return _fields(Job)
+    return _fields(Job, first=Job.__annotations__)  # what only jobs have
 
 
 def _section(kind: type[TypedLauncher | Custom]) -> str:
@@ -47,9 +49,9 @@ def _section(kind: type[TypedLauncher | Custom]) -> str:
     return f"### {kind.__name__}\n\n{text}\n\n{_fields(kind)}"
 
 
-def _fields(model: type[BaseModel]) -> str:
+def _fields(model: type[BaseModel], first: Collection[str] = ()) -> str:
     rows = ["| field | default | meaning |", "| --- | --- | --- |"]
-    for name, field in model.model_fields.items():
+    for name, field in sorted(model.model_fields.items(), key=lambda item: item[0] not in first):
         if name == "type":
             continue
         meaning = (field.description or "").replace("|", "\\|")

@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.findings import Finding, Level
+from jobs.model.location import Place, Source
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from amlstack.base.yamltext import Text
 
 Keys = tuple[Any, ...]
 
@@ -54,6 +58,28 @@ class Cursor:
     def wrong(self, wanted: str, remedy: str = "") -> Any:
         """Report that the value is of another kind."""
         return self.bad("value-kind", f"{shown(self.value)} stands here", f"`{self.path[-1]}` is {wanted}", remedy)
+
+
+def source_of(
+    content: Text,
+    base: Path,
+    path_of: Callable[[str], tuple[str, ...]],
+    unreadable: frozenset[tuple[str, ...]] = frozenset(),
+) -> Source:
+    """The file that a declaration was read from, with the places in it.
+
+    Args:
+        content: The file.
+        base: Folder that the declaration's relative paths start from.
+        path_of: From a path in the declaration to the keys in the file.
+        unreadable: Keys in the file whose values could not be read.
+    """
+
+    def place(where: str) -> Place:
+        path = path_of(where)
+        return ".".join(path), *(content.spot(path) or (None, None))
+
+    return Source(content.file, base, place, unreadable)
 
 
 def dotted(path: Keys) -> str:

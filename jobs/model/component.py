@@ -8,7 +8,8 @@ from pydantic import BeforeValidator, Field, StrictBool, StrictFloat, StrictInt,
 
 from jobs.launchers import Custom, Launcher
 from jobs.model.job import Job
-from jobs.model.values import AssetType, Code, Count, Environment, Input, InputMode, Model, Output, Scalar
+from jobs.model.resources import RESOURCE_FIELDS, Resources
+from jobs.model.values import AssetType, Code, Environment, Input, InputMode, Model, Output, OwnSource, Scalar
 
 Primitive = Literal["string", "number", "integer", "boolean"]
 PRIMITIVES: tuple[str, ...] = ("string", "number", "integer", "boolean")
@@ -42,7 +43,7 @@ def _code(value: Any) -> Any:
     return Code(path=value) if isinstance(value, str) else value
 
 
-class Component(Model):
+class Component(Resources):
     """A command that pipelines run as a step, with what it reads and writes declared."""
 
     command: Annotated[StrictStr, Field(description="Shell command; `${{inputs.x}}` and `${{outputs.y}}` are bound.")]
@@ -60,21 +61,12 @@ class Component(Model):
     outputs: dict[str, Port] = Field(default_factory=dict, description="What it writes, by name.")
     code: Annotated[Code | None, BeforeValidator(_code), Field(description="Folder that the command runs in.")] = None
     launcher: Annotated[Launcher, Field(description="How the ranks are started.")] = Custom()
-    nodes: Annotated[Count | None, Field(description="Number of nodes.")] = None
-    instance_type: Annotated[str | None, Field(description="VM size of a serverless step.")] = None
-    locations: Annotated[tuple[str, ...] | None, Field(description="Regions of a serverless step.")] = None
-    max_instance_count: Annotated[Count | None, Field(description="Upper bound of nodes of an elastic step.")] = None
-    shm_size: Annotated[str | None, Field(description="Shared memory of the container.")] = None
-    docker_args: Annotated[str | tuple[str, ...] | None, Field(description="Arguments of `docker run`.")] = None
-    resource_properties: Annotated[dict[str, Any] | None, Field(description="Properties, handed on as they are.")] = (
-        None
-    )
     additional_includes: Annotated[
         tuple[str, ...], Field(description="Files and folders that go along with the code, under their own names.")
     ] = ()
     extra: dict[str, Any] = Field(default_factory=dict, description="Further keys, kept with the component.")
     schema_uri: Annotated[str | None, Field(description="`$schema` of the file it was written in.")] = None
-    file: Annotated[str | None, Field(description="File it was written in, for messages.")] = None
+    source: OwnSource = None
     inline: Annotated[StrictBool, Field(description="Whether it stands in the pipeline's own file.")] = False
 
     def job(self) -> Job:
@@ -97,26 +89,14 @@ class Component(Model):
             inputs=inputs,
             outputs={name: Output(type=asset(port)) for name, port in self.outputs.items()},
             code=self._whole_code(),
-            **{name: getattr(self, name) for name in (*RUNTIME, "launcher")},
+            **{name: getattr(self, name) for name in (*RESOURCE_FIELDS, "launcher")},
         )
 
     def _whole_code(self) -> Code | None:
         """The code with what goes along; a component of a file has its includes placed by its reader."""
-        if self.code is None or self.code.includes or self.file is not None:
+        if self.code is None or self.code.includes or self.source is not None:
             return self.code
         return self.code.model_copy(update={"includes": self.additional_includes})
-
-
-RUNTIME = (
-    "nodes",
-    "instance_type",
-    "locations",
-    "max_instance_count",
-    "shm_size",
-    "docker_args",
-    "resource_properties",
-)
-"""The fields of a job, a component or a step that make up Azure ML's resources."""
 
 
 def asset(port: Port) -> AssetType:

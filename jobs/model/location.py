@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable  # noqa: TC003 - pydantic reads the annotations of a Source
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from amlstack.base.findings import Finding
 
 Place = tuple[str, int | None, int | None]
@@ -42,7 +41,7 @@ class Source:
 
     file: str | None = None
     base: Path = field(default_factory=Path)
-    place: Callable[[str], Place] = _nowhere
+    place: Callable[[str], Place] = field(default=_nowhere, compare=False)
     unreadable: frozenset[tuple[str, ...]] = frozenset()
 
     def locate(self, finding: Finding) -> Finding:

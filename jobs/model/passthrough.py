@@ -8,7 +8,8 @@ from pydantic import Field, StrictBool
 
 from jobs.model.component import NO_ENVIRONMENT, Port, asset
 from jobs.model.job import Job
-from jobs.model.values import Code, Environment, Identity, Input, Model, Output, Scalar
+from jobs.model.step import Node
+from jobs.model.values import Code, Environment, Input, Model, OwnSource, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,11 +33,11 @@ class PassthroughComponent(Model):
     properties: dict[str, Any] = Field(default_factory=dict, description="Properties.")
     is_deterministic: Annotated[StrictBool | None, Field(description="Whether a step may be reused.")] = None
     schema_uri: Annotated[str | None, Field(description="`$schema` of the file it was written in.")] = None
-    file: Annotated[str | None, Field(description="File it was written in, for messages.")] = None
+    source: OwnSource = None
     inline: Annotated[StrictBool, Field(description="Whether it stands in the pipeline's own file.")] = False
 
 
-class PassthroughStep(Model):
+class PassthroughStep(Node):
     """A step that is sent as it is written and not enriched: parallel, spark, automl, data transfer, or a pipeline."""
 
     kind: Annotated[Kind, Field(description="Kind of the step.")]
@@ -44,15 +45,6 @@ class PassthroughStep(Model):
         PassthroughComponent | str | None,
         Field(description="What it runs, or `azureml:NAME:VERSION`; None: Azure ML's own."),
     ]
-    inputs: dict[str, Input | Scalar] = Field(default_factory=dict, description="What it reads.")
-    outputs: dict[str, Output | None] = Field(default_factory=dict, description="What it writes.")
-    compute: Annotated[str | None, Field(description="Cluster; unset: the pipeline's default.")] = None
-    identity: Annotated[Identity | None, Field(description="As whom it reads its data.")] = None
-    display_name: Annotated[str | None, Field(description="Name shown in the studio.")] = None
-    tags: dict[str, str | None] = Field(default_factory=dict, description="Tags.")
-    properties: dict[str, str | None] = Field(default_factory=dict, description="Properties.")
-    comment: Annotated[str | None, Field(description="A remark, shown in the studio.")] = None
-    enrich: Annotated[StrictBool | None, Field(description="Nothing is added to such a step.")] = None
     spec: dict[str, Any] = Field(default_factory=dict, description="Its own keys, in the words of its file.")
 
     def job(self) -> Job | None:
@@ -60,14 +52,13 @@ class PassthroughStep(Model):
         component = self.component
         if not isinstance(component, PassthroughComponent) or component.kind in ("pipeline", "data_transfer"):
             return None
-        told = {
-            "command": "",
-            "environment": component.environment or NO_ENVIRONMENT,
-            "code": component.code,
-            "compute": self.compute,
-            "enrich": False,
-        }
-        return Job.model_validate(told)
+        return Job(
+            command="",
+            environment=component.environment or NO_ENVIRONMENT,
+            code=component.code,
+            compute=self.compute,
+            enrich=False,
+        )
 
 
 def literals(ports: Mapping[str, Port]) -> dict[str, Input | Scalar]:

@@ -1,4 +1,4 @@
-"""What sweeps and pipelines share with a job: how the run is named, and how it behaves in a stack."""
+"""What jobs, sweeps and pipelines share: how the run is named, and how it behaves in a stack."""
 
 from __future__ import annotations
 

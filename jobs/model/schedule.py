@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-# ruff: noqa: TC001 - pydantic reads the annotations
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr
 
 from jobs.model.job import Job
 from jobs.model.pipeline import Pipeline
 from jobs.model.sweep import Sweep
-from jobs.model.values import Model
+from jobs.model.values import Model, OwnSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 WEEK_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 WeekDay = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
@@ -72,35 +74,22 @@ class Schedule(Model):
     source_job: Annotated[str | None, Field(description="The job that ran before, when `create_job` changes it.")] = (
         None
     )
-    file: Annotated[str | None, Field(description="File that `create_job` was read from.")] = None
+    source: OwnSource = None
     display_name: Annotated[str | None, Field(description="Name shown in the studio.")] = None
     description: Annotated[str | None, Field(description="Description.")] = None
     tags: dict[str, str | None] = Field(default_factory=dict, description="Tags.")
     properties: dict[str, str | None] = Field(default_factory=dict, description="Properties.")
     is_enabled: Annotated[StrictBool | None, Field(description="Whether it starts anything; unset: it does.")] = None
 
+    def with_parts(self, change: Callable[[Any], Any]) -> Self:
+        """The same schedule, with what it starts changed; a job that ran before stays."""
+        if isinstance(self.create_job, str):
+            return self
+        return self.model_copy(update={"create_job": self.create_job.with_parts(change)})
 
-def trigger_body(trigger: Cron | Recurrence) -> dict[str, Any]:
-    """A trigger as the wire has it."""
-    told: dict[str, Any] = {"timeZone": trigger.time_zone}
-    for key, value in (("startTime", trigger.start_time), ("endTime", trigger.end_time)):
-        if value is not None:
-            told[key] = datetime.fromisoformat(value).strftime("%Y-%m-%d %H:%M:%S")
-    if isinstance(trigger, Cron):
-        return {"triggerType": "Cron", "expression": trigger.expression, **told}
-    pattern = trigger.schedule or Pattern(hours=(), minutes=())
-    days = {"weekDays": pattern.week_days, "monthDays": pattern.month_days}
-    return {
-        "triggerType": "Recurrence",
-        "frequency": trigger.frequency,
-        "interval": trigger.interval,
-        "schedule": {
-            "hours": list(pattern.hours),
-            "minutes": list(pattern.minutes),
-            **{key: list(value) for key, value in days.items() if value},
-        },
-        **told,
-    }
+
+Declared = Job | Sweep | Pipeline | Schedule
+"""Whatever a job file declares."""
 
 
 def trigger_text(trigger: Cron | Recurrence) -> str:

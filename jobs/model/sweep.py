@@ -3,14 +3,18 @@
 # ruff: noqa: TC001 - pydantic reads the annotations
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr
 
 from jobs.model.job import Job
+from jobs.model.resources import Resources
 from jobs.model.run_fields import Run
 from jobs.model.search_space import SearchSpace
-from jobs.model.values import Count, Model
+from jobs.model.values import Model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Objective(Model):
@@ -95,21 +99,22 @@ class SweepLimits(Model):
     ] = None
 
 
-class SweepResources(Model):
+class SweepResources(Resources):
     """Resources of the sweep where they are to differ from its trial's."""
 
-    nodes: Annotated[Count | None, Field(description="Number of nodes.")] = None
-    instance_type: Annotated[str | None, Field(description="VM size of a serverless job.")] = None
-    locations: Annotated[tuple[str, ...] | None, Field(description="Regions of a serverless job.")] = None
-    max_instance_count: Annotated[Count | None, Field(description="Upper bound of nodes of an elastic job.")] = None
-    shm_size: Annotated[str | None, Field(description="Shared memory of the container.")] = None
-    docker_args: Annotated[str | tuple[str, ...] | None, Field(description="Arguments of `docker run`.")] = None
-    resource_properties: Annotated[dict[str, Any] | None, Field(description="Properties, handed on as they are.")] = (
-        None
-    )
+
+class Trials(Model):
+    """How a sweep, or a sweep as a step, searches."""
+
+    objective: Annotated[Objective, Field(description="What the sweep is after.")]
+    limits: Annotated[SweepLimits, Field(description="How many trials, and how long.")]
+    sampling_algorithm: Annotated[
+        Literal["random", "grid", "bayesian"] | Sampling | None, Field(description="How trials are chosen.")
+    ] = None
+    early_termination: Annotated[EarlyTermination | None, Field(description="When a trial is given up.")] = None
 
 
-class Sweep(Run):
+class Sweep(Run, Trials):
     """Many trials of one job.
 
     The trial says what runs and where, its launcher and distribution included; its command binds what is varied as
@@ -128,12 +133,10 @@ class Sweep(Run):
 
     trial: Annotated[Job, Field(description="What is tried.")]
     search_space: Annotated[dict[str, SearchSpace], Field(description="What is varied, by name.")]
-    objective: Annotated[Objective, Field(description="What the sweep is after.")]
-    limits: Annotated[SweepLimits, Field(description="How many trials, and how long.")]
-    sampling_algorithm: Annotated[
-        Literal["random", "grid", "bayesian"] | Sampling | None, Field(description="How trials are chosen.")
-    ] = None
-    early_termination: Annotated[EarlyTermination | None, Field(description="When a trial is given up.")] = None
     resources: Annotated[
         SweepResources | None, Field(description="Resources of the sweep; unset: those of its trial.")
     ] = None
+
+    def with_parts(self, change: Callable[[Job], Job]) -> Self:
+        """The same sweep of another trial."""
+        return self.model_copy(update={"trial": change(self.trial)})

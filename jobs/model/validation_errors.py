@@ -11,8 +11,9 @@ from amlstack.base.near_misses import did_you_mean
 from jobs.launchers import TYPED, Custom
 from jobs.model.component import Component
 from jobs.model.job import Job
-from jobs.model.pipeline import Pipeline, Step, SweepStep
+from jobs.model.pipeline import Pipeline
 from jobs.model.schedule import Schedule
+from jobs.model.step import Step, SweepStep
 from jobs.model.sweep import Sweep
 
 if TYPE_CHECKING:

@@ -9,7 +9,19 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+)
+
+from jobs.model.location import Source
 
 EXPRESSION = re.compile(r"\$\{\{\s*(\S*?)\s*\}\}")
 """A data binding, ``${{inputs.x}}``; its group is what is bound."""
@@ -20,6 +32,12 @@ class Model(BaseModel):
 
     # Validators are built when a model is first used: most files use few of the models.
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
+
+
+OwnSource = Annotated[
+    InstanceOf[Source] | None, Field(description="File of its own that it was read from.", exclude=True, repr=False)
+]
+"""Of what may be written in a file of its own: where that is, for the places of findings."""
 
 
 def _expression(value: Any) -> Any:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.findings import errors
 from amlstack.base.paths import is_dir
 from jobs.launchers.base import Shape
 from jobs.model.location import Source
 from jobs.planning import bindings, checks, nodeside
 from jobs.planning.declaration import declaration
 from jobs.planning.enrichment import Added, enriched
+from jobs.planning.resolved import Resolved
 from jobs.planning.target import Target
 from jobs.wire.command import LOCAL
 
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from amlstack.base.findings import Finding
     from jobs.launchers.base import Lowered
     from jobs.model.job import Job
+    from jobs.planning.target import Find
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Resolved):
     """A job resolved against a target.
 
     Attributes:
@@ -55,9 +56,9 @@ class Plan:
     beside: tuple[Path, ...] = ()
 
     @property
-    def ok(self) -> bool:
-        """Whether nothing refuses it; warnings do not."""
-        return not errors(self.findings)
+    def parts(self) -> dict[str, Plan]:
+        """The plan itself: a single job is its one part."""
+        return {"": self}
 
     @cached_property
     def declaration(self) -> dict[str, Any]:
@@ -121,6 +122,13 @@ def plan(
         base=source.base,
         beside=nodeside.packages(rich, source.base),
     )
+
+
+def plan_job(job: Job, find: Find, *, on: date, source: Source, environments: Collection[str] = ()) -> Plan:
+    """Resolve a job on the target that ``find`` gives it; see `jobs.resolve`."""
+    target, wrong = find(job)
+    planned = plan(job, target, on=on, source=source, environments=environments)
+    return replace(planned, findings=(*planned.findings, *map(source.locate, wrong)))
 
 
 def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, base: Path) -> Iterator[Finding]:

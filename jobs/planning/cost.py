@@ -1,14 +1,16 @@
-"""What a run may cost, said before it runs; never invented."""
+"""What a run may cost, part by part, before it runs. Without a price in the catalogue there is no number."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from datetime import date
 
+    from jobs.model.sweep import SweepLimits
     from jobs.planning.command import Plan
+    from jobs.planning.resolved import Resolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,18 @@ class Cost:
         return f"{self.per_hour:,.2f} USD per hour{until} ({self.region}, {self.checked:%Y-%m}, {self.source})"
 
 
-def cost(plan: Plan) -> Cost | None:
-    """The cost of a planned job; None when the catalogue knows no price of its size."""
+def costs(planned: Resolved) -> dict[str, Cost]:
+    """By place in a plan (``jobs.train``, ``trial``, empty for a job) what the part may cost; none without a price."""
+    found: dict[str, Cost] = {}
+    for place, part in planned.parts.items():
+        if (price := _of_job(part)) is not None:
+            limits = planned.trials(place)
+            found[place] = price if limits is None else _of_trials(price, limits)
+    return found
+
+
+def _of_job(plan: Plan) -> Cost | None:
+    """The cost of one run of a job; None when the catalogue knows no price of its size."""
     size = plan.target.facts
     if size is None or size.price_per_hour is None:
         return None
@@ -53,3 +65,16 @@ def cost(plan: Plan) -> Cost | None:
         checked=price.checked,
         source=price.source,
     )
+
+
+def _of_trials(price: Cost, limits: SweepLimits) -> Cost:
+    """A bound on all trials: as many at a time as may be, until all of them or the sweep time out."""
+    at_once = min(limits.max_concurrent_trials or limits.max_total_trials, limits.max_total_trials)
+    bounds = []
+    if limits.trial_timeout:
+        bounds.append(limits.max_total_trials * limits.trial_timeout / 3600 * price.per_hour)
+    if limits.timeout:
+        bounds.append(at_once * limits.timeout / 3600 * price.per_hour)
+    hours = limits.timeout / 3600 if limits.timeout else None
+    most = min(bounds) if bounds else None
+    return replace(price, per_hour=price.per_hour * at_once, most=most, hours=hours)

@@ -5,38 +5,40 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.findings import Level, errors
+from amlstack.base.findings import Level
 from jobs.launchers import Custom
-from jobs.model.component import RUNTIME, Component
+from jobs.model.component import Component
 from jobs.model.job import Job
 from jobs.model.location import Source
 from jobs.model.passthrough import PassthroughComponent, PassthroughStep
-from jobs.model.pipeline import BareOutput, Step, SweepStep
+from jobs.model.resources import RESOURCE_FIELDS
+from jobs.model.step import BareOutput, ComponentNode, Step, SweepStep
 from jobs.planning import pipeline_checks
-from jobs.planning.command import Plan, plan
+from jobs.planning.command import plan
 from jobs.planning.declaration import declaration, written
-from jobs.planning.target import Target
-from jobs.wire.pipeline import effective
+from jobs.planning.resolved import Resolved
 from jobs.wire.pipeline_ports import inside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import date
+    from pathlib import Path
 
     from amlstack.base.findings import Finding
-    from jobs.model.location import Place
     from jobs.model.pipeline import AnyStep, Pipeline
-
-    Find = Callable[[Job], tuple[Target, Sequence[Finding]]]
+    from jobs.model.sweep import SweepLimits
+    from jobs.planning.command import Plan
+    from jobs.planning.target import Find
 
 _OF_THE_COMPONENT = ("command", "code", "environment", "additional_includes")
+_OF_A_FILE = ("source", "inline", "schema_uri")
+"""Where a component is written; no part of a run's identity."""
 
 
 @dataclass(frozen=True)
-class PipelinePlan:
+class PipelinePlan(Resolved):
     """A pipeline resolved against the targets of its steps.
 
     Attributes:
@@ -52,13 +54,22 @@ class PipelinePlan:
     base: Path
 
     @property
-    def ok(self) -> bool:
-        """Whether nothing refuses it; warnings do not."""
-        return not errors(self.findings)
+    def parts(self) -> dict[str, Plan]:
+        """The plans of its steps, by ``jobs.STEP``; ``jobs.OUTER.jobs.STEP`` in a pipeline that is a step."""
+        return {f"jobs.{name}": each for name, each in self.steps.items()}
+
+    def trials(self, place: str) -> SweepLimits | None:
+        """How often the step at a place is tried; None for one that runs once."""
+        jobs: Mapping[str, Any] = self.job.jobs
+        *outer, last = place.removeprefix("jobs.").split(".jobs.")
+        for name in outer:
+            jobs = jobs[name].runs.jobs
+        step: AnyStep = jobs[last]
+        return step.limits if isinstance(step, SweepStep) else None
 
     def placed(self, place: str, finding: Finding) -> Finding:
-        """A finding on a field of the part at a place, at its step or in the file of the component that says it."""
-        return _placed_in(self.job.jobs, place.removeprefix("jobs.").split(".jobs."), finding, self.base)
+        """A finding on a field of the part at a place: at its step, or in the file of the component that has it."""
+        return _placed_in(self.job.jobs, place.removeprefix("jobs.").split(".jobs."), finding) if place else finding
 
     @cached_property
     def enriched(self) -> Pipeline:
@@ -76,71 +87,44 @@ class PipelinePlan:
     def _step(self, step: AnyStep) -> dict[str, Any]:
         if isinstance(step, Job):
             return declaration(step, self.base)
-        if isinstance(step, PassthroughStep):
-            inner: Any = step.component
-            if isinstance(inner, PassthroughComponent):
-                inner = {
-                    **written(inner, leave=("file", "inline", "schema_uri", "jobs")),
-                    "jobs": {name: self._step(each) for name, each in inner.jobs.items()},
-                }
-            return {**written(step, leave=("component", "comment")), "component": inner}
-        field = "trial" if isinstance(step, SweepStep) else "component"
-        component = getattr(step, field)
-        told: Any = component
+        return {**written(step, leave=(step.RUNS, "comment")), step.RUNS: self._component(step.runs)}
+
+    def _component(self, component: Any) -> Any:
+        if isinstance(component, PassthroughComponent):
+            steps = {name: self._step(each) for name, each in component.jobs.items()}
+            return {**written(component, leave=(*_OF_A_FILE, "jobs")), "jobs": steps}
         if isinstance(component, Component):
-            told = {
-                **written(component, leave=("file", "inline", "schema_uri", "environment", "version")),
-                **{
-                    key: value
-                    for key, value in declaration(component.job(), self.base).items()
-                    if key in _OF_THE_COMPONENT
-                },
+            of_the_job = declaration(component.job(), self.base)
+            return {
+                **written(component, leave=(*_OF_A_FILE, "environment", "version")),
+                **{key: value for key, value in of_the_job.items() if key in _OF_THE_COMPONENT},
             }
-        return {**written(step, leave=(field, "comment")), field: told}
+        return component
 
 
 def plan_pipeline(
-    pipeline: Pipeline,
-    find: Find | None = None,
-    *,
-    on: date,
-    source: Source | None = None,
-    environments: Collection[str] = (),
+    pipeline: Pipeline, find: Find, *, on: date, source: Source, environments: Collection[str] = ()
 ) -> PipelinePlan:
-    """Resolve a pipeline: plan each step on its own target, and say what is wrong with the whole.
+    """Resolve a pipeline: plan each step on its own target, and find what is wrong with the whole.
 
-    Args:
-        pipeline: As declared.
-        find: The target of a step's job, and what is wrong with that; None takes the job's own instance_type.
-        on: The day of the judgement, for retired sizes.
-        source: The pipeline's file.
-        environments: Names of environments that the stack registers, beside the curated ones.
+    See `jobs.resolve` for the arguments.
     """
-    source = source or Source()
     steps: dict[str, Plan] = {}
     found = list(pipeline_checks.check(pipeline))
     for name, step in pipeline.jobs.items():
-        if (
-            isinstance(step, PassthroughStep)
-            and isinstance(step.component, PassthroughComponent)
-            and step.component.jobs
-        ):
-            inner = inside(step.component, step.compute or pipeline.default_compute or _serverless(pipeline))
-            whole = plan_pipeline(
-                inner, find, on=on, source=_source(step.component, source.base), environments=environments
-            )
+        if isinstance(step.runs, PassthroughComponent) and step.runs.jobs:
+            inner = inside(step.runs, step.compute or pipeline.default_compute or _serverless(pipeline))
+            own_file = replace(step.runs.source or Source(), base=source.base)  # its paths are seen from the outermost
+            whole = plan_pipeline(inner, find, on=on, source=own_file, environments=environments)
             steps |= {f"{name}.jobs.{key}": each for key, each in whole.steps.items()}
             found += (each if each.file else each.under(f"jobs.{name}.component") for each in whole.findings)
-        job = job_of(step)
+        job = step.job()
         if job is None:
             continue
-        placed = job.model_copy(update={"compute": _compute(pipeline, job)})
-        target, wrong = (
-            find(placed) if find else (Target(size=placed.instance_type if not placed.compute else None), ())
-        )
-        told = plan(job, target, on=on, source=Source(base=source.base), environments=environments)
-        steps[name] = told
-        judged = [_of_a_step(finding, job) for finding in (*told.findings, *wrong)]
+        target, wrong = find(job.model_copy(update={"compute": _compute(pipeline, job)}))
+        planned = plan(job, target, on=on, source=Source(base=source.base), environments=environments)
+        steps[name] = planned
+        judged = [_of_a_step(finding, job) for finding in (*planned.findings, *wrong)]
         found += (_placed(finding, name, step) for finding in judged if not _elsewhere(finding, step))
     located = tuple(source.locate(finding) for finding in found if not source.explains(finding))
     return PipelinePlan(pipeline, steps, located, source.base)
@@ -163,37 +147,6 @@ def _serverless(pipeline: Pipeline) -> str | None:
     return pipeline.compute or (pipeline.settings.default_compute if pipeline.settings else None)
 
 
-def _source(component: PassthroughComponent, base: Path) -> Source:
-    """The file of a pipeline component, for the places of what is wrong in it; its paths start at the pipeline's."""
-    if component.file is None:
-        return Source(base=base)
-    from amlstack.base import yamltext  # noqa: PLC0415 - only for a pipeline that names another
-    from jobs.azureml.read import pipeline as of_files  # noqa: PLC0415
-
-    content = yamltext.read(Path(component.file))
-
-    def place(where: str) -> Place:
-        keys = of_files.path_of(where)
-        return ".".join(keys), *(content.spot(keys) or (None, None))
-
-    return Source(component.file, base, place)
-
-
-def job_of(step: AnyStep) -> Job | None:
-    """The command job that a step is; None where only the registered component knows its command."""
-    if isinstance(step, Job):
-        return step
-    if isinstance(step, PassthroughStep):
-        return step.job()
-    component = step.trial if isinstance(step, SweepStep) else step.component
-    if not isinstance(component, Component):
-        return None
-    job = effective(step, component)
-    if isinstance(step, SweepStep):
-        return job.model_copy(update={"inputs": {**job.inputs, **dict.fromkeys(step.search_space, 0)}})
-    return job
-
-
 def _compute(pipeline: Pipeline, job: Job) -> str | None:
     named = job.compute or pipeline.default_compute
     return None if named is None or named.lower() == "serverless" else named
@@ -208,92 +161,71 @@ def _elsewhere(finding: Finding, step: AnyStep) -> bool:
     return finding.code == "compute-local" and not isinstance(step, Job)
 
 
-def _placed_in(steps: Mapping[str, AnyStep], names: Sequence[str], finding: Finding, base: Path) -> Finding:
+def _placed_in(steps: Mapping[str, AnyStep], names: Sequence[str], finding: Finding) -> Finding:
     name, *below = names
-    step = steps[name]
+    step: Any = steps[name]
     if not below:
         return _placed(finding, name, step)
-    assert isinstance(step, PassthroughStep)  # noqa: S101 - no other step holds steps
-    component: Any = step.component
-    inner = _source(component, base).locate(_placed_in(component.jobs, below, finding, base))
-    return inner if inner.file else inner.under(f"jobs.{name}.component")
+    inner = (step.runs.source or Source()).locate(_placed_in(step.runs.jobs, below, finding))
+    return inner if inner.file else inner.under(f"jobs.{name}.{step.RUNS}")
 
 
 def _placed(finding: Finding, name: str, step: AnyStep) -> Finding:
     """A step's finding under its step; what a component's file says is placed in that file."""
-    if isinstance(step, (Job, PassthroughStep)):
-        return finding.under(f"jobs.{name}")
-    component = step.trial if isinstance(step, SweepStep) else step.component
+    component: Any = step.runs
     first = finding.where.split(".")[0].split("[")[0]
-    if not isinstance(component, Component) or not _said_by(component, step, first):
+    if not isinstance(step, ComponentNode) or not _given_by(component, step, first):
         return finding.under(f"jobs.{name}")
-    field = "trial" if isinstance(step, SweepStep) else "component"
-    where = finding.under(f"jobs.{name}.{field}")
-    if component.file is None:
+    where = finding.under(f"jobs.{name}.{step.RUNS}")
+    if component.source is None:
         return where
-    line, column = _spot(Path(component.file), finding.where)
-    return where.at(component.file, line, column)
+    _, line, column = component.source.place(finding.where)
+    return where.at(component.source.file, line, column)
 
 
-def _said_by(component: Component, step: Step | SweepStep, field: str) -> bool:
+def _given_by(component: Component, step: ComponentNode, field: str) -> bool:
+    """Whether a field of a step's job comes from its component."""
     if field in _OF_THE_COMPONENT:
         return True
-    if field in (*RUNTIME, "launcher"):
-        given: Any = step.resources if isinstance(step, SweepStep) else step
-        return getattr(given, field, None) is None and hasattr(component, field)
+    if field in (*RESOURCE_FIELDS, "launcher"):
+        return getattr(step.own_resources, field, None) is None and hasattr(component, field)
     return False
-
-
-def _spot(file: Path, where: str) -> tuple[int | None, int | None]:
-    from amlstack.base import yamltext  # noqa: PLC0415 - only for a finding in a component's file
-    from jobs.azureml.read import command  # noqa: PLC0415
-
-    return yamltext.read(file).spot(command.path_of(where)) or (None, None)
 
 
 def _all_enriched(steps: Mapping[str, AnyStep], plans: Mapping[str, Plan]) -> dict[str, AnyStep]:
     """Steps with what their plans added, those of a pipeline in the pipeline too."""
-    told: dict[str, AnyStep] = {}
-    for name, step in steps.items():
-        if isinstance(step, PassthroughStep):
-            if isinstance(step.component, PassthroughComponent) and step.component.jobs:
-                prefix = f"{name}.jobs."
-                below = {key.removeprefix(prefix): each for key, each in plans.items() if key.startswith(prefix)}
-                inner = {"jobs": _all_enriched(step.component.jobs, below)}
-                step = step.model_copy(update={"component": step.component.model_copy(update=inner)})  # noqa: PLW2901
-            told[name] = step
-        else:
-            told[name] = _enriched(step, plans.get(name))
-    return told
+    return {name: _enriched(step, plans.get(name), plans, f"{name}.jobs.") for name, step in steps.items()}
+
+
+def _enriched(step: AnyStep, planned: Plan | None, plans: Mapping[str, Plan], prefix: str) -> AnyStep:
+    """A step with what its plan added: the command in its component, the rest at the step."""
+    if isinstance(step.runs, PassthroughComponent):
+        below = {key.removeprefix(prefix): each for key, each in plans.items() if key.startswith(prefix)}
+        return step.with_runs(step.runs.model_copy(update={"jobs": _all_enriched(step.runs.jobs, below)}))
+    if planned is None:
+        return step
+    before, after = planned.job, planned.enriched
+    if not isinstance(step, ComponentNode):
+        return after
+    changed = {name: getattr(after, name) for name in RESOURCE_FIELDS if getattr(after, name) != getattr(before, name)}
+    inner: dict[str, Any] = {"command": after.command}
+    update: dict[str, Any] = {}
+    if isinstance(step, Step):
+        if not isinstance(step.runs.launcher, Custom):
+            inner["launcher"] = after.launcher
+        if changed:
+            update |= {name: getattr(after, name) for name in RESOURCE_FIELDS}
+        if after.launcher != before.launcher or step.launcher is not None:
+            update["launcher"] = after.launcher
+        update["environment_variables"] = after.environment_variables
+    else:
+        # The wire has no variables for a sweep step, and its trial's resources are its component's.
+        command = _exporting(after.environment_variables, after.command)
+        inner |= changed | {"launcher": after.launcher, "command": command}
+    return step.model_copy(update=update).with_runs(step.runs.model_copy(update=inner))
 
 
 def _exporting(variables: Mapping[str, str], command: str) -> str:
     """A command that sets variables itself, for bash, which Azure ML runs it with."""
-    told = " ".join(f"{name}={shlex.quote(str(value))}" for name, value in variables.items())
-    return f"export {told}; {command}" if told else command
-
-
-def _enriched(step: Job | Step | SweepStep, told: Plan | None) -> Job | Step | SweepStep:
-    """A step with what its plan added: the command in its component, the rest at the step."""
-    if told is None:
-        return step
-    before, after = told.job, told.enriched
-    if isinstance(step, Job):
-        return after
-    field = "trial" if isinstance(step, SweepStep) else "component"
-    component = getattr(step, field)
-    changed = {name: getattr(after, name) for name in RUNTIME if getattr(after, name) != getattr(before, name)}
-    inner: dict[str, Any] = {"command": after.command}
-    if not isinstance(component.launcher, Custom) or isinstance(step, SweepStep):
-        inner["launcher"] = after.launcher
-    update: dict[str, Any] = {}
-    if isinstance(step, SweepStep):
-        # The wire has no variables for a sweep step, and its trial's resources are its component's.
-        inner |= changed | {"command": _exporting(after.environment_variables, after.command)}
-    else:
-        if changed:
-            update |= {name: getattr(after, name) for name in RUNTIME}
-        if after.launcher != before.launcher or step.launcher is not None:
-            update["launcher"] = after.launcher
-        update["environment_variables"] = after.environment_variables
-    return step.model_copy(update={**update, field: component.model_copy(update=inner)})
+    exported = " ".join(f"{name}={shlex.quote(str(value))}" for name, value in variables.items())
+    return f"export {exported}; {command}" if exported else command

@@ -10,7 +10,7 @@ from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import did_you_mean
 from jobs.model.job import Job
 from jobs.model.passthrough import PassthroughComponent, PassthroughStep
-from jobs.model.pipeline import SweepStep
+from jobs.model.step import SweepStep
 from jobs.model.values import Input
 from jobs.planning.checks import local_inputs
 from jobs.wire.pipeline_ports import BOUND
@@ -18,7 +18,8 @@ from jobs.wire.pipeline_ports import BOUND
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from jobs.model.pipeline import AnyStep, Pipeline, Step
+    from jobs.model.pipeline import AnyStep, Pipeline
+    from jobs.model.step import Step
     from jobs.model.values import Output
 
 
@@ -69,8 +70,7 @@ def _on_this_machine(pipeline: Pipeline) -> Iterator[Finding]:
     """Local data of the pipeline, and of steps that no job is planned for: that of the others is found with it."""
     yield from local_inputs(pipeline.inputs, "inputs")
     for name, step in pipeline.jobs.items():
-        registered = isinstance(getattr(step, "trial" if isinstance(step, SweepStep) else "component", None), str)
-        if registered or isinstance(step, PassthroughStep):
+        if isinstance(step.runs, str) or isinstance(step, PassthroughStep):
             yield from local_inputs(step.inputs, f"jobs.{name}.inputs")
 
 
@@ -210,7 +210,7 @@ def _declared(step: AnyStep, side: str) -> tuple[str, ...] | None:
     given: Iterable[str] = step.outputs if side == "outputs" else step.inputs
     if isinstance(step, Job):
         return tuple(given)
-    component = step.trial if isinstance(step, SweepStep) else step.component
+    component = step.runs
     if component is None:
         return None if side == "outputs" else ()
     if isinstance(component, str) or (isinstance(component, PassthroughComponent) and component.inline):
@@ -234,7 +234,7 @@ def _output(pipeline: Pipeline, where: str, output: Output | None) -> Iterator[F
 
 def _ports(where: str, step: Step | SweepStep | PassthroughStep) -> Iterator[Finding]:
     """What a component wants and is not given, and what it is given and does not know."""
-    component = step.trial if isinstance(step, SweepStep) else step.component
+    component = step.runs
     if isinstance(component, str | None) or (isinstance(component, PassthroughComponent) and component.inline):
         return
     varied = step.search_space if isinstance(step, SweepStep) else {}

@@ -1,4 +1,4 @@
-"""The plan and the body of a schedule: those of what it starts, and its trigger."""
+"""The plan of a schedule: that of what it starts, and what is wrong with its trigger."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.findings import Finding, Level, errors
+from amlstack.base.findings import Finding, Level
 from jobs.model.pipeline import Pipeline
-from jobs.model.schedule import Recurrence, trigger_body
+from jobs.model.schedule import Recurrence
 from jobs.planning.declaration import written
-from jobs.wire.command import some
-from jobs.wire.references import PREFIX
+from jobs.planning.resolved import Resolved
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from jobs.model.location import Source
     from jobs.model.schedule import Cron, Schedule
+    from jobs.model.sweep import SweepLimits
     from jobs.planning.command import Plan
     from jobs.planning.pipeline import PipelinePlan
     from jobs.planning.sweep import SweepPlan
 
 
 @dataclass(frozen=True)
-class SchedulePlan:
+class SchedulePlan(Resolved):
     """A schedule with the plan of what it starts.
 
     Attributes:
@@ -40,9 +41,13 @@ class SchedulePlan:
     base: Path
 
     @property
-    def ok(self) -> bool:
-        """Whether nothing refuses it; warnings do not."""
-        return not errors(self.findings)
+    def parts(self) -> Mapping[str, Plan]:
+        """Those of what it starts; none of a job that ran before."""
+        return {} if self.started is None else self.started.parts
+
+    def trials(self, place: str) -> SweepLimits | None:
+        """How often the part at a place is tried."""
+        return None if self.started is None else self.started.trials(place)
 
     @cached_property
     def enriched(self) -> Schedule:
@@ -53,7 +58,22 @@ class SchedulePlan:
     def declaration(self) -> dict[str, Any]:
         """What the person wrote."""
         started = self.job.create_job if self.started is None else self.started.declaration
-        return {**written(self.job, leave=("create_job", "file")), "create_job": started}
+        return {**written(self.job, leave=("create_job", "source")), "create_job": started}
+
+
+def plan_schedule(schedule: Schedule, started: Plan | SweepPlan | PipelinePlan | None, source: Source) -> SchedulePlan:
+    """The plan of a schedule.
+
+    Args:
+        schedule: As declared.
+        started: The plan of what it starts; None for a job that ran before.
+        source: The schedule's file.
+    """
+    found = tuple(source.locate(finding) for finding in check(schedule))
+    if started is not None:
+        of_start = started.findings
+        found += of_start if schedule.source else tuple(finding.under("create_job") for finding in of_start)
+    return SchedulePlan(schedule, started, found, source.base)
 
 
 def check(schedule: Schedule) -> Iterator[Finding]:
@@ -104,28 +124,3 @@ def _trigger(trigger: Cron | Recurrence) -> Iterator[Finding]:
                 f"`{key}` are from 0 to {most}",
                 level=Level.WARNING,
             )
-
-
-def schedule_body(schedule: Schedule, started: dict[str, Any] | None) -> dict[str, Any]:
-    """The body of a schedule.
-
-    Args:
-        schedule: The schedule.
-        started: The body of what it starts; None where that is a job that ran before.
-    """
-    if started is None:
-        named = str(schedule.create_job).removeprefix(PREFIX)
-        definition = {"jobType": "Pipeline", "sourceJobId": named, "experimentName": "", "isArchived": False}
-    else:
-        source = schedule.source_job.removeprefix(PREFIX) if schedule.source_job else None
-        definition = some(**started["properties"], sourceJobId=source)
-    properties = some(
-        displayName=schedule.display_name,
-        description=schedule.description,
-        isEnabled=schedule.is_enabled,
-        tags=dict(schedule.tags),
-        properties=dict(schedule.properties),
-        action={"actionType": "CreateJob", "jobDefinition": definition},
-        trigger=trigger_body(schedule.trigger),
-    )
-    return {"properties": properties}

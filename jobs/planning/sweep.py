@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.findings import Finding, Level, errors
+from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import did_you_mean
 from jobs.model.job import Job
 from jobs.model.location import Source
-from jobs.planning.command import Plan, plan
+from jobs.planning.command import plan_job
 from jobs.planning.declaration import declaration, written
+from jobs.planning.resolved import Resolved
 from jobs.wire.sweep import SHORTEST
 
 if TYPE_CHECKING:
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from datetime import date
     from pathlib import Path
 
-    from jobs.model.sweep import Sweep
-    from jobs.planning.target import Target
+    from jobs.model.sweep import Sweep, SweepLimits
+    from jobs.planning.command import Plan
+    from jobs.planning.target import Find
 
 _BOUND = re.compile(r"\$\{\{\s*search_space\.([\w.-]+?)\s*\}\}")
 _UNSENT = (
@@ -44,7 +46,7 @@ SUPPORTED = {"grid": ("choice",), "bayesian": ("choice", "uniform", "quniform")}
 
 
 @dataclass(frozen=True)
-class SweepPlan:
+class SweepPlan(Resolved):
     """A sweep resolved against a target.
 
     Attributes:
@@ -60,9 +62,18 @@ class SweepPlan:
     base: Path
 
     @property
-    def ok(self) -> bool:
-        """Whether nothing refuses it; warnings do not."""
-        return not errors(self.findings)
+    def parts(self) -> dict[str, Plan]:
+        """The plan of its trial."""
+        return {"trial": self.trial}
+
+    def placed(self, place: str, finding: Finding) -> Finding:
+        """A finding on a field of the trial as one of the sweep, which has limits of its own."""
+        return finding if finding.where.startswith("limits.") else super().placed(place, finding)
+
+    def trials(self, place: str) -> SweepLimits:
+        """How often the trial is run."""
+        del place
+        return self.job.limits
 
     @cached_property
     def enriched(self) -> Sweep:
@@ -75,21 +86,13 @@ class SweepPlan:
         return {**written(self.job, leave=("trial",)), "trial": declaration(self.job.trial, self.base)}
 
 
-def plan_sweep(
-    sweep: Sweep,
-    target: Target | None = None,
-    *,
-    on: date,
-    source: Source | None = None,
-    environments: Collection[str] = (),
-) -> SweepPlan:
-    """Resolve a sweep: plan its trial, and say what is wrong with the whole; arguments are those of `jobs.plan`."""
-    source = source or Source()
-    trial = plan(sweep.trial, target, on=on, source=Source(base=source.base), environments=environments)
+def plan_sweep(sweep: Sweep, find: Find, *, on: date, source: Source, environments: Collection[str] = ()) -> SweepPlan:
+    """Resolve a sweep: plan its trial, and find what is wrong with the whole; see `jobs.resolve`."""
+    trial = plan_job(sweep.trial, find, on=on, source=Source(base=source.base), environments=environments)
     found = [finding.under("trial") for finding in trial.findings if not _bound_elsewhere(finding)]
     found += findings(sweep)
     found += _lost(sweep.trial)
-    return SweepPlan(sweep, trial, tuple(source.locate(finding) for finding in found), source.base)
+    return SweepPlan(sweep, trial, tuple(map(source.locate, found)), source.base)
 
 
 def _bound_elsewhere(finding: Finding) -> bool:

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 from amlstack.catalog import sizes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from amlstack.base.findings import Finding
     from amlstack.catalog.sizes import Size
+    from jobs.model.job import Job
+
+    Find = Callable[[Job], tuple["Target", Sequence[Finding]]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ TensorFlow distribution always with its parameter servers.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from jobs.model.distribution import Distribution
     from jobs.model.job import Job
+    from jobs.model.resources import Resources
     from jobs.model.values import Identity, Model, Output, Scalar, Service
 
 API_VERSION = "2025-12-01"
@@ -50,6 +52,20 @@ RESOURCE_PROPERTIES = {
 }
 LOCAL = "local"
 _OLD_BINDING = re.compile(r"(?<!\{)\{(inputs|outputs|search_space)\.([^}]*)\}(?!\})")
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A declaration in the form of Azure's REST API.
+
+    Attributes:
+        body: ``{"properties": …}`` of the job or schedule.
+        components: By step (`train`, `outer.jobs.train`) the bodies of the component versions that have to be
+            registered before; an inner one comes before the pipeline component that names it.
+    """
+
+    body: dict[str, Any]
+    components: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def body(job: Job, refs: Refs | None = None) -> dict[str, Any]:
@@ -127,7 +143,7 @@ def _distribution(value: Distribution | None) -> dict[str, Any] | None:
     return _block(value, {}, distributionType=value and DISTRIBUTIONS[value.type])
 
 
-def resources(given: Any, *, local: bool = False) -> dict[str, Any] | None:
+def resources(given: Resources, *, local: bool = False) -> dict[str, Any] | None:
     """The resources of a job, or of whatever has its fields for them; None when it names none."""
     values = {key.on_wire: getattr(given, key.field) for key in RESOURCES}
     if not local and all(value is None for value in values.values()):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from jobs.model.component import Component, Port
     from jobs.model.passthrough import PassthroughComponent
+    from jobs.model.resources import Resources
     from jobs.model.values import Environment
 
 ANONYMOUS = "azureml_anonymous"
@@ -95,7 +96,7 @@ def component_id(told: Mapping[str, Any], refs: Refs) -> str:
     return f"{refs.workspace}/components/{ANONYMOUS}/versions/{version(told)}"
 
 
-def resources_file(given: Any) -> dict[str, Any] | None:
+def resources_file(given: Resources) -> dict[str, Any] | None:
     """Resources of a component or job as a file has them; None for none."""
     values = {key.in_file: getattr(given, key.field) for key in RESOURCES}
     return some(**{key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}) or None

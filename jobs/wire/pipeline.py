@@ -7,16 +7,27 @@ component files it names, as versions of one anonymous component; so do we, unde
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from amlstack.base.spelling import snake
-from jobs.model.component import NO_ENVIRONMENT, RUNTIME, Component
+from jobs.model.component import NO_ENVIRONMENT, Component
 from jobs.model.job import Job
 from jobs.model.passthrough import PassthroughComponent, PassthroughStep
-from jobs.model.pipeline import BareOutput, SweepStep
+from jobs.model.resources import RESOURCE_FIELDS
+from jobs.model.step import BareOutput, SweepStep
 from jobs.model.values import Input, Output
 from jobs.wire import automl
-from jobs.wire.command import INPUT_MODES, body, identity_body, input_body, output_body, plain, services_body, some
+from jobs.wire.command import (
+    INPUT_MODES,
+    Rendered,
+    body,
+    identity_body,
+    input_body,
+    output_body,
+    plain,
+    services_body,
+    some,
+)
 from jobs.wire.component import component_body, component_id, resources_file
 from jobs.wire.passthrough import builtin, own_keys, passthrough_component_body
 from jobs.wire.pipeline_ports import BOUND, input_ports, inside, output_ports, under
@@ -27,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jobs.model.component import Port
-    from jobs.model.pipeline import AnyStep, Pipeline, Step
+    from jobs.model.pipeline import AnyStep, Pipeline
     from jobs.model.values import Scalar
 
     StepRefs = Mapping[str, Refs]
@@ -38,16 +49,16 @@ _RAW = ("environmentVariables", "computeId")
 _VERSIONED = re.compile(r"azureml:(?P<name>[^/:@]+):(?P<version>.+)")
 
 
-def pipeline_body(pipeline: Pipeline, refs: Refs | None = None, steps: StepRefs | None = None) -> dict[str, Any]:
+def render_pipeline(pipeline: Pipeline, refs: Refs, steps: StepRefs) -> Rendered:
     """Render a pipeline whose steps' launchers are lowered already (`PipelinePlan.enriched`).
 
     Args:
         pipeline: The pipeline.
-        refs: What its references point to; None leaves them short.
+        refs: What its references point to.
         steps: For each step where its code and environment are; those without one use ``refs``.
     """
-    refs, steps = refs or Refs(), steps or {}
     local = pipeline.compute in NOT_CLUSTERS
+    nodes, components = _nodes(pipeline, refs, steps)
     properties = some(
         jobType="Pipeline",
         displayName=pipeline.display_name or None,
@@ -57,7 +68,7 @@ def pipeline_body(pipeline: Pipeline, refs: Refs | None = None, steps: StepRefs 
         tags=dict(pipeline.tags),
         properties=dict(pipeline.properties),
         componentId=_component(pipeline.component, refs) if pipeline.component else None,
-        jobs=_nodes(pipeline, refs, steps),
+        jobs=nodes,
         settings=_settings(pipeline, refs),
         inputs={name: input_body(value, refs) for name, value in pipeline.inputs.items() if value != ""},
         outputs={name: output_body(value or Output()) for name, value in pipeline.outputs.items()},
@@ -65,32 +76,26 @@ def pipeline_body(pipeline: Pipeline, refs: Refs | None = None, steps: StepRefs 
         identity=identity_body(pipeline.identity),
         services=services_body(pipeline.services or None),
     )
-    return {"properties": properties}
+    return Rendered({"properties": properties}, components)
 
 
-def components(pipeline: Pipeline, refs: Refs | None = None, steps: StepRefs | None = None) -> dict[str, Any]:
-    """By step, the bodies of the component versions that have to be registered before the pipeline runs."""
-    refs, steps = refs or Refs(), steps or {}
-    told: dict[str, Any] = {}
+def _nodes(pipeline: Pipeline, refs: Refs, steps: StepRefs) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The steps of a pipeline as nodes, and the components that they name; each is rendered once, inner ones first."""
+    nodes: dict[str, Any] = {}
+    components: dict[str, Any] = {}
     for name in pipeline.jobs:
-        component = component_of(pipeline, name)
+        component, own = component_of(pipeline, name), steps.get(name, refs)
+        rendered = None
         if isinstance(component, Component):
-            told[name] = component_body(component, steps.get(name, refs))
+            rendered = component_body(component, own)
         elif isinstance(component, PassthroughComponent):
-            nodes = None
-            if component.kind == "pipeline":
-                inner, below = inside(component), under(steps, name)
-                told |= {f"{name}.jobs.{key}": each for key, each in components(inner, refs, below).items()}
-                nodes = _nodes(inner, refs, below)
-            told[name] = passthrough_component_body(component, steps.get(name, refs), nodes)
-    return told
-
-
-def _nodes(pipeline: Pipeline, refs: Refs, steps: StepRefs) -> dict[str, Any]:
-    """The steps of a pipeline as nodes, each with the id of its component."""
-    registered = components(pipeline, refs, steps)
-    ids = {name: component_id(told, refs) for name, told in registered.items() if name in pipeline.jobs}
-    return {name: _node(pipeline, name, ids.get(name), steps.get(name, refs)) for name in pipeline.jobs}
+            inner, below = _nodes(inside(component), refs, under(steps, name)) if component.jobs else ({}, {})
+            components |= {f"{name}.jobs.{key}": each for key, each in below.items()}
+            rendered = passthrough_component_body(component, own, inner)
+        if rendered is not None:
+            components[name] = rendered
+        nodes[name] = _node(pipeline, name, None if rendered is None else component_id(rendered, refs), own)
+    return nodes, components
 
 
 def component_of(pipeline: Pipeline, name: str) -> Component | PassthroughComponent | str | None:
@@ -102,7 +107,7 @@ def component_of(pipeline: Pipeline, name: str) -> Component | PassthroughCompon
         ports = {"inputs": input_ports(pipeline, step), "outputs": output_ports(pipeline, step)}
         return step.component.model_copy(update=ports)
     if not isinstance(step, Job):
-        return step.trial if isinstance(step, SweepStep) else step.component
+        return cast("Component | PassthroughComponent | str | None", step.runs)
     return Component(
         command=step.command,
         environment=step.environment,
@@ -113,26 +118,8 @@ def component_of(pipeline: Pipeline, name: str) -> Component | PassthroughCompon
         inputs=input_ports(pipeline, step),
         outputs=output_ports(pipeline, step),
         inline=True,
-        **{field: getattr(step, field) for field in RUNTIME if field != "resource_properties"},
+        **{field: getattr(step, field) for field in RESOURCE_FIELDS if field != "resource_properties"},
     )
-
-
-def effective(step: Step | SweepStep, component: Component) -> Job:
-    """The command job that a step of a component is: the component's, as far as the step says nothing else."""
-    job = component.job()
-    update: dict[str, Any] = {
-        "inputs": {**job.inputs, **step.inputs},
-        "outputs": {**job.outputs, **{name: value for name, value in step.outputs.items() if value is not None}},
-        **{name: getattr(step, name) for name in ("compute", "identity", "queue_settings", "enrich")},
-    }
-    given: Any = step.resources if isinstance(step, SweepStep) else step
-    if given is not None and any(getattr(given, name) is not None for name in RUNTIME):
-        update |= {name: getattr(given, name) for name in RUNTIME}  # Azure ML takes all of them or none
-    if not isinstance(step, SweepStep):
-        update |= {name: getattr(step, name) for name in ("environment_variables", "limits", "services")}
-        if step.launcher is not None:
-            update["launcher"] = step.launcher
-    return job.model_copy(update=update)
 
 
 def _node(pipeline: Pipeline, name: str, component: str | None, refs: Refs) -> dict[str, Any]:
@@ -143,13 +130,13 @@ def _node(pipeline: Pipeline, name: str, component: str | None, refs: Refs) -> d
                         "componentId": component})  # fmt: skip
     if isinstance(step, PassthroughStep):
         return _other(step, name, component, refs)
-    named = step.trial if isinstance(step, SweepStep) else step.component
+    named = step.runs
     if isinstance(named, Component):
         source = "YAML.JOB" if named.inline else "YAML.COMPONENT"
-        job, ports = effective(step, named), named.inputs
+        job, ports = step.job_of(named), named.inputs
     else:
         source = _remote(named)
-        job, ports = effective(step, Component(command="", environment=NO_ENVIRONMENT)), {}
+        job, ports = step.job_of(Component(command="", environment=NO_ENVIRONMENT)), {}
         component = _component(named, refs)
     told = _command(job, step.inputs, step.outputs, ports, refs)
     if isinstance(step, SweepStep):

@@ -6,14 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from jobs.model.component import Component, Port, asset
-from jobs.model.job import Job
 from jobs.model.passthrough import PassthroughComponent, PassthroughStep, literals
-from jobs.model.pipeline import Pipeline, SweepStep
+from jobs.model.pipeline import Pipeline
 from jobs.model.values import Input, Output
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from jobs.model.job import Job
     from jobs.model.values import Scalar
     from jobs.wire.references import Refs
 
@@ -104,11 +104,9 @@ def source(pipeline: Pipeline, binding: str, depth: int = 0) -> Kind:
 
 def _of_step(pipeline: Pipeline, name: str, output: str, depth: int) -> str:
     step = pipeline.jobs.get(name)
-    if isinstance(step, Job):
-        return _output(pipeline, step.outputs.get(output), depth)[0]
     if step is None:
         return FOLDER[0]
-    component = step.trial if isinstance(step, SweepStep) else step.component
+    component = step.runs
     if isinstance(step, PassthroughStep) and step.kind == "automl":
         return "mltable"  # whatever automated training writes, azure-ai-ml takes it for a table
     if isinstance(component, (Component, PassthroughComponent)) and output in component.outputs:
@@ -120,7 +118,7 @@ def _input_of_step(pipeline: Pipeline, name: str, of: str, depth: int) -> str:
     step = pipeline.jobs.get(name)
     if step is None:
         return FOLDER[0]
-    component = None if isinstance(step, Job) else step.trial if isinstance(step, SweepStep) else step.component
+    component = step.runs
     if isinstance(component, (Component, PassthroughComponent)) and of in component.inputs:
         return component.inputs[of].type
     value = step.inputs.get(of)

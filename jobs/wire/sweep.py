@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from amlstack.base.spelling import snake
 from jobs.model.search_space import DISTRIBUTIONS, Choice, arguments
 from jobs.model.sweep import Bandit, MedianStopping, Random, TruncationSelection
-from jobs.wire.command import LOCAL, body, duration, is_local, resources, some
+from jobs.wire.command import LOCAL, Rendered, body, duration, is_local, resources, some
 from jobs.wire.keys import wire_blocks
 
 if TYPE_CHECKING:
@@ -20,30 +20,28 @@ OF_THE_SWEEP = wire_blocks("sweep")
 SHORTEST = 60
 
 
-def sweep_body(sweep: Sweep, refs: Refs | None = None) -> dict[str, Any]:
+def render_sweep(sweep: Sweep, refs: Refs) -> Rendered:
     """Render a sweep whose trial's launcher is lowered already (`SweepPlan.enriched`).
 
     Args:
         sweep: The sweep.
-        refs: What the references in it point to; None leaves them short.
+        refs: What the references in it point to.
     """
     local = is_local(sweep.trial.compute)
     trial = sweep.trial.model_copy(update={"compute": None}) if local else sweep.trial
-    told = body(trial, refs)["properties"]
-    own = None
-    if sweep.resources is not None:
-        own = resources(sweep.resources)
+    rendered = body(trial, refs)["properties"]
+    own = None if sweep.resources is None else resources(sweep.resources)
     properties = {
-        **{key: told[key] for key in OF_THE_SWEEP if key in told},
+        **{key: rendered[key] for key in OF_THE_SWEEP if key in rendered},
         "jobType": "Sweep",
-        "computeId": LOCAL if local else told.get("computeId"),
-        "trial": {key: told[key] for key in OF_THE_TRIAL if key in told},
+        "computeId": LOCAL if local else rendered.get("computeId"),
+        "trial": {key: rendered[key] for key in OF_THE_TRIAL if key in rendered},
         "searchSpace": {name: space(value) for name, value in sweep.search_space.items()},
         "samplingAlgorithm": _sampling(sweep.sampling_algorithm),
         "objective": {"goal": sweep.objective.goal, "primaryMetric": sweep.objective.primary_metric},
         "limits": _limits(sweep.limits),
         "earlyTermination": early_termination(sweep.early_termination),
-        "resources": own or told.get("resources"),
+        "resources": own or rendered.get("resources"),
         "displayName": sweep.display_name or None,
         "description": sweep.description,
         "experimentName": sweep.experiment_name or None,
@@ -51,7 +49,7 @@ def sweep_body(sweep: Sweep, refs: Refs | None = None) -> dict[str, Any]:
         "tags": dict(sweep.tags),
         "properties": dict(sweep.properties),
     }
-    return {"properties": some(**properties)}
+    return Rendered({"properties": some(**properties)})
 
 
 def space(value: SearchSpace) -> list[Any]:
@@ -86,9 +84,8 @@ def early_termination(value: EarlyTermination | None) -> dict[str, Any] | None:
     """A policy, with zeros for what it leaves out, as azure-ai-ml fills them in; what is null by word is not sent."""
     if value is None:
         return None
-    told = _policy(value)
     nulls = {name for name in value.model_fields_set if getattr(value, name) is None}
-    return {key: each for key, each in told.items() if snake(key) not in nulls}
+    return {key: each for key, each in _policy(value).items() if snake(key) not in nulls}
 
 
 def _policy(value: EarlyTermination) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def judged(file: garbage.Garbage, folder: Path) -> tuple[Finding, ...]:
         checked = check_file(place, Targets(size="Standard_ND96asr_v4", root=folder), TODAY, gate=Gate(Config(), TODAY))
         if not errors(checked.findings):
             for plan in checked.plans:
-                json.dumps(jobs.render(plan.enriched) if not isinstance(plan, jobs.SchedulePlan) else {})
+                json.dumps(jobs.render(plan.enriched).body if not isinstance(plan, jobs.SchedulePlan) else {})
                 if not isinstance(plan, jobs.SchedulePlan):
                     run_identity.digest("name", plan.declaration, "", "")
         return checked.findings

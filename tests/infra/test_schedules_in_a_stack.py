@@ -58,13 +58,13 @@ def test_each_part_of_what_a_schedule_starts_has_its_code_and_its_cluster(projec
     schedules = timed(project)
     assert set(schedules) == {"nightly", "weekly"}
     assert set(schedules["nightly"].codes) == {"jobs.prepare", "jobs.train"}
-    parts = jobs.parts(schedules["nightly"].plan)
+    parts = schedules["nightly"].plan.parts
     assert {place: part.target.cluster for place, part in parts.items()} == {
         "jobs.prepare": "cpu",
         "jobs.train": "a100",
     }
     assert isinstance(parts["jobs.prepare"].enriched.environment, jobs.Environment)
-    (train,) = jobs.parts(schedules["weekly"].plan).values()
+    (train,) = schedules["weekly"].plan.parts.values()
     assert "torchrun --nnodes 2 --nproc_per_node 8" in train.enriched.command
 
 
@@ -102,7 +102,7 @@ def test_the_stack_says_whether_a_schedule_is_enabled(project: Path) -> None:
     assert timed(project)["nightly"].plan.enriched.is_enabled is None
     (project / "Pulumi.team.yaml").write_text(STACK.replace("nightly.yml}", "nightly.yml, enabled: false}"))
     plan = timed(project)["nightly"].plan
-    assert jobs.render(plan.enriched)["properties"]["isEnabled"] is False
+    assert jobs.render(plan.enriched).body["properties"]["isEnabled"] is False
 
 
 @pytest.mark.parametrize(

@@ -96,10 +96,10 @@ def judged(place: Path) -> list[Any]:
     if plans and not wrong:
         refs = {
             name.removeprefix("jobs."): jobs.Refs(environment="inline")
-            for name, part in jobs.parts(plans[0]).items()
+            for name, part in plans[0].parts.items()
             if not isinstance(part.job.environment, str)
         }
-        assert jobs.render(plans[0].enriched, steps=refs)["properties"]
+        assert jobs.render(plans[0].enriched, steps=refs).body["properties"]
     return wrong
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -34,16 +34,22 @@ def planned(base: Path, includes: str) -> Any:
     return jobs.resolve(loaded.jobs[0], lambda _: (jobs.Target(), ()), on=date(2026, 1, 1), source=loaded.source)
 
 
+def code_of(plan: Any) -> Path:
+    (part,) = plan.parts.values()
+    assert part.code is not None
+    return cast("Path", part.code)
+
+
 def test_files_and_folders_stand_beside_the_code(base: Path) -> None:
     plan = planned(base, "../lib, conf.yml")
-    files = [file.relative for file in scan(jobs.codes(plan)["jobs.t"]).files]
+    files = [file.relative for file in scan(code_of(plan)).files]
     assert files == ["conf.yml", "lib/__init__.py", "train.py", "twice.py"]
-    (told,) = jobs.components(plan.enriched).values()
+    (told,) = jobs.render(plan.enriched).components.values()
     assert told["properties"]["componentSpec"]["additional_includes"] == ["../lib", "conf.yml"]
 
 
 def test_without_includes_the_folder_itself_is_the_code(base: Path) -> None:
-    assert jobs.codes(planned(base, ""))["jobs.t"] == base / "parts" / "src"
+    assert code_of(planned(base, "")) == base / "parts" / "src"
 
 
 @pytest.mark.parametrize(("name", "code"), [("../libs", "include-missing"), ("twice.py", "include-twice")])
@@ -60,5 +66,5 @@ def test_a_component_in_python_takes_them_from_its_own_folder(base: Path) -> Non
     step = jobs.Step(component=component, compute="gpu")
     whole = jobs.Pipeline(jobs={"t": step})
     plan = jobs.resolve(whole, lambda _: (jobs.Target(), ()), on=date(2026, 1, 1), source=jobs.Source(base=base))
-    files = [file.relative for file in scan(jobs.codes(plan)["jobs.t"]).files]
+    files = [file.relative for file in scan(code_of(plan)).files]
     assert files == ["lib/__init__.py", "train.py", "twice.py"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from jobs.azureml.read import command, runtime
-from jobs.model.component import RUNTIME
 from jobs.model.job import Job
+from jobs.model.resources import RESOURCE_FIELDS
 from jobs.wire import keys
 
 OF_THE_STACK = {"rerun", "on_edit", "wait", "delete_history", "enrich"}
@@ -20,7 +20,7 @@ def test_table_has_every_field_that_azure_ml_knows() -> None:
 def test_table_has_the_keys_that_are_read() -> None:
     assert {*keys.BLOCKS, "type"} == command.KEYS.keys()
     assert {key.in_file for key in keys.RESOURCES} == runtime.RESOURCES.keys()
-    assert tuple(key.field for key in keys.RESOURCES) == RUNTIME
+    assert tuple(key.field for key in keys.RESOURCES) == RESOURCE_FIELDS
 
 
 @pytest.mark.parametrize(

@@ -137,10 +137,10 @@ def test_what_is_wrong_with_a_python_file_is_said(
 def test_faults_of_one_python_job_come_together(tmp_path: Path) -> None:
     text = "from jobs import Job\njob = Job(command=3, environment='y', nodes=0, wait='done', inputs={'a': None})\n"
     assert [finding.where for finding in written(tmp_path, text, "job.py").findings] == [
-        "command",
-        "inputs.a",
         "nodes",
         "wait",
+        "command",
+        "inputs.a",
     ]
 
 

@@ -33,11 +33,11 @@ def ours(path: Path) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     assert plan is not None, errors
     refs = {
         name.removeprefix("jobs."): jobs.Refs(environment="inline")
-        for name, part in jobs.parts(plan).items()
+        for name, part in plan.parts.items()
         if not isinstance(part.job.environment, str)
     }
-    registered = jobs.components(plan.enriched, steps=refs)
-    body = jobs.render(plan.enriched, steps=refs)
+    registered = jobs.render(plan.enriched, steps=refs).components
+    body = jobs.render(plan.enriched, steps=refs).body
     ids = {name: jobs.component_id(told, jobs.Refs()) for name, told in registered.items()}
     nodes = dict(body["properties"]["jobs"])
     for name, told in registered.items():
@@ -95,7 +95,7 @@ def test_components_have_the_versions_that_azure_ai_ml_gives_them(place: Path) -
     place.write_text(f"type: pipeline\njobs: {{{steps}, b: {{component: sub/plain.yml}}}}\n")
     (place.parent / "sub" / "plain.yml").write_text("command: y\nenvironment: azureml:e:1\nname: n\nversion: 3\n")
     plan, _ = planned(place)
-    ids = {name: jobs.component_id(told, jobs.Refs()) for name, told in jobs.components(plan.enriched).items()}
+    ids = {name: jobs.component_id(told, jobs.Refs()) for name, told in jobs.render(plan.enriched).components.items()}
     assert ids == {name: f"azureml_anonymous:{told}" for name, told in oracle.component_versions(place).items()}
 
 

@@ -13,7 +13,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.catalog import sizes
 from amlstack.catalog.sizes import Price
 from jobs import launchers
-from jobs.planning.cost import cost
+from jobs.planning.cost import costs
 
 if TYPE_CHECKING:
     import pytest
@@ -42,7 +42,7 @@ def planned(**fields: object) -> jobs.Plan:
 
 
 def test_without_a_price_nothing_is_said() -> None:
-    assert cost(planned()) is None
+    assert costs(planned()) == {}
 
 
 def test_with_a_price_the_bound_follows_from_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,10 +50,8 @@ def test_with_a_price_the_bound_follows_from_the_timeout(monkeypatch: pytest.Mon
     assert row is not None
     priced = replace(row, price_per_hour=Price(10.0, "westeurope", date(2026, 7, 1), "a price list"))
     monkeypatch.setattr(sizes, "get", lambda name: priced)
-    open_ended = cost(planned())
-    assert open_ended is not None
+    open_ended = costs(planned())[""]
     assert str(open_ended) == "20.00 USD per hour (westeurope, 2026-07, a price list)"
-    bounded = cost(planned(limits=jobs.Limits(timeout=5400)))
-    assert bounded is not None
+    bounded = costs(planned(limits=jobs.Limits(timeout=5400)))[""]
     assert (bounded.per_hour, bounded.most) == (20.0, 30.0)
     assert "at most 30.00 USD in 1.5 h" in str(bounded)

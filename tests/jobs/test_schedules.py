@@ -98,7 +98,7 @@ def test_an_accepted_schedule_becomes_the_same_body(case: str, place: Path) -> N
     place.write_text("name: s\n" + ACCEPTED[case])
     plan, errors = planned(place)
     assert errors == []
-    body = jobs.render(plan.enriched)
+    body = jobs.render(plan.enriched).body
     for node in body["properties"]["action"]["jobDefinition"].get("jobs", {}).values():
         assert node.pop("componentId").startswith("azureml_anonymous:")
     assert body == oracle.schedule(place)

@@ -34,7 +34,7 @@ def ours(path: Path) -> tuple[dict[str, Any] | None, list[str]]:
     if not plans:
         return None, errors
     inline = not isinstance(plans[0].enriched.trial.environment, str)
-    return jobs.render(plans[0].enriched, jobs.Refs(environment="inline" if inline else None)), errors
+    return jobs.render(plans[0].enriched, jobs.Refs(environment="inline" if inline else None)).body, errors
 
 
 @pytest.fixture

@@ -34,14 +34,14 @@ def planned(trial: jobs.Component) -> jobs.PipelinePlan:
 
 
 def command_of(plan: jobs.PipelinePlan) -> str:
-    (body,) = jobs.components(plan.enriched).values()
+    (body,) = jobs.render(plan.enriched).components.values()
     return str(body["properties"]["componentSpec"]["command"])
 
 
 def test_what_the_plan_adds_is_set_by_the_command_itself() -> None:
     plan = planned(TRAINER.model_copy(update={"command": "python -m amlnode preflight && " + TRAINER.command,
                                               "code": jobs.Code(path=".")}))  # fmt: skip
-    (part,) = jobs.parts(plan).values()
+    (part,) = plan.parts.values()
     added = part.enriched.environment_variables
     assert {"NCCL_IB_PCI_RELAXED_ORDERING", "AMLSTACK_PLAN"} <= added.keys()
     setting, _, rest = command_of(plan).partition("; ")

@@ -141,16 +141,16 @@ def test_a_step_of_the_older_dialect_says_its_processes(tmp_path: Path) -> None:
     )
     plan = planned(path)
     assert not [str(finding) for finding in plan.findings if finding.level == "error"]
-    assert jobs.parts(plan)["jobs.t"].world_size == 16
+    assert plan.parts["jobs.t"].world_size == 16
 
 
 def test_a_typed_launcher_is_lowered_in_its_component_and_enriched_at_its_step() -> None:
     component = jobs.Component(command="python train.py", environment="acpt-pytorch-2.8-cuda12.6")
     step = jobs.Step(component=component, launcher=jobs.TorchRun(), nodes=2, compute="a100")
     plan = jobs.resolve(jobs.Pipeline(jobs={"train": step}), lambda _: (A100, ()), on=ON)
-    body = jobs.render(plan.enriched)["properties"]["jobs"]["train"]
+    body = jobs.render(plan.enriched).body["properties"]["jobs"]["train"]
     assert isinstance(plan.enriched, jobs.Pipeline)
-    told = jobs.components(plan.enriched)["train"]["properties"]["componentSpec"]
+    told = jobs.render(plan.enriched).components["train"]["properties"]["componentSpec"]
     assert told["command"].startswith("torchrun --nnodes 2 --nproc_per_node 8")
     assert body["resources"]["instance_count"] == 2
     assert body["resources"]["shm_size"]
@@ -236,6 +236,6 @@ def test_a_damaged_file_gives_findings_or_a_body_but_never_raises(
     loaded = jobs.load(path)
     for declared in loaded.jobs:
         plan = jobs.resolve(declared, lambda _: (A100, ()), on=ON, source=loaded.source)
-        json.dumps(jobs.render(plan.enriched))
+        json.dumps(jobs.render(plan.enriched).body)
         json.dumps(plan.declaration)
     assert loaded.jobs or any(finding.level == "error" for finding in loaded.findings)

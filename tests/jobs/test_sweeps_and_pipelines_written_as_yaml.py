@@ -26,7 +26,7 @@ def enriched(path: Path) -> Any:
 
 def body(declared: Any) -> Any:
     """The body; whether a component stood in a file of its own is not in it, nor its id, which follows from that."""
-    told = jobs.render(declared)
+    told = jobs.render(declared).body
     for node in told["properties"].get("jobs", {}).values():
         node.pop("componentId", None)
         node.pop("trial", None)
@@ -35,7 +35,7 @@ def body(declared: Any) -> Any:
 
 
 def specs(declared: Any) -> Any:
-    told = jobs.components(declared) if isinstance(declared, jobs.Pipeline) else {}
+    told = jobs.render(declared).components if isinstance(declared, jobs.Pipeline) else {}
     for each in told.values():
         del each["properties"]["componentSpec"]["_source"]
     return told

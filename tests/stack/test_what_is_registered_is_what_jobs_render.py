@@ -154,7 +154,7 @@ def rendered(name: str, there: Registered) -> tuple[dict[str, Any], dict[str, An
     target = jobs.Target(SIZE, "a100", 2)
     plan = jobs.resolve(loaded.jobs[0], lambda _: (target, ()), on=clock.today(), source=loaded.source)
     refs: dict[str, jobs.Refs] = {}
-    for place, part in jobs.parts(plan).items():
+    for place, part in plan.parts.items():
         code = environment = None
         if part.code is not None:
             code = f"{there.workspace}/codes/{snapshot.scan(part.code, part.beside).hash}/versions/1"
@@ -167,11 +167,9 @@ def rendered(name: str, there: Registered) -> tuple[dict[str, Any], dict[str, An
             environment = f"{there.workspace}/environments/{own.name or 'amlstack-inline'}/versions/{version}"
         refs[place.removeprefix("jobs.")] = jobs.Refs(there.workspace, code, environment)
     whole = refs.get("") or refs.get("trial") or jobs.Refs(there.workspace)
-    enriched = plan.enriched
-    started = enriched.create_job if isinstance(enriched, jobs.Schedule) else enriched
-    components = jobs.components(started, whole, refs) if isinstance(started, jobs.Pipeline) else {}
-    by_id = {jobs.component_id(body, whole): body["properties"] for body in components.values()}
-    return jobs.render(enriched, whole, refs)["properties"], by_id
+    result = jobs.render(plan.enriched, whole, refs)
+    by_id = {jobs.component_id(body, whole): body["properties"] for body in result.components.values()}
+    return result.body["properties"], by_id
 
 
 def plain(value: Any) -> Any:
@@ -206,7 +204,7 @@ def test_amlnode_travels_with_the_step_that_runs_it_and_is_no_part_of_the_runs_i
     loaded = jobs.load(registered.files["pipeline"])
     target = jobs.Target(SIZE, "a100", 2)
     plan = jobs.resolve(loaded.jobs[0], lambda _: (target, ()), on=clock.today(), source=loaded.source)
-    look, train = (jobs.parts(plan)[f"jobs.{name}"] for name in ("look", "train"))
+    look, train = (plan.parts[f"jobs.{name}"] for name in ("look", "train"))
     assert [package.name for package in look.beside] == ["amlnode"]
     assert train.beside == ()
     assert look.code is not None

@@ -115,7 +115,7 @@ def _check(
     """The verb, which says of each file that it is being read: its exit status."""
     from amlstack.catalog import clock
     from amlstack.cli import targets
-    from jobs.planning.costs import costs
+    from jobs.planning.cost import costs
 
     where = targets.find(size, stack)
     day = clock.today()

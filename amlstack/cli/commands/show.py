@@ -88,7 +88,7 @@ def show(
 def _print_bodies(checked: Checked) -> None:
     import jobs
 
-    bodies = [jobs.render(plan.enriched) for plan in checked.plans]
+    bodies = [jobs.render(plan.enriched).body for plan in checked.plans]
     print_json(bodies[0] if len(bodies) == 1 else bodies)
 
 
@@ -115,7 +115,11 @@ def _files(plan: jobs.Planned) -> Iterator[dict[str, Any]]:
     yield file_of(plan.enriched)
     if isinstance(plan, jobs.Plan):
         return
-    if isinstance(plan, jobs.SchedulePlan) and plan.job.file is None and not isinstance(plan.enriched.create_job, str):
+    if (
+        isinstance(plan, jobs.SchedulePlan)
+        and plan.job.source is None
+        and not isinstance(plan.enriched.create_job, str)
+    ):
         yield file_of(plan.enriched.create_job)
 
 
@@ -144,17 +148,13 @@ def _in_place(checked: Checked) -> str | None:
 def _print_components(checked: Checked) -> None:
     import jobs
 
-    started = [
-        plan.enriched.create_job if isinstance(plan, jobs.SchedulePlan) else plan.enriched for plan in checked.plans
-    ]
-    pipelines = [each for each in started if isinstance(each, jobs.Pipeline)]
-    print_json([jobs.components(each) for each in pipelines])
+    rendered = [jobs.render(plan.enriched).components for plan in checked.plans]
+    print_json([components for components in rendered if components])
 
 
 def _print_commands(checked: Checked, *, as_json: bool) -> None:
-    import jobs
 
-    commands = [part.enriched.command for plan in checked.plans for part in jobs.parts(plan).values()]
+    commands = [part.enriched.command for plan in checked.plans for part in plan.parts.values()]
     if as_json:
         print_json(commands)
         return
@@ -175,14 +175,14 @@ def _show_plans(checked: Checked, *, as_json: bool) -> None:
 
     import jobs
     from amlstack.cli.plan_view import panel, when
-    from jobs.planning.costs import costs
+    from jobs.planning.cost import costs
 
     console = Console()
     for plan in checked.plans:
         name = plan.job.name or checked.file.stem
         if not isinstance(plan, jobs.Plan) and isinstance(plan, jobs.SchedulePlan):
             console.print(when(plan))
-        for place, part in jobs.parts(plan).items():
+        for place, part in plan.parts.items():
             console.print(panel(part, f"{name}: {place}" if place else name, costs(plan).get(place)))
     print_findings(checked.findings)
 
@@ -190,12 +190,12 @@ def _show_plans(checked: Checked, *, as_json: bool) -> None:
 def _planned_data(plan: jobs.Planned) -> dict[str, Any]:
     """A plan for a program; of a sweep or a pipeline, its parts by their place."""
     import jobs
-    from jobs.planning.costs import costs
+    from jobs.planning.cost import costs
 
     prices = costs(plan)
     if isinstance(plan, jobs.Plan):
         return _plan_data(plan, prices.get(""))
-    parts = {place: _plan_data(part, prices.get(place)) for place, part in jobs.parts(plan).items()}
+    parts = {place: _plan_data(part, prices.get(place)) for place, part in plan.parts.items()}
     return {"name": plan.job.name, "parts": parts, "declaration": plan.declaration}
 
 

@@ -50,7 +50,7 @@ class Composite:
                 enriched=part.enriched.model_copy(update=where.environment_of(part.job)),
                 target=_target(plan, part, size),
             )
-            for place, part in jobs.parts(plan).items()
+            for place, part in plan.parts.items()
         }
         return cls(with_environments(plan.enriched, where.environment_of), parts, scanned(plan))
 
@@ -74,11 +74,11 @@ class Composite:
             for place, part in self.parts.items()
         }
         whole = refs.get("trial", jobs.Refs(rehearsal.names.workspace_id))
-        if isinstance(self.declared, jobs.Pipeline):
-            for body in jobs.components(self.declared, whole, refs).values():
-                rehearsal.component(jobs.component_id(body, whole), body)
+        rendered = jobs.render(self.declared, whole, refs)
+        for body in rendered.components.values():
+            rehearsal.component(jobs.component_id(body, whole), body)
         job_id = f"{rehearsal.names.workspace_id}/jobs/{name}-{os.urandom(3).hex()}"
-        rehearsal.arm.put(job_id, jobs.render(self.declared, whole, refs))
+        rehearsal.arm.put(job_id, rendered.body)
         return job_id
 
 

@@ -27,9 +27,7 @@ def findings(plan: jobs.Planned, where: Targets, file: Path, refusal: str) -> It
         file: The job file.
         refusal: What the sandbox said; an environment that it does not name is not what is wrong.
     """
-    import jobs
-
-    for place, part in jobs.parts(plan).items():
+    for place, part in plan.parts.items():
         wanted = where.environment_of(part.job).get("environment", part.job.environment)
         if not isinstance(wanted, str) or not wanted.startswith("azureml:") or wanted == NO_ENVIRONMENT:
             continue

@@ -67,13 +67,8 @@ KEYS = {
 SKIPPED = ("id", "creation_context", "latest_version")
 
 
-def read(cursor: Cursor, *, file: str | None = None) -> Component | None:
-    """Read a component; None when it is too broken to be one.
-
-    Args:
-        cursor: Its content.
-        file: The file it stands in; None inside a pipeline's own file.
-    """
+def read(cursor: Cursor) -> Component | None:
+    """Read a component; None when it is too broken to be one."""
     if not isinstance(cursor.value, dict):
         cursor.bad("not-a-mapping", "This is no mapping", "A component is a mapping of keys")
         return None
@@ -108,14 +103,14 @@ def read(cursor: Cursor, *, file: str | None = None) -> Component | None:
             level=Level.WARNING,
             key="environment_variables",
         )
-    return made(cursor, {**told, "extra": extra}, file)
+    return made(cursor, {**told, "extra": extra})
 
 
 def _of(cursor: Cursor, value: Any) -> Cursor:
     return Cursor(value, cursor.path, cursor.findings, cursor.base)
 
 
-def made(cursor: Cursor, told: dict[str, Any], file: str | None) -> Component:
+def made(cursor: Cursor, told: dict[str, Any]) -> Component:
     """A component of the values of its keys."""
     told.pop("type", None)
     if told.get("additional_includes") and "code" not in told:
@@ -134,4 +129,4 @@ def made(cursor: Cursor, told: dict[str, Any], file: str | None) -> Component:
         told["launcher"] = Custom(distribution=told.pop("distribution"))
     if "$schema" in told:
         told["schema_uri"] = told.pop("$schema")
-    return Component(**told, file=file, inline=file is None)
+    return Component(**told, inline=True)

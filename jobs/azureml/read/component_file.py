@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import is_file, names_in
-from jobs.azureml.cursor import Bad, Cursor
+from jobs.azureml.cursor import Bad, Cursor, source_of
+from jobs.azureml.read import command
 from jobs.azureml.read.component import read
-from jobs.model.job import Job
 from jobs.model.passthrough import PassthroughComponent
-from jobs.model.pipeline import SweepStep
 from jobs.model.values import Code, Environment
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from amlstack.base.findings import Finding
     from jobs.model.component import Component
+    from jobs.model.job import Job
 
     Movable = TypeVar("Movable", Component, PassthroughComponent, Job)
 
@@ -112,23 +112,22 @@ def moved(component: Movable, folder: Path, base: Path) -> Movable:
 
 def _step(step: Any, folder: Path, base: Path) -> Any:
     """A step of a pipeline component, moved with it."""
-    if isinstance(step, Job):
-        return moved(step, folder, base)
-    field = "trial" if isinstance(step, SweepStep) else "component"
-    inner = getattr(step, field)
-    return step if isinstance(inner, str) else step.model_copy(update={field: moved(inner, folder, base)})
+    return step if isinstance(step.runs, str | None) else step.with_runs(moved(step.runs, folder, base))
 
 
-def reference(cursor: Cursor, reader: Callable[..., Any] = read) -> Any:
+def reference(
+    cursor: Cursor, reader: Callable[[Cursor], Any] = read, path_of: Callable[[str], tuple[str, ...]] = command.path_of
+) -> Any:
     """A component of a step: registered, in a file of its own, or inline.
 
     Args:
         cursor: What names it.
         reader: Reads a component of the step's kind.
+        path_of: From a path in such a component to the keys in its file.
     """
     value = cursor.value
     if isinstance(value, dict):
-        component = reader(cursor, file=None)
+        component = reader(cursor)
         return Bad if component is None else component
     if not isinstance(value, str):
         return cursor.wrong("a component: `azureml:NAME:VERSION`, a file, or a mapping")
@@ -144,10 +143,12 @@ def reference(cursor: Cursor, reader: Callable[..., Any] = read) -> Any:
             "A step names a component's file, or a registered component with `azureml:`",
             did_you_mean(path.name, names, otherwise=f"Create {path}."),
         )
-    return from_file(cursor, path, value, reader)
+    return from_file(cursor, path, value, reader, path_of)
 
 
-def from_file(cursor: Cursor, path: Path, written: str, reader: Callable[..., Any] = read) -> Any:
+def from_file(
+    cursor: Cursor, path: Path, written: str, reader: Callable[[Cursor], Any], path_of: Callable[[str], tuple[str, ...]]
+) -> Any:
     """The component of a file; its faults are placed in that file."""
     inside = _INSIDE.get() or _Inside()
     if (refused := inside.refused(cursor, path.resolve(), written)) is not None:
@@ -155,13 +156,15 @@ def from_file(cursor: Cursor, path: Path, written: str, reader: Callable[..., An
     token = _INSIDE.set(inside)
     inside.chain.append(path.resolve())
     try:
-        return _from_file(cursor, path, written, reader)
+        return _from_file(cursor, path, written, reader, path_of)
     finally:
         inside.chain.pop()
         _INSIDE.reset(token)
 
 
-def _from_file(cursor: Cursor, path: Path, written: str, reader: Callable[..., Any]) -> Any:
+def _from_file(
+    cursor: Cursor, path: Path, written: str, reader: Callable[[Cursor], Any], path_of: Callable[[str], tuple[str, ...]]
+) -> Any:
     from amlstack.base import yamltext  # noqa: PLC0415 - only where a pipeline names files
     from jobs.azureml.read import distributed_component  # noqa: PLC0415
 
@@ -173,7 +176,7 @@ def _from_file(cursor: Cursor, path: Path, written: str, reader: Callable[..., A
         of_file = (
             distributed_component.read if reader is read and distributed_component.is_one(content.data) else reader
         )
-        component = of_file(inner, file=str(path))
+        component = of_file(inner)
     for place, finding in found:
         line, column = content.spot(place) or (None, None)
         cursor.findings.append((cursor.path, finding.at(str(path), line, column)))
@@ -181,4 +184,6 @@ def _from_file(cursor: Cursor, path: Path, written: str, reader: Callable[..., A
         return Bad
     component = moved(component, path.parent, cursor.base)
     # `file:` makes it a part of the pipeline's file in azure-ai-ml's eyes.
-    return component.model_copy(update={"inline": written.startswith("file:")})
+    return component.model_copy(
+        update={"inline": written.startswith("file:"), "source": source_of(content, cursor.base, path_of)}
+    )

@@ -115,7 +115,7 @@ KEYS = {
 }
 
 
-def read(cursor: Cursor, *, file: str | None = None) -> Component | None:
+def read(cursor: Cursor) -> Component | None:
     """Read a component in the older dialect, with a finding that says what it became."""
     told = dict(keys(cursor, KEYS, ignored=("is_deterministic",), what="a DistributedComponent"))
     launched = _launched(cursor) if "launcher" in cursor.value else None
@@ -131,7 +131,7 @@ def read(cursor: Cursor, *, file: str | None = None) -> Component | None:
     if launched is not None:
         told["command"], told["distribution"] = launched
     told["command"] = _today(told["command"])
-    return component.made(cursor, told, file)
+    return component.made(cursor, told)
 
 
 def _launched(cursor: Cursor) -> Any:

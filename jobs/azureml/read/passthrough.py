@@ -255,7 +255,7 @@ def component_keys(kind: str) -> Readers:
     return table
 
 
-def read_component(cursor: Cursor, kind: str, *, file: str | None = None) -> PassthroughComponent | None:
+def read_component(cursor: Cursor, kind: str) -> PassthroughComponent | None:
     """Read a component of a kind; None when it is too broken to be one."""
     if not isinstance(cursor.value, dict):
         cursor.bad("not-a-mapping", "This is no mapping", "A component is a mapping of keys")
@@ -281,15 +281,16 @@ def read_component(cursor: Cursor, kind: str, *, file: str | None = None) -> Pas
     if kind == "parallel":
         task = told["task"]
         known |= {key: task.pop(key) for key in ("code", "environment") if key in task}
-    return PassthroughComponent(kind=kind, spec={**told, **extra}, file=file, inline=file is None, **known)
+    return PassthroughComponent(kind=kind, spec={**told, **extra}, inline=True, **known)
 
 
 def _reference(cursor: Cursor, kind: str) -> Any:
-    from jobs.azureml.read import component_file  # noqa: PLC0415 - a pipeline's file may name a pipeline's file
+    from jobs.azureml.read import component_file, pipeline  # noqa: PLC0415 - a pipeline's file may name a pipeline's file
 
     if kind == "pipeline" and not isinstance(cursor.value, str):
         return cursor.wrong("a file, or `azureml:NAME:VERSION`")
-    return component_file.reference(cursor, partial(read_component, kind=kind))
+    path_of = pipeline.path_of if kind == "pipeline" else command.path_of
+    return component_file.reference(cursor, partial(read_component, kind=kind), path_of)
 
 
 def split(cursor: Cursor, table: Readers, what: str, *, sent: bool) -> tuple[dict[str, Any], dict[str, Any]]:

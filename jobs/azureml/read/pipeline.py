@@ -12,7 +12,8 @@ from jobs.azureml.fields import by_text, keys, named, nullable, text, truth, uns
 from jobs.azureml.read import automl, command, component_file, data, passthrough, runtime, sweep, transfer
 from jobs.launchers import Custom
 from jobs.model.component import NO_ENVIRONMENT
-from jobs.model.pipeline import BareOutput, Pipeline, PipelineSettings, Step, SweepStep
+from jobs.model.pipeline import Pipeline, PipelineSettings
+from jobs.model.step import BareOutput, Step, SweepStep
 from jobs.model.values import EXPRESSION, Output
 
 if TYPE_CHECKING:

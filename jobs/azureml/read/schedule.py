@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import is_file, names_in
-from jobs.azureml.cursor import Bad, Cursor
+from jobs.azureml import consequences, readers
+from jobs.azureml.cursor import Bad, Cursor, source_of
 from jobs.azureml.fields import at_least, keys, same, text, whole, word
 from jobs.azureml.read import command, data
 from jobs.model.schedule import WEEK_DAYS, Cron, Pattern, Recurrence, Schedule
@@ -140,19 +141,20 @@ def _of_file(cursor: Cursor, written: str, changes: dict[str, Any]) -> Any:
     content = yamltext.read(path)
     found: list[tuple[Any, Finding]] = [((), finding) for finding in content.findings]
     told = None
+    merged = _merged(content.data, changes)
     if content.data is not None or not content.findings:
-        merged = _merged(content.data, changes)
         told = _read(Cursor(merged, (), found, path.parent), merged)
     for place, finding in found:
         line, column = content.spot(place) or (None, None)
         cursor.findings.append((cursor.path, finding.at(str(path), line, column)))
-    return Bad if told is None else {"create_job": told, "file": str(path)}
+    if told is None:
+        return Bad
+    source = source_of(content, path.parent, readers.reader_of(merged).path_of, consequences.unreadable(found))
+    return {"create_job": told, "source": source}
 
 
 def _read(cursor: Cursor, content: Any) -> Any:
-    from jobs.loading import reader_of  # noqa: PLC0415 - it reads schedules too
-
-    reader = reader_of(content)
+    reader = readers.reader_of(content)
     if reader is None or is_one(content):
         cursor.bad("file-type", "This is no job", "A schedule starts a job, a sweep or a pipeline")
         return None

@@ -10,14 +10,14 @@ from jobs.launchers import Custom
 from jobs.model.component import NO_ENVIRONMENT, Component
 from jobs.model.job import Job
 from jobs.model.passthrough import PassthroughComponent, PassthroughStep
-from jobs.model.pipeline import BareOutput, Pipeline, Step, SweepStep
+from jobs.model.pipeline import Pipeline
 from jobs.model.schedule import Schedule
 from jobs.model.search_space import DISTRIBUTIONS
+from jobs.model.step import BareOutput, Step, SweepStep
 from jobs.model.sweep import Sweep
 from jobs.model.values import Environment, Input
 from jobs.wire.component import resources_file
 from jobs.wire.keys import blocks
-from jobs.wire.pipeline import effective
 from jobs.wire.pipeline_ports import BOUND
 
 if TYPE_CHECKING:
@@ -80,8 +80,12 @@ def pipeline_file(pipeline: Pipeline) -> dict[str, Any]:
 
 def schedule_file(schedule: Schedule) -> dict[str, Any]:
     """A schedule file; what it starts stands in a file of its own, which it names."""
-    told = schedule.model_dump(exclude_none=True, exclude={"create_job", "file", "source_job", "is_enabled"})
-    named = schedule.create_job if isinstance(schedule.create_job, str) else schedule.source_job or schedule.file
+    told = schedule.model_dump(exclude_none=True, exclude={"create_job", "source_job", "is_enabled"})
+    named = (
+        schedule.create_job
+        if isinstance(schedule.create_job, str)
+        else schedule.source_job or (schedule.source and schedule.source.file)
+    )
     file = {
         "$schema": f"{SCHEMAS}/schedule.schema.json",
         **{key: _plain(value) for key, value in told.items() if value},
@@ -130,7 +134,7 @@ def _other(step: PassthroughStep) -> dict[str, Any]:
     elif isinstance(named, str):
         told |= {"component": named, **step.spec}
     elif named.kind == "pipeline":
-        told |= {"component": named.file, **step.spec}
+        told |= {"component": named.source and named.source.file, **step.spec}
     elif named.inline and not named.inputs and not named.outputs and _same_inline(named):
         told |= {**_other_component(named), **step.spec}
     else:
@@ -179,19 +183,18 @@ def _step(step: AnyStep) -> dict[str, Any]:
         if "resources" in told:
             told["resources"] = {key: value for key, value in (resources_file(step) or {}).items() if value != {}}
         return told | _outputs(step.outputs)
-    sweeping = isinstance(step, SweepStep)
-    named = step.trial if isinstance(step, SweepStep) else step.component
+    named = step.runs
     bare = Component(command="", environment=NO_ENVIRONMENT)
     whole = named if isinstance(named, Component) else bare
-    told = _given(command_file(effective(step, whole.model_copy(update={"inputs": {}, "outputs": {}}))), step)
+    told = _given(command_file(step.job_of(whole.model_copy(update={"inputs": {}, "outputs": {}}))), step)
     kept = ["inputs", "compute", "identity", "queue_settings"]
     if isinstance(step, Step):
         kept += ["environment_variables", "limits", "services"]
         kept += ["distribution"] if step.launcher is not None else []
         kept += ["resources"] if resources_file(step) is not None else []
-    file: dict[str, Any] = {"type": "sweep" if sweeping else "command"}
+    file: dict[str, Any] = {"type": "sweep" if isinstance(step, SweepStep) else "command"}
     file |= _names(step)
-    file["trial" if sweeping else "component"] = _component(named) if isinstance(named, Component) else named
+    file[step.RUNS] = _component(named) if isinstance(named, Component) else named
     file |= {key: told[key] for key in kept if key in told}
     return {**file, **_outputs(step.outputs), **(_sweep(step) if isinstance(step, SweepStep) else {}), **step.extra}
 

@@ -1,0 +1,123 @@
+"""The steps of a pipeline that run a component: once (`Step`), or with many hyperparameters (`SweepStep`)."""
+
+# ruff: noqa: TC001 - pydantic reads the annotations
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import Field, StrictBool
+
+from jobs.launchers import Launcher
+from jobs.model.component import Component
+from jobs.model.job import Job
+from jobs.model.resources import RESOURCE_FIELDS, Resources
+from jobs.model.search_space import SearchSpace
+from jobs.model.sweep import SweepResources, Trials
+from jobs.model.values import Identity, Input, Limits, Model, Output, QueueSettings, Scalar, Service
+
+
+class BareOutput(Output):
+    """An output of an inline step that its file only names: its component declares it, the step does not send it."""
+
+
+class Node(Model):
+    """What every step has that runs a component."""
+
+    RUNS: ClassVar[str] = "component"
+    """The field that names what the step runs."""
+
+    inputs: dict[str, Input | Scalar] = Field(
+        default_factory=dict, description="What it reads: values, data, or `${{parent.…}}`."
+    )
+    outputs: dict[str, Output | None] = Field(
+        default_factory=dict, description="What it writes; a path may be `${{parent.outputs.x}}`."
+    )
+    compute: Annotated[str | None, Field(description="Cluster; unset: the pipeline's default.")] = None
+    identity: Annotated[Identity | None, Field(description="As whom it reads its data.")] = None
+    display_name: Annotated[str | None, Field(description="Name shown in the studio.")] = None
+    tags: dict[str, str | None] = Field(default_factory=dict, description="Tags.")
+    properties: dict[str, str | None] = Field(default_factory=dict, description="Properties.")
+    comment: Annotated[str | None, Field(description="A remark, shown in the studio.")] = None
+    enrich: Annotated[
+        StrictBool | None,
+        Field(description="Add the fabric's variables and shared memory; unset: for typed launchers only."),
+    ] = None
+
+    @property
+    def runs(self) -> Any:
+        """What the step runs: a component, or the name of a registered one."""
+        return getattr(self, self.RUNS)
+
+    def with_runs(self, runs: Any) -> Self:
+        """The same step of another component."""
+        return self.model_copy(update={self.RUNS: runs})
+
+
+class ComponentNode(Node):
+    """What the steps of a command component have in common."""
+
+    queue_settings: Annotated[QueueSettings | None, Field(description="Tier and priority in the queue.")] = None
+    extra: dict[str, Any] = Field(default_factory=dict, description="Further keys, sent as they are.")
+
+    @property
+    def own_resources(self) -> Resources | None:
+        """The resources that the step gives instead of its component's; None for none."""
+        raise NotImplementedError
+
+    def job(self) -> Job | None:
+        """The command job that the step is; None where only the registered component knows its command."""
+        return self.job_of(self.runs) if isinstance(self.runs, Component) else None
+
+    def job_of(self, component: Component) -> Job:
+        """The command job of a component in this step: the component's, as far as the step gives nothing else."""
+        job = component.job()
+        update: dict[str, Any] = {
+            "inputs": {**job.inputs, **self.inputs},
+            "outputs": {**job.outputs, **{name: value for name, value in self.outputs.items() if value is not None}},
+            **{name: getattr(self, name) for name in ("compute", "identity", "queue_settings", "enrich")},
+        }
+        given = self.own_resources
+        if given is not None and any(getattr(given, name) is not None for name in RESOURCE_FIELDS):
+            update |= {name: getattr(given, name) for name in RESOURCE_FIELDS}  # Azure ML takes all of them or none
+        return job.model_copy(update=update)
+
+
+class Step(ComponentNode, Resources):
+    """A step that runs a component, with what this pipeline gives it or wants otherwise."""
+
+    component: Annotated[Component | str, Field(description="The component, or `azureml:NAME:VERSION`.")]
+    environment_variables: dict[str, Any] = Field(default_factory=dict, description="Variables of every process.")
+    launcher: Annotated[Launcher | None, Field(description="How the ranks are started; unset: the component's.")] = None
+    limits: Annotated[Limits | None, Field(description="When the step is ended.")] = None
+    services: Annotated[dict[str, Service] | None, Field(description="Ways into the running step.")] = None
+
+    @property
+    def own_resources(self) -> Resources:
+        """The step's own fields."""
+        return self
+
+    def job_of(self, component: Component) -> Job:
+        """The command job of a component in this step."""
+        names = ("environment_variables", "limits", "services", *(("launcher",) if self.launcher else ()))
+        return super().job_of(component).model_copy(update={name: getattr(self, name) for name in names})
+
+
+class SweepStep(ComponentNode, Trials):
+    """A step that tries a component with many hyperparameters, which are inputs of it."""
+
+    RUNS: ClassVar[str] = "trial"
+
+    trial: Annotated[Component | str, Field(description="The component, or `azureml:NAME:VERSION`.")]
+    search_space: dict[str, SearchSpace] = Field(default_factory=dict, description="What is varied.")
+    resources: Annotated[SweepResources | None, Field(description="Resources; unset: the component's.")] = None
+
+    @property
+    def own_resources(self) -> Resources | None:
+        """Those of the field."""
+        return self.resources
+
+    def job(self) -> Job | None:
+        """The command job of one trial; what is varied has the value 0."""
+        job = super().job()
+        varied = dict.fromkeys(self.search_space, 0)
+        return job and job.model_copy(update={"inputs": {**job.inputs, **varied}})

@@ -25,14 +25,14 @@ def hub(tmp_path: Path) -> Iterator[Hub]:
     server = socket.create_server(("127.0.0.1", 0))
     server.settimeout(0.2)
     made = Hub(server, tmp_path / "socket", JOB, ["node-0", "node-1"])
-    made.port = server.getsockname()[1]  # type: ignore[attr-defined]
+    made.port = server.getsockname()[1]
     yield made
     made.end()
     server.close()
 
 
 def call(hub: Hub, source: str = "127.0.0.1") -> Connection:
-    link = socket.create_connection(("127.0.0.1", hub.port), timeout=30, source_address=(source, 0))  # type: ignore[attr-defined]
+    link = socket.create_connection(("127.0.0.1", hub.port), timeout=30, source_address=(source, 0))
     return Connection(link)
 
 

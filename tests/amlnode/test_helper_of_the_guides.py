@@ -129,7 +129,7 @@ def test_the_single_files_need_nothing_and_an_old_python(name: str) -> None:
     text = bundle.text(name)
     tree = ast.parse(text, feature_version=(3, 8))
     imported = {
-        (node.module if isinstance(node, ast.ImportFrom) else node.names[0].name).split(".")[0]  # type: ignore[union-attr]
+        (node.module if isinstance(node, ast.ImportFrom) else node.names[0].name).split(".")[0]
         for node in ast.walk(tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
     }

@@ -14,7 +14,7 @@ from tests.support.azure_native.small_arm import Said, SmallArm
 from tests.support.azure_native.stand_in_wire import StandIn, refusal, urn
 
 if TYPE_CHECKING:
-    from tests.azure_native.conftest import MakeStandIn  # type: ignore[attr-defined]
+    from tests.azure_native.conftest import MakeStandIn
     from tests.support.running import Sandbox
 
 GROUP = "resources:ResourceGroup"
@@ -141,7 +141,7 @@ def test_names_and_places_are_filled_in_at_check(stand_in: MakeStandIn, sandbox:
 
 
 def test_a_preview_asks_the_service_for_nothing_and_knows_what_was_given(plugin: StandIn) -> None:
-    known = plugin.preview(urn(GROUP, "p"), group(UNKNOWN))  # type: ignore[arg-type]
+    known = plugin.preview(urn(GROUP, "p"), group(UNKNOWN))
     assert known["location"] == "West Europe"
     assert known["name"] is UNKNOWN
 

@@ -21,7 +21,7 @@ def size(name: str) -> sizes.Size:
 
 
 def variables(name: str, collectives: fabric.Collectives, **more: object) -> dict[str, str]:
-    return {one.name: one.value for one in fabric.settings(size(name), collectives=collectives, **more)}  # type: ignore[arg-type]
+    return {one.name: one.value for one in fabric.settings(size(name), collectives=collectives, **more)}
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ class Arm:
 
     def __init__(self, _: str) -> None: ...
 
-    def get(self, job_id: str, **_: object) -> Any:
+    def get(self, job_id: str, **__: object) -> Any:
         status, _, seconds = job_id.rsplit("/", 1)[-1].partition("-")
         if status == "Gone":
             return SimpleNamespace(status=404)

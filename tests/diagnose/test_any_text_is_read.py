@@ -29,7 +29,7 @@ PIECES = st.one_of(
 
 
 def is_sound(verdict: object, lines: dict[str, int]) -> None:
-    fields = verdict.as_dict()  # type: ignore[attr-defined]
+    fields = verdict.as_dict()
     assert fields["confidence"] in ("low", "medium", "high")
     assert (fields["cause"] is not None) is fields["found"]
     assert fields["reason"]

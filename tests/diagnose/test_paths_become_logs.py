@@ -146,7 +146,7 @@ def test_a_failed_rehearsal_ends_with_its_diagnosis(tmp_path: Path) -> None:
 
     (tmp_path / "user_logs").mkdir()
     (tmp_path / "user_logs" / "std_log_process_01.txt").write_text(traceback("ValueError: label 17 out of range"))
-    rehearse._diagnose(Progress(), tmp_path)  # type: ignore[arg-type]
+    rehearse._diagnose(Progress(), tmp_path)
     assert Progress.notes == [
         "diagnosis (high confidence): python-exception: rank 1: the program raised an exception",
         "  user_logs/std_log_process_01.txt:8: ValueError: label 17 out of range",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def test_a_release_with_the_published_checksum_is_taken_and_kept(machine: Machine, serve: Serve) -> None:
     files: Files = {TARBALL: tarball(extra=("../../evil/pulumi-python-outside",))}
-    files[CHECKSUMS] = checksums(files[TARBALL])  # type: ignore[arg-type]
+    files[CHECKSUMS] = checksums(files[TARBALL])
     machine.environ["AMLSTACK_PULUMI_RELEASES"] = serve(files)
     assert machine.found() == ("release", PINNED)
     (folder,) = machine.cached

@@ -55,7 +55,7 @@ def replaced(place: tuple[Any, ...], value: Any) -> dict[str, Any]:
     for part in place[:-1]:
         at = at[part]
     at[place[-1]] = value
-    return values  # type: ignore[no-any-return]
+    return values
 
 
 @pytest.mark.parametrize("place", list(places(WHOLE)), ids=str)

@@ -242,7 +242,7 @@ TEXTS = [
     "Spot",
     "low",
 ]
-WORDS = st.sampled_from([None, *NUMBERS, *TEXTS, "", "${{parent.inputs.x}}", [], ["a"], {}])
+WORDS: st.SearchStrategy[Any] = st.sampled_from([None, *NUMBERS, *TEXTS, "", "${{parent.inputs.x}}", [], ["a"], {}])
 SUBKEYS = (
     *("type", "path", "mode", "name", "version", "value", "timeout", "a"),
     *("process_count_per_instance", "worker_count", "parameter_server_count"),

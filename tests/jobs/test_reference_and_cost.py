@@ -37,7 +37,7 @@ def test_every_launcher_and_field_is_documented() -> None:
 
 
 def planned(**fields: object) -> jobs.Plan:
-    job = jobs.Job(command="python t.py", environment="azureml:e:1", compute="a", nodes=2, **fields)  # type: ignore[arg-type]
+    job = jobs.Job(command="python t.py", environment="azureml:e:1", compute="a", nodes=2, **fields)
     return jobs.plan(job, jobs.Target("Standard_ND96asr_v4", "a", 2), on=ON)
 
 

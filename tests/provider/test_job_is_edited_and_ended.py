@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pulumi.runtime.proto import provider_pb2
+from google.protobuf import empty_pb2
 
 from tests.support.provider.fake_arm import WORKSPACE
 from tests.support.provider.provider_wire import Refused, job_inputs
@@ -286,7 +286,7 @@ def test_the_engine_can_interrupt_the_wait_for_the_end(wire: Wire, arm: FakeArm)
     thread.start()
     while not arm.cancelled:
         thread.join(0.01)
-    wire.call("Cancel", provider_pb2.google_dot_protobuf_dot_empty__pb2.Empty())
+    wire.call("Cancel", empty_pb2.Empty())
     thread.join()
     assert "interrupted" in str(failed[0])
     assert job.id, "it stays in the state, and the next up waits again"

@@ -63,7 +63,7 @@ BODIES: dict[str, dict[str, Any]] = {
 
 
 def shape_of(token: str) -> Shape:
-    return sys.modules[TYPES[token].__module__].SHAPE  # type: ignore[no-any-return]
+    return sys.modules[TYPES[token].__module__].SHAPE
 
 
 def value_of(name: str, rule: Field) -> Any:
@@ -155,7 +155,7 @@ def _visible(message: Any) -> dict[str, Any]:
             return "(secret)" if SIGNATURE in value else {key: stripped(item) for key, item in value.items()}
         return [stripped(item) for item in value] if isinstance(value, list) else value
 
-    return {} if message is None else stripped(MessageToDict(message))  # type: ignore[no-any-return]
+    return {} if message is None else stripped(MessageToDict(message))
 
 
 class OneToken:

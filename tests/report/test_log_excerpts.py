@@ -10,6 +10,8 @@ from tests.support.report.pages import HOSTILE
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from amlstack.report import content
+
 
 def log(folder: Path, text: str | bytes) -> Path:
     path = folder / "log.txt"
@@ -17,7 +19,7 @@ def log(folder: Path, text: str | bytes) -> Path:
     return path
 
 
-def made(path: Path, marks: dict[int, str] | None = None, size: int = excerpts.TAIL) -> excerpts.Excerpt:
+def made(path: Path, marks: dict[int, str] | None = None, size: int = excerpts.TAIL) -> content.Excerpt:
     return excerpts.excerpt(path, "log.txt", rank=0, node="0", marks=marks or {}, size=size)
 
 

@@ -236,7 +236,7 @@ def test_what_a_rank_leaves_in_the_background_ends_with_the_job(lab: Lab) -> Non
     ],
 )  # fmt: skip
 def test_what_cannot_run_is_refused_in_words(lab: Lab, change: dict[str, object], says: str) -> None:
-    job = lab.run(lab.job(**change))  # type: ignore[arg-type]
+    job = lab.run(lab.job(**change))
     assert job.status == "Failed"
     assert job.error is not None
     assert says in job.error.message

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -15,6 +15,9 @@ from amlstack.sandbox import kinds
 from amlstack.sandbox.arm import shapes, typecheck
 from amlstack.sandbox.arm.refusals import Refused
 from tests.support.sandbox.sandbox_client import CURATED, ML, cluster, job
+
+if TYPE_CHECKING:
+    from amlstack.sandbox.kinds import base
 
 STORAGE = {"location": "eastus", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
 
@@ -111,7 +114,7 @@ def test_what_a_get_answered_may_be_put_back() -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in kinds.ALL if kind.schema], ids=lambda kind: kind.type)
-def test_every_kind_finds_its_generated_class(kind: kinds.Kind) -> None:
+def test_every_kind_finds_its_generated_class(kind: base.Kind) -> None:
     """A newer azure-native that renames a property must not pass unnoticed."""
     assert kind.schema is not None
     names = set(shapes.of(shapes.load(kind.schema.module, kind.schema.args)).fields)

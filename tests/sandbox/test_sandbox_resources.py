@@ -84,13 +84,14 @@ def test_ids_ignore_letter_case_and_keep_the_letters_of_their_maker(manager: Man
 )
 def test_names_obey_the_rules_of_their_service(manager: Manager, kind: str, name: str, rule: str) -> None:
     group = manager.workspace.partition("/providers/")[0]
-    body: dict[str, Any] = {
+    bodies: dict[str, Any] = {
         "Microsoft.KeyVault/vaults": {
             "location": "e",
             "properties": {"tenantId": "t", "sku": {"family": "A", "name": "standard"}},
         },
         "versions": {"properties": {"image": "x"}},
-    }.get(kind if kind.startswith("Microsoft.Key") else kind.rsplit("/", 1)[-1], {})
+    }
+    body = bodies.get(kind if kind.startswith("Microsoft.Key") else kind.rsplit("/", 1)[-1], {})
 
     status, error = manager.call("PUT", f"{group}/providers/{kind}/{name}", body)
 
@@ -223,7 +224,7 @@ def test_the_node_counts_of_a_cluster_are_live(manager: Manager) -> None:
     path = f"{manager.workspace}/computes/gpu"
     manager.call("PUT", path, cluster(maxNodeCount=3))
     for number, state in enumerate(("idle", "busy", "provisioning")):
-        manager.store.nodes.put(path, number, state)  # type: ignore[arg-type]
+        manager.store.nodes.put(path, number, state)
 
     properties = manager.call("GET", path)[1]["properties"]["properties"]
 

@@ -96,7 +96,7 @@ def test_a_file_that_cannot_be_opened_is_a_finding(code: Path, monkeypatch: pyte
     def refuse(self: Path, *args: object, **kwargs: object) -> object:
         if self.name == "train.py":
             raise PermissionError(13, "Permission denied")
-        return real_open(self, *args, **kwargs)  # type: ignore[call-overload]
+        return real_open(self, *args, **kwargs)
 
     monkeypatch.setattr(Path, "open", refuse)
     found = scan(code)

@@ -100,7 +100,7 @@ class Arm:
 
     def finish(self, answer: Answer) -> list[str]:
         """Polls a long-running operation to its end; the statuses that were seen."""
-        seen = []
+        seen: list[str] = []
         while not seen or seen[-1] == "InProgress":
             seen.append(self.get(answer.headers["Azure-AsyncOperation"]).body["status"])
         return seen

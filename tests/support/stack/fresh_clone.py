@@ -16,6 +16,7 @@ import yaml
 from amlstack.base.paths import PROJECT
 
 if TYPE_CHECKING:
+    import builtins
     from collections.abc import Iterator, Mapping
 
 LIMIT = 900.0
@@ -132,7 +133,7 @@ class Clone:
         content["config"] |= {f"amlstack:{key}": value for key, value in settings.items()}
         file.write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
 
-    def files(self) -> set[str]:
+    def files(self) -> builtins.set[str]:
         """All files, bytecode left out."""
         found = (path for path in self.folder.rglob("*") if "__pycache__" not in path.parts)
         return {str(path.relative_to(self.folder)) for path in found}

@@ -6,6 +6,7 @@ The anchor is azure-ai-ml's `load_job` and its conversion to the REST body.
 
 from __future__ import annotations
 
+import functools
 import random
 import sys
 import tempfile
@@ -22,17 +23,22 @@ if TYPE_CHECKING:
 FILES, TURN = 1_000, 50
 SIZE = "Standard_ND96asr_v4"
 _PROJECT = Path(__file__).resolve().parents[3]
-_ANCHOR = "import sys; sys.path.insert(0, sys.argv[1]); import oracle; [oracle.body(p) for p in sys.argv[2:]]"
+_ANCHOR = """\
+import sys
+sys.path.insert(0, sys.argv[1])
+from tests.support.jobs import oracle
+for file in sys.argv[2:]:
+    oracle.body(file)
+"""
 
 
 def run() -> Iterator[Row]:
     """Time both on the same files, and both as a process of their own."""
-    sys.path.append(str(_PROJECT / "tests" / "jobs"))
-    import oracle  # noqa: PLC0415 - the tests' one door to azure-ai-ml's internals
-
+    sys.path.insert(0, str(_PROJECT))
     import jobs  # noqa: PLC0415 - what is measured is imported where it is measured
     from amlstack.cli.commands.check import check_file, plan_gate  # noqa: PLC0415
     from amlstack.cli.targets import Targets  # noqa: PLC0415
+    from tests.support.jobs import oracle  # noqa: PLC0415 - the tests' one door to azure-ai-ml's internals
 
     where, day = Targets(size=SIZE), date(2026, 1, 1)
 
@@ -53,7 +59,7 @@ def run() -> Iterator[Row]:
         for start in range(0, FILES, TURN):
             turn = files[start : start + TURN]
             for work in spent:
-                spent[work] += cpu(lambda work=work, turn=turn: _all(work, turn))
+                spent[work] += cpu(functools.partial(_all, work, turn))
         ours, body, theirs = (seconds * 1_000 / FILES for seconds in spent.values())
         name = "load_job + REST body"
         yield Row("check, per file", ours, "ms", name, theirs, "10× faster", theirs >= 10 * ours)
@@ -62,7 +68,7 @@ def run() -> Iterator[Row]:
         amlstack = str(Path(sys.executable).with_name("amlstack"))
         for title, some, times in (("all", names, 3), ("one", names[:1], 5)):
             ours = cpu_of([amlstack, "check", "--size", SIZE, *some], times=times)
-            theirs = cpu_of([sys.executable, "-c", _ANCHOR, str(_PROJECT / "tests" / "jobs"), *some], times=1)
+            theirs = cpu_of([sys.executable, "-c", _ANCHOR, str(_PROJECT), *some], times=1)
             what = f"`amlstack check` of {title} with the rules of the pack, process start included"
             goal, met = ("10× faster", theirs >= 10 * ours) if len(some) > 1 else ("under 0.3 s", ours < 0.3)
             yield Row(what, ours, "s", f"{name}, import included", theirs, goal, met)

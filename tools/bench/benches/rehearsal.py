@@ -7,6 +7,7 @@ rehearsal of a day; process start, upload, queue and the collection of outputs c
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import socket
@@ -41,7 +42,7 @@ def run() -> Iterator[Row]:
         cases.append(("mpirun", "mpi_per_process", _mpirun))
     with _sandbox() as environ:
         for name, folder, bare in cases:
-            yield _compared(name, folder, lambda place, bare=bare: bare(python, place), environ)
+            yield _compared(name, folder, functools.partial(bare, python), environ)
 
 
 def _compared(name: str, folder: str, bare: Callable[[Path], None], environ: Mapping[str, str]) -> Row:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.azure_policy_language import COMPUTES as TYPE
 from amlstack.catalog import sizes
 from policies.checks.cluster import local_auth, managed_identity, public_ip, ssh, subnet_present
-from policies.checks.job import environment_pin, environment_source
 from policies.checks.resource import region, required_tags
+from policies.checks.rule import NO_SCALE
 from policies.checks.size import fabric, known_size, retired_size
 from policies.config import ALL
 
@@ -30,37 +30,11 @@ EFFECTS = {"mandatory": "Deny", "remediate": "Deny", "advisory": "Audit", "disab
 NAME_LENGTH = 64
 """Most characters of a definition's name."""
 
-_NO_SCALE = "no alias gives the scale settings of a cluster"
-_NO_JOB = "no alias gives what a job says, and a job may name its size without any cluster"
-_NO_PRICE = "Azure Policy knows no price, and no alias gives the number of nodes"
-NOT_EXPRESSIBLE: Mapping[str, str] = {
-    "size-retiring": "a condition cannot say how many days are left; export again and size-retired follows",
-    "scale-to-zero": _NO_SCALE,
-    "idle-time": _NO_SCALE,
-    "node-ceiling": _NO_SCALE,
-    "cluster-budget": _NO_SCALE,
-    "stack-budget": "Azure Policy judges one resource at a time",
-    "cost-per-hour": _NO_PRICE,
-    "cost-per-job": _NO_PRICE,
-    "subnet-overlap": "a condition cannot look into another resource",
-    environment_source.RULE.code: _NO_JOB,
-    environment_pin.RULE.code: _NO_JOB,
-    "processes-beyond-gpus": _NO_JOB,
-    "gpus-idle": _NO_JOB,
-    "shared-memory": _NO_JOB,
-    "fabric-switched-off": _NO_JOB,
-    "spot-checkpoint": _NO_JOB,
-    "job-timeout": _NO_JOB,
-    "secret-in-job": _NO_JOB,
-    "checked-at-up": "Azure sees every value",
-    "template-unresolved": "Azure sees what a template deploys, with every value",
-    "exception-expired": "Azure has exemptions of its own",
-    "catalogue-old": "it is about the pack",
-}
+NOT_EXPRESSIBLE: Mapping[str, str] = {rule.code: rule.not_exported for rule in ALL if rule.not_exported}
 """Rules that Azure Policy cannot express, and why."""
 
 IN_PART: Mapping[str, str] = {
-    fabric.RULE.code: "only sizes that are refused whatever the number of nodes (RDMA without SR-IOV): " + _NO_SCALE,
+    fabric.RULE.code: "only sizes that are refused whatever the number of nodes (RDMA without SR-IOV): " + NO_SCALE,
     retired_size.RULE.code: "only clusters and compute instances of Azure ML: no alias gives other machines' sizes",
 }
 """Rules of which it can express a part."""

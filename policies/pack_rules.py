@@ -24,6 +24,7 @@ clusters:
     size: Standard_ND40rs_v2
 """,
     level="advisory",
+    not_exported="Azure sees every value",
 )
 
 TEMPLATE_UNRESOLVED = Rule(
@@ -76,6 +77,7 @@ properties:
         "None. A team that deploys templates from elsewhere sets the rule to `advisory`, or grants an exception for "
         "the resource."
     ),
+    not_exported="Azure sees what a template deploys, with every value",
 )
 
 EXCEPTION_EXPIRED = Rule(
@@ -107,6 +109,7 @@ exception-expired:
       expires: 2026-09-30
 """,
     options="The list `exceptions`, each entry with `rule`, `resource`, `owner`, `reason` and `expires` (a day).",
+    not_exported="Azure has exemptions of its own",
 )
 
 CATALOGUE_OLD = Rule(
@@ -125,6 +128,7 @@ catalogue-old: {days: 365}
 """,
     level="advisory",
     settings=(Setting("days", "integer", "Days that the catalogue may be old.", 365),),
+    not_exported="it is about the pack",
 )
 
 META: tuple[Rule, ...] = (CHECKED_AT_UP, TEMPLATE_UNRESOLVED, EXCEPTION_EXPIRED, CATALOGUE_OLD)

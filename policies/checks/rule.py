@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+NO_SCALE = "no alias gives the scale settings of a cluster"
+NO_JOB = "no alias gives what a job says, and a job may name its size without any cluster"
+NO_PRICE = "Azure Policy knows no price, and no alias gives the number of nodes"
+
 Enforcement = Literal["mandatory", "advisory", "disabled"]
 
 
@@ -53,6 +57,7 @@ class Rule:
         settings: Values that a team may set.
         sample: Settings under which the example is refused; empty when the defaults do.
         fix: What remediation writes, as a sentence; empty where no answer is safe.
+        not_exported: Why Azure Policy cannot express it; empty where it can, at least in part.
     """
 
     code: str
@@ -66,6 +71,7 @@ class Rule:
     settings: tuple[Setting, ...] = ()
     sample: Mapping[str, Any] = field(default_factory=dict)
     fix: str = ""
+    not_exported: str = ""
 
     def defaults(self) -> dict[str, Any]:
         """The settings' values when nobody sets any."""

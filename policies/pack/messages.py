@@ -1,4 +1,8 @@
-"""Pulumi's messages without the SDK around them: importing all of it takes as long as the rest of the pack's start."""
+"""Pulumi's messages without the SDK around them.
+
+Measured on two loaded cores, three starts each: with these empty packages the pack's imports take 0.14 s of CPU and
+0.43 s in all, with the whole SDK 0.30 s and 1.02 s. The engine starts the pack in every preview and every update.
+"""
 
 from __future__ import annotations
 

@@ -4,32 +4,20 @@ from __future__ import annotations
 
 from amlstack.base import durations
 from amlstack.base.findings import Finding
-from policies.checks.rule import Rule, Setting
+from policies.checks.examples import cluster
+from policies.checks.rule import NO_SCALE, Rule, Setting
 
 RULE = Rule(
     code="idle-time",
     title="Idle nodes are given back soon.",
     what="Flags a cluster that does not say how long a node waits for work, or that lets it wait too long.",
     why="An idle node of eight GPUs costs as much as a busy one; a forgotten idle time is a bill nobody ordered.",
-    example="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT12H}
-""",
-    instead="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
+    example=cluster(idle="PT12H"),
+    instead=cluster(),
     level="advisory",
     settings=(Setting("minutes", "integer", "Longest time that a node may wait for work.", 60),),
     fix="Writes the longest allowed time.",
+    not_exported=NO_SCALE,
 )
 
 

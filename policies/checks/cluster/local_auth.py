@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amlstack.base.findings import Finding
+from policies.checks.examples import cluster
 from policies.checks.rule import Rule
 
 RULE = Rule(
@@ -13,24 +14,8 @@ RULE = Rule(
         "Local accounts and keys bypass Entra ID: nobody sees who used them, and no conditional access or "
         "revocation reaches them."
     ),
-    example="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  disableLocalAuth: false
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
-    instead="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  disableLocalAuth: true
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
+    example=cluster(compute="disableLocalAuth: false"),
+    instead=cluster(compute="disableLocalAuth: true"),
     level="advisory",
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amlstack.base.findings import Finding
+from policies.checks.examples import cluster
 from policies.checks.rule import Rule
 
 RULE = Rule(
@@ -16,24 +17,8 @@ RULE = Rule(
         "Without an identity of its own a cluster reaches storage by keys or by whoever submitted the job; "
         "neither can be granted exactly what it needs."
     ),
-    example="""\
-# azure-native:machinelearningservices:Compute
-identity: {type: None}
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
-    instead="""\
-# azure-native:machinelearningservices:Compute
-identity: {type: SystemAssigned}
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
+    example=cluster(top="identity: {type: None}"),
+    instead=cluster(top="identity: {type: SystemAssigned}"),
     level="disabled",
 )
 

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from amlstack.base.findings import Finding
-from policies.checks.rule import Rule, Setting
+from policies.checks.examples import cluster
+from policies.checks.rule import NO_SCALE, Rule, Setting
 
 RULE = Rule(
     code="node-ceiling",
     title="A cluster has at most so many nodes.",
     what="Refuses a cluster whose maximum is above the team's ceiling. Silent until the ceiling is configured.",
     why="The maximum of a cluster is what one mistaken job may spend; 64 instead of 6 is one keystroke.",
-    example="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 64, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
-    instead="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 16, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
+    example=cluster(most=64),
+    instead=cluster(most=16),
     settings=(Setting("nodes", "integer", "Most nodes of one cluster, and of one serverless job."),),
     sample={"nodes": 16},
+    not_exported=NO_SCALE,
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amlstack.base.findings import Finding
+from policies.checks.examples import cluster
 from policies.checks.rule import Rule
 
 RULE = Rule(
@@ -16,26 +17,8 @@ RULE = Rule(
         "Every public address is a door that somebody scans, and many subscriptions forbid or bound them; a node "
         "needs none to train."
     ),
-    example="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  disableLocalAuth: true
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    enableNodePublicIp: true
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
-    instead="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  disableLocalAuth: true
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    enableNodePublicIp: false
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
+    example=cluster(compute="disableLocalAuth: true", inner="enableNodePublicIp: true"),
+    instead=cluster(compute="disableLocalAuth: true", inner="enableNodePublicIp: false"),
     level="advisory",
 )
 

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from amlstack.base.findings import Finding
-from policies.checks.rule import Rule, Setting
+from policies.checks.examples import cluster
+from policies.checks.rule import NO_SCALE, Rule, Setting
 
 RULE = Rule(
     code="scale-to-zero",
     title="A cluster scales down to no nodes.",
     what="Flags a cluster whose minimum number of nodes is above the allowed one, which is 0 unless configured.",
     why="Nodes of the minimum are paid for day and night, whether a job runs or not.",
-    example="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 2, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
-    instead="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
+    example=cluster(least=2),
+    instead=cluster(),
     level="advisory",
     settings=(Setting("nodes", "integer", "Most nodes that may stay up without work.", 0),),
+    not_exported=NO_SCALE,
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amlstack.base.findings import Finding
+from policies.checks.examples import cluster
 from policies.checks.rule import Rule
 
 RULE = Rule(
@@ -16,24 +17,8 @@ RULE = Rule(
         "A shell on a node reads the data, the code and the identity of every job there; what jobs need to show "
         "goes through Azure ML."
     ),
-    example="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    remoteLoginPortPublicAccess: Enabled
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
-    instead="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    remoteLoginPortPublicAccess: Disabled
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
+    example=cluster(inner="remoteLoginPortPublicAccess: Enabled"),
+    instead=cluster(inner="remoteLoginPortPublicAccess: Disabled"),
     level="advisory",
 )
 

@@ -6,6 +6,7 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
+from policies.checks.examples import cluster, subnet
 from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
@@ -25,24 +26,8 @@ RULE = Rule(
         "Azure addresses the InfiniBand devices of a node from 172.16.0.0/16. In a network that uses the same "
         "addresses, routes collide and ranks do not find each other."
     ),
-    example="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    subnet: {id: /subscriptions/S/resourceGroups/G/providers/Microsoft.Network/virtualNetworks/train/subnets/nodes}
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
-    instead="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    subnet: {id: /subscriptions/S/resourceGroups/G/providers/Microsoft.Network/virtualNetworks/compute/subnets/nodes}
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
+    example=cluster(inner=subnet("train")),
+    instead=cluster(inner=subnet("compute")),
     settings=(
         Setting(
             "networks",
@@ -52,6 +37,7 @@ properties:
         ),
     ),
     sample={"networks": {"train": "172.16.0.0/12", "compute": "10.4.0.0/16"}},
+    not_exported="a condition cannot look into another resource",
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amlstack.base.findings import Finding
+from policies.checks.examples import cluster, subnet
 from policies.checks.rule import Rule
 
 RULE = Rule(
@@ -16,23 +17,8 @@ RULE = Rule(
         "Without a subnet or a managed network, nodes reach storage over the internet, and nothing bounds where "
         "they may talk to."
     ),
-    example="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
-    instead="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    subnet: {id: /subscriptions/S/resourceGroups/G/providers/Microsoft.Network/virtualNetworks/train/subnets/nodes}
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
+    example=cluster(),
+    instead=cluster(inner=subnet("train")),
     level="disabled",
 )
 

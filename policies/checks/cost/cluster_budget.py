@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
-from policies.checks.rule import Rule, Setting
+from policies.checks.examples import cluster
+from policies.checks.rule import NO_SCALE, Rule, Setting
 
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
@@ -18,27 +19,14 @@ RULE = Rule(
         "Silent until a budget is configured."
     ),
     why="Quota is shared by a whole subscription: one cluster that takes it all starves every other team.",
-    example="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 9, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
-    instead="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 8, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
+    example=cluster(most=9),
+    instead=cluster(most=8),
     settings=(
         Setting("gpus", "integer", "Most GPUs of one cluster."),
         Setting("vcpus", "integer", "Most vCPUs of one cluster."),
     ),
     sample={"gpus": 64},
+    not_exported=NO_SCALE,
 )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
-from policies.checks.rule import Rule, Setting
+from policies.checks.examples import cluster
+from policies.checks.rule import NO_PRICE, Rule, Setting
 
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
@@ -21,24 +22,11 @@ RULE = Rule(
         "Nobody sees dollars in the name of a size: sixteen nodes of eight H100 cost more in a day than most teams "
         "spend in a month."
     ),
-    example="""\
-# azure-native:machinelearningservices:Compute, of a size with a price of 100 USD per hour
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 6, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
-    instead="""\
-# azure-native:machinelearningservices:Compute, of a size with a price of 100 USD per hour
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 5, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
+    example=cluster(", of a size with a price of 100 USD per hour", most=6),
+    instead=cluster(", of a size with a price of 100 USD per hour", most=5),
     settings=(Setting("usd", "number", "Most US dollars per hour with every node up."),),
     sample={"usd": 500},
+    not_exported=NO_PRICE,
 )
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
 from policies.checks.cost.hourly_cost import unpriced
-from policies.checks.rule import Rule, Setting
+from policies.checks.examples import job
+from policies.checks.rule import NO_PRICE, Rule, Setting
 
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
@@ -20,30 +21,11 @@ RULE = Rule(
         "known it says so and refuses nothing."
     ),
     why="A run that hangs in its first collective costs as much per hour as one that trains, until somebody looks.",
-    example="""\
-# amlstack:jobs:Job, of a size with a price of 100 USD per hour
-body:
-  properties:
-    jobType: Command
-    command: python train.py
-    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
-    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
-    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
-    limits: {jobLimitsType: Command, timeout: P7D}
-""",
-    instead="""\
-# amlstack:jobs:Job, of a size with a price of 100 USD per hour
-body:
-  properties:
-    jobType: Command
-    command: python train.py
-    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
-    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
-    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
-    limits: {jobLimitsType: Command, timeout: PT12H}
-""",
+    example=job(", of a size with a price of 100 USD per hour", limits="{jobLimitsType: Command, timeout: P7D}"),
+    instead=job(", of a size with a price of 100 USD per hour"),
     settings=(Setting("usd", "number", "Most US dollars of one run."),),
     sample={"usd": 5000},
+    not_exported=NO_PRICE,
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
+from policies.checks.examples import cluster
 from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
@@ -20,22 +21,8 @@ RULE = Rule(
         "budget. Dollars are judged only where the catalogue knows every price; where it does not, the rule says so."
     ),
     why="Ten clusters that each keep their own ceiling still empty a subscription's quota together.",
-    example="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 17, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
-    instead="""\
-# azure-native:machinelearningservices:Compute
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 16, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
+    example=cluster(most=17),
+    instead=cluster(most=16),
     settings=(
         Setting("nodes", "integer", "Most nodes of all clusters together."),
         Setting("gpus", "integer", "Most GPUs."),
@@ -43,6 +30,7 @@ properties:
         Setting("usd_per_hour", "number", "Most US dollars per hour with every node up."),
     ),
     sample={"gpus": 128},
+    not_exported="Azure Policy judges one resource at a time",
 )
 
 

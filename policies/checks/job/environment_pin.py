@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from amlstack.base.findings import Finding
-from policies.checks.rule import Rule
+from policies.checks.examples import job
+from policies.checks.rule import NO_JOB, Rule
 
 RULE = Rule(
     code="environment-pinned",
@@ -18,29 +19,10 @@ RULE = Rule(
         "What `latest` means changes without notice: the same job trains with another PyTorch and another NCCL "
         "next week, and nobody changed anything."
     ),
-    example="""\
-# amlstack:jobs:Job
-body:
-  properties:
-    jobType: Command
-    command: python train.py
-    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/labels/latest
-    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
-    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
-    limits: {jobLimitsType: Command, timeout: PT12H}
-""",
-    instead="""\
-# amlstack:jobs:Job
-body:
-  properties:
-    jobType: Command
-    command: python train.py
-    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
-    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
-    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
-    limits: {jobLimitsType: Command, timeout: PT12H}
-""",
+    example=job(environmentId="azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/labels/latest"),
+    instead=job(),
     level="advisory",
+    not_exported=NO_JOB,
 )
 
 

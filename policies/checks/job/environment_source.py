@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
-from policies.checks.rule import Rule, Setting
+from policies.checks.examples import job
+from policies.checks.rule import NO_JOB, Rule, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,33 +22,14 @@ RULE = Rule(
         "registries are configured."
     ),
     why=("An image runs with the job's identity on every node: what it contains reads the data and leaves with it."),
-    example="""\
-# amlstack:jobs:Job
-body:
-  properties:
-    jobType: Command
-    command: python train.py
-    environmentId: azureml://registries/someone/environments/pytorch/versions/7
-    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
-    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
-    limits: {jobLimitsType: Command, timeout: PT12H}
-""",
-    instead="""\
-# amlstack:jobs:Job
-body:
-  properties:
-    jobType: Command
-    command: python train.py
-    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
-    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
-    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
-    limits: {jobLimitsType: Command, timeout: PT12H}
-""",
+    example=job(environmentId="azureml://registries/someone/environments/pytorch/versions/7"),
+    instead=job(),
     settings=(
         Setting("registries", "array", "Approved Azure ML registries, e.g. azureml."),
         Setting("images", "array", "Approved container registries, e.g. mcr.microsoft.com."),
     ),
     sample={"registries": ["azureml"], "images": ["mcr.microsoft.com"]},
+    not_exported=NO_JOB,
 )
 
 

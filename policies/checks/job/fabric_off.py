@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
-from policies.checks.rule import Rule
+from policies.checks.examples import job
+from policies.checks.rule import NO_JOB, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,30 +29,9 @@ RULE = Rule(
         "These variables come from a debugging session or from a cluster without InfiniBand, and stay. The job "
         "runs, over Ethernet, at a fraction of the bandwidth that the size is paid for."
     ),
-    example="""\
-# amlstack:jobs:Job
-body:
-  properties:
-    jobType: Command
-    command: python train.py
-    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
-    environmentVariables: {NCCL_IB_DISABLE: "1"}
-    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
-    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
-    limits: {jobLimitsType: Command, timeout: PT12H}
-""",
-    instead="""\
-# amlstack:jobs:Job
-body:
-  properties:
-    jobType: Command
-    command: python train.py
-    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
-    environmentVariables: {NCCL_DEBUG: INFO}
-    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
-    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
-    limits: {jobLimitsType: Command, timeout: PT12H}
-""",
+    example=job(environmentVariables='{NCCL_IB_DISABLE: "1"}'),
+    instead=job(environmentVariables="{NCCL_DEBUG: INFO}"),
+    not_exported=NO_JOB,
 )
 
 

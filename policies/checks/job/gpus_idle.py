@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
-from policies.checks.rule import Rule
+from policies.checks.examples import job
+from policies.checks.rule import NO_JOB, Rule
 
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
@@ -18,29 +19,10 @@ RULE = Rule(
         "One process per node is left alone: torchrun and DeepSpeed start the others themselves."
     ),
     why=("A process drives one GPU: the others of the node wait, at the full price."),
-    example="""\
-# amlstack:jobs:Job
-body:
-  properties:
-    jobType: Command
-    command: python train.py
-    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
-    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
-    distribution: {distributionType: PyTorch, processCountPerInstance: 4}
-    limits: {jobLimitsType: Command, timeout: PT12H}
-""",
-    instead="""\
-# amlstack:jobs:Job
-body:
-  properties:
-    jobType: Command
-    command: python train.py
-    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
-    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
-    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
-    limits: {jobLimitsType: Command, timeout: PT12H}
-""",
+    example=job(distribution="{distributionType: PyTorch, processCountPerInstance: 4}"),
+    instead=job(),
     level="advisory",
+    not_exported=NO_JOB,
 )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from amlstack.base.findings import Finding
-from policies.checks.rule import Rule, Setting
+from policies.checks.examples import job
+from policies.checks.rule import NO_JOB, Rule, Setting
 
 RULE = Rule(
     code="job-timeout",
@@ -13,29 +14,11 @@ RULE = Rule(
         "A rank that hangs in a collective hangs all of them, at the full price of every node, until somebody or "
         "a timeout ends the job."
     ),
-    example="""\
-# amlstack:jobs:Job
-body:
-  properties:
-    jobType: Command
-    command: python train.py
-    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
-    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
-    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
-""",
-    instead="""\
-# amlstack:jobs:Job
-body:
-  properties:
-    jobType: Command
-    command: python train.py
-    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
-    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
-    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
-    limits: {jobLimitsType: Command, timeout: PT12H}
-""",
+    example=job(limits=None),
+    instead=job(),
     level="advisory",
     settings=(Setting("hours", "number", "Most hours that a timeout may be."),),
+    not_exported=NO_JOB,
 )
 
 

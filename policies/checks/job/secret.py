@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base import credential_patterns
 from amlstack.base.findings import Finding
-from policies.checks.rule import Rule
+from policies.checks.examples import job
+from policies.checks.rule import NO_JOB, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,35 +26,14 @@ RULE = Rule(
         "Everybody who can read the workspace reads the job's record, for as long as it is kept. Here it lies in the "
         "stack's state as well, in previews, and in the logs of a pipeline that shows them."
     ),
-    example="""\
-# amlstack:jobs:Job
-body:
-  properties:
-    jobType: Command
-    command: python train.py
-    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
-    environmentVariables: {WANDB_API_KEY: 0a1b2c3d4e5f60718293}
-    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
-    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
-    limits: {jobLimitsType: Command, timeout: PT12H}
-""",
-    instead="""\
-# amlstack:jobs:Job
-body:
-  properties:
-    jobType: Command
-    command: python train.py
-    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
-    environmentVariables: {KEY_VAULT: https://kv-team.vault.azure.net, WANDB_SECRET_NAME: wandb}
-    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
-    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
-    limits: {jobLimitsType: Command, timeout: PT12H}
-""",
+    example=job(environmentVariables="{WANDB_API_KEY: 0a1b2c3d4e5f60718293}"),
+    instead=job(environmentVariables="{KEY_VAULT: https://kv-team.vault.azure.net, WANDB_SECRET_NAME: wandb}"),
     options=(
         "It is advice until a team makes it `mandatory`. A false alarm of one job is an exception; rename what is no "
         "secret where you can."
     ),
     level="advisory",
+    not_exported=NO_JOB,
 )
 
 _VALUES = ("value", "uri", "path", "default")

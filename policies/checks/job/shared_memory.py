@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
-from policies.checks.rule import Rule, Setting
+from policies.checks.examples import job
+from policies.checks.rule import NO_JOB, Rule, Setting
 
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
@@ -23,31 +24,12 @@ RULE = Rule(
         "DataLoader workers and NCCL's local transport pass data through /dev/shm. When it is full, a worker dies "
         "with `Bus error` and the whole job with it, often hours in."
     ),
-    example="""\
-# amlstack:jobs:Job
-body:
-  properties:
-    jobType: Command
-    command: python train.py
-    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
-    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2}
-    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
-    limits: {jobLimitsType: Command, timeout: PT12H}
-""",
-    instead="""\
-# amlstack:jobs:Job
-body:
-  properties:
-    jobType: Command
-    command: python train.py
-    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
-    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
-    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
-    limits: {jobLimitsType: Command, timeout: PT12H}
-""",
+    example=job(resources="{instanceType: Standard_ND96isr_H100_v5, instanceCount: 2}"),
+    instead=job(),
     level="advisory",
     settings=(Setting("gib_per_gpu", "number", "GiB of shared memory for each GPU.", 8),),
     fix="Writes half of the memory of the size, the share that Linux itself gives.",
+    not_exported=NO_JOB,
 )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
-from policies.checks.rule import Rule
+from policies.checks.examples import job
+from policies.checks.rule import NO_JOB, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -21,32 +22,12 @@ RULE = Rule(
         "A low-priority job fails when one of its nodes is taken away and has to be started again. Files in "
         "`outputs/` and uploads at the end are gone then; what was written to a mounted output stays."
     ),
-    example="""\
-# amlstack:jobs:Job
-body:
-  properties:
-    jobType: Command
-    command: python train.py
-    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
-    queueSettings: {jobTier: Spot}
-    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
-    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
-    limits: {jobLimitsType: Command, timeout: PT12H}
-""",
-    instead="""\
-# amlstack:jobs:Job
-body:
-  properties:
-    jobType: Command
-    command: python train.py
-    environmentId: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7
-    queueSettings: {jobTier: Spot}
-    outputs: {checkpoints: {jobOutputType: uri_folder, mode: ReadWriteMount}}
-    resources: {instanceType: Standard_ND96isr_H100_v5, instanceCount: 2, shmSize: 950g}
-    distribution: {distributionType: PyTorch, processCountPerInstance: 8}
-    limits: {jobLimitsType: Command, timeout: PT12H}
-""",
+    example=job(queueSettings="{jobTier: Spot}"),
+    instead=job(
+        queueSettings="{jobTier: Spot}", outputs="{checkpoints: {jobOutputType: uri_folder, mode: ReadWriteMount}}"
+    ),
     level="advisory",
+    not_exported=NO_JOB,
 )
 
 

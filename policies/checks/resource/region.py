@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
+from policies.checks.examples import cluster
 from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
@@ -21,24 +22,8 @@ RULE = Rule(
         "Data may have to stay where the law wants it, quota for InfiniBand sizes exists in few regions, and "
         "traffic between regions is slow and paid for."
     ),
-    example="""\
-# azure-native:machinelearningservices:Compute
-location: southindia
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
-    instead="""\
-# azure-native:machinelearningservices:Compute
-location: westeurope
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
+    example=cluster(top="location: southindia"),
+    instead=cluster(top="location: westeurope"),
     settings=(Setting("regions", "array", "Approved regions."),),
     sample={"regions": ["westeurope", "northeurope"]},
 )

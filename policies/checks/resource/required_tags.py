@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
+from policies.checks.examples import cluster
 from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
@@ -20,24 +21,8 @@ RULE = Rule(
     why=(
         "Without an owner and a cost centre on it, a cluster that nobody remembers is a cluster that nobody may delete."
     ),
-    example="""\
-# azure-native:machinelearningservices:Compute
-tags: {team: vision}
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
-    instead="""\
-# azure-native:machinelearningservices:Compute
-tags: {team: vision, cost-center: "4711"}
-properties:
-  computeType: AmlCompute
-  properties:
-    vmSize: Standard_ND96isr_H100_v5
-    scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
-""",
+    example=cluster(top="tags: {team: vision}"),
+    instead=cluster(top='tags: {team: vision, cost-center: "4711"}'),
     settings=(
         Setting("required", "array", "Names of the tags that must be there, with a value."),
         Setting("values", "object", "What remediation writes where one is missing, by tag."),

@@ -29,7 +29,7 @@ NAME = "amlstack-policies"
 ROOTS = ("pulumi", "pulumi-policy", "grpcio", "protobuf")
 """What the pack imports besides itself."""
 
-_BASE = ("__init__", "azure_policy_language", "credential_patterns", "findings")
+_BASE = ("__init__", "azure_policy_language", "credential_patterns", "durations", "findings")
 """Modules of `amlstack.base` that the pack imports."""
 _LEFT_OUT = {"pack/archive.py", "document.py", "resource_types/reasons.py", "analyzer"}
 _MANIFEST = "PulumiPolicy.yaml"

@@ -11,6 +11,7 @@ import argparse
 import gzip
 import hashlib
 import io
+import re
 import sys
 import tarfile
 import tomllib
@@ -22,15 +23,14 @@ from policies.config import BUILT_IN
 from policies.release import version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 PROJECT = Path(__file__).resolve().parents[2]
 NAME = "amlstack-policies"
 ROOTS = ("pulumi", "pulumi-policy", "grpcio", "protobuf")
 """What the pack imports besides itself."""
 
-_BASE = ("__init__", "azure_policy_language", "credential_patterns", "durations", "findings")
-"""Modules of `amlstack.base` that the pack imports."""
+_OF_BASE = re.compile(rb"^ *from amlstack\.base(?:\.(\w+) import|\b import ([\w, ]+))", re.MULTILINE)
 _LEFT_OUT = {"pack/archive.py", "document.py", "resource_types/reasons.py", "analyzer"}
 _MANIFEST = "PulumiPolicy.yaml"
 
@@ -46,8 +46,12 @@ def files(chosen: Path | None = None) -> dict[str, bytes]:
     """
     found = {f"policies/{name}": content for name, content in _package(PROJECT / "policies")}
     found |= {f"amlstack/catalog/{name}": content for name, content in _package(PROJECT / "amlstack" / "catalog")}
-    for name in ("__init__.py", *(f"base/{one}.py" for one in _BASE)):
-        found[f"amlstack/{name}"] = (PROJECT / "amlstack" / name).read_bytes()
+    todo = ["amlstack/__init__.py", "amlstack/base/__init__.py", *_imported_of_base(found)]
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found[name] = (PROJECT / name).read_bytes()
+            todo += _imported_of_base({name: found[name]})
     # The engine runs the folder of the manifest; inside the archive that is the folder around the packages.
     found["__main__.py"] = found.pop("policies/__main__.py")
     found[_MANIFEST] = found[f"policies/{_MANIFEST}"].replace(b"../.venv", b".venv")
@@ -58,6 +62,14 @@ def files(chosen: Path | None = None) -> dict[str, bytes]:
         config.read(config.load(chosen))
         found[f"policies/{BUILT_IN.name}"] = chosen.read_bytes()
     return found
+
+
+def _imported_of_base(sources: Mapping[str, bytes]) -> Iterator[str]:
+    """The modules of `amlstack.base` that Python sources import."""
+    for name, content in sources.items():
+        for module, names in _OF_BASE.findall(content) if name.endswith(".py") else ():
+            for each in (module or names).split(b","):
+                yield f"amlstack/base/{each.strip().decode()}.py"
 
 
 def build(out: Path, chosen: Path | None = None) -> tuple[Path, str]:

@@ -66,13 +66,14 @@ def own_keys(step: PassthroughStep, outputs: Mapping[str, Any], refs: Refs) -> d
         told["limits"] = {"max_trials": 1, "max_nodes": 1, **told["limits"]}
     elif "search_space" in told:
         told["search_space"] = [{key: _text(each) for key, each in space.items()} for space in told["search_space"]]
-    if "stack_ensemble_settings" in told.get("training", {}):
+    if isinstance(told.get("training", {}).get("stack_ensemble_settings"), dict):
         ensemble = {"stack_meta_learner_train_percentage": 0.2, **told["training"]["stack_ensemble_settings"]}
         told["training"] = {**told["training"], "stack_ensemble_settings": ensemble}
     if "training_parameters" in told:
         told["training_parameters"] = {key: _switch(key, each) for key, each in told["training_parameters"].items()}
-    if policy := told.get("sweep", {}).get("early_termination"):
-        given = {key: each for key, each in {**_POLICIES[policy["type"]], **policy}.items() if each is not None}
+    if isinstance(policy := told.get("sweep", {}).get("early_termination"), dict):
+        defaults = _POLICIES.get(str(policy.get("type")), {})
+        given = {key: each for key, each in {**defaults, **policy}.items() if each is not None}
         told["sweep"] = {**told["sweep"], "early_termination": given}
     return {key: value for key, value in told.items() if value is not None}
 
@@ -84,16 +85,16 @@ def _blocks(task: str) -> dict[str, Any]:
 
 def _data(told: Mapping[str, Any], refs: Refs) -> str:
     """A described table, which azure-ai-ml sends as the text of a Python dictionary."""
-    path = {"path": refs.data_uri(told["path"], "mltable")} if "path" in told else {}
+    path = {"path": refs.data_uri(str(told["path"]), "mltable")} if "path" in told else {}
     mode = {"mode": told["mode"]} if "mode" in told else {}
     return str({"type": told.get("type", "uri_folder"), **path, **mode})
 
 
 def _text(value: Any) -> str:
     """A setting of an image model: a value, or what is tried as ``uniform(0.1,1)``."""
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or "type" not in value:
         return _plain(value)
-    if value["type"] == "choice":
+    if isinstance(value.get("values"), list):
         values = [f"'{each}'" if isinstance(each, str) else _plain(each) for each in value["values"]]
     else:
         values = [_plain(each) for key, each in value.items() if key != "type"]
@@ -102,7 +103,7 @@ def _text(value: Any) -> str:
 
 def _switch(key: str, value: Any) -> Any:
     """A setting of a model; of two azure-ai-ml sends the name that its program has for the value."""
-    if key not in ("log_training_metrics", "log_validation_loss"):
+    if key not in ("log_training_metrics", "log_validation_loss") or not isinstance(value, str):
         return value
     return f"{''.join(word.capitalize() for word in key.split('_'))}.{value.upper()}"
 

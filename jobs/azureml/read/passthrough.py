@@ -1,20 +1,19 @@
-"""Parallel, spark and pipeline steps of an Azure ML pipeline file, and the component files that they name."""
+"""Steps of an Azure ML pipeline file that are passed through: parallel, spark, automl, data_transfer and pipelines.
+
+Nothing here is enriched and no rule judges it, so the keys of a kind keep the values of the file; Azure ML judges them.
+Read are the keys that every step has, code and environments, and what the wire form depends on.
+"""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.base.findings import Level
-from amlstack.base.near_misses import did_you_mean
 from jobs.azureml.cursor import Bad, Cursor
 from jobs.azureml.fields import (
     anything,
-    by_text,
     keys,
-    listed,
     mapping,
     nullable,
     same,
@@ -22,58 +21,50 @@ from jobs.azureml.fields import (
     truth,
     unsent,
     version,
-    whole,
     word,
 )
-from jobs.azureml.read import command, data, port, runtime
+from jobs.azureml.read import automl, command, component_file, port
+from jobs.azureml.read.open_blocks import split
 from jobs.model.passthrough import PassthroughComponent, PassthroughStep
-from jobs.model.values import EXPRESSION, Code
+from jobs.model.values import Code, Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    Readers = Mapping[str, Callable[[Cursor], Any]]
+    Reader = Callable[[Cursor], Any]
+    Readers = Mapping[str, Reader]
 
+KINDS = ("parallel", "spark", "pipeline", "automl", "data_transfer")
 HERE = Code(path=".")
 """The code of a spark step that names none, for azure-ai-ml the file's own folder."""
-KINDS = ("parallel", "spark", "pipeline")
-COPY_MODE = word(same("merge_with_overwrite", "fail_if_conflict"))
-_SIZE = re.compile(r"\d+([kKmMgG][bB])?")
+ENVIRONMENT: Reader = command.KEYS["environment"]
+MOVES = {"copy_data": "", "import_data": "source", "export_data": "sink"}
+"""Task of a data_transfer step to its key that names a place outside of Azure ML."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OrBound:
-    """Reads the same, or a value that a binding brings."""
+class Steps(NamedTuple):
+    """How the steps of a pipeline are read; handed in, as such a step may be a pipeline again.
 
-    read: Callable[[Cursor], Any]
+    Attributes:
+        read: Reads them.
+        path_of: From a path in a pipeline to the keys in its file.
+    """
 
-    def __call__(self, cursor: Cursor) -> Any:
-        """The value, or the text with its binding."""
-        value = cursor.value
-        return value if isinstance(value, str) and EXPRESSION.search(value) else self.read(cursor)
-
-
-def size(cursor: Cursor) -> Any:
-    """A count, or a size in bytes, as text."""
-    value = text(cursor)
-    if value is Bad or _SIZE.fullmatch(value):
-        return value
-    return cursor.wrong('a count or a size in quotes, such as "10" or "10kb"')
+    read: Reader
+    path_of: Callable[[str], tuple[str, ...]]
 
 
-def texts(cursor: Cursor) -> Any:
-    """A list of texts."""
-    told = listed(text)(cursor)
-    return Bad if told is Bad else list(told)
+def block(*required: str) -> Reader:
+    """Reads a mapping with any values that has certain keys."""
 
+    def read(cursor: Cursor) -> Any:
+        value = mapping(cursor)
+        missing = [key for key in required if value is not Bad and key not in value]
+        for key in missing:
+            cursor.bad("key-missing", f"`{cursor.path[-1]}` has no `{key}`", f"`{cursor.path[-1]}` has a `{key}`")
+        return Bad if missing else value
 
-def _retries(cursor: Cursor) -> Any:
-    return dict(keys(cursor, RETRIES, what="the retry settings"))
-
-
-def _resources(cursor: Cursor) -> Any:
-    told = dict(keys(cursor, runtime.RESOURCES, what="the resources"))
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in told.items()}
+    return read
 
 
 def _code(cursor: Cursor) -> Any:
@@ -82,57 +73,56 @@ def _code(cursor: Cursor) -> Any:
 
 
 def _task(cursor: Cursor) -> Any:
-    told = dict(keys(cursor, TASK, what="a task"))
-    for key in ("type", "environment"):
-        if isinstance(cursor.value, dict) and key not in cursor.value:
-            cursor.bad("key-missing", f"The task has no `{key}`", f"A task of a parallel step has its `{key}`")
-    return told if {"type", "environment"} <= told.keys() else Bad
+    """The task of a parallel step, with its code and environment read."""
+    value = block("type", "environment")(cursor)
+    if value is Bad:
+        return Bad
+    read = {
+        key: reader(cursor.at(key)) for key, reader in (("code", _code), ("environment", ENVIRONMENT)) if key in value
+    }
+    return Bad if Bad in read.values() else {**value, **read}
 
 
 def _entry(cursor: Cursor) -> Any:
-    told = dict(keys(cursor, ENTRY, what="an entry"))
-    if len(told) == 1:
-        return told
-    return cursor.wrong("a mapping with `file`, or with `class_name`") if isinstance(cursor.value, dict) else Bad
+    value = mapping(cursor)
+    if value is Bad or value.keys() in ({"file"}, {"class_name"}):
+        return value
+    return cursor.wrong("a mapping with `file`, or with `class_name`")
 
 
-def _spark_resources(cursor: Cursor) -> Any:
-    return dict(keys(cursor, SPARK_RESOURCES, what="the resources of a spark step"))
+def _pool(cursor: Cursor) -> Any:
+    return dict(keys(cursor, {"instance_type": text, "runtime_version": version}, what="the resources of a spark step"))
 
 
-RETRIES: Readers = dict.fromkeys(("timeout", "max_retries"), OrBound(whole))
-ENTRY: Readers = {"file": text, "class_name": text}
-SPARK_RESOURCES: Readers = {"instance_type": text, "runtime_version": version}
-TASK: Readers = {
-    "type": word(same("run_function", "model", "function")),
-    "code": _code,
-    "environment": command.KEYS["environment"],
-    **dict.fromkeys(("entry_script", "program_arguments", "model", "append_row_to"), text),
-}
-_FILES = dict.fromkeys(("py_files", "jars", "files", "archives"), texts)
+def _place(cursor: Cursor) -> Any:
+    """A place outside of Azure ML that data comes from or goes to."""
+    value = block("type", "connection")(cursor)
+    kind = Bad if value is Bad else word(same("database", "file_system"))(cursor.at("type"))
+    return Bad if kind is Bad else {**value, "type": kind}
+
+
 SPECS: Mapping[str, Readers] = {
     "parallel": {
-        "mini_batch_size": OrBound(size),
-        "partition_keys": OrBound(texts),
-        "input_data": text,
-        "retry_settings": _retries,
-        "logging_level": OrBound(word(same("DEBUG", "INFO", "WARN"), str)),
-        **dict.fromkeys(
-            ("max_concurrency_per_instance", "error_threshold", "mini_batch_error_threshold"), OrBound(whole)
-        ),
+        **dict.fromkeys(("partition_keys", "input_data", "logging_level", "mini_batch_size", "error_threshold",
+                         "max_concurrency_per_instance", "mini_batch_error_threshold"), anything),
+        **dict.fromkeys(("retry_settings", "resources"), mapping),
         "task": _task,
-        "resources": _resources,
     },
-    "spark": {"code": _code, "entry": _entry, **_FILES, "conf": mapping, "args": text,
-              "environment": nullable(command.KEYS["environment"])},
+    "spark": {
+        **dict.fromkeys(("py_files", "jars", "files", "archives", "args"), anything),
+        "code": _code, "entry": _entry, "conf": mapping, "environment": nullable(ENVIRONMENT),
+    },
     "pipeline": {},
-    "data_transfer": {"task": word(same("copy_data")), "data_copy_mode": COPY_MODE},
+    "data_transfer": {
+        "task": word(same(*MOVES)), "data_copy_mode": word(same("merge_with_overwrite", "fail_if_conflict")),
+    },
 }  # fmt: skip
 """Keys of each kind that its component has too."""
 STEPS: Mapping[str, Readers] = {
-    "parallel": {"environment_variables": data.variables, "environment": anything},
-    "spark": {"resources": _spark_resources},
+    "parallel": {"environment_variables": anything, "environment": anything},
+    "spark": {"resources": _pool},
     "pipeline": {},
+    "data_transfer": {"source": _place, "sink": _place},
 }
 COMPONENT: Readers = {
     **{key: command.KEYS[key] for key in ("display_name", "description", "tags")},
@@ -143,24 +133,12 @@ COMPONENT: Readers = {
     "$schema": text,
     **dict.fromkeys(("name", "version"), unsent),
 }
-SKIPPED = (*command.READ_ONLY, "id", "latest_version")
+REQUIRED = {"parallel": "task", "spark": "entry", "data_transfer": "task"}
+_UNSENT = ("type", "name", "experiment_name", "description", "services", "queue_settings")
+_OF_A_COMPONENT = ("is_deterministic", "code", "command", "environment", "resources")
 
 
-def step_keys(kind: str, node: Readers, outputs: Callable[[Cursor], Any] | None = None) -> Readers:
-    """Keys of a step; with ``outputs``, of one that names no component."""
-    table: dict[str, Callable[[Cursor], Any]] = {
-        **node,
-        "type": anything,
-        **SPECS[kind],
-        **STEPS[kind],
-        "component": partial(_reference, kind=kind),
-    }
-    if outputs is not None:
-        table |= {"outputs": outputs, "description": text, "name": unsent, "experiment_name": unsent}
-    return table
-
-
-def read_step(cursor: Cursor, kind: str, node: Readers, outputs: Callable[[Cursor], Any]) -> Any:
+def read_step(cursor: Cursor, kind: str, node: Readers, outputs: Reader, steps: Steps) -> Any:
     """Read a step; `Bad` when it is too broken to be one.
 
     Args:
@@ -168,7 +146,10 @@ def read_step(cursor: Cursor, kind: str, node: Readers, outputs: Callable[[Curso
         kind: One of `KINDS`.
         node: Readers of the keys that every step has.
         outputs: Reads the outputs of a step that names no component.
+        steps: Reads the steps of a pipeline that is a step.
     """
+    if kind == "automl":
+        return automl.read_step(cursor, node)
     inline = "component" not in cursor.value
     if inline and kind == "pipeline":
         return cursor.bad(
@@ -177,65 +158,101 @@ def read_step(cursor: Cursor, kind: str, node: Readers, outputs: Callable[[Curso
             "A pipeline as a step is a component: a file, or `azureml:NAME:VERSION`",
             "Put its steps into a file of their own and name that: `component: ./inner.yml`.",
         )
-    table = step_keys(kind, node, outputs if inline else None)
-    told, extra = split(cursor, table, f"a {kind} step", sent=kind == "parallel" or not inline)
-    known = {name: told.pop(name) for name in PassthroughStep.model_fields if name in told and name != "component"}
-    told.pop("type", None)
-    if not inline:
-        component = told.pop("component", Bad)
-        told.pop("queue_settings", None)
-        if kind == "spark" and isinstance(size := told.get("resources", {}).get("instance_type"), str):
-            # azure-ai-ml lowers the size of a step with a component, and leaves an inline step's as it is written.
-            told["resources"] = {**told["resources"], "instance_type": size.lower()}
-        return (
-            Bad
-            if component is Bad
-            else PassthroughStep(kind=kind, component=component, spec={**told, **extra}, **known)
-        )
-    return _inline(cursor, kind, told, known)
+    if not inline and kind == "pipeline" and not isinstance(cursor.value["component"], str):
+        return cursor.at("component").wrong("a file, or `azureml:NAME:VERSION`")
+    table: Readers = {
+        **node,
+        "type": anything,
+        **SPECS[kind],
+        **STEPS[kind],
+        "component": partial(_reference, kind=kind, steps=steps),
+    }
+    if inline:
+        table = {**table, "outputs": outputs, "description": text, "name": unsent, "experiment_name": unsent}
+    if kind == "data_transfer":
+        ignored = dict.fromkeys((*_UNSENT, *_OF_A_COMPONENT), nullable(anything))
+        table = {**table, **ignored, "description": text}
+    given, extra = split(cursor, table, f"a {kind} step", sent=kind == "parallel" or not inline)
+    known = {name: given.pop(name) for name in PassthroughStep.model_fields if name in given and name != "component"}
+    description = given.pop("description", None)
+    if kind == "data_transfer":
+        return _moving(cursor, given, {**known, "description": description}, extra)
+    for key in _UNSENT:
+        given.pop(key, None)
+    if inline:
+        return _inline(cursor, kind, given, {**known, "description": description})
+    component = given.pop("component", Bad)
+    if kind == "spark" and isinstance(size := given.get("resources", {}).get("instance_type"), str):
+        # azure-ai-ml lowers the size of a step with a component, and leaves an inline step's as it is written.
+        given["resources"] = {**given["resources"], "instance_type": size.lower()}
+    return (
+        Bad if component is Bad else PassthroughStep(kind=kind, component=component, spec={**given, **extra}, **known)
+    )
 
 
-def _inline(cursor: Cursor, kind: str, told: dict[str, Any], known: dict[str, Any]) -> Any:
-    """A step whose component stands in it."""
-    for key in ("name", "experiment_name", "queue_settings", "environment" if kind == "parallel" else "name"):
-        told.pop(key, None)
-    if kind == "parallel":
-        for key in ("tags", "display_name", "comment"):
-            if known.pop(key, None):
-                _lost(cursor, key, "azure-ai-ml does not send it of a parallel step")
-        told.pop("description", None)
-        if "task" not in told:
-            if "task" not in cursor.value:
-                cursor.bad("key-missing", "The step has no `task`", "A parallel step has a `task`")
-            return Bad
-        task = told.pop("task")
-        source = {key: task.pop(key) for key in ("code", "environment") if key in task}
-        own = {key: value for key, value in told.items() if key != "environment_variables" and not _bound(value)}
-        component = PassthroughComponent(kind="parallel", spec={**own, "task": task}, inline=True, **source)
-        return PassthroughStep(kind="parallel", component=component, spec=told, **known)
-    if "entry" not in told:
-        if "entry" not in cursor.value:
-            cursor.bad("key-missing", "The step has no `entry`", "A spark step has an `entry`")
+def _inline(cursor: Cursor, kind: str, given: dict[str, Any], known: dict[str, Any]) -> Any:
+    """A parallel or spark step whose component is written in it."""
+    description = known.pop("description")
+    if _lacks(cursor, kind, given):
         return Bad
-    source = {"code": HERE}
-    source |= {key: value for key in ("code", "environment") if (value := told.pop(key, None)) is not None}
-    source |= {"tags": known.get("tags", {}), "description": told.pop("description", None)}
-    step = {"resources": told.pop("resources")} if "resources" in told else {}
-    if isinstance(told.get("conf"), dict):
-        told["conf"] = scaled(told["conf"])
-    component = PassthroughComponent(kind="spark", spec=told, inline=True, **source)
+    if kind == "parallel":
+        return _parallel(cursor, given, known)
+    source = {"code": HERE, "tags": known.get("tags", {}), "description": description}
+    source |= {key: value for key in ("code", "environment") if (value := given.pop(key, None)) is not None}
+    step = {"resources": given.pop("resources")} if "resources" in given else {}
+    if isinstance(given.get("conf"), dict):
+        given["conf"] = scaled(given["conf"])
+    component = PassthroughComponent(kind="spark", spec=given, inline=True, **source)
     return PassthroughStep(kind="spark", component=component, spec=step, **known)
 
 
-def scaled(conf: dict[str, Any]) -> dict[str, Any]:
-    """Settings of an inline step; of executors that come and go azure-ai-ml says the least as the first number."""
+def _parallel(cursor: Cursor, given: dict[str, Any], known: dict[str, Any]) -> PassthroughStep:
+    """A parallel step whose component is written in it."""
+    given.pop("environment", None)
+    for key in ("tags", "display_name", "comment"):
+        if known.pop(key, None):
+            cursor.bad("lost-in-rendering", f"A parallel step has `{key}`", "azure-ai-ml does not send it of one",
+                       "Leave it out.", level=Level.WARNING, key=key)  # fmt: skip
+    task = dict(given.pop("task"))
+    source = {key: task.pop(key) for key in ("code", "environment") if key in task}
+    own = {key: value for key, value in given.items() if key != "environment_variables" and not _bound(value)}
+    component = PassthroughComponent(kind="parallel", spec={**own, "task": task}, inline=True, **source)
+    return PassthroughStep(kind="parallel", component=component, spec=given, **known)
 
-    def said(name: str, short: str) -> Any:
+
+def _moving(cursor: Cursor, given: dict[str, Any], known: dict[str, Any], extra: dict[str, Any]) -> Any:
+    """A step that moves data: one that copies has a component in it, the others name none or a registered one."""
+    description, inline = known.pop("description"), "component" not in cursor.value
+    task, component = given.get("task"), given.pop("component", None if inline else Bad)
+    if _lacks(cursor, "data_transfer", given) or component is Bad:
+        return Bad
+    if (place := MOVES[str(task)]) and place not in given:
+        if place not in cursor.value:
+            cursor.bad("key-missing", f"The step has no `{place}`", f"A step for {task} has its `{place}`")
+        return Bad
+    queue = given.pop("queue_settings", None)
+    for key in (*_UNSENT, *_OF_A_COMPONENT):
+        given.pop(key, None)
+    if inline and task == "copy_data":
+        known.pop("properties", None)  # azure-ai-ml sends none of such a step
+        source = {"tags": known.get("tags", {}), "description": description}
+        component = PassthroughComponent(kind="data_transfer", spec=dict(given), inline=True, **source)
+    elif not inline and task == "import_data" and not known.get("outputs"):
+        known["outputs"] = {"sink": Output(type="mltable")}  # what azure-ai-ml sends for a step without outputs
+    if queue is not None:
+        given["queue_settings"] = queue
+    return PassthroughStep(kind="data_transfer", component=component, spec={**given, **extra}, **known)
+
+
+def scaled(conf: dict[str, Any]) -> dict[str, Any]:
+    """Settings of an inline spark step; with moving executors azure-ai-ml sends the least number as the first one."""
+
+    def given(name: str, short: str) -> Any:
         return conf.get(f"spark.{name}", conf.get(short))
 
-    moving = str(said("dynamicAllocation.enabled", "dynamic_allocation_enabled")).lower() == "true"
-    least = said("dynamicAllocation.minExecutors", "dynamic_allocation_min_executors")
-    if not moving or least is None or said("executor.instances", "executor_instances") is not None:
+    moving = str(given("dynamicAllocation.enabled", "dynamic_allocation_enabled")).lower() == "true"
+    least = given("dynamicAllocation.minExecutors", "dynamic_allocation_min_executors")
+    if not moving or least is None or given("executor.instances", "executor_instances") is not None:
         return conf
     return {**conf, "spark.executor.instances": least}
 
@@ -245,17 +262,22 @@ def _bound(value: Any) -> bool:
     return any(isinstance(each, str) and each.startswith("${{parent.") for each in values)
 
 
-def component_keys(kind: str) -> Readers:
-    """Keys of a component of a kind."""
-    table = {**COMPONENT, "type": anything, **SPECS[kind]}
-    if kind == "pipeline":
-        from jobs.azureml.read.pipeline import steps  # noqa: PLC0415 - its steps are read there, and may be pipelines again
+def _lacks(cursor: Cursor, kind: str, given: Mapping[str, Any]) -> bool:
+    """Whether a step or component lacks its main key; what the file leaves out is reported."""
+    wanted = REQUIRED.get(kind)
+    if wanted is None or wanted in given:
+        return False
+    if wanted not in cursor.value:
+        cursor.bad("key-missing", f"There is no `{wanted}`", f"What is of type `{kind}` has a `{wanted}`")
+    return True
 
-        table["jobs"] = steps
-    return table
+
+def _reference(cursor: Cursor, kind: str, steps: Steps) -> Any:
+    path_of = steps.path_of if kind == "pipeline" else command.path_of
+    return component_file.reference(cursor, partial(read_component, kind=kind, steps=steps), path_of)
 
 
-def read_component(cursor: Cursor, kind: str) -> PassthroughComponent | None:
+def read_component(cursor: Cursor, kind: str, steps: Steps) -> PassthroughComponent | None:
     """Read a component of a kind; None when it is too broken to be one."""
     if not isinstance(cursor.value, dict):
         cursor.bad("not-a-mapping", "This is no mapping", "A component is a mapping of keys")
@@ -263,54 +285,19 @@ def read_component(cursor: Cursor, kind: str) -> PassthroughComponent | None:
     if (of := str(cursor.value.get("type", "command" if kind == "parallel" else kind)).lower()) != kind:
         cursor.bad("component-kind", f"The component is of type `{of}`", f"A {kind} step runs a {kind} component")
         return None
-    told, extra = split(cursor, component_keys(kind), f"a {kind} component", sent=True)
-    told.pop("type", None)
-    for key in ("name", "version"):
-        told.pop(key, None)
-    wanted = {"parallel": "task", "spark": "entry", "data_transfer": "task"}.get(kind)
-    if wanted and wanted not in told:
-        if wanted not in cursor.value:
-            cursor.bad("key-missing", f"The component has no `{wanted}`", f"A {kind} component has `{wanted}`")
+    table = {**COMPONENT, "type": anything, **SPECS[kind], **({"jobs": steps.read} if kind == "pipeline" else {})}
+    given, extra = split(cursor, table, f"a {kind} component", sent=True)
+    if _lacks(cursor, kind, given):
         return None
+    for key in ("type", "name", "version"):
+        given.pop(key, None)
     if kind == "spark":
-        told.setdefault("code", HERE)
-    known = {name: told.pop(name) for name in PassthroughComponent.model_fields if name in told}
+        given.setdefault("code", HERE)
+    known = {name: given.pop(name) for name in PassthroughComponent.model_fields if name in given}
     known = {name: value for name, value in known.items() if value is not None}
-    if "$schema" in told:
-        known["schema_uri"] = told.pop("$schema")
+    if "$schema" in given:
+        known["schema_uri"] = given.pop("$schema")
     if kind == "parallel":
-        task = told["task"]
+        given["task"] = task = dict(given["task"])
         known |= {key: task.pop(key) for key in ("code", "environment") if key in task}
-    return PassthroughComponent(kind=kind, spec={**told, **extra}, inline=True, **known)
-
-
-def _reference(cursor: Cursor, kind: str) -> Any:
-    from jobs.azureml.read import component_file, pipeline  # noqa: PLC0415 - a pipeline's file may name a pipeline's file
-
-    if kind == "pipeline" and not isinstance(cursor.value, str):
-        return cursor.wrong("a file, or `azureml:NAME:VERSION`")
-    path_of = pipeline.path_of if kind == "pipeline" else command.path_of
-    return component_file.reference(cursor, partial(read_component, kind=kind), path_of)
-
-
-def split(cursor: Cursor, table: Readers, what: str, *, sent: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The known keys read, and the others as they are."""
-    told = by_text(cursor)
-    extra = {key: value for key, value in told.items() if key not in table and key not in SKIPPED}
-    for key in extra:
-        remedy = did_you_mean(key, table)
-        cursor.bad(
-            "key-unknown",
-            f"`{key}` is no key of {what}",
-            "It is sent as it is, as azure-ai-ml does" if sent else "Every key is one that Azure ML knows",
-            remedy if remedy.startswith("Did") else "Remove it, unless Azure ML knows it.",
-            level=Level.WARNING if sent else Level.ERROR,
-            key=key,
-        )
-    rest = {key: value for key, value in told.items() if key not in extra}
-    inner = Cursor(rest, cursor.path, cursor.findings, cursor.base)
-    return dict(keys(inner, table, ignored=SKIPPED, what=what)), extra
-
-
-def _lost(cursor: Cursor, key: str, rule: str) -> None:
-    cursor.bad("lost-in-rendering", f"`{key}` stands here", rule, "Leave it out.", level=Level.WARNING, key=key)
+    return PassthroughComponent(kind=kind, spec={**given, **extra}, inline=True, **known)

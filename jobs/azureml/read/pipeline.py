@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Level
-from amlstack.base.near_misses import did_you_mean
 from jobs.azureml.cursor import Bad, Cursor
-from jobs.azureml.fields import by_text, keys, named, nullable, text, truth, unsent, word
-from jobs.azureml.read import automl, command, component_file, data, passthrough, runtime, sweep, transfer
+from jobs.azureml.fields import keys, named, nullable, text, truth, unsent, word
+from jobs.azureml.read import command, component_file, data, passthrough, runtime, sweep
+from jobs.azureml.read.open_blocks import split
 from jobs.launchers import Custom
 from jobs.model.component import NO_ENVIRONMENT
 from jobs.model.pipeline import Pipeline, PipelineSettings
@@ -17,7 +17,7 @@ from jobs.model.step import BareOutput, Step, SweepStep
 from jobs.model.values import EXPRESSION, Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 STEP_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _OTHERS = ("import", "if_else", "do_while", "parallel_for")
@@ -91,12 +91,8 @@ def _step(cursor: Cursor) -> Any:
             "Make it one of these.",
             key="type",
         )
-    if isinstance(kind, str) and kind.lower() == "automl":
-        return automl.read_step(cursor, NODE)
-    if isinstance(kind, str) and kind.lower() == "data_transfer":
-        return transfer.read_step(cursor, NODE)
     if isinstance(kind, str) and kind.lower() in passthrough.KINDS:
-        return passthrough.read_step(cursor, kind.lower(), NODE, INLINE["outputs"])
+        return passthrough.read_step(cursor, kind.lower(), NODE, INLINE["outputs"], passthrough.Steps(steps, path_of))
     if NODE["type"](cursor.at("type") if "type" in cursor.value else _said(cursor, "command")) == "sweep":
         return _sweep_step(cursor)
     return _component_step(cursor) if "component" in cursor.value else _inline(cursor)
@@ -106,29 +102,8 @@ def _said(cursor: Cursor, value: Any) -> Cursor:
     return Cursor(value, (*cursor.path, "type"), cursor.findings, cursor.base)
 
 
-def _split(
-    cursor: Cursor, table: Mapping[str, Callable[[Cursor], Any]], what: str
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The known keys read, and the others as they are: azure-ai-ml sends those too."""
-    told = by_text(cursor)
-    extra = {key: value for key, value in told.items() if key not in table and key not in command.READ_ONLY}
-    for key in extra:
-        remedy = did_you_mean(key, table)
-        cursor.bad(
-            "key-unknown",
-            f"`{key}` is no key of {what}",
-            "It is sent as it is, as azure-ai-ml does, and Azure ML may do nothing with it",
-            remedy if remedy.startswith("Did") else "Remove it, unless Azure ML knows it.",
-            level=Level.WARNING,
-            key=key,
-        )
-    rest = {key: value for key, value in told.items() if key not in extra}
-    inner = Cursor(rest, cursor.path, cursor.findings, cursor.base)
-    return dict(keys(inner, table, ignored=command.READ_ONLY, what=what)), extra
-
-
 def _component_step(cursor: Cursor) -> Any:
-    told, extra = _split(cursor, STEP, "a step of a component")
+    told, extra = split(cursor, STEP, "a step of a component")
     told.pop("type", None)
     told = {key: value for key, value in told.items() if value is not None or key not in ("display_name", "tags")}
     for key in _UNSENT:
@@ -150,7 +125,7 @@ def _component_step(cursor: Cursor) -> Any:
 
 
 def _sweep_step(cursor: Cursor) -> Any:
-    told, extra = _split(cursor, SWEEP, "a sweep step")
+    told, extra = split(cursor, SWEEP, "a sweep step")
     told.pop("type", None)
     told.pop("description", None)
     missing = [key for key in ("trial", "objective", "limits") if key not in told]
@@ -225,7 +200,7 @@ SETTINGS = {
 def _settings(cursor: Cursor) -> Any:
     if not isinstance(cursor.value, dict):
         return cursor.wrong("a mapping of settings")
-    told, extra = _split(cursor, SETTINGS, "the settings of a pipeline")
+    told, extra = split(cursor, SETTINGS, "the settings of a pipeline")
     return PipelineSettings(**told, extra=extra)
 
 

@@ -77,17 +77,9 @@ ACCEPTED = {
 REFUSED = {
     "move-without-task": f"{START}jobs: {{s: {{type: data_transfer, {_IN}}}}}",
     "move-of-another-task": _step("move_data", _IN),
-    "copy-of-a-number": _step("copy_data", "inputs: {a: 1}"),
     "copy-mode": _step("copy_data", f"{_IN}, data_copy_mode: merge"),
-    "copy-unknown-key": _step("copy_data", f"{_IN}, comment: c"),
     "import-without-source": _step("import_data", "outputs: {sink: {type: mltable}}"),
     "import-of-another-kind": _step("import_data", "source: {type: ftp, connection: azureml:c}"),
     "import-without-connection": _step("import_data", "source: {type: database, query: q}"),
-    "import-to-another-output": _step("import_data", f"{_FROM}, outputs: {{o: {{type: mltable}}}}"),
-    "import-with-inputs": _step("import_data", f"{_FROM}, inputs: {{a: 1}}"),
-    "export-to-files": _step(
-        "export_data", f"{_IN.replace('a:', 'source:')}, sink: {{type: file_system, path: p, connection: azureml:c}}"
-    ),
-    "export-without-source": _step("export_data", f"{_IN}, {_TO}"),
     "import-job": "jobs: {s: {type: import, source: {type: azuresqldb, query: q, connection: azureml:c}}}",
 }

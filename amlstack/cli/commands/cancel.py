@@ -33,8 +33,8 @@ def cancel(job: Job) -> None:
 
         amlstack cancel ddp-torchrun-3f97dd4a3c
     """
-    from amlstack.cli.loopback import LoopbackArm
     from amlstack.cli.progress import Progress
+    from amlstack.cli.sandbox_arm import connect
     from amlstack.provider.arm import ArmError
     from amlstack.sandbox.server import daemon
 
@@ -44,7 +44,7 @@ def cancel(job: Job) -> None:
         (progress.done if row.status == "Canceled" else progress.fail)(f"job {row.name} has ended before: {row.status}")
         raise typer.Exit(0 if row.status == "Canceled" else 1)
     try:
-        status = ended(LoopbackArm(daemon.up()), row.workspace, row.name, progress)
+        status = ended(connect(daemon.up()), row.workspace, row.name, progress)
     except (daemon.SandboxError, ArmError) as error:
         progress.fail(str(error))
         raise typer.Exit(1) from None

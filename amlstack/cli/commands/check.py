@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -198,8 +198,25 @@ def _gate(where: Targets, day: date, file: Path | None) -> tuple[Gate, tuple[Fin
     return gate, (*faults, *_know_clusters(gate, where.reading, where.settings, shown=where.asked))
 
 
-def check_file(file: Path, where: Targets, day: date, *, gate: Gate, enrich: bool | None = None) -> Checked:
-    """Load a file, plan its jobs, and judge them by the rules."""
+def check_file(
+    file: Path,
+    where: Targets,
+    day: date,
+    *,
+    gate: Gate,
+    enrich: bool | None = None,
+    environment: Callable[[Any], dict[str, Any]] | None = None,
+) -> Checked:
+    """Load a file, plan its jobs, and judge them by the rules.
+
+    Args:
+        file: The job file.
+        where: Where its jobs would run.
+        day: The day of the judgement.
+        gate: The rules.
+        enrich: Whether values are added; None as each job declares it.
+        environment: From a job or component to its environment in the stack; None leaves them as written.
+    """
     import jobs
     from infra import judgement
 
@@ -207,6 +224,10 @@ def check_file(file: Path, where: Targets, day: date, *, gate: Gate, enrich: boo
     plans, found = [], list(loaded.findings)
     for job in loaded.jobs:
         declared = job if enrich is None else jobs.with_enrich(job, enrich)
+        if environment is not None:
+            from infra.runs import with_environments
+
+            declared = with_environments(declared, environment)
         plan = jobs.resolve(declared, where.of, on=day, source=loaded.source, environments=where.environments())
         plans.append(plan)
         found += judgement.of_plan(gate, job.name or file.stem, plan, loaded.source)

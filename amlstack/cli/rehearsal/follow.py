@@ -1,4 +1,4 @@
-"""Follow a job that runs on the sandbox: its states as they change, its rank logs as they grow."""
+"""Follow a job on the sandbox: its states, the states of its trials or steps, and all rank logs as they grow."""
 
 from __future__ import annotations
 
@@ -6,117 +6,188 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from amlstack.cli.watch import Watch
+from amlstack.cli.rehearsal.logs import Logs, Tail
 from amlstack.provider.runs import Runs
+from amlstack.sandbox.store.places import job_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from amlstack.cli.progress import Progress
     from amlstack.provider.arm import ArmClient
 
 TERMINAL = frozenset({"Completed", "Failed", "Canceled", "NotResponding"})
-STATE = "state.db"
-"""The file of the sandbox's tables, and the beginning of the names of those beside it."""
-END = "report.json"
-"""Is written into a job's folder at its end."""
-ASK_SECONDS = 0.25
-"""Between two questions for a job's state at least, but at its end: every metric that any job logs changes a table."""
+SWEEP, PIPELINE = "Sweep", "Pipeline"
+POLL_SECONDS = 0.2
+"""Between two looks at the logs and at whether the sandbox's tables have changed."""
+LONGEST_SECONDS = 5.0
+"""Without a change of the tables: the sandbox is asked nevertheless, so that its end is seen."""
 
 
 @dataclass(slots=True)
-class Tail:
-    """The lines that a growing file gained since the last look; an unfinished line waits for its end."""
+class Child:
+    """A trial or a step as it was last seen.
 
-    path: Path
-    offset: int = 0
-    rest: bytes = b""
+    Attributes:
+        label: ``trial 3`` or the step's name; below a step that is a sweep both.
+        run: Its entry in run history.
+        logs: Its rank logs.
+        status: The status that was printed last.
+    """
 
-    def lines(self, *, last: bool = False) -> list[str]:
-        """Whole new lines, and with ``last`` the unfinished one too."""
-        try:
-            with self.path.open("rb") as file:
-                file.seek(self.offset)
-                chunk = file.read()
-        except FileNotFoundError:
-            return []
-        self.offset += len(chunk)
-        *whole, self.rest = (self.rest + chunk).split(b"\n")
-        if last and self.rest:
-            whole.append(self.rest)
-            self.rest = b""
-        return [line.decode(errors="replace").rstrip("\r") for line in whole]
+    label: str
+    run: Mapping[str, Any]
+    logs: Logs
+    status: str = ""
 
 
 @dataclass(slots=True)
-class Logs:
-    """All rank logs of one job folder."""
+class Followed:
+    """A job that is followed; one of a single command has no children.
 
-    folder: Path
-    only_first: bool = False
-    tails: dict[str, Tail] = field(default_factory=dict)
+    Attributes:
+        arm: A client of the sandbox.
+        job_id: The job's ARM id.
+        home: The sandbox's home.
+        progress: Where all that happens is printed.
+        quiet: Print the first rank's log alone, of each child.
+    """
+
+    arm: ArmClient
+    job_id: str
+    home: Path
+    progress: Progress
+    quiet: bool = False
+    children: dict[str, Child] = field(default_factory=dict)
+    _notes: dict[str, Tail] = field(default_factory=dict)
+    _logs: Logs | None = None
 
     @property
-    def folders(self) -> tuple[Path, Path]:
-        """Where something changes when there is something new; the second may not be there yet."""
-        return self.folder, self.folder / "user_logs"
+    def name(self) -> str:
+        """The job's name."""
+        return self.job_id.rsplit("/", 1)[-1]
 
-    def new(self, *, last: bool = False) -> list[tuple[str, str]]:
-        """Pairs of log name and line, in the order of the ranks."""
-        for path in sorted((self.folder / "user_logs").glob("std_log_process_*.txt")):
-            if not self.only_first or not self.tails:
-                self.tails.setdefault(path.stem.removeprefix("std_log_process_"), Tail(path))
-        return [(name, line) for name, tail in sorted(self.tails.items()) for line in tail.lines(last=last)]
+    @property
+    def folder(self) -> Path:
+        """The job's folder."""
+        return job_folder(self.home, self.name)
 
+    def follow(self, *, logs: bool = True) -> Mapping[str, Any]:
+        """Wait for the job's end.
 
-def follow(
-    arm: ArmClient,
-    job_id: str,
-    folder: Path,
-    *,
-    status: Callable[[str], None],
-    line: Callable[[str, str], None],
-    only_first: bool = False,
-) -> Mapping[str, Any]:
-    """Wait for a job's end.
+        Args:
+            logs: Print logs and children, and not the job's own states alone.
 
-    Args:
-        arm: A client of the sandbox's resource manager.
-        job_id: The job's ARM id.
-        folder: Where the sandbox keeps the job's files, `job_folder` of its home.
-        status: Called with each new status.
-        line: Called with each new line: the number of the process's log, or ``runner``, and the text.
-        only_first: Follow the log of the first process alone.
-
-    Returns:
-        The job's record (``properties``) in its last state, and under ``error`` why it failed.
-    """
-    logs, notes, seen = Logs(folder, only_first), Tail(folder / "runner.log"), ""
-    record: Mapping[str, Any] = {}
-    pause, asked, due = ASK_SECONDS, -ASK_SECONDS, True  # the machine's clock may have begun just now
-    with Watch() as watch:
+        Returns:
+            The job's record (``properties``) in its last state, and under ``error`` why it failed.
+        """
+        status, asked = "", 0.0
+        changed: tuple[object, ...] = ()
+        record: Mapping[str, Any] = {}
         while True:
-            watch.cover((folder.parents[1], *logs.folders))
-            if due and time.monotonic() >= asked + pause:
-                due, asked = False, time.monotonic()
-                record = arm.get(job_id).body["properties"]
-            ended = record["status"] in TERMINAL
-            if record["status"] != seen:
-                seen = record["status"]
-                status(seen)
-            for text in notes.lines(last=ended):
-                line("runner", text.partition(" ")[2])  # without its time: progress has its own
-            for name, text in logs.new(last=ended):
-                line(name, text)
-            if ended:
-                return with_reason(arm, job_id, record)
-            changed = watch.wait(asked + pause - time.monotonic() if due else None)
-            due = due or changed is None or any(name.startswith(STATE) for name in changed)
-            if changed is not None and END in changed:
-                due, pause = True, 0.0
+            now, tables = time.monotonic(), self._tables()
+            if not record or tables != changed or now >= asked + LONGEST_SECONDS:
+                changed, asked = tables, now
+                record = self.arm.get(self.job_id).body["properties"]
+                if record["status"] != status:
+                    status = record["status"]
+                    self.progress.step(f"job is {status}")
+                self._look(self.name, str(record["jobType"]), "", ask=True, logs=logs, last=status in TERMINAL)
+            else:
+                self._look(self.name, str(record["jobType"]), "", ask=False, logs=logs, last=False)
+            if status in TERMINAL:
+                return with_reason(self.arm, self.job_id, record)
+            time.sleep(POLL_SECONDS)
+
+    def summary(self, record: Mapping[str, Any]) -> Iterator[str]:
+        """A line for each child, in the order in which they were made, and one that names the best trial."""
+        metric = str((record.get("objective") or {}).get("primaryMetric") or "")
+        for name, child in self.children.items():
+            values = (child.run.get("tags") or {}).get("hyperparameters")
+            given = f" {values}" if values else ""
+            logged = self._logged(name, metric) if metric else ""
+            yield f"{child.label}: {child.run['status']}{given}{logged}; logs in {job_folder(self.home, name)}"
+        best = (record.get("properties") or {}).get("best_child_run_id")
+        if best:
+            yield f"best trial: {best} with {metric} = {record['properties']['score']}"
+        elif metric:
+            yield f"no trial logged {metric}, so that none is the best: log it with mlflow.log_metric"
+
+    def failed(self) -> Path | None:
+        """The folder of the first child that failed; of a job without children its own."""
+        if not self.children:
+            return self.folder
+        names = (name for name, child in self.children.items() if child.run["status"] == "Failed")
+        name = next(names, None)
+        return None if name is None else job_folder(self.home, name)
+
+    def _tables(self) -> tuple[object, ...]:
+        """What changes whenever the sandbox writes to its tables."""
+        files = sorted(self.folder.parents[1].glob("state.db*"))
+        return tuple((file.name, stat.st_mtime_ns, stat.st_size) for file in files if (stat := _stat(file)))
+
+    def _look(self, name: str, kind: str, label: str, *, ask: bool, logs: bool, last: bool) -> None:
+        """Print what is new of a job and of all below it."""
+        if not logs:
+            return
+        is_parent = kind in (SWEEP, PIPELINE)
+        who = label or (kind.lower() if is_parent else "runner")
+        for text in self._notes.setdefault(name, Tail(job_folder(self.home, name) / "runner.log")).lines(last=last):
+            self.progress.note(f"[{who}] {text.partition(' ')[2]}")  # without its time: progress has its own
+        if not is_parent:
+            self._logs = self._logs or Logs(self.folder, only_first=self.quiet)
+            self._print(self._logs, "", last=last)
+        for run in self._runs(name) if ask and is_parent else self._known(name):
+            self._child(run, kind, label, ask=ask, last=last)
+
+    def _child(self, run: Mapping[str, Any], kind: str, above: str, *, ask: bool, last: bool) -> None:
+        name = str(run["runId"])
+        if name not in self.children:
+            own = f"trial {name.rsplit('_', 1)[-1]}" if kind == SWEEP else str(run["displayName"])
+            logs = Logs(job_folder(self.home, name), only_first=self.quiet)
+            self.children[name] = Child(f"{above} {own}".strip(), run, logs)
+        child = self.children[name]
+        child.run = run
+        if run["status"] != child.status:
+            child.status = run["status"]
+            self.progress.step(f"{child.label} is {child.status}")
+        if run["runType"] == SWEEP:
+            self._look(name, SWEEP, child.label, ask=ask, logs=True, last=last)
+        else:
+            self._print(child.logs, f"{child.label} · ", last=run["status"] in TERMINAL)
+
+    def _print(self, logs: Logs, label: str, *, last: bool) -> None:
+        for log, text in logs.new(last=last):
+            self.progress.note(f"[{label}{log}] {text}")
+
+    def _known(self, parent: str) -> list[Mapping[str, Any]]:
+        """Children as they were seen last."""
+        return [child.run for child in self.children.values() if child.run["parentRunId"] == parent]
+
+    def _runs(self, parent: str) -> list[Mapping[str, Any]]:
+        path = f"{self.arm.endpoint}/history/v1.0{self._workspace}/runs/{parent}/children"
+        found: list[Mapping[str, Any]] = self.arm.request("GET", path, None).body["value"]
+        return found
+
+    def _logged(self, name: str, metric: str) -> str:
+        path = f"{self.arm.endpoint}/mlflow/v1.0{self._workspace}/api/2.0/mlflow/runs/get"
+        metrics = self.arm.request("GET", path, None, query={"run_id": name}).body["run"]["data"]["metrics"]
+        return next((f", {metric} = {each['value']:g}" for each in metrics if each["key"] == metric), "")
+
+    @property
+    def _workspace(self) -> str:
+        return self.job_id.rsplit("/jobs/", 1)[0]
 
 
 def with_reason(arm: ArmClient, job_id: str, record: Mapping[str, Any]) -> Mapping[str, Any]:
     """A job's record, and under ``error`` why it failed; empty when it did not."""
     workspace, name = job_id.rsplit("/jobs/", 1)
     return {**record, "error": Runs(arm).why(workspace, name) if record["status"] == "Failed" else ""}
+
+
+def _stat(file: Path) -> Any:
+    try:
+        return file.stat()
+    except FileNotFoundError:  # the tables' journal comes and goes
+        return None

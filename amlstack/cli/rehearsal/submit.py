@@ -1,4 +1,4 @@
-"""A job on the sandbox without a stack: the same body, the same upload, the same runner, no engine in between."""
+"""A job, a sweep or a pipeline on the sandbox: the same body, upload and runner, no engine in between."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jobs
-from amlstack import snapshot
 from amlstack.provider.arm import API_VERSION
 from amlstack.provider.resource import Call, Services
 from amlstack.provider.runs import Runs
@@ -17,18 +16,22 @@ from amlstack.provider.types.components import ComponentVersions
 from amlstack.provider.types.environments import EnvironmentVersions
 from amlstack.rpc import Host
 from infra.cluster import properties
-from infra.environments import RegisteredEnvironment
 from infra.names import Names
+from infra.registration import Registration
 from infra.settings import Cluster, Identity, Nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
-    from amlstack.base.findings import Finding
+    from amlstack import snapshot
     from amlstack.provider.arm import ArmClient
     from amlstack.sandbox.server.daemon import Endpoint
 
-GROUP = "rehearsal"
+GROUP, LOCATION = "rehearsal", "westeurope"
+DEFAULT_SIZE = "Standard_ND96asr_v4"
+"""What a cluster of unknown size is taken for: a job must run somewhere, and here every size has the same two hands."""
+MOST_AT_ONCE = 4
+"""Trials for which a cluster that no stack declares has nodes: they all run on this machine."""
 _HERE = Call(urn="")
 
 
@@ -55,20 +58,43 @@ class Rehearsal:
         """The rehearsal workspace of a running sandbox."""
         return cls(arm, Names(endpoint.subscription, GROUP, GROUP), endpoint.tenant)
 
-    def prepare(self, plan: jobs.Plan) -> None:
-        """Make the workspace and the job's cluster, unless they are there.
+    def submit(self, name: str, plan: jobs.Planned, codes: Mapping[str, snapshot.Snapshot]) -> str:
+        """Register what a job, a sweep or a pipeline needs, in the order of `up`, and submit it under an id of its own.
+
+        Args:
+            name: The first part of its id.
+            plan: What is submitted.
+            codes: The content of each part's folder, by the part's place.
+
+        Returns:
+            The job's ARM id.
 
         Raises:
-            ArmError: The sandbox refused something.
+            ArmError, ProviderError: The sandbox refused something.
         """
-        self.prepare_all((plan,))
+        registration = Registration.of(name, plan, codes, self.names)
+        self._workspace(LOCATION)
+        for cluster in clusters(plan):
+            self._make(self.names.cluster_id(cluster.name), properties(cluster, location=LOCATION, tags={}))
+        services = Services(self.arm, Runs(self.arm), Host(), threading.Event())
+        workspace: dict[str, Any] = {"workspace": self.names.workspace_id}
+        for part in registration.parts:
+            if (code := part.code) is not None:
+                beside = os.pathsep.join(map(str, part.beside))
+                given = {**workspace, "path": str(code.root), "hash": code.hash, "beside": beside}
+                Snapshots(services).create(_HERE, given)
+            if (environment := part.environment) is not None:
+                given = {**workspace, "name": environment.name, "body": environment.body}
+                EnvironmentVersions(services).create(_HERE, given)
+        for component in registration.components:
+            given = {"name": component.name, "version": component.version, "body": component.properties}
+            ComponentVersions(services).create(_HERE, {**workspace, **given})
+        job_id = f"{self.names.workspace_id}/jobs/{name}-{os.urandom(3).hex()}"
+        self.arm.put(job_id, registration.body)
+        return job_id
 
-    def prepare_all(self, plans: Iterable[jobs.Plan], location: str = "westeurope") -> None:
-        """Make the workspace and the clusters of several jobs, each as large as the largest of its jobs wants it.
-
-        Raises:
-            ArmError: The sandbox refused something.
-        """
+    def _workspace(self, location: str) -> None:
+        """Make the workspace and what it stands on, unless they are there."""
         names = self.names
         self._make(names.group_id, {"location": location})
         storage = names.id_of("Microsoft.Storage/storageAccounts", names.storage)
@@ -101,63 +127,6 @@ class Rehearsal:
                 "properties": {"storageAccount": storage, "keyVault": vault},
             },
         )
-        for plan in sorted(plans, key=_nodes):
-            if plan.target.cluster:
-                self._make(names.cluster_id(plan.target.cluster), self._cluster(plan, location))
-
-    def submit(self, name: str, plan: jobs.Plan, code: snapshot.Snapshot | None) -> str:
-        """Upload the code, register the environment, submit the job under an id of its own.
-
-        Returns:
-            The job's ARM id.
-
-        Raises:
-            ArmError, ProviderError: The sandbox refused something.
-        """
-        body = jobs.body(plan.enriched, self.registered(plan, code))
-        job_id = f"{self.names.workspace_id}/jobs/{name}-{os.urandom(3).hex()}"
-        self.arm.put(job_id, body)
-        return job_id
-
-    def registered(self, plan: jobs.Plan, code: snapshot.Snapshot | None) -> jobs.Refs:
-        """Upload the code and register the environment of a job; where they are.
-
-        Raises:
-            ArmError, ProviderError: The sandbox refused something.
-        """
-        services = self._services()
-        workspace, code_id, environment_id = self.names.workspace_id, None, None
-        inputs: dict[str, Any]
-        if code is not None:
-            beside = os.pathsep.join(map(str, plan.beside))
-            inputs = {"workspace": workspace, "path": str(code.root), "hash": code.hash, "beside": beside}
-            code_id, _ = Snapshots(services).create(_HERE, inputs)
-        if isinstance(plan.enriched.environment, jobs.Environment):
-            registered = RegisteredEnvironment.of(plan.enriched.environment, plan.base)
-            inputs = {"workspace": workspace, "name": registered.name, "body": registered.body}
-            environment_id, _ = EnvironmentVersions(services).create(_HERE, inputs)
-        return jobs.Refs(workspace, code_id, environment_id)
-
-    def component(self, component_id: str, body: dict[str, Any]) -> None:
-        """Register a component version, unless it is there.
-
-        Raises:
-            ArmError, ProviderError: The sandbox refused something.
-        """
-        *_, name, _, version = component_id.split("/")
-        inputs = {"workspace": self.names.workspace_id, "name": name, "version": version, "body": body["properties"]}
-        ComponentVersions(self._services()).create(_HERE, inputs)
-
-    def _services(self) -> Services:
-        return Services(self.arm, Runs(self.arm), Host(), threading.Event())
-
-    def _cluster(self, plan: jobs.Plan, location: str) -> dict[str, Any]:
-        nodes = Nodes.model_construct(min=0, max=_nodes(plan), idle="PT2M")
-        # Not validated: the job may name a cluster as no stack could, and of any size.
-        spec = Cluster.model_construct(
-            name=plan.target.cluster or "", size=plan.target.size or "", nodes=nodes, identity=Identity(type="none")
-        )
-        return properties(spec, location=location, tags={})
 
     def _make(self, resource: str, body: dict[str, Any]) -> None:
         # Always a PUT: an equal one changes nothing, and a cluster of that name may have to grow.
@@ -165,14 +134,26 @@ class Rehearsal:
         self.arm.finish(self.arm.put(resource, body, _VERSIONS.get(kind, API_VERSION)))
 
 
-def _nodes(plan: jobs.Plan) -> int:
-    """The largest node count of the cluster that a plan is for."""
-    return plan.target.max_nodes or plan.nodes
+def clusters(plan: jobs.Planned) -> list[Cluster]:
+    """The clusters that a plan's parts name, each as large as the largest of its jobs wants it.
 
-
-def scanned(plan: jobs.Plan) -> tuple[snapshot.Snapshot | None, tuple[Finding, ...]]:
-    """The job's code folder as it would be uploaded, and what is wrong with it."""
-    if plan.code is None or not plan.code.is_dir():
-        return None, ()
-    found = snapshot.scan(plan.code, plan.beside)
-    return found, found.findings
+    One that no stack declares is of `DEFAULT_SIZE` and has as many nodes as can run at once. Names are not validated,
+    as the job may name a cluster of somebody else.
+    """
+    at_once = 1
+    if isinstance(plan, jobs.SweepPlan):
+        limits = plan.job.limits
+        at_once = min(limits.max_concurrent_trials or limits.max_total_trials or MOST_AT_ONCE, MOST_AT_ONCE)
+    found: dict[str, Cluster] = {}
+    for part in jobs.parts(plan).values():
+        if name := part.target.cluster:
+            most = part.target.max_nodes or part.nodes * at_once
+            if name not in found or found[name].nodes.max < most:
+                size = part.target.size if part.target.facts is not None else None
+                found[name] = Cluster.model_construct(
+                    name=name,
+                    size=size or DEFAULT_SIZE,
+                    nodes=Nodes.model_construct(min=0, max=most, idle="PT2M"),
+                    identity=Identity(type="none"),
+                )
+    return list(found.values())

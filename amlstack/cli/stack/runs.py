@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.cli.rehearsal.follow import TERMINAL, follow, with_reason
-from amlstack.sandbox.store.store import job_folder
+from amlstack.cli.rehearsal.follow import TERMINAL, Followed, with_reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,11 +40,9 @@ def followed(
     Raises:
         ArmError: The sandbox does not answer any more.
     """
-    from amlstack.provider.arm import ArmClient
+    from amlstack.cli.sandbox_arm import connect
 
-    # This process becomes a client of the sandbox; everything of the user's own cloud is out of its sight.
-    os.environ.update(endpoint.environ())
-    arm = ArmClient(endpoint.url)
+    arm = connect(endpoint)
     records: dict[str, Mapping[str, Any]] = {}
     going: dict[str, Mapping[str, Any]] = {}
     completed: list[str] = []
@@ -81,21 +77,12 @@ def statuses(records: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _follow(progress: Progress, arm: ArmClient, job: Mapping[str, Any], endpoint: Endpoint) -> Mapping[str, Any]:
-    from amlstack.cli.rehearsal.follow_children import Family
-
     job_id, run = job["jobId"], job["jobId"].rsplit("/", 1)[-1]
     if "parts" in job:
         progress.step(f"job {run}: {', '.join(part.removeprefix('jobs.') for part in job['parts'])}")
-        return Family(arm, job_id, endpoint.home, progress, quiet=True).follow()
-    progress.step(f"job {run}: {job['worldSize']} ranks on {job['nodes']} nodes")
-    return follow(
-        arm,
-        job_id,
-        job_folder(endpoint.home, run),
-        status=lambda status: progress.step(f"job is {status}"),
-        line=lambda log, text: progress.note(f"{log}: {text}" if log == "runner" else text),
-        only_first=True,
-    )
+    else:
+        progress.step(f"job {run}: {job['worldSize']} ranks on {job['nodes']} nodes")
+    return Followed(arm, job_id, endpoint.home, progress, quiet=True).follow()
 
 
 def _ended(body: Mapping[str, Any]) -> float:

@@ -15,6 +15,7 @@ from pydantic import (
     Field,
     StringConstraints,
     Tag,
+    WithJsonSchema,
     model_validator,
 )
 
@@ -27,9 +28,11 @@ class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, regex_engine="python-re")
 
 
-def _or_named(field: str) -> BeforeValidator:
-    """Lets a bare string stand for an object that says only ``field``."""
-    return BeforeValidator(lambda value: {field: value} if isinstance(value, str) else value)
+def _or_named(field: str, whole: Any) -> BeforeValidator:
+    """Lets a bare string stand for an object of the type ``whole`` with nothing but ``field``."""
+    return BeforeValidator(
+        lambda value: {field: value} if isinstance(value, str) else value, json_schema_input_type=str | whole
+    )
 
 
 def _name(pattern: str) -> StringConstraints:
@@ -132,7 +135,7 @@ class Cluster(_Model):
     node_public_ip: bool | None = Field(
         None, description="Whether nodes get public addresses; Azure's default when absent."
     )
-    identity: Annotated[Identity, _or_named("type")] = Field(
+    identity: Annotated[Identity, _or_named("type", Identity)] = Field(
         default_factory=Identity,
         description="As whom the nodes read and write datastores and pull images: a type, or an object.",
     )
@@ -165,7 +168,7 @@ def _kind(value: Any) -> str:
 Environment = Annotated[
     Annotated[CuratedEnvironment, Tag(CURATED_TAG)] | Annotated[CustomEnvironment, Tag(CUSTOM_TAG)],
     Discriminator(_kind),
-    _or_named("curated"),
+    _or_named("curated", CuratedEnvironment | CustomEnvironment),
 ]
 
 
@@ -216,10 +219,12 @@ class Settings(_Model):
         None,
         description="Resource group; when absent the one that the stack has, `rg-<project>-<stack>` for a new stack.",
     )
-    workspace: Annotated[Workspace, _or_named("name")] = Field(description="The workspace: a name, or an object.")
+    workspace: Annotated[Workspace, _or_named("name", Workspace)] = Field(
+        description="The workspace: a name, or an object."
+    )
     clusters: tuple[Cluster, ...] = Field((), description="The clusters.")
     environments: tuple[Environment, ...] = Field((), description="Environments that jobs refer to by name.")
-    jobs: tuple[Annotated[JobFile, _or_named("file")], ...] = Field((), description="Job files.")
+    jobs: tuple[Annotated[JobFile, _or_named("file", JobFile)], ...] = Field((), description="Job files.")
     tags: Tags = Field(default_factory=dict, description="Tags of every resource that takes tags.")
     policies: str | None = Field(
         None,
@@ -238,7 +243,7 @@ class Settings(_Model):
         "who may assign roles (Owner, User Access Administrator or Role Based Access Control Administrator). "
         "docs/identities.md has the commands for somebody else to run.",
     )
-    protect: Literal["auto", "true", "false"] = Field(
+    protect: Annotated[Literal["auto", "true", "false"], WithJsonSchema({"enum": ["auto", True, False]})] = Field(
         "auto",
         description="Whether the engine refuses to delete what holds data; auto: on every stack but `sandbox`.",
     )

@@ -38,7 +38,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for kind in ("done", "fail", "note"):
         monkeypatch.setattr(Progress, kind, lambda _, text, kind=kind: found.append((kind, text)))
-    monkeypatch.setattr("amlstack.provider.arm.ArmClient", Arm)
+    monkeypatch.setattr("amlstack.cli.sandbox_arm.connect", Arm)
     monkeypatch.setattr(runs, "with_reason", lambda _, __, record: record)
     monkeypatch.setattr(runs, "_follow", lambda *_: {"status": "Completed", "followed": True})
     return found

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from amlstack.cli.loopback import LoopbackArm
 
 from amlstack.cli import loopback
-from amlstack.cli.loopback import LoopbackArm
 from amlstack.provider.arm import ArmClient, ArmError
 from amlstack.sandbox.server.daemon import Endpoint
 from tests.support.provider.fake_arm import WORKSPACE

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
 from amlstack.cli.loopback import LoopbackArm
+
 from amlstack.sandbox.server import daemon
 from tests.support.running import ended_with_us
 from tests.support.stack.fresh_clone import Clone, Said

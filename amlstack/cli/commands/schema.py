@@ -1,6 +1,8 @@
-"""``amlstack schema``: the JSON Schema of YAML job files, for editors."""
+"""``amlstack schema``: the JSON Schemas of YAML job files and of stack files, for editors."""
 
 from __future__ import annotations
+
+from typing import Annotated, Any
 
 import typer
 
@@ -8,22 +10,33 @@ app = typer.Typer(add_completion=False)
 
 
 @app.command()
-def schema() -> None:
+def schema(*, settings: Annotated[bool, typer.Option("--settings", help="Of stack files instead.")] = False) -> None:
     """Print the JSON Schema of Azure ML job files in YAML, for completion and marks in an editor.
 
-    VS Code's YAML extension, and every editor with yaml-language-server, takes it by the first line of a job file:
-    `# yaml-language-server: $schema=../docs/schema/job.schema.json`. A clone holds it there already.
+    VS Code's YAML extension, and every editor with yaml-language-server, takes it by the first line of a file:
+    `# yaml-language-server: $schema=../docs/schema/job.schema.json`. A clone holds both there already. With
+    `--settings` it is that of `Pulumi.<stack>.yaml`.
 
     Examples:
         amlstack schema > job.schema.json
-    """
-    import json
 
+        amlstack schema --settings > stack.schema.json
+    """
+    if settings:
+        from infra.settings.schema import stack_file
+
+        typer.echo(_printed(stack_file(), "$defs"))
+        return
     from jobs.azureml.schema import job_files
 
-    whole = job_files()
+    typer.echo(_printed(job_files(), "definitions"))
+
+
+def _printed(whole: dict[str, Any], definitions: str) -> str:
+    """One definition a line: small, and a change of one key shows as one line."""
+    import json
+
     blocks = [
-        f"  {json.dumps({name: each}, ensure_ascii=False)[1:-1]}" for name, each in whole.pop("definitions").items()
+        f"  {json.dumps({name: each}, ensure_ascii=False)[1:-1]}" for name, each in whole.pop(definitions).items()
     ]
-    # One block a line: small, and a change of one key shows as one line.
-    typer.echo(f'{json.dumps(whole, ensure_ascii=False)[:-1]},\n "definitions": {{\n' + ",\n".join(blocks) + "\n}}")
+    return f'{json.dumps(whole, ensure_ascii=False)[:-1]},\n "{definitions}": {{\n' + ",\n".join(blocks) + "\n}}"

@@ -9,6 +9,7 @@ import jobs
 from amlstack import snapshot
 from amlstack.base.findings import Finding, Level
 from amlstack.base.paths import is_dir
+from jobs.model.step import Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -81,33 +82,22 @@ def with_overrides(declared: jobs.Declared, job_file: JobFile, environment: Envi
         overrides: dict[str, Any] = {} if job_file.enabled is None else {"is_enabled": job_file.enabled}
     else:
         overrides = job_file.overrides
-    meant: jobs.Declared = with_environments(declared.model_copy(update=overrides), environment)
-    return meant
+    return with_environments(declared.model_copy(update=overrides), environment)
 
 
-def with_environments(declared: Any, environment: Environment) -> Any:
-    """A declaration or a step of any kind, each part's environment as the stack means it.
+def with_environments(declared: jobs.Declared, environment: Environment) -> jobs.Declared:
+    """A declaration with each part's environment as the stack means it, in nested pipelines too."""
 
-    What runs no component of its own (the id of one that is registered, a step without one) stays as it is.
-    """
+    def changed(value: Any) -> Any:
+        if isinstance(value, jobs.Job | jobs.Component):
+            return value.model_copy(update=environment(value))
+        if isinstance(value, jobs.PassthroughComponent):
+            inner = {name: changed(step) for name, step in value.jobs.items()}
+            return value.model_copy(update={**environment(value), "jobs": inner})
+        # A step; one that runs the id of a registered component, or none of its own, stays as it is.
+        return value.with_runs(changed(value.runs)) if isinstance(value, Node) else value
 
-    def within(value: Any) -> Any:
-        return with_environments(value, environment)
-
-    if isinstance(declared, jobs.Job | jobs.Component):
-        return declared.model_copy(update=environment(declared))
-    if isinstance(declared, jobs.PassthroughComponent):
-        inner = {name: within(step) for name, step in declared.jobs.items()}
-        return declared.model_copy(update={**environment(declared), "jobs": inner})
-    if isinstance(declared, jobs.Pipeline):
-        return declared.model_copy(update={"jobs": {name: within(step) for name, step in declared.jobs.items()}})
-    if isinstance(declared, jobs.Schedule):
-        return declared.model_copy(update={"create_job": within(declared.create_job)})
-    if isinstance(declared, jobs.Sweep | jobs.SweepStep):
-        return declared.model_copy(update={"trial": within(declared.trial)})
-    if isinstance(declared, jobs.Step | jobs.PassthroughStep):
-        return declared.model_copy(update={"component": within(declared.component)})
-    return declared
+    return declared.with_parts(changed)
 
 
 def misplaced(declared: jobs.Declared, job_file: JobFile) -> Iterator[Finding]:

@@ -127,9 +127,7 @@ def _rehearse(progress: Progress, endpoint: Endpoint, name: str, plan: jobs.Plan
 
 def _extent(plan: jobs.Planned) -> str:
     """How many ranks a single job has; of anything else what it is."""
-    import jobs
-
-    single = jobs.parts(plan).get("")
+    single = plan.parts.get("")
     if single is None:
         return f"a {type(plan.job).__name__.lower()}"
     ranks = f"{single.world_size} ranks" if single.world_size else "ranks counted by the job itself"

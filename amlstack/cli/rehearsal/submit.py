@@ -7,7 +7,6 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import jobs
 from amlstack.provider.arm import API_VERSION
 from amlstack.provider.resource import Call, Services
 from amlstack.provider.runs import Runs
@@ -23,6 +22,7 @@ from infra.settings import Cluster, Identity, Nodes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import jobs
     from amlstack import snapshot
     from amlstack.provider.arm import ArmClient
     from amlstack.sandbox.server.daemon import Endpoint
@@ -140,12 +140,11 @@ def clusters(plan: jobs.Planned) -> list[Cluster]:
     One that no stack declares is of `DEFAULT_SIZE` and has as many nodes as can run at once. Names are not validated,
     as the job may name a cluster of somebody else.
     """
-    at_once = 1
-    if isinstance(plan, jobs.SweepPlan):
-        limits = plan.job.limits
-        at_once = min(limits.max_concurrent_trials or limits.max_total_trials or MOST_AT_ONCE, MOST_AT_ONCE)
     found: dict[str, Cluster] = {}
-    for part in jobs.parts(plan).values():
+    for place, part in plan.parts.items():
+        limits = plan.trials(place)
+        trials = 1 if limits is None else limits.max_concurrent_trials or limits.max_total_trials or MOST_AT_ONCE
+        at_once = min(trials, MOST_AT_ONCE)
         if name := part.target.cluster:
             most = part.target.max_nodes or part.nodes * at_once
             if name not in found or found[name].nodes.max < most:

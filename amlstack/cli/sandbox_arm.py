@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import ssl
 import time
 import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
-from amlstack.provider.arm import ArmClient, ArmError
+from amlstack.provider.arm import ArmClient, ArmError, Response
 
 if TYPE_CHECKING:
     from azure.core.credentials import AccessToken
@@ -65,9 +66,24 @@ class SandboxCredential:
             raise ArmError(0, "NoCredential", f"no token from the sandbox: {error}") from None
 
 
-def connect(endpoint: Endpoint) -> ArmClient:
-    """A client of a running sandbox; this process becomes one, and the user's own cloud is out of its sight."""
-    import os
+class SandboxArm(ArmClient):
+    """Asks one sandbox and nobody else: its tokens go nowhere else."""
 
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__(endpoint.url, SandboxCredential(endpoint))
+
+    def exchange(self, method: str, url: str, body: Any, *, acting: bool = False) -> tuple[Response, str]:
+        """See `ArmClient.exchange`.
+
+        Raises:
+            ArmError: Also for a URL that is not this sandbox's.
+        """
+        if not url.startswith(f"{self.endpoint}/"):
+            raise ArmError(0, "EndpointInvalid", f"{urlsplit(url).netloc} is not the sandbox at {self.endpoint}")
+        return super().exchange(method, url, body, acting=acting)
+
+
+def connect(endpoint: Endpoint) -> SandboxArm:
+    """A client of a running sandbox; this process becomes one, and the user's own cloud is out of its sight."""
     os.environ.update(endpoint.environ())
-    return ArmClient(endpoint.url, SandboxCredential(endpoint))
+    return SandboxArm(endpoint)

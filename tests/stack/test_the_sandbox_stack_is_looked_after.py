@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from amlstack.cli.loopback import LoopbackArm
 
+from amlstack.cli.sandbox_arm import SandboxArm
 from amlstack.sandbox.server import daemon
 from tests.support.running import ended_with_us
 from tests.support.stack.fresh_clone import Clone, Said
@@ -85,7 +85,7 @@ def visited(visit: Visit) -> Visit:
     (workspace,) = {row.workspace for row in runs(home).values()}
     endpoint = daemon.find(home)
     assert endpoint is not None
-    arm = LoopbackArm(endpoint)
+    arm = SandboxArm(endpoint)
     arm.finish(arm.delete(workspace))
     assert arm.get(workspace, allow=(404,)).status == 404
     arm.close()

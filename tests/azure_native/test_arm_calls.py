@@ -9,7 +9,7 @@ import pytest
 
 from amlstack.rpc import Code, ProviderError
 from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience, ServiceError
-from tests.support.azure_native.small_arm import Said, SmallArm
+from tests.support.azure_native.small_arm import Answer, SmallArm
 
 if TYPE_CHECKING:
     from amlstack.sandbox.azure_native.target import Target
@@ -25,13 +25,13 @@ def operation(small_arm: SmallArm) -> dict[str, str]:
 def test_an_operation_is_followed_to_its_end_and_its_progress_told(
     small_arm: SmallArm, arm: Arm, patience: Patience, said: list[str]
 ) -> None:
-    small_arm.says("PUT", "/thing", Said(201, {"id": "/Thing"}, operation(small_arm)))
-    small_arm.says(
+    small_arm.answers("PUT", "/thing", Answer(201, {"id": "/Thing"}, operation(small_arm)))
+    small_arm.answers(
         "GET",
         "/operations/1",
-        Said(200, {"status": "InProgress"}, SOON),
-        Said(200, {"status": "Provisioning"}, SOON),
-        Said(200, {"status": "Succeeded"}),
+        Answer(200, {"status": "InProgress"}, SOON),
+        Answer(200, {"status": "Provisioning"}, SOON),
+        Answer(200, {"status": "Succeeded"}),
     )
     assert arm.put("/thing", "v", {"a": 1}, patience) == "/Thing"
     assert said == ["InProgress…", "Provisioning…"]
@@ -41,9 +41,9 @@ def test_an_operation_is_followed_to_its_end_and_its_progress_told(
 def test_a_failed_operation_is_told_in_its_own_words_and_the_resource_is_not_forgotten(
     small_arm: SmallArm, arm: Arm, patience: Patience
 ) -> None:
-    small_arm.says("PUT", "/thing", Said(201, {"id": "/Thing"}, operation(small_arm)))
+    small_arm.answers("PUT", "/thing", Answer(201, {"id": "/Thing"}, operation(small_arm)))
     error = {"code": "QuotaExceeded", "message": "no cores left"}
-    small_arm.says("GET", "/operations/1", Said(200, {"status": "Failed", "error": error}))
+    small_arm.answers("GET", "/operations/1", Answer(200, {"status": "Failed", "error": error}))
     with pytest.raises(AcceptedError) as failed:
         arm.put("/thing", "v", {}, patience)
     assert failed.value.resource_id == "/Thing"
@@ -54,16 +54,16 @@ def test_a_second_put_waits_for_the_first_one_by_the_resource_itself(
     small_arm: SmallArm, arm: Arm, patience: Patience
 ) -> None:
     creating = {"id": "/thing", "properties": {"provisioningState": "Creating"}}
-    small_arm.says("PUT", "/thing", Said(200, creating, SOON))
-    small_arm.says("GET", "/thing", Said(200, creating), Said(200, DONE))
+    small_arm.answers("PUT", "/thing", Answer(200, creating, SOON))
+    small_arm.answers("GET", "/thing", Answer(200, creating), Answer(200, DONE))
     arm.put("/thing", "v", {}, patience)
     assert small_arm.calls("GET") == ["/thing", "/thing"]
 
 
 def test_a_deletion_is_followed_by_its_location(small_arm: SmallArm, arm: Arm, patience: Patience) -> None:
     headers = {**SOON, "Location": f"{small_arm.url}/results/1"}
-    small_arm.says("DELETE", "/thing", Said(202, None, headers))
-    small_arm.says("GET", "/results/1", Said(202, None, headers), Said(204))
+    small_arm.answers("DELETE", "/thing", Answer(202, None, headers))
+    small_arm.answers("GET", "/results/1", Answer(202, None, headers), Answer(204))
     arm.delete("/thing", "v", {}, patience)
     assert small_arm.calls("GET") == ["/results/1", "/results/1"]
 
@@ -74,8 +74,8 @@ def test_what_is_not_there_is_deleted(small_arm: SmallArm, arm: Arm, patience: P
 
 
 def test_a_busy_service_is_asked_again_and_a_refusal_is_not(small_arm: SmallArm, arm: Arm, patience: Patience) -> None:
-    small_arm.says("GET", "/busy", Said(429, None, SOON), Said(503, None, SOON), Said(200, DONE))
-    small_arm.says("GET", "/no", Said(409, {"error": {"code": "Conflict", "message": "no"}}))
+    small_arm.answers("GET", "/busy", Answer(429, None, SOON), Answer(503, None, SOON), Answer(200, DONE))
+    small_arm.answers("GET", "/no", Answer(409, {"error": {"code": "Conflict", "message": "no"}}))
     assert arm.read("/busy", "v", patience) == DONE
     with pytest.raises(ServiceError, match='Status=409 Code="Conflict" Message="no"'):
         arm.read("/no", "v", patience)
@@ -83,7 +83,7 @@ def test_a_busy_service_is_asked_again_and_a_refusal_is_not(small_arm: SmallArm,
 
 
 def test_a_service_that_stays_busy_is_given_up(small_arm: SmallArm, arm: Arm, patience: Patience) -> None:
-    small_arm.says("GET", "/busy", Said(503, "overloaded", SOON))
+    small_arm.answers("GET", "/busy", Answer(503, "overloaded", SOON))
     with pytest.raises(ServiceError, match='Status=503 Message="overloaded"'):
         arm.read("/busy", "v", patience)
 
@@ -91,21 +91,21 @@ def test_a_service_that_stays_busy_is_given_up(small_arm: SmallArm, arm: Arm, pa
 def test_a_connection_that_was_closed_meanwhile_is_opened_again(
     small_arm: SmallArm, arm: Arm, patience: Patience
 ) -> None:
-    small_arm.says("GET", "/thing", Said(200, DONE), Said(0, hangs_up=True), Said(200, DONE))
+    small_arm.answers("GET", "/thing", Answer(200, DONE), Answer(0, hangs_up=True), Answer(200, DONE))
     assert arm.read("/thing", "v", patience) == DONE
     assert arm.read("/thing", "v", patience) == DONE
     assert len(small_arm.calls("GET")) == 3
 
 
 def test_a_sandbox_that_is_gone_is_said_to_be(small_arm: SmallArm, arm: Arm, patience: Patience) -> None:
-    small_arm.says("GET", "/thing", Said(0, hangs_up=True))
+    small_arm.answers("GET", "/thing", Answer(0, hangs_up=True))
     with pytest.raises(ProviderError, match=r"does not answer .*amlstack sandbox status") as gone:
         arm.read("/thing", "v", patience)
     assert gone.value.code is Code.UNAVAILABLE
 
 
 def test_a_token_is_taken_once_and_again_when_it_runs_out(small_arm: SmallArm, arm: Arm, patience: Patience) -> None:
-    small_arm.says("GET", "/thing", Said(200, DONE))
+    small_arm.answers("GET", "/thing", Answer(200, DONE))
     arm.read("/thing", "v", patience)
     arm.read("/thing", "v", patience)
     assert small_arm.tokens == 1
@@ -115,8 +115,8 @@ def test_a_token_is_taken_once_and_again_when_it_runs_out(small_arm: SmallArm, a
 
 
 def test_waiting_ends_when_the_engine_gives_up_or_the_time_is_over(small_arm: SmallArm, arm: Arm) -> None:
-    small_arm.says("PUT", "/thing", Said(201, {"id": "/thing"}, operation(small_arm)))
-    small_arm.says("GET", "/operations/1", Said(200, {"status": "InProgress"}, SOON))
+    small_arm.answers("PUT", "/thing", Answer(201, {"id": "/thing"}, operation(small_arm)))
+    small_arm.answers("GET", "/operations/1", Answer(200, {"status": "InProgress"}, SOON))
     cancelled = threading.Event()
     impatient = Patience(cancelled, 60, lambda _: cancelled.set())
     with pytest.raises(AcceptedError) as ended:
@@ -127,7 +127,7 @@ def test_waiting_ends_when_the_engine_gives_up_or_the_time_is_over(small_arm: Sm
 
 
 def test_threads_do_not_share_a_connection(small_arm: SmallArm, arm: Arm, patience: Patience) -> None:
-    small_arm.says("GET", "/thing", Said(200, DONE))
+    small_arm.answers("GET", "/thing", Answer(200, DONE))
     found: list[object] = []
     threads = [threading.Thread(target=lambda: found.append(arm.read("/thing", "v", patience))) for _ in range(8)]
     for thread in threads:

@@ -10,7 +10,7 @@ import pytest
 from amlstack.rpc import ProviderError
 from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience
 from amlstack.sandbox.azure_native.target import Target, refuse_unless_loopback
-from tests.support.azure_native.small_arm import Said, SmallArm
+from tests.support.azure_native.small_arm import Answer, SmallArm
 from tests.support.azure_native.stand_in_wire import refusal
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def test_the_process_refuses_before_it_does_anything(stand_in: MakeStandIn) -> N
 
 def test_an_operation_is_not_followed_elsewhere(small_arm: SmallArm, arm: Arm, patience: Patience) -> None:
     elsewhere = {"Azure-AsyncOperation": "https://management.azure.com/operations/1"}
-    small_arm.says("PUT", "/thing", Said(201, {"id": "/thing"}, elsewhere))
+    small_arm.answers("PUT", "/thing", Answer(201, {"id": "/thing"}, elsewhere))
     with pytest.raises(AcceptedError, match=r"is to be followed at https://management.azure.com"):
         arm.put("/thing", "v", {}, patience)
     assert small_arm.calls("GET") == []

@@ -10,7 +10,7 @@ import grpc
 import pytest
 
 from amlstack.rpc import UNKNOWN, decode
-from tests.support.azure_native.small_arm import Said, SmallArm
+from tests.support.azure_native.small_arm import Answer, SmallArm
 from tests.support.azure_native.stand_in_wire import StandIn, refusal, urn
 
 if TYPE_CHECKING:
@@ -153,12 +153,12 @@ def test_a_resource_that_was_accepted_and_then_failed_is_kept_with_its_id(
 
     path = "/subscriptions/sub/resourceGroups/g"
     made = {"id": path, "name": "g", "location": "x", "properties": {"provisioningState": "Failed"}}
-    small_arm.says("GET", path, Said(404, {"error": {"code": "NotFound", "message": "no"}}), Said(200, made))
-    small_arm.says(
-        "PUT", path, Said(201, made, {"Azure-AsyncOperation": f"{small_arm.url}/operations/1", "retry-after-ms": "1"})
+    small_arm.answers("GET", path, Answer(404, {"error": {"code": "NotFound", "message": "no"}}), Answer(200, made))
+    small_arm.answers(
+        "PUT", path, Answer(201, made, {"Azure-AsyncOperation": f"{small_arm.url}/operations/1", "retry-after-ms": "1"})
     )
-    small_arm.says(
-        "GET", "/operations/1", Said(200, {"status": "Failed", "error": {"code": "Quota", "message": "none"}})
+    small_arm.answers(
+        "GET", "/operations/1", Answer(200, {"status": "Failed", "error": {"code": "Quota", "message": "none"}})
     )
     plugin = stand_in(small_environ)
     with pytest.raises(grpc.RpcError) as error:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.protobuf import empty_pb2
 
-from tests.support.provider.fake_arm import WORKSPACE, Failure
+from tests.support.provider.fake_arm import Failure
+from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import LIMIT, Refused, job_inputs
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from amlstack.run_identity import job_id
 from tests.support.provider.engine_player import Fault, Player
-from tests.support.provider.fake_arm import WORKSPACE
+from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import Refused, job_inputs
 
 if TYPE_CHECKING:

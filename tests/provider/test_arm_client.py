@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError, Response, endpoint
-from tests.support.provider.fake_arm import WORKSPACE
+from tests.support.provider.fake_workspace import WORKSPACE
 
 if TYPE_CHECKING:
     from tests.support.provider.fake_arm import FakeArm

@@ -12,7 +12,7 @@ import pytest
 from amlstack.rpc import UNKNOWN
 from amlstack.run_identity import environment_version
 from amlstack.snapshot import scan
-from tests.support.provider.fake_arm import SIGNATURE, WORKSPACE
+from tests.support.provider.fake_workspace import SIGNATURE, WORKSPACE
 from tests.support.provider.provider_wire import Refused
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.support.provider.fake_arm import WORKSPACE
+from tests.support.provider.fake_workspace import WORKSPACE
 
 if TYPE_CHECKING:
     from tests.support.provider.fake_arm import FakeArm

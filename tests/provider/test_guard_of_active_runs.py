@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.rpc import UNKNOWN
-from tests.support.provider.fake_arm import WORKSPACE
+from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import Refused, Resource, job_inputs
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from amlstack.rpc import UNKNOWN, Secret
 from amlstack.run_identity import job_id
-from tests.support.provider.fake_arm import WORKSPACE
+from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import Refused, job_inputs
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.run_identity import job_id
-from tests.support.provider.fake_arm import WORKSPACE
+from tests.support.provider.fake_workspace import WORKSPACE
 
 if TYPE_CHECKING:
     from pathlib import Path

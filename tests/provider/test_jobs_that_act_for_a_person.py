@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.provider.arm import ArmClient
-from tests.support.provider.fake_arm import WORKSPACE, Failure
+from tests.support.provider.fake_arm import Failure
+from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import job_inputs
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ import pytest
 
 from amlstack.provider import owned
 from amlstack.provider.arm import ArmClient, ArmError
-from tests.support.provider.fake_arm import TOKEN, WORKSPACE
+from tests.support.provider.fake_arm import TOKEN
+from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import job_inputs
 
 if TYPE_CHECKING:

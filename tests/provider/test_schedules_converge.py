@@ -8,7 +8,7 @@ import pytest
 from pulumi.runtime.proto import provider_pb2
 
 from amlstack.rpc import UNKNOWN, decode, encode
-from tests.support.provider.fake_arm import WORKSPACE
+from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import Refused
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import json
 import re
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,7 +20,8 @@ from amlstack.provider.server import TYPES
 from amlstack.rpc import UNKNOWN, Secret, decode, encode, opened
 from amlstack.rpc.wire import SIGNATURE
 from amlstack.run_identity import canonical, job_id, sha256
-from tests.support.provider.fake_arm import TOKEN, WORKSPACE
+from tests.support.provider.fake_arm import TOKEN
+from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import Refused, Resource, Wire
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ BODIES: dict[str, dict[str, Any]] = {
 
 
 def shape_of(token: str) -> Shape:
-    return sys.modules[TYPES[token].__module__].SHAPE
+    return TYPES[token].shape
 
 
 def value_of(name: str, rule: Field) -> Any:

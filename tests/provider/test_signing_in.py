@@ -13,7 +13,7 @@ from amlstack.provider.arm import SECRET, VARIABLES, ArmClient, ArmError, SignIn
 from amlstack.provider.server import SETTINGS
 from amlstack.rpc import Secret, decode, encode
 from infra.transformations import sign_in
-from tests.support.provider.fake_arm import WORKSPACE
+from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import Refused, job_inputs
 
 if TYPE_CHECKING:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ssl import PROTOCOL_TLS_SERVER, SSLContext
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-import trustme
+from tests.support.loopback import Loopback, reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from http.server import BaseHTTPRequestHandler
     from pathlib import Path
 
 
@@ -50,48 +47,16 @@ class Azure:
 def served(azure: Azure, folder: Path) -> Iterator[dict[str, str]]:
     """Serves until the context ends; yields the environment of a client."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *args: object) -> None:
-            pass
+    def handle(http: BaseHTTPRequestHandler, _: bytes) -> None:
+        parts = urlsplit(http.path)
+        if not parts.path.endswith("/token") and http.headers.get("Authorization") != "Bearer t":
+            reply(http, 401, {"error": {"code": "Unauthorized", "message": "no token"}})
+        else:
+            reply(http, *azure.answer(parts.path, parse_qs(parts.query)))
 
-        def reply(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            parts = urlsplit(self.path)
-            if not parts.path.endswith("/token") and self.headers.get("Authorization") != "Bearer t":
-                status, body = 401, {"error": {"code": "Unauthorized", "message": "no token"}}
-            else:
-                status, body = azure.answer(parts.path, parse_qs(parts.query))
-            text = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
-
-        do_GET = do_POST = reply  # noqa: N815
-
-    authority = trustme.CA()
-    context = SSLContext(PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    authority.cert_pem.write_to_path(str(folder / "ca.pem"))
-    (folder / "token").write_text("assertion")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    azure.url = f"https://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
+    server = Loopback(folder, handle)
+    azure.url = server.url
     try:
-        yield {
-            "AMLSTACK_ARM_ENDPOINT": azure.url,
-            "AZURE_AUTHORITY_HOST": azure.url,
-            "AZURE_TENANT_ID": "tenant",
-            "AZURE_CLIENT_ID": "client",
-            "AZURE_FEDERATED_TOKEN_FILE": str(folder / "token"),
-            "AZURE_TOKEN_CREDENTIALS": "WorkloadIdentityCredential",
-            "REQUESTS_CA_BUNDLE": str(folder / "ca.pem"),
-            "NO_PROXY": "127.0.0.1",
-        }
+        yield server.environ()
     finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        server.close()

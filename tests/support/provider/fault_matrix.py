@@ -22,7 +22,8 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2_grpc
 
-from tests.support.provider.fake_arm import WORKSPACE, Failure, FakeArm
+from tests.support.provider.fake_arm import Failure, FakeArm
+from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import Log, Refused, Resource, Wire, job_inputs
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
-from amlnode.processes.tree import Heir, adopt_orphans, descendants, die_with_parent, reap_one
+from amlnode.processes.tree import Heir, adopt_orphans, die_with_parent, kill_below, reap_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -182,9 +182,7 @@ class _Ranks:
         """Kill and reap everything below this process, then pass on the last lines."""
         self.signal(signal.SIGKILL)
         while True:
-            for pid in descendants(os.getpid(), spare=self.heir.pid):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            kill_below(self.heir.pid)
             for one in self.running:
                 one.process.poll()
             if not reap_one(self.heir.pid):

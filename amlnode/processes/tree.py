@@ -70,18 +70,21 @@ def _wait_for_inheritance(reader: int) -> None:
         os._exit(0)
 
 
+def kill_below(spare: int) -> None:
+    """SIGKILL to everything below this process; ``spare`` and what is below it left out."""
+    for pid in descendants(os.getpid(), spare=spare):
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def reap_one(spare: int) -> bool:
     """Wait for the end of one child; False when the heir alone is left."""
-    for pid in _children(os.getpid()):
+    for pid in _tree().get(os.getpid(), []):
         if pid != spare:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
             return True
     return False
-
-
-def _children(of: int) -> list[int]:
-    return _tree().get(of, [])
 
 
 def descendants(root: int, *, spare: int) -> list[int]:

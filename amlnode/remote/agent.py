@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlnode.errors import NodeError
-from amlnode.processes.tree import adopt_orphans, descendants, die_with_parent, reap_one
+from amlnode.processes.tree import adopt_orphans, descendants, die_with_parent, kill_below, reap_one
 from amlnode.remote.connection import PATIENCE, Connection, HungUpError, proof
 from amlnode.remote.running import Running
 from amlnode.remote.ssh_commands import pkill_pattern
@@ -155,9 +155,7 @@ class CommandAgent:
 def wipe() -> None:
     """Kill everything below this process, which adopts orphans, and wait until it is gone."""
     while True:
-        for pid in descendants(os.getpid(), spare=-1):
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+        kill_below(-1)
         if not reap_one(-1):
             return
 

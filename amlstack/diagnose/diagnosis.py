@@ -112,20 +112,11 @@ class Diagnosis:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for ``--json``."""
+        plain = ("found", "cause", "rank", "node", "file", "line", "text", "confidence", "advice")
         return {
-            "found": self.found,
-            "cause": self.cause,
-            "rank": self.rank,
-            "node": self.node,
-            "file": self.file,
-            "line": self.line,
-            "text": self.text,
-            "confidence": self.confidence,
-            "advice": self.advice,
+            **{name: getattr(self, name) for name in plain},
             "victims": [victim.named for victim in self.victims],
-            "reason": self.reason,
-            "means": self.means,
-            "fatal": self.fatal,
+            **{name: getattr(self, name) for name in ("reason", "means", "fatal")},
             "source": None if self.source is None else asdict(self.source),
             "pointers": [asdict(pointer) for pointer in self.pointers],
             "notes": [asdict(note) for note in self.notes],

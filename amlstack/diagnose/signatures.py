@@ -122,18 +122,9 @@ def _turn(signature: Signature) -> int:
 
 def _signature(topic: str, row: dict[str, Any]) -> Signature:
     pattern = row.get("pattern")
-    return Signature(
-        code=row["code"],
-        topic=topic,
-        role=EventRole(row["role"]),
-        means=row["means"],
-        advice=row["advice"],
-        source=row["source"],
-        any=tuple(row.get("any", ())),
-        pattern=None if pattern is None else re.compile(pattern, re.IGNORECASE),
-        weight=row.get("weight", 0),
-        sure=row.get("sure", "high"),
-        shared=row.get("shared", False),
-        blameless=row.get("blameless", False),
-        kind=row.get("kind", ""),
-    )
+    given = {
+        "role": EventRole(row["role"]),
+        "any": tuple(row.get("any", ())),
+        "pattern": None if pattern is None else re.compile(pattern, re.IGNORECASE),
+    }
+    return Signature(topic=topic, **{**row, **given})

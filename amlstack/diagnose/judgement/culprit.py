@@ -70,8 +70,7 @@ def _tier(event: Event) -> int:
 
 def _first(candidates: list[Event]) -> tuple[Event, list[Event]]:
     """The first of the candidates, and the rest in the order in which they stand for blame."""
-    stamps = [event.time for event in candidates if event.time is not None]
-    moments = timestamps.comparable(stamps) if len(stamps) == len(candidates) else None
+    moments = _moments(candidates)
     if moments is None:
         ordered = sorted(candidates, key=_by_weight)
     else:
@@ -110,7 +109,7 @@ def _verdict(evidence: Evidence, first: Event, others: Sequence[Event]) -> Diagn
     same = {event.rank for event in (first, *others) if event.code == first.code and event.rank is not None}
     several = len(same) > 1 or "other" in first.facts
     # A weak sign that several ranks show, no one knows which first, blames none of them.
-    vague = first.weight <= 1 and not _timed((first, *others))
+    vague = first.weight <= 1 and _moments((first, *others)) is None
     common = first.signature.shared or vague or _shared_by_all(evidence, first, others, same)
     blameless = first.signature.blameless or (common and several)
     rank, node = (None, None) if blameless else _whose(evidence, first)
@@ -139,8 +138,7 @@ def _verdict(evidence: Evidence, first: Event, others: Sequence[Event]) -> Diagn
 def _shared_by_all(evidence: Evidence, first: Event, others: Sequence[Event], same: set[int]) -> bool:
     """Every rank that the logs show ended with the same words, and no clock says that one was first."""
     alike = [event for event in (first, *others) if event.code == first.code]
-    stamps = [event.time for event in alike if event.time is not None]
-    moments = timestamps.comparable(stamps) if len(stamps) == len(alike) else None
+    moments = _moments(alike)
     apart = moments is not None and max(moments) - min(moments) > SIMULTANEOUS
     return same >= missing_ranks.known(evidence) and len({_form(event.text) for event in alike}) == 1 and not apart
 
@@ -175,7 +173,7 @@ def _sure(
         reasons.append("the line may be harmless, but nothing else explains the end")
     if first.code == "signal-9-likely-out-of-memory":
         reasons.append("signal 9 is seen, its sender is not; nothing before it gives a reason")
-    if rivals and not _timed((first, *others)):
+    if rivals and _moments((first, *others)) is None:
         level = min(level, 1)
         reasons.append("other ranks show other causes, and the logs have no common clock")
     if not blameless and _whose(evidence, first)[0] is None:
@@ -197,9 +195,10 @@ def _plain(first: Event) -> str:
     return "the line itself names the cause" if first.weight > 2 else "it is an exception of the program's own"
 
 
-def _timed(events: Sequence[Event]) -> bool:
+def _moments(events: Sequence[Event]) -> list[float] | None:
+    """When the events were written, on one scale; None when one has no time or the scales differ."""
     stamps = [event.time for event in events if event.time is not None]
-    return len(stamps) == len(events) and timestamps.comparable(stamps) is not None
+    return timestamps.comparable(stamps) if len(stamps) == len(events) else None
 
 
 def _same_cause(first: Event, others: Sequence[Event]) -> tuple[Pointer, ...]:

@@ -11,7 +11,7 @@ import pytest
 from amlstack.cli.sandbox_arm import SandboxArm, SandboxCredential
 from amlstack.provider.arm import ArmClient, ArmError
 from amlstack.sandbox.server.daemon import Endpoint
-from tests.support.provider.fake_arm import WORKSPACE
+from tests.support.provider.fake_workspace import WORKSPACE
 
 if TYPE_CHECKING:
     from tests.support.provider.fake_arm import FakeArm

@@ -5,13 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.pulumi_wire import UNKNOWN
 from amlstack.rpc.errors import Code, Failures, InitFailedError, ProviderError
 from amlstack.rpc.host import Host
 from amlstack.rpc.secrecy import NOTHING, Secrecy, all_of, opened
 from amlstack.rpc.values import (
-    UNKNOWN,
     Secret,
-    Unknown,
     ValueRefusedError,
     bare,
     changed_paths,
@@ -34,7 +33,6 @@ __all__ = [
     "ProviderError",
     "Secrecy",
     "Secret",
-    "Unknown",
     "ValueRefusedError",
     "all_of",
     "bare",

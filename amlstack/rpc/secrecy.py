@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.rpc.values import Secret, Unknown, bare, member
+from amlstack.base.pulumi_wire import NotKnown
+from amlstack.rpc.values import Secret, bare, member
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
@@ -179,7 +180,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(value.value)
         case str():
             yield value
-        case bool() | Unknown():
+        case bool() | NotKnown():
             return
         case int() | float() if len(str(value)) > _SHORTEST:
             yield str(value)

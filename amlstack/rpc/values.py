@@ -6,27 +6,13 @@ Nothing here needs protobuf, which who only asks ARM does not want to load; `aml
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+
+from amlstack.base.pulumi_wire import NotKnown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-class Unknown(enum.Enum):
-    """The type of `UNKNOWN`: a value that is only known once something else has been created."""
-
-    UNKNOWN = "unknown"
-
-    def __repr__(self) -> str:
-        return "UNKNOWN"
-
-    def __bool__(self) -> bool:
-        raise TypeError("an unknown value has no truth: compare with `is UNKNOWN` first")
-
-
-UNKNOWN: Final = Unknown.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +55,7 @@ def bare(value: Any) -> Any:
 def unknown_paths(value: Any, path: str = "") -> Iterator[str]:
     """The property paths of everything that is not known yet."""
     match value:
-        case Unknown():
+        case NotKnown():
             yield path
         case Secret():
             yield from unknown_paths(value.value, path)

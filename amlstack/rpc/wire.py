@@ -6,82 +6,66 @@ constants.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from google.protobuf import struct_pb2
 
-from amlstack.rpc.values import UNKNOWN, Secret, Unknown, ValueRefusedError, member
+from amlstack.base import pulumi_wire
+from amlstack.base.pulumi_wire import OUTPUT, SECRET, SIGNATURE, UNKNOWN_TEXT, NotKnown
+from amlstack.rpc.values import Secret, ValueRefusedError, member
 
-SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
-"""The key that marks a wire object as something else than a map."""
-
-_SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105  a protocol constant
-_OUTPUT: Final = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 _REFUSED: Final = {
     "c44067f5952c0a294b673a41bacd8c17": "an asset",
     "0def7320c3a5731c473e5ecbe6d01bc7": "an archive",
     "5cf8f73096256a8f31e491e813e4eb8e": "a resource reference",
 }
-_UNKNOWNS: Final = frozenset(
-    {
-        "04da6b54-80e4-46f7-96ec-b56ff0331ba9",  # string, and what SDKs send for any type
-        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",  # bool
-        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",  # number
-        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",  # array
-        "030794c1-ac77-496b-92df-f27374a8bd58",  # asset
-        "e48ece36-62e2-4504-bad9-02848725956a",  # archive
-        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",  # object
-    }
-)
-_UNKNOWN_ON_WIRE: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 _EXACT: Final = 2**53
 """Integers beyond this lose digits in a protobuf double."""
 
 
 def decode(struct: struct_pb2.Struct | None) -> dict[str, Any]:
-    """A wire struct as plain Python; whole numbers become ``int``.
+    """A wire struct as plain Python, secrets as `Secret`; whole numbers become ``int``.
 
     Raises:
         ValueRefusedError: An asset, an archive, a resource reference or an unknown signature, naming its path.
     """
-    return {} if struct is None else _decode_fields(struct, "")
+    if struct is None:
+        return {}
+    try:
+        return pulumi_wire.decode(struct, _marked)
+    except _SignatureRefusedError as refused:
+        path = next(_refused_paths(struct_pb2.Value(struct_value=struct), ""))
+        what = _REFUSED.get(refused.signature, f"a value with the signature {refused.signature}")
+        raise ValueRefusedError(path, f"{what} is not taken here; give plain JSON values") from None
 
 
-def _decode_fields(struct: struct_pb2.Struct, path: str) -> dict[str, Any]:
-    return {key: _decode(value, member(path, key)) for key, value in struct.fields.items()}
+class _SignatureRefusedError(Exception):
+    def __init__(self, signature: str) -> None:
+        super().__init__(signature)
+        self.signature = signature
 
 
-def _decode(value: struct_pb2.Value, path: str) -> Any:
-    match value.WhichOneof("kind"):
-        case "struct_value":
-            return _decode_struct(value.struct_value, path)
-        case "list_value":
-            return [_decode(item, f"{path}[{index}]") for index, item in enumerate(value.list_value.values)]
-        case "string_value":
-            return UNKNOWN if value.string_value in _UNKNOWNS else value.string_value
-        case "number_value":
-            number = value.number_value
-            return int(number) if math.isfinite(number) and number.is_integer() else number
-        case "bool_value":
-            return value.bool_value
-        case _:
-            return None
+def _marked(signature: str, fields: Mapping[str, struct_pb2.Value], read: Callable[[struct_pb2.Value], Any]) -> Any:
+    if signature not in {SECRET, OUTPUT}:
+        raise _SignatureRefusedError(signature)
+    inner = pulumi_wire.opened(signature, fields, read)
+    return _secret(inner) if signature == SECRET or ("secret" in fields and fields["secret"].bool_value) else inner
 
 
-def _decode_struct(struct: struct_pb2.Struct, path: str) -> Any:
-    signature = struct.fields[SIGNATURE].string_value if SIGNATURE in struct.fields else None
-    if signature is None:
-        return _decode_fields(struct, path)
-    if signature == _SECRET:
-        return _secret(_decode(struct.fields["value"], path))
-    if signature == _OUTPUT:
-        inner = _decode(struct.fields["value"], path) if "value" in struct.fields else UNKNOWN
-        return _secret(inner) if struct.fields["secret"].bool_value else inner
-    what = _REFUSED.get(signature, f"a value with the signature {signature}")
-    raise ValueRefusedError(path, f"{what} is not taken here; give plain JSON values")
+def _refused_paths(value: struct_pb2.Value, path: str) -> Iterator[str]:
+    """Where refused signatures stand; asked only once one was met, as paths cost time."""
+    for index, item in enumerate(value.list_value.values):
+        yield from _refused_paths(item, f"{path}[{index}]")
+    fields = value.struct_value.fields
+    if SIGNATURE not in fields:
+        for key, item in fields.items():
+            yield from _refused_paths(item, member(path, key))
+    elif fields[SIGNATURE].string_value not in {SECRET, OUTPUT}:
+        yield path
+    elif "value" in fields:
+        yield from _refused_paths(fields["value"], path)
 
 
 def _secret(value: Any) -> Any:
@@ -127,10 +111,10 @@ class _Encoder:
         match value:
             case None:
                 return struct_pb2.Value(null_value=struct_pb2.NULL_VALUE)
-            case Unknown():
+            case NotKnown():
                 if not self.keep_unknowns:
                     raise ValueRefusedError(path, "is not known yet, and only a preview may leave it open")
-                return struct_pb2.Value(string_value=_UNKNOWN_ON_WIRE)
+                return struct_pb2.Value(string_value=UNKNOWN_TEXT)
             case Secret():
                 return self.secret(value, path)
             case bool():
@@ -154,6 +138,6 @@ class _Encoder:
         if not self.keep_secrets:
             return inner
         wrapped = struct_pb2.Struct()
-        wrapped.fields[SIGNATURE].string_value = _SECRET
+        wrapped.fields[SIGNATURE].string_value = SECRET
         wrapped.fields["value"].CopyFrom(inner)
         return struct_pb2.Value(struct_value=wrapped)

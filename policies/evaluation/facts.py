@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policies.evaluation.wire import UNKNOWN
+from amlstack.base.pulumi_wire import UNKNOWN
 
 AT_UP = "is not known before the update"
 AT_RUN = "is an expression that Azure resolves later"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.pulumi_wire import SIGNATURE, UNKNOWN, decode
 from amlstack.catalog import sizes
 from policies.checks.cluster import idle_time
 from policies.checks.job import shared_memory
@@ -11,7 +12,6 @@ from policies.checks.resource import required_tags
 from policies.evaluation.bindings import BINDINGS
 from policies.evaluation.facts import Undecided
 from policies.evaluation.subjects import subjects
-from policies.evaluation.wire import UNKNOWN, decode, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -86,3 +86,25 @@ def apply(code: str, resource_type: str, properties: Struct, config: Config, con
         except Undecided:
             continue
     return changed
+
+
+def put(struct: Struct, path: tuple[str, ...], value: Any) -> None:
+    """Write one value into properties, in place; what stands beside it stays as it is, secrets included.
+
+    Args:
+        struct: The properties.
+        path: Property names, outermost first; maps on the way are made where they are missing.
+        value: Text, a number, or a map of texts.
+    """
+    at = struct
+    for name in path[:-1]:
+        inner = at.fields[name]
+        at = inner.struct_value
+        if SIGNATURE in at.fields:  # a secret map: its content is one level further down
+            at = at.fields["value"].struct_value
+    if isinstance(value, dict):
+        put_all = at.fields[path[-1]].struct_value
+        put_all.Clear()
+        put_all.update(value)
+    else:
+        at.update({path[-1]: value})

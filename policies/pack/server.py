@@ -19,12 +19,12 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import analyzer_pb2 as proto
 from pulumi.runtime.proto import analyzer_pb2_grpc, plugin_pb2
 
+from amlstack.base.pulumi_wire import decode
 from policies import config
 from policies.checks.cost import stack_budget
 from policies.evaluation.context import Context
 from policies.evaluation.subjects import judged
 from policies.evaluation.verdicts import Weight, judge_early, judge_resource, judge_whole, weigh
-from policies.evaluation.wire import decode
 from policies.pack import remedies
 from policies.pack_rules import CATALOGUE_OLD, EXCEPTION_EXPIRED
 

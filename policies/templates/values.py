@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from amlstack.base.pulumi_wire import UNKNOWN
 from policies.evaluation.facts import AT_UP, Gapped, Unknown
-from policies.evaluation.wire import UNKNOWN
 
 TOO_LARGE = "the template is too large to be worked out here"
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What the stack says.
+    """What a stack declares.
 
     Attributes:
         runs: Its training runs, jobs, sweeps and pipelines, and its schedules of such.

@@ -55,19 +55,24 @@ _IN_SETTINGS: Mapping[str, str] = {
 
 
 def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> tuple[Finding, ...]:
-    """What the rules say of one cluster of the settings, and what the gate then knows for the jobs on it."""
+    """The rules' findings on one cluster of the settings; the gate then knows it for the jobs on it."""
     if reading.doubts("clusters", index, "size"):
         return ()
     spec = settings.clusters[index]
     doubtful = reading.doubts("clusters", index, "nodes")
-    told = spec.model_copy(update={"nodes": spec.nodes.model_copy(update={"min": 0, "max": 1})}) if doubtful else spec
+    nodes = spec.nodes.model_copy(update={"min": 0, "max": 1}) if doubtful else spec.nodes
     location = spec.location or (None if reading.doubts("location") else settings.location)
     found = gate.judge(
         COMPUTE,
         spec.name,
         {
             "computeName": spec.name,
-            **cluster.properties(told, location=location, tags=settings.tags, stack_identity=STACK_IDENTITY),
+            **cluster.properties(
+                spec.model_copy(update={"nodes": nodes}),
+                location=location,
+                tags=settings.tags,
+                stack_identity=STACK_IDENTITY,
+            ),
         },
         parent="amlstack:infra:RdmaCluster",
     )
@@ -99,7 +104,7 @@ def _in_job(finding: Finding, planned: object, file: str | None) -> Finding:
 
 
 def of_the_rest(gate: Gate, reading: Reading, settings: Settings) -> tuple[Finding, ...]:
-    """What the rules on regions and tags say of all that lies where the stack lies, each thing once."""
+    """The findings of the rules on regions and tags for all that lies in the stack's region, each once."""
     location = None if reading.doubts("location") else settings.location
     props = {"location": location, "tags": dict(settings.tags)}
     found = [
@@ -141,7 +146,7 @@ def judged(
     timed: bool = False,
     prefix: str = "",
 ) -> Iterator[Finding]:
-    """What the rules say of what a plan registers, each finding at its place in the declaration.
+    """The rules' findings on what a plan registers, each at its place in the declaration.
 
     Args:
         gate: Knows the clusters.

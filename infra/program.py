@@ -38,7 +38,7 @@ def main() -> None:
     """Read and judge the stack, then declare its resources and outputs.
 
     Raises:
-        pulumi.RunError: Something is wrong; each finding has been told to the engine before.
+        pulumi.RunError: Something is wrong; each finding has been shown by the engine before.
     """
     config = _config()
     file, _ = stackfile.read(_stack_file())
@@ -47,7 +47,7 @@ def main() -> None:
     place = f"{pulumi.get_stack()}::{pulumi.get_project()}"
     declaration = declare(reading, on=clock.today(), place=place)
     found = [hidden(finding, reading.secret) for finding in (*declaration.findings, *unknown)]
-    _tell(found)
+    _show(found)
     if wrong := errors(found):
         things = "thing is" if len(wrong) == 1 else "things are"
         raise pulumi.RunError(f"{len(wrong)} {things} wrong with this stack; nothing was changed.")
@@ -100,7 +100,7 @@ async def build(
     )
     names = names.within(await _name_of(workspace.group))
     if wrong := moved(settings, names):
-        _tell([wrong])
+        _show([wrong])
         raise pulumi.RunError("1 thing is wrong with this stack; nothing was changed.")
     workspace.fill(names, who)
     shared = None
@@ -200,7 +200,7 @@ def _protected(settings: Settings, stack: str) -> bool:
     return stack != SANDBOX if settings.protect == "auto" else settings.protect == "true"
 
 
-def _tell(found: Iterable[Finding]) -> None:
-    say = {Level.ERROR: pulumi.log.error, Level.WARNING: pulumi.log.warn, Level.INFO: pulumi.log.info}
+def _show(found: Iterable[Finding]) -> None:
+    log = {Level.ERROR: pulumi.log.error, Level.WARNING: pulumi.log.warn, Level.INFO: pulumi.log.info}
     for finding in found:
-        say[finding.level](str(finding))
+        log[finding.level](str(finding))

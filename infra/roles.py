@@ -70,7 +70,7 @@ def identity(spec: Identity, *, stack: str) -> dict[str, Any]:
     """A cluster's identity as azure-native takes it; written out also where there is none, so that one goes away.
 
     Args:
-        spec: What the settings say.
+        spec: The settings.
         stack: ARM id of the stack's own identity.
     """
     users = [*([stack] if spec.kind == "stack" else ()), *spec.user_assigned]

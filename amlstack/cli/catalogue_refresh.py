@@ -1,4 +1,4 @@
-"""What Azure says of sizes, folded into the catalogue's rows: numbers and prices follow Azure, hand-checked facts stay.
+"""Azure's data on sizes, folded into the catalogue's rows: numbers and prices follow Azure, hand-checked facts stay.
 
 Azure tells whether a size has RDMA but not whether SR-IOV exposes it: that fact, the InfiniBand generation, the rate
 and the retirement were looked up by people, and nothing here writes them.
@@ -60,7 +60,7 @@ def fold(
     location: str,
     on: date,
 ) -> Refreshed:
-    """Bring rows up to date with what Azure said.
+    """Bring rows up to date with Azure's data.
 
     Args:
         rows: Rows of ``sizes.json``.
@@ -104,14 +104,14 @@ def diff(before: str, after: str) -> str:
 
 
 def _capabilities(row: dict[str, Any], sku: Mapping[str, Any]) -> Iterator[str]:
-    """Take the numbers over; say where Azure and a hand-checked fact disagree."""
+    """Take the numbers over; report where Azure and a hand-checked fact disagree."""
     for capability, key in NUMBERS.items():
         value = _number(sku, capability)
         if value is not None and value != row[key]:
             row[key] = value
     if sku.get("family"):
         row["family"] = sku["family"]
-    if _said(sku, "RdmaEnabled") is not None and _yes(sku, "RdmaEnabled") is not row["rdma"]:
+    if _given(sku, "RdmaEnabled") is not None and _yes(sku, "RdmaEnabled") is not row["rdma"]:
         theirs, ours = ("has", "has not") if _yes(sku, "RdmaEnabled") else ("has not", "has")
         yield f"{row['name']} {theirs} RDMA for Azure and {ours} for the catalogue: nothing was changed, look it up"
     for restriction in sku.get("restrictions") or ():
@@ -143,20 +143,20 @@ def _price(row: dict[str, Any], size: Mapping[str, Any], location: str, on: date
                 }
 
 
-def _said(sku: Mapping[str, Any], capability: str) -> str | None:
+def _given(sku: Mapping[str, Any], capability: str) -> str | None:
     return next((one["value"] for one in sku.get("capabilities") or () if one["name"] == capability), None)
 
 
 def _number(sku: Mapping[str, Any], capability: str) -> int | float | None:
-    said = _said(sku, capability)
-    if said is None:
+    given = _given(sku, capability)
+    if given is None:
         return None
-    value = float(said)
+    value = float(given)
     return int(value) if value.is_integer() else value
 
 
 def _yes(sku: Mapping[str, Any], capability: str) -> bool:
-    return (_said(sku, capability) or "").lower() == "true"
+    return (_given(sku, capability) or "").lower() == "true"
 
 
 def _short(sku: Mapping[str, Any]) -> str:

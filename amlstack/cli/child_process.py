@@ -21,7 +21,7 @@ class Ended:
     Attributes:
         code: The exit status that the verb asked for; None when it never came to that.
         how: ``signal 9``, or ``exit status 0``: how the process ended.
-        last: What it last said that it was doing.
+        last: What it last announced.
     """
 
     code: int | None
@@ -41,7 +41,7 @@ def run(verb: Callable[[Callable[[str], None]], int]) -> Ended:
     """Run a verb in a child of this process, without standard input.
 
     Args:
-        verb: Gets a function by which it says what it is doing; returns the exit status. What it raises ends the child
+        verb: Gets a function by which it announces what it does; returns the exit status. What it raises ends the child
             as it would have ended this process.
     """
     sys.stdout.flush()
@@ -52,7 +52,7 @@ def run(verb: Callable[[Callable[[str], None]], int]) -> Ended:
         os.close(reading)
         _as_child(verb, writing)
     os.close(writing)
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child gets it, too, and says what there is to say
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child gets it, too, and prints what there is to print
     try:
         with os.fdopen(reading, "rb") as stream:
             lines = stream.read().split(b"\0")[:-1]

@@ -35,5 +35,5 @@ def tally(findings: Sequence[Finding]) -> str:
     """``1 error, 2 warnings``; ``nothing wrong`` for none."""
     counts = [(level, sum(finding.level is level for finding in findings)) for level in Level]
     names = {Level.ERROR: "error", Level.WARNING: "warning", Level.INFO: "note"}
-    told = [f"{count} {names[level]}{'' if count == 1 else 's'}" for level, count in counts if count]
-    return ", ".join(told) or "nothing wrong"
+    parts = [f"{count} {names[level]}{'' if count == 1 else 's'}" for level, count in counts if count]
+    return ", ".join(parts) or "nothing wrong"

@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(name: str, verb: Verb, arguments: Sequence[str]) -> int:
-    """Run one verb with its arguments; wrong use is told without a traceback and is 2."""
+    """Run one verb with its arguments; wrong use gives a message without a traceback, and 2."""
     import typer
 
     from amlstack.catalog.clock import ClockError

@@ -1,4 +1,4 @@
-"""What ``make up`` says at its end: what stands, what the policies said, how the job did, what Azure would charge."""
+"""The summary that ends ``make up``: resources, policies, jobs, and what Azure would charge."""
 
 from __future__ import annotations
 
@@ -134,18 +134,18 @@ def _verdict(outcome: Outcome) -> str:
         or "pack"
     )
     refused = len(outcome.refusals)
-    said = f"{refused} violation{'' if refused == 1 else 's'}" if refused else "no violation"
-    return f"{packs}: {said} in {len(outcome.ops)} resources"
+    verdict = f"{refused} violation{'' if refused == 1 else 's'}" if refused else "no violation"
+    return f"{packs}: {verdict} in {len(outcome.ops)} resources"
 
 
 def _advice(outcome: Outcome) -> Iterator[str]:
-    """One line for each policy that advises: what it says of the first of its resources, after its own description."""
-    told: dict[str, list[Mapping[str, Any]]] = {}
-    for said in outcome.advice:
-        told.setdefault(said["policyName"], []).append(said)
-    for policy, all_said in sorted(told.items()):
-        names = listed(list(dict.fromkeys(said["resourceUrn"].rsplit("::", 1)[-1] for said in all_said)))
-        description, *finding = all_said[0]["message"].strip().splitlines()
+    """One line for each policy that advises: its advice for the first of its resources, after its own description."""
+    by_policy: dict[str, list[Mapping[str, Any]]] = {}
+    for advice in outcome.advice:
+        by_policy.setdefault(advice["policyName"], []).append(advice)
+    for policy, all_advice in sorted(by_policy.items()):
+        names = listed(list(dict.fromkeys(advice["resourceUrn"].rsplit("::", 1)[-1] for advice in all_advice)))
+        description, *finding = all_advice[0]["message"].strip().splitlines()
         yield f"{policy} ({names}): {' '.join(finding) or description}"
 
 

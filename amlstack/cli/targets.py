@@ -84,7 +84,7 @@ def _size_unknown(cluster: str) -> Finding:
 
 
 def find(size: str | None, stack: str | None) -> Targets:
-    """Read what options and the stack's file say.
+    """Read the options and the stack's file.
 
     Args:
         size: VM size for all clusters, or None.
@@ -105,6 +105,6 @@ def find(size: str | None, stack: str | None) -> Targets:
         return Targets(findings=(wrong,) if stack else ())
     from infra.settings import read_file  # only without an option is it needed
 
-    reading = read_file(file)  # what can be made of faulty settings still says what a cluster is
+    reading = read_file(file)  # faulty settings may still declare the cluster
     asked = stack is not None
     return Targets(None, name, reading.partial, file.parent, asked, reading.findings if asked else (), reading)

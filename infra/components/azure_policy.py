@@ -1,4 +1,4 @@
-"""The rules as Azure Policy: definitions and initiative in the subscription, assigned where the settings say."""
+"""The rules as Azure Policy: definitions and initiative in the subscription, assigned at the scope of the settings."""
 
 from __future__ import annotations
 

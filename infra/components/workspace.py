@@ -66,7 +66,7 @@ class Workspace(pulumi.ComponentResource):
             names: The names of a new stack.
             location: Azure region.
             tags: Tags of every resource.
-            keeps_group: A group that the stack has keeps its name, whatever ``names`` says.
+            keeps_group: A group that the stack has keeps its name, whatever ``names`` has.
             protect: The engine refuses to delete what holds data.
         """
         super().__init__("amlstack:infra:Workspace", spec.name)

@@ -173,7 +173,7 @@ Environment = Annotated[
 
 
 class JobFile(_Model):
-    """A file of jobs, and what the stack says of them over the file; a bare string is its path."""
+    """A file of jobs with the stack's overrides; a bare string is its path."""
 
     file: str = Field(min_length=1, description="Job file, a path in the project: Python, or an Azure ML CLI v2 YAML.")
     rerun: str | None = Field(None, description="Any word; another word is another run of the file's jobs.")
@@ -186,15 +186,14 @@ class JobFile(_Model):
     delete_history: bool | None = Field(None, description="Delete the run's record when the job is removed.")
     enabled: bool | None = Field(
         None,
-        description="Whether the file's schedules start anything; as they say themselves when absent, and one that a "
+        description="Whether the file's schedules start anything; as each is declared when absent, and one that a "
         "person paused in the workspace then stays paused.",
     )
 
     @property
     def overrides(self) -> dict[str, str | bool]:
-        """What the stack says of runs over the job file."""
-        said = self.model_dump(exclude={"file", "enabled"}, exclude_none=True)
-        return dict(said)
+        """What the stack sets for runs instead of the job file."""
+        return dict(self.model_dump(exclude={"file", "enabled"}, exclude_none=True))
 
 
 class AzurePolicy(_Model):

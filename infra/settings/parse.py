@@ -81,7 +81,7 @@ def from_engine(config: Mapping[str, str], file: StackFile | None, secret_keys: 
 
     Args:
         config: The whole configuration, ``namespace:key`` → value; other namespaces are left alone.
-        file: The stack file, to say where things stand; the engine's values count even where it differs.
+        file: The stack file, for the lines of findings; the engine's values count even where it differs.
         secret_keys: The keys of ``config`` that hold secrets.
     """
     values = {}
@@ -100,7 +100,7 @@ def parse(
 
     Args:
         values: The settings.
-        file: The stack file, to say where things stand.
+        file: The stack file, for the lines of findings.
         secret: The places of what is marked as secret.
         readable: Whether the values of these are in clear text.
     """
@@ -173,7 +173,7 @@ def _duplicates(settings: Settings, doubtful: set[Loc]) -> list[tuple[Loc, Findi
             folded = name if key == "jobs" else name.lower()
             first = seen.setdefault(folded, index)
             if first != index:
-                what = f"`{name}` stands here and in {problems.dotted((key, first))}"
+                what = f"`{name}` is listed here and in {problems.dotted((key, first))}"
                 rule = f"Each of the {key} is listed once"
                 found.append(((key, index), Finding("setting-twice", problems.dotted((key, index)), what, rule)))
     return found

@@ -1,4 +1,4 @@
-"""What pydantic says about settings, told as findings: what was seen, the rule, the remedy, near misses by name."""
+"""pydantic's errors in settings as findings: what was seen, the rule, the remedy, near misses by name."""
 
 from __future__ import annotations
 
@@ -55,21 +55,31 @@ def describe(error: ErrorDetails) -> Finding:
     if kind == "missing":
         return Finding("setting-missing", where, f"`{loc[-1]}` is missing", _meaning(error["loc"]))
     if kind == "value_error":
-        said, _, rule = str(context.get("error", "")).partition("|")
-        return Finding("setting-value", where, said, rule)
+        what, _, rule = str(context.get("error", "")).partition("|")
+        return Finding("setting-value", where, what, rule)
     if kind == "string_pattern_mismatch":
-        return Finding("setting-value", where, f"`{seen}` was given", _pattern(loc), _idle_remedy(loc, seen))
+        return Finding(
+            "setting-value", where, f"{_key(loc)} cannot be `{seen}`", _pattern(loc), _idle_remedy(loc, seen)
+        )
     if kind == "literal_error":
         allowed = [word.strip().strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(", ")]
         return Finding(
             "setting-value",
             where,
-            f"`{_shown(seen)}` was given",
-            f"It is one of {_list(allowed)}",
+            f"{_key(loc)} must be one of {_list(allowed)}, got `{_shown(seen)}`",
+            "",
             _meant(_shown(seen), allowed),
         )
-    rule = _TYPES[kind].format_map(context) if kind in _TYPES else error["msg"]
-    return Finding("setting-value", where, f"`{_shown(seen)}` was given", rule, _idle_remedy(loc, seen))
+    if kind not in _TYPES:
+        return Finding("setting-value", where, f"{_key(loc)} cannot be `{_shown(seen)}`", error["msg"])
+    wanted, _, rule = _TYPES[kind].format_map(context).partition("|")
+    what = f"{_key(loc)} must {wanted}, got `{_shown(seen)}`"
+    return Finding("setting-value", where, what, rule, _idle_remedy(loc, seen))
+
+
+def _key(loc: Loc) -> str:
+    """The key that a value belongs to, as a message names it: an entry of a list with the list's key."""
+    return f"`{loc[-2]}[{loc[-1]}]`" if len(loc) > 1 and isinstance(loc[-1], int) else f"`{loc[-1]}`"
 
 
 def meant(loc: Loc) -> str | None:
@@ -85,21 +95,21 @@ def _unknown_key(loc: Loc, names: tuple[str, ...]) -> Finding:
 
 
 _TYPES = {
-    "int_parsing": "It is a whole number",
-    "int_type": "It is a whole number",
-    "int_from_float": "It is a whole number",
-    "bool_parsing": "It is true or false",
-    "bool_type": "It is true or false",
-    "greater_than_equal": "It is at least {ge}",
-    "string_too_long": "It has at most {max_length} characters",
-    "string_too_short": "It has at least {min_length} character",
-    "too_long": "It has at most {max_length} entries",
-    "string_type": "It is a string; quote it if YAML reads it as something else",
-    "tuple_type": "It is a list",
-    "list_type": "It is a list",
-    "dict_type": "It maps names to values",
-    "model_type": "It is an object with keys",
-    "model_attributes_type": "It is an object with keys",
+    "int_parsing": "be a whole number",
+    "int_type": "be a whole number",
+    "int_from_float": "be a whole number",
+    "bool_parsing": "be true or false",
+    "bool_type": "be true or false",
+    "greater_than_equal": "be at least {ge}",
+    "string_too_long": "have at most {max_length} characters",
+    "string_too_short": "have at least {min_length} character",
+    "too_long": "have at most {max_length} entries",
+    "string_type": "be a string|Quote it if YAML reads it as something else",
+    "tuple_type": "be a list",
+    "list_type": "be a list",
+    "dict_type": "be a mapping of names to values",
+    "model_type": "be an object with keys",
+    "model_attributes_type": "be an object with keys",
 }
 
 

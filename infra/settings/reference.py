@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
+from infra.cluster import SETTINGS
 from infra.settings.model import (
     AzurePolicy,
     Cluster,
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 HEAD = """\
 # Stack settings
 
-Everything under `amlstack:` in `Pulumi.<stack>.yaml`. Unknown keys are refused, with near misses by name; every fault
-is told with its line, all of them in one run. Paths start at the project's root, the folder of `Pulumi.yaml`.
+Everything under `amlstack:` in `Pulumi.<stack>.yaml`. Unknown keys are refused, with near misses by name; all
+errors are reported at once, each with its line. Paths start at the project's root, the folder of `Pulumi.yaml`.
 
 This page is made from `infra/settings/model.py` by `python -m infra.settings.reference > docs/settings.md`.
 """
@@ -40,20 +41,21 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("`environments[]`, curated", "A bare string is the name.", CuratedEnvironment),
     ("`environments[]`, your own", "Registered under a version that is the hash of its content.", CustomEnvironment),
     ("`azurePolicy`", "docs/policies.md says what is assigned.", AzurePolicy),
-    ("`jobs[]`", "A bare string is the file. All else is said over what the job file says.", JobFile),
+    ("`jobs[]`", "A bare string is the file. All else overrides the job file.", JobFile),
 )
 
-TAIL = """\
+_REPLACING = ", ".join(f"`{'.'.join(row.path)}`" for row in SETTINGS if row.replaces)
+
+TAIL = f"""\
 ## What a change of a cluster does
 
 Azure updates the scale of a cluster that exists and nothing else; for the rest it answers success and changes nothing.
-So that a plan says what will happen, everything else is a replacement; the old cluster goes first, as the name is taken
-until then.
+So that a plan shows it, everything else is a replacement; the old cluster goes first, as the name is taken until then.
 
 | change | plan |
 | --- | --- |
 | `nodes.min`, `nodes.max`, `nodes.idle` | update |
-| `size`, `priority`, `location`, `subnet`, `node_public_ip` | replacement, the old cluster first |
+| {_REPLACING} | replacement, the old cluster first |
 | `identity` | update; whether Azure changes it in place has not been measured (docs/identities.md) |
 | `description`, `tags`, `single_node_jobs` (a tag) | update; whether Azure keeps it has not been measured |
 | `name`, or the cluster removed | a new cluster, or none, and the old one is deleted |

@@ -33,7 +33,7 @@ SETTINGS = (
     "disableInstanceDiscovery",
     "auxiliaryTenantIds",
 )
-"""Of azure-native; ``amlstack/provider/schema.json`` says what each means."""
+"""Of azure-native; ``amlstack/provider/schema.json`` describes each."""
 SECRET = ("clientSecret", "clientCertificatePassword", "oidcToken", "oidcRequestToken")
 _NAMESPACE = "azure-native:"
 

@@ -46,7 +46,7 @@ def test_the_stack_that_declares_it_is_named(here: Path) -> None:
     (finding,) = told(here, "azureml:mine@latest", size="Standard_ND96isr_H100_v5")
     assert "`azureml:mine@latest` was looked for in the sandbox's workspace" in finding.seen
     assert finding.seen.endswith("no stack's settings were read, because --size was given")
-    assert finding.remedy == "Say --stack prod, which declares `mine`, and leave --size out."
+    assert finding.remedy == "Give --stack prod, which declares `mine`, and leave --size out."
 
 
 def test_an_environment_that_no_stack_declares(here: Path) -> None:

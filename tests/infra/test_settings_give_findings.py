@@ -78,13 +78,18 @@ def test_good_settings_give_none() -> None:
         (with_("location", "West Europe"), "amlstack:location", "setting-value", "e.g. westeurope"),
         (with_("workspace", "a"), "amlstack:workspace.name", "setting-value", "3 to 33 characters"),
         (with_("workspace", ["a"]), "amlstack:workspace", "setting-value", "an object with keys"),
-        (with_("clusters", "a100"), "amlstack:clusters", "setting-value", "It is a list"),
+        (with_("clusters", "a100"), "amlstack:clusters", "setting-value", "must be a list, got `a100`"),
         (with_("clusters.0", "a100"), "amlstack:clusters[0]", "setting-value", "an object with keys"),
         (with_("clusters.0.name", "-x-"), "amlstack:clusters[0].name", "setting-value", "a letter first"),
         (with_("clusters.0.name", "line\n"), "amlstack:clusters[0].name", "setting-value", "3 to 24"),
         (with_("clusters.0.name", "x" * 25), "amlstack:clusters[0].name", "setting-value", "3 to 24"),
         (with_("clusters.0.nodes.max", "lots"), "amlstack:clusters[0].nodes.max", "setting-value", "whole number"),
-        (with_("clusters.0.nodes.min", -1), "amlstack:clusters[0].nodes.min", "setting-value", "It is at least 0"),
+        (
+            with_("clusters.0.nodes.min", -1),
+            "amlstack:clusters[0].nodes.min",
+            "setting-value",
+            "at least 0, got `-1`",
+        ),
         (with_("clusters.0.nodes.min", 3), "amlstack:clusters[0].nodes", "setting-value", "`min` is 3 and `max` is 2"),
         (with_("clusters.0.nodes.idle", "15m"), "amlstack:clusters[0].nodes.idle", "setting-value", "Write PT15M"),
         (with_("clusters.0.nodes.idle", 900), "amlstack:clusters[0].nodes.idle", "setting-value", "write PT900S"),
@@ -110,14 +115,14 @@ def test_good_settings_give_none() -> None:
             "mean `completed`?",
         ),
         (with_("tags", {"a<b": "x"}), "amlstack:tags.a<b", "setting-value", "none of <>%"),
-        (with_("tags", {"n": 5}), "amlstack:tags.n", "setting-value", "quote it"),
+        (with_("tags", {"n": 5}), "amlstack:tags.n", "setting-value", "Quote it"),
         (with_("keep_aliases", "perhaps"), "amlstack:keep_aliases", "setting-value", "true or false"),
         (with_("protect", "yes"), "amlstack:protect", "setting-value", "`auto`, `true`, `false`"),
         (
             with_("clusters", [*GOOD["clusters"], {"name": "A100", "size": "Standard_ND40rs_v2", "nodes": {"max": 1}}]),
             "amlstack:clusters[1]",
             "setting-twice",
-            "`A100` stands here and in amlstack:clusters[0]",
+            "`A100` is listed here and in amlstack:clusters[0]",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) and value.startswith("amlstack:") else "",
@@ -200,7 +205,7 @@ def test_a_value_that_unfolds_without_end_is_not_unfolded(tmp_path: Path) -> Non
     ours = ["  amlstack:location: westeurope", "  amlstack:workspace: aml", "  amlstack:clusters: *l11"]
     path.write_text("\n".join(["config:", "  other:l0: &l0 [x]", *nested, *ours]))
     _, found = read_stack_file(path)
-    assert {finding.message for finding in found} == {"`[…]` was given. It is an object with keys."}
+    assert {finding.message.partition("must")[2] for finding in found} == {" be an object with keys, got `[…]`."}
 
 
 @pytest.mark.parametrize("loop", ["&a [*a]", "&a {name: *a}"])

@@ -112,7 +112,7 @@ def _check(
     as_json: bool,
     doing: Callable[[str], None],
 ) -> int:
-    """The verb, which says of each file that it is being read: its exit status."""
+    """The verb, which announces each file before it reads it: its exit status."""
     from amlstack.catalog import clock
     from amlstack.cli import targets
     from jobs.planning.cost import costs
@@ -186,7 +186,7 @@ def _know_clusters(gate: Gate, reading: Reading, settings: Settings, *, shown: b
 
 
 def _gate(where: Targets, day: date, file: Path | None) -> tuple[Gate, tuple[Finding, ...]]:
-    """The rules as the stack or the option configures them, told of the stack's clusters; and what is wrong so far."""
+    """The rules as the stack or the option configures them, with the stack's clusters; and what is wrong so far."""
     from policies.gate import Gate, read
 
     if where.reading is None or where.settings is None:

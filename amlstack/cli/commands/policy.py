@@ -58,9 +58,11 @@ def list_(config: ConfigFile = None, *, as_json: Json = False) -> None:
         typer.echo(f"{rule.code:{width}}  {chosen.level(rule.code):9}  {rule.title}")
         values = {name: value for name, value in chosen.settings(rule.code).items() if value is not None}
         if rule.settings:
-            said = json.dumps(values) if values else f"silent until set: {', '.join(one.name for one in rule.settings)}"
-            typer.secho(f"{'':{width}}  {said}", dim=True)
-    typer.echo("docs/policies.md says what each does, why, and how to configure it.")
+            shown = (
+                json.dumps(values) if values else f"silent until set: {', '.join(one.name for one in rule.settings)}"
+            )
+            typer.secho(f"{'':{width}}  {shown}", dim=True)
+    typer.echo("docs/policies.md describes what each does, why, and how to configure it.")
 
 
 @app.command()

@@ -135,7 +135,7 @@ def _extent(plan: jobs.Planned) -> str:
 
 
 def _diagnose(progress: Progress, folder: Path) -> None:
-    """What the ranks' logs say about the end, in one line, and how to hear more."""
+    """The diagnosis of the ranks' logs in one line, and the command for more."""
     from amlstack.diagnose import diagnose
     from amlstack.diagnose.render import headline
 

@@ -53,7 +53,7 @@ def show(
     `plan` lists nodes, ranks and every value that was added, by whom and why. `arm` is the body of the REST request.
     `yaml` is the same job for `az ml job create -f`; of a YAML file comments and order stay. `command` is the command
     line that each node runs. `components` are the bodies of the component versions that a pipeline's steps refer to.
-    A file in Azure ML's own words is taken at its word: `--enrich` shows what would be added to it.
+    A file of Azure ML's own CLI is passed through unchanged: `--enrich` shows what would be added to it.
 
     Examples:
         amlstack show job.py --size Standard_ND96isr_H100_v5
@@ -108,7 +108,7 @@ def _print_yaml(checked: Checked, *, as_json: bool) -> None:
 
 
 def _files(plan: jobs.Planned) -> Iterator[dict[str, Any]]:
-    """The files that a plan becomes: one, and of a schedule that says what it starts itself, the one that it names."""
+    """The files that a plan becomes: one, and of a schedule with its job inline, the job's too."""
     import jobs
     from jobs.azureml.write.parents import file_of
 
@@ -135,14 +135,14 @@ def _in_place(checked: Checked) -> str | None:
         return None  # what is shown is another file than the one that was read
     text = checked.file.read_bytes().decode("utf-8")  # line ends as they are
     plan = checked.plans[0]
-    told = rewritten(text, file_of(plan.job), file_of(plan.enriched))
-    if told is None:
+    text_with_additions = rewritten(text, file_of(plan.job), file_of(plan.enriched))
+    if text_with_additions is None:
         typer.echo(
             f"{checked.file}: note: written anew, without comments: what is added belongs to a value that an alias "
             "shares.",
             err=True,
         )
-    return told
+    return text_with_additions
 
 
 def _print_components(checked: Checked) -> None:

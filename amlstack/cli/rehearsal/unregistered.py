@@ -25,7 +25,7 @@ def findings(plan: jobs.Planned, where: Targets, file: Path, refusal: str) -> It
         plan: The plan that the sandbox refused.
         where: The stack that was read, if any.
         file: The job file.
-        refusal: What the sandbox said; an environment that it does not name is not what is wrong.
+        refusal: The sandbox's message; an environment that it does not name is not what is wrong.
     """
     for place, part in plan.parts.items():
         wanted = where.environment_of(part.job).get("environment", part.job.environment)
@@ -56,7 +56,7 @@ def _looked(where: Targets) -> str:
 
 def _remedy(name: str, where: Targets) -> str:
     if stack := next((each for each, names in _declared() if name in names and each != where.stack), None):
-        return f"Say --stack {stack}, which declares `{name}`{', and leave --size out' if where.size else ''}."
+        return f"Give --stack {stack}, which declares `{name}`{', and leave --size out' if where.size else ''}."
     return "Write it into the job (`image`, `conda_file`), or declare it in a stack and name that with --stack."
 
 

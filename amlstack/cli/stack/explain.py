@@ -28,19 +28,19 @@ _CLOSING = "an unhandled error occurred: program exited with non-zero exit code"
 
 def failures(progress: Progress, outcome: Outcome) -> None:
     """Prints violations and errors; the engine's whole text only when there are none."""
-    told = False
+    printed = False
     for violation in outcome.refusals:
         progress.fail(
             f"policy {violation['policyName']}: {name_of(violation['resourceUrn'])}: {violation['message'].strip()}"
         )
-        told = True
+        printed = True
     for severity, urn, message in outcome.diagnostics:
-        # The engine closes with a line on the program's exit status, after the program has told what is wrong itself.
-        closing = told and message.startswith(_CLOSING)
+        # The engine closes with a line on the program's exit status, after the program has printed its findings.
+        closing = printed and message.startswith(_CLOSING)
         if severity == "error" and "\npolicy" not in message and not closing:
             progress.fail(f"{name_of(urn)}: {message}" if urn else message)
-            told = True
-    if not told:
+            printed = True
+    if not printed:
         progress.fail(outcome.output.strip())
 
 
@@ -67,5 +67,5 @@ def changes(outcome: Outcome) -> str:
 
 
 def _is_closed_gate(urn: str, text: str) -> bool:
-    """Whether an error says that a run failed which others wait for: only another word for `rerun` opens that gate."""
+    """Whether an error is that of a failed run which others wait for: only another word for `rerun` opens that gate."""
     return "amlstack:jobs:Job::" in urn and "not run again by itself" in text.replace("\n", " ")

@@ -1,4 +1,4 @@
-"""What the sandbox's file backend has recorded, read without the engine, which takes a second to say it.
+"""What the sandbox's file backend has recorded, read without the engine, which takes a second.
 
 The file is the engine's own: what is not found in the form that is known here counts as not recorded.
 """

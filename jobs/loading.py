@@ -78,9 +78,13 @@ def from_text(text: Text, base: Path) -> Loaded:
     """Jobs of YAML that is read already."""
     from jobs.azureml import consequences, readers  # noqa: PLC0415 - a Python job needs no YAML
     from jobs.azureml.cursor import Cursor, source_of  # noqa: PLC0415
-    from jobs.azureml.read import command, schedule  # noqa: PLC0415
+    from jobs.azureml.read import command  # noqa: PLC0415
 
-    reader = schedule if schedule.is_one(text.data) else readers.reader_of(text.data)
+    reader: Any = readers.reader_of(text.data)
+    if readers.is_schedule(text.data):
+        from jobs.azureml.read import schedule  # noqa: PLC0415 - most files are command jobs
+
+        reader = schedule
     path_of = reader.path_of if reader else lambda where: tuple(where.split("."))
     if text.data is None and text.findings:
         return Loaded((), text.findings, source_of(text, base, path_of))

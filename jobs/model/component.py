@@ -60,7 +60,8 @@ class Component(Resources):
     inputs: dict[str, Port] = Field(default_factory=dict, description="What it reads, by name.")
     outputs: dict[str, Port] = Field(default_factory=dict, description="What it writes, by name.")
     code: Annotated[Code | None, BeforeValidator(_code), Field(description="Folder that the command runs in.")] = None
-    launcher: Annotated[Launcher, Field(description="How the ranks are started.")] = Custom()
+    # A factory: making one at import would build its validators in every process that imports jobs.
+    launcher: Launcher = Field(default_factory=Custom, description="How the ranks are started.")
     additional_includes: Annotated[
         tuple[str, ...], Field(description="Files and folders that go along with the code, under their own names.")
     ] = ()

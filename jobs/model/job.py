@@ -49,7 +49,8 @@ class Job(Run, Resources):
     outputs: dict[str, Output] = Field(default_factory=dict, description="What the command writes, by name.")
     environment_variables: dict[str, Any] = Field(default_factory=dict, description="Variables of every process.")
 
-    launcher: Annotated[Launcher, Field(description="How the ranks are started.")] = Custom()
+    # A factory: making one at import would build its validators in every process that imports jobs.
+    launcher: Launcher = Field(default_factory=Custom, description="How the ranks are started.")
     compute: Annotated[str | None, Field(description="Cluster by name or id, or `local`; unset: serverless.")] = None
     limits: Annotated[Limits | None, Field(description="When the job is ended.")] = None
     queue_settings: Annotated[QueueSettings | None, Field(description="Tier and priority in the queue.")] = None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -22,6 +20,8 @@ def conda_text(environment: Environment, base: Path) -> str | None:
     Raises:
         OSError: If the file cannot be read; `jobs.plan` says so before.
     """
+    import yaml  # noqa: PLC0415 - few jobs have a conda file, and yaml is a tenth of the time to import jobs
+
     conda = environment.conda_file
     if isinstance(conda, str):
         conda = yaml.safe_load((base / conda).read_text(encoding="utf-8-sig"))

@@ -194,7 +194,7 @@ def test_autotuning_needs_a_configuration_to_vary() -> None:
     [
         (jobs.SingleNode(), {}, ["single-node"]),
         (jobs.Mpi(), {}, ["backend-unsaid"]),
-        (jobs.Mpi(processes_per_node=16, backend="nccl"), {}, ["processes-beyond-gpus"]),
+        (jobs.TorchRun(nproc_per_node=16), {}, ["processes-beyond-gpus"]),
         (jobs.Horovod(), {"command": "horovodrun -np 16 python t.py"}, ["launcher-in-command"]),
         (jobs.DeepSpeed(), {"command": "deepspeed train.py"}, ["launcher-in-command"]),
         (jobs.Lightning(), {"command": "python t.py --devices 4"}, ["lightning-counts"]),

@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from amlstack.base.findings import Finding
 
 
-def is_one(content: Any) -> bool:
-    """Whether a file without a type is a schedule."""
-    return isinstance(content, dict) and "type" not in content and bool({"create_job", "trigger"} & content.keys())
-
-
 def _time(cursor: Cursor) -> Any:
     value = cursor.value
     if isinstance(value, str) and len(value) > len("2026-01-01"):
@@ -155,7 +150,7 @@ def _of_file(cursor: Cursor, written: str, changes: dict[str, Any]) -> Any:
 
 def _read(cursor: Cursor, content: Any) -> Any:
     reader = readers.reader_of(content)
-    if reader is None or is_one(content):
+    if reader is None or readers.is_schedule(content):
         cursor.bad("file-type", "This is no job", "A schedule starts a job, a sweep or a pipeline")
         return None
     return reader.read(cursor)

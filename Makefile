@@ -12,8 +12,16 @@ help: ## what there is
 .PHONY: venv
 venv: .venv/.synced
 
+.PHONY: docs
+docs: venv ## the pages of docs that are generated from the code
+	@$(PY) -m tools.docs
+
+.PHONY: docs-check
+docs-check: venv ## fails if a generated page is not current
+	@$(PY) -m tools.docs --check
+
 .PHONY: check
-check: venv ## format, lint, types, workflows
+check: venv docs-check ## format, lint, types, workflows, generated pages
 	@$(PY) -m ruff format --check .
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy

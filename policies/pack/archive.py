@@ -31,7 +31,7 @@ ROOTS = ("pulumi", "pulumi-policy", "grpcio", "protobuf")
 """What the pack imports besides itself."""
 
 _OF_BASE = re.compile(rb"^ *from amlstack\.base(?:\.(\w+) import|\b import ([\w, ]+))", re.MULTILINE)
-_LEFT_OUT = {"pack/archive.py", "document.py", "resource_types/reasons.py", "analyzer"}
+_LEFT_OUT = {"pack/archive.py", "resource_types/reasons.py", "analyzer"}
 _MANIFEST = "PulumiPolicy.yaml"
 
 

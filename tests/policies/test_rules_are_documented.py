@@ -18,7 +18,7 @@ import policies
 from amlstack.base.findings import Level
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import sizes
-from policies import checks, document
+from policies import checks
 from policies.config import ALL
 from policies.pack.remedies import REMEDIES
 from policies.pack.server import Pack
@@ -26,6 +26,7 @@ from tests.support.policies.showing import request, shown
 
 TODAY = date(2026, 8, 1)
 RULES = ALL
+PAGE = PROJECT / "docs" / "policies.md"
 
 
 def clusters(text: str) -> list[tuple[str, int, bool]]:
@@ -33,10 +34,6 @@ def clusters(text: str) -> list[tuple[str, int, bool]]:
         (one["size"], one.get("nodes", {}).get("max", 1), one.get("single_node_jobs", False))
         for one in yaml.safe_load(text)["clusters"]
     ]
-
-
-def test_the_page_is_what_the_rules_say_now() -> None:
-    assert document.PAGE.read_text() == document.render(), "run: python -m policies.document"
 
 
 def test_every_module_of_checks_holds_one_registered_rule() -> None:
@@ -56,7 +53,7 @@ def test_a_rule_is_documented_in_full(rule: checks.Rule) -> None:
     for text in (rule.what, rule.why):
         assert text.endswith(".")
         assert len(text) > 60
-    assert f"### {rule.code}\n" in document.PAGE.read_text()
+    assert f"### {rule.code}\n" in PAGE.read_text()
 
 
 @pytest.mark.parametrize("rule", checks.SIZE_RULES, ids=lambda rule: rule.code)
@@ -103,7 +100,7 @@ def priced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_setting_is_documented() -> None:
-    page = document.PAGE.read_text()
+    page = PAGE.read_text()
 
     for rule in ALL:
         section = page.partition(f"### {rule.code}\n")[2].partition("\n### ")[0]

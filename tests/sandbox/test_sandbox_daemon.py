@@ -16,7 +16,6 @@ import pytest
 from typer.testing import CliRunner
 
 from amlstack.base import home as homes
-from amlstack.sandbox import coverage
 from amlstack.sandbox.server import daemon, processes, tls
 from amlstack.sandbox.server import status as report
 from amlstack.sandbox.store.store import Store
@@ -203,9 +202,3 @@ def test_a_companys_own_authority_stays_trusted(tmp_path: Path, monkeypatch: pyt
     assert tls.bundle(folder).read_text() == first, "also in a shell that has the sandbox's variables"
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "other" / "ca-bundle.pem"))
     assert "company" not in tls.bundle(folder).read_text()
-
-
-def test_the_page_of_what_is_emulated_is_current() -> None:
-    from amlstack.base.paths import PROJECT
-
-    assert (PROJECT / "docs" / "sandbox.md").read_text() == coverage.page(), "run python -m amlstack.sandbox.coverage"

@@ -11,7 +11,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 - any python3 may be asked to run 
 if not __package__:
     # Run as a folder: its parent makes `engine` a package, so that both ways share the relative imports.
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
-    from engine.cli import main
+    from engine.cli import main  # type: ignore[import-not-found, unused-ignore]
 else:
     from .cli import main
 

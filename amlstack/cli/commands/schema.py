@@ -25,14 +25,14 @@ def schema(*, settings: Annotated[bool, typer.Option("--settings", help="Of stac
     if settings:
         from infra.settings.schema import stack_file
 
-        typer.echo(_printed(stack_file(), "$defs"))
+        typer.echo(printed(stack_file(), "$defs"))
         return
     from jobs.azureml.schema import job_files
 
-    typer.echo(_printed(job_files(), "definitions"))
+    typer.echo(printed(job_files(), "definitions"))
 
 
-def _printed(whole: dict[str, Any], definitions: str) -> str:
+def printed(whole: dict[str, Any], definitions: str) -> str:
     """One definition a line: small, and a change of one key shows as one line."""
     import json
 

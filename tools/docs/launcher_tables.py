@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel
+
 from jobs.launchers import TYPED
 from jobs.launchers.base import Shape
 from jobs.launchers.custom import Custom
@@ -13,7 +15,6 @@ from jobs.model.job import Job
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from pydantic import BaseModel
     from pydantic.fields import FieldInfo
 
     from jobs.launchers.base import TypedLauncher
@@ -65,7 +66,7 @@ def _default(field: FieldInfo) -> str:
     value = field.get_default(call_default_factory=True, validated_data={})
     if value is None:
         return ""
-    return f"`{type(value).__name__}()`" if hasattr(value, "model_fields") else f"`{value!r}`"
+    return f"`{type(value).__name__}()`" if isinstance(value, BaseModel) else f"`{value!r}`"
 
 
 def _started(distribution: Any) -> str:

@@ -1,18 +1,13 @@
-"""Writes docs/launchers.md from the models: ``python tools/job_reference.py [--check]``."""
+"""docs/launchers.md, from the models of jobs and launchers."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-from jobs import reference
-
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+from tools.docs import launcher_tables
 
 INTRO = """\
 # Jobs and their launchers
 
-<!-- Made by tools/job_reference.py from the models; a test holds it current. -->
+<!-- Made by `make docs` from the models; a test holds it current. -->
 
 A job file is Python with a module-level `job`, or an Azure ML CLI v2 command job (`az ml job create -f`), which is
 passed through unchanged. `amlstack check` says what is wrong with either, `amlstack show` what it becomes.
@@ -52,21 +47,5 @@ On two nodes of eight GPUs (SingleNode: on one), with the command `python train.
 
 def page() -> str:
     """The text of docs/launchers.md."""
-    text = f"{INTRO}{reference.launcher_table()}\n\n## Fields of `Job`\n\n{reference.job_table()}\n\n"
-    return f"{text}## Fields of the launchers\n\n{reference.launcher_sections()}\n"
-
-
-def main() -> int:
-    """Write the page, or with --check say whether it is current."""
-    path = DOCS / "launchers.md"
-    current = path.is_file() and path.read_text() == page()
-    if "--check" in sys.argv:
-        if not current:
-            print(f"{path.name} is not current: python tools/job_reference.py")
-        return int(not current)
-    path.write_text(page())
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    text = f"{INTRO}{launcher_tables.launcher_table()}\n\n## Fields of `Job`\n\n{launcher_tables.job_table()}\n\n"
+    return f"{text}## Fields of the launchers\n\n{launcher_tables.launcher_sections()}\n"

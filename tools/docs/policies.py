@@ -1,14 +1,10 @@
-"""Renders docs/policies.md from what the rules say about themselves.
-
-``python -m policies.document`` writes it; a test holds that it is current.
-"""
+"""docs/policies.md, from what the rules say about themselves."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
 
-from amlstack.base.paths import PROJECT
 from policies.checks.size.fabric import SINGLE_NODE_TAG
 from policies.config import ALL
 from policies.resource_types import machines, reasons
@@ -16,8 +12,6 @@ from policies.templates.forms import FORMS
 
 if TYPE_CHECKING:
     from policies import checks
-
-PAGE = PROJECT / "docs" / "policies.md"
 
 
 def resource_types() -> str:
@@ -42,7 +36,7 @@ def _by_reason(left: dict[str, str]) -> list[tuple[str, list[str]]]:
 _HEAD = f"""\
 # Policies
 
-<!-- Rendered by `python -m policies.document` from policies/checks; edit it there. -->
+<!-- Made by `make docs` from policies/checks; edit it there. -->
 
 Every rule is one pure function in `policies/checks`. A finding carries the code of its rule in brackets; the codes are
 the headings below. Three gates hold the rules:
@@ -163,7 +157,7 @@ The day of the judgement is today in UTC, or the day in `AMLSTACK_TODAY` (an ISO
 """
 
 
-def render() -> str:
+def page() -> str:
     """The whole page."""
     table = "".join(f"| [{rule.code}](#{rule.code}) | {rule.title} | {_default(rule)} |\n" for rule in ALL)
     return _HEAD + table + "".join(_section(rule) for rule in ALL)
@@ -196,7 +190,3 @@ def _section(rule: checks.Rule) -> str:
 
 def _value(setting: checks.Setting) -> str:
     return "Unset by default." if setting.default is None else f"Default: {setting.default}."
-
-
-if __name__ == "__main__":
-    PAGE.write_text(render(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The page docs/settings.md, made from the models: their descriptions are the one place that explains a setting."""
+"""docs/settings.md, from the models: their descriptions are the one place that explains a setting."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HEAD = """\
 Everything under `amlstack:` in `Pulumi.<stack>.yaml`. Unknown keys are refused, with near misses by name; all
 errors are reported at once, each with its line. Paths start at the project's root, the folder of `Pulumi.yaml`.
 
-This page is made from `infra/settings/model.py` by `python -m infra.settings.reference > docs/settings.md`.
+This page is made from `infra/settings/model.py` by `make docs`.
 """
 
 SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
@@ -117,7 +117,3 @@ def _kind(annotation: Any) -> str:
     if origin is Union or str(origin) == "<class 'types.UnionType'>":
         return ", ".join(dict.fromkeys(_kind(part) for part in inner if part is not type(None)))
     return _WORDS.get(origin or annotation, "object")
-
-
-if __name__ == "__main__":
-    print(page(), end="")  # noqa: T201 - the page is the answer

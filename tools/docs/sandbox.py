@@ -1,9 +1,7 @@
-"""``python -m amlstack.sandbox.coverage``: writes docs/sandbox.md, the table of what is emulated, from the code."""
+"""docs/sandbox.md, the table of what is emulated, from the code."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox import kinds
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
 HEAD = """\
 # What the sandbox emulates
 
-This page is generated from the code (`python -m amlstack.sandbox.coverage`); a test holds it current.
+This page is generated from the code (`make docs`); a test holds it current.
 
 The sandbox is one server on loopback, TLS and bearer tokens included, that answers Azure's REST interfaces for the
 types below. What is not in the table is refused with `501 SandboxNotEmulated`; a plausible empty answer would hide a
@@ -108,9 +106,3 @@ def _polls(number: int) -> str:
 
 def _short(name: str) -> str:
     return name.removesuffix("Args")
-
-
-if __name__ == "__main__":
-    target = Path(__file__).resolve().parents[2] / "docs" / "sandbox.md"
-    target.write_text(page())
-    sys.exit(0)

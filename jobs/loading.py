@@ -49,7 +49,7 @@ def load(path: Path | str) -> Loaded:
     """Read a job file.
 
     A Python file has a module-level ``job`` (a `Job`) or ``jobs`` (a list of them). A YAML file is an Azure ML CLI v2
-    command job and is taken at its word.
+    command job and is passed through unchanged.
 
     Args:
         path: The file.

@@ -30,7 +30,7 @@ class Finding:
         code: Kebab-case name of the rule, e.g. ``sriov-fabric``; stable, and a heading in the documentation.
         where: Path in the declaration, e.g. ``clusters[0].size`` or ``inputs.data.path``; empty for the whole.
         seen: The observed value, in words.
-        rule: What must hold.
+        rule: What must hold; empty where `seen` says it (`nodes` must be an integer, got `two`).
         remedy: What to write instead; near misses by name. May be empty when the rule says it all.
         level: Whether it refuses.
         file: The file it stands in, when known.

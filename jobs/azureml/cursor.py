@@ -57,7 +57,12 @@ class Cursor:
 
     def wrong(self, wanted: str, remedy: str = "") -> Any:
         """Report that the value is of another kind."""
-        return self.bad("value-kind", f"{shown(self.value)} stands here", f"`{self.path[-1]}` is {wanted}", remedy)
+        return self.bad("value-kind", self.must(f"be {wanted}"), "", remedy)
+
+    def must(self, rule: str) -> str:
+        """What must hold and what the file has: `` `nodes` must be an integer, got `two` ``."""
+        named = next((index for index in reversed(range(len(self.path))) if isinstance(self.path[index], str)), 0)
+        return f"`{dotted(self.path[named:])}` must {rule}, got {shown(self.value)}"
 
 
 def source_of(

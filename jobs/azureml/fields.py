@@ -43,22 +43,22 @@ def whole(cursor: Cursor) -> Any:
     """A whole number; text of digits is taken, and so is a float, cut to its whole part as the real loader does."""
     value = cursor.value
     if isinstance(value, bool):
-        return cursor.wrong("a whole number")
+        return cursor.wrong("an integer")
     if isinstance(value, int):
         return value
     if isinstance(value, float) and math.isfinite(value):
         if value != int(value):
             cursor.bad(
                 "number-cut",
-                f"{value} stands here",
+                cursor.must("be an integer"),
                 f"Azure ML cuts it to {int(value)}",
-                "Write a whole number.",
+                f"Write {int(value)}.",
                 level=Level.WARNING,
             )
         return int(value)
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,18}\s*", value):
         return int(value)
-    return cursor.wrong("a whole number")
+    return cursor.wrong("an integer")
 
 
 def count(cursor: Cursor) -> Any:
@@ -78,7 +78,7 @@ class AtLeast:
         """The number."""
         value = whole(cursor)
         if value is not Bad and value < self.least:
-            return cursor.bad("value-range", f"{value} stands here", f"`{cursor.path[-1]}` is at least {self.least}")
+            return cursor.bad("value-range", cursor.must(f"be {self.least} or more"), "")
         return value
 
 
@@ -99,7 +99,7 @@ def seconds(cursor: Cursor) -> Any:
     """A duration in seconds."""
     value = at_least(0)(cursor)
     if value is not Bad and value > LONGEST:
-        return cursor.bad("value-range", f"{value} stands here", f"`{cursor.path[-1]}` is at most {LONGEST:,} seconds")
+        return cursor.bad("value-range", cursor.must(f"be {LONGEST:,} seconds or less"), "")
     return value
 
 
@@ -110,7 +110,7 @@ def truth(cursor: Cursor) -> Any:
         return value
     if isinstance(value, (str, int)) and str(value).lower() in TRUE | FALSE:
         return str(value).lower() in TRUE
-    return cursor.wrong("true or false")
+    return cursor.wrong("`true` or `false`")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,8 +134,8 @@ class Word:
         remedy = did_you_mean(value, self.words) if isinstance(value, str) else ""
         return cursor.bad(
             "value-unknown",
-            f"{shown(value)} stands here",
-            f"`{cursor.path[-1]}` is one of {listed}",
+            cursor.must(f"be one of {listed}"),
+            "",
             remedy if remedy.startswith("Did") else "",
         )
 
@@ -258,7 +258,7 @@ def keys(
     """
     if not isinstance(cursor.value, dict):
         cursor.wrong(f"{what}, a mapping") if cursor.path else cursor.bad(
-            "not-a-mapping", f"{shown(cursor.value)} is all there is", f"The file is {what}, a mapping of keys"
+            "not-a-mapping", f"The file must be {what}, a mapping of keys, got {shown(cursor.value)}", ""
         )
         return
     for key in cursor.value:
@@ -289,7 +289,7 @@ def keys(
             remedy = did_you_mean(str(key), table)
             cursor.bad(
                 "key-unknown",
-                f"`{key}` is no key of {what}",
+                f"`{key}` is not a known key of {what}",
                 "Every key is one that Azure ML knows",
                 remedy if remedy.startswith("Did") else "",
                 key=key,

@@ -48,25 +48,25 @@ def _finding(place: Place, details: list[ErrorDetails], title: str) -> Finding:
     owner = owners[0].__name__ if owners else title
     if detail["type"] == "extra_forbidden":
         known = [name for model in owners for name in model.model_fields]
-        seen = f"`{place[-1]}` is no field of {owner}"
+        seen = f"`{place[-1]}` is not a known field of {owner}"
         return Finding("key-unknown", where, seen, "Every field is a known one", did_you_mean(str(place[-1]), known))
     if detail["type"] == "missing":
         return Finding("key-missing", where, f"`{place[-1]}` is not given", f"Every {owner} has it")
     shown = repr(detail.get("input"))
     rules = dict.fromkeys(_rule(each) for each in details)
-    return Finding(
-        "value-kind",
-        where or title,
-        f"{shown if len(shown) <= 60 else shown[:57] + '…'} stands here",
-        f"It must be {', or '.join(rules)}" if all(rules) else "; ".join(each["msg"] for each in details),
-    )
+    shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
+    name = f"`{place[-1]}`" if place else title
+    if all(rules):
+        return Finding("value-kind", where or title, f"{name} must be {', or '.join(rules)}, got {shown}", "")
+    rule = "; ".join(each["msg"] for each in details)
+    return Finding("value-kind", where or title, f"{name} cannot be {shown}", rule)
 
 
 def _rule(detail: ErrorDetails) -> str:
     """What a value must be, as the end of a sentence; empty when pydantic says it in another form."""
     start, _, rest = detail["msg"].removeprefix("Value error, ").partition("Input should be ")
     if not start and rest:
-        return rest.replace("a valid ", "a ").replace("a integer", "a whole number")
+        return rest.replace("a valid ", "a ").replace("a integer", "an integer")
     return start.removeprefix("a count is ") if start.startswith("a count is ") else ""
 
 

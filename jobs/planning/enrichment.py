@@ -41,7 +41,7 @@ class Added:
 def enriched(job: Job, lowered: Lowered, shape: Shape, target: Target) -> tuple[Job, tuple[Added, ...]]:
     """The job in Azure ML's words with everything added, and the list of that.
 
-    An az ml file is taken at its word: a `Custom` launcher adds nothing, unless the job says ``enrich``.
+    An az ml file is passed through unchanged: a `Custom` launcher adds nothing, unless the job says ``enrich``.
     """
     added: list[Added] = []
     update: dict[str, Any] = {"launcher": Custom(distribution=lowered.distribution)}

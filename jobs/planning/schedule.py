@@ -105,8 +105,8 @@ def _trigger(trigger: Cron | Recurrence) -> Iterator[Finding]:
             yield Finding(
                 "cron-expression",
                 "trigger.expression",
-                f"`{trigger.expression}` stands here",
-                "A cron expression has five fields: minute, hour, day of the month, month, day of the week",
+                f"`expression` must have five fields, got `{trigger.expression}`",
+                "The fields of cron are minute, hour, day of the month, month, day of the week",
                 "Write `0 8 * * 1` for every Monday at eight.",
                 Level.WARNING,
             )
@@ -120,7 +120,7 @@ def _trigger(trigger: Cron | Recurrence) -> Iterator[Finding]:
             yield Finding(
                 "value-range",
                 f"trigger.schedule.{key}",
-                f"{', '.join(map(str, values))} stands here",
-                f"`{key}` are from 0 to {most}",
+                f"`{key}` must be from 0 to {most}, got {', '.join(map(str, values))}",
+                "",
                 level=Level.WARNING,
             )

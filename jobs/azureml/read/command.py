@@ -1,4 +1,4 @@
-"""An Azure ML CLI v2 command job file (``az ml job create -f``) as a `Job`, taken at its word."""
+"""An Azure ML CLI v2 command job file (``az ml job create -f``) as a `Job`, passed through unchanged."""
 
 from __future__ import annotations
 

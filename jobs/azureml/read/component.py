@@ -30,7 +30,7 @@ def _warned(cursor: Cursor, extra: Collection[Any], known: Collection[str], what
         remedy = did_you_mean(str(key), known)
         cursor.bad(
             "key-unknown",
-            f"`{key}` is no key of {what}",
+            f"`{key}` is not a known key of {what}",
             rule,
             remedy if remedy.startswith("Did") else "Remove it, unless Azure ML knows it.",
             level=Level.WARNING,
@@ -83,8 +83,8 @@ def read(cursor: Cursor) -> Component | None:
     if extra.get("intellectual_property"):
         cursor.bad(
             "key-unsupported",
-            "`intellectual_property` stands here",
-            "azure-ai-ml cannot send it",
+            "`intellectual_property` cannot be sent",
+            "azure-ai-ml has no form of it for Azure ML",
             "Remove it.",
             key="intellectual_property",
         )
@@ -116,8 +116,8 @@ def made(cursor: Cursor, told: dict[str, Any]) -> Component:
     if told.get("additional_includes") and "code" not in told:
         cursor.bad(
             "lost-in-rendering",
-            "`additional_includes` stands here without `code`",
-            "It is told to Azure ML, but what it names goes along with a code folder only",
+            "`additional_includes` is written without `code`",
+            "What it names is uploaded with a code folder only",
             "Name a code folder.",
             level=Level.WARNING,
             key="additional_includes",

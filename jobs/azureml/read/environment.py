@@ -36,8 +36,8 @@ def conda(cursor: Cursor) -> Any:
         if cursor.value.startswith("file:"):
             return cursor.bad(
                 "path-form",
-                f"`{cursor.value}` stands here",
-                "A conda file is a path without `file:`",
+                f"`conda_file` must be a path without `file:`, got `{cursor.value}`",
+                "",
                 f"Write `{cursor.value.removeprefix('file:')}`.",
             )
         return cursor.value
@@ -87,8 +87,8 @@ def environment(cursor: Cursor) -> Any:
         remedy = f"Write `azureml:{value}` for a registered one, `file:{value}` for a file, or a mapping with `image`."
         return cursor.bad(
             "environment-form",
-            f"`{value}` stands here",
-            "A reference to an environment begins with `azureml:`",
+            f"`environment` must begin with `azureml:` or `file:`, or be a mapping, got `{value}`",
+            "",
             remedy,
         )
     return value

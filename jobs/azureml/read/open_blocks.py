@@ -34,7 +34,7 @@ def split(
         remedy = did_you_mean(key, table)
         cursor.bad(
             "key-unknown",
-            f"`{key}` is no key of {what}",
+            f"`{key}` is not a known key of {what}",
             "It is sent as it is, as azure-ai-ml does" if sent else "Every key is one that Azure ML knows",
             remedy if remedy.startswith("Did") else "Remove it, unless Azure ML knows it.",
             level=Level.WARNING if sent else Level.ERROR,

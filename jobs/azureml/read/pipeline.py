@@ -1,4 +1,4 @@
-"""An Azure ML CLI v2 pipeline job file as a `Pipeline`, taken at its word."""
+"""An Azure ML CLI v2 pipeline job file as a `Pipeline`, passed through unchanged."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _component_step(cursor: Cursor) -> Any:
             cursor.bad(
                 "lost-in-rendering",
                 f"`{key}` stands beside `component`",
-                "A step takes it from its component; what stands here is not sent",
+                "A step takes it from its component; the step's own is not sent",
                 "Write it in the component.",
                 level=Level.WARNING,
                 key=key,

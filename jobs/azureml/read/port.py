@@ -64,7 +64,7 @@ def _fitting(cursor: Cursor, told: Mapping[str, Any]) -> dict[str, Any]:
             )
         elif key != "enum" and not _parses(kind, told[key], bound=key != "default"):
             del kept[key]
-            cursor.bad("port-bounds", f"{shown(told[key])} stands here", f"`{key}` is of the type `{kind}`", key=key)
+            cursor.bad("port-bounds", f"`{key}` must be of type `{kind}`, got {shown(told[key])}", "", key=key)
     return kept
 
 

@@ -119,8 +119,8 @@ def identity(cursor: Cursor) -> Any:
     if "msi_resource_id" in cursor.value:
         return cursor.bad(
             "key-unsupported",
-            "`msi_resource_id` stands here",
-            "azure-ai-ml cannot send it",
+            "`msi_resource_id` cannot be sent",
+            "azure-ai-ml has no form of it for Azure ML",
             "Name the identity by `client_id`.",
             key="msi_resource_id",
         )

@@ -1,4 +1,4 @@
-"""An Azure ML CLI v2 sweep job file as a `Sweep`, taken at its word."""
+"""An Azure ML CLI v2 sweep job file as a `Sweep`, passed through unchanged."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def _trial(cursor: Cursor) -> Any:
     if isinstance(cursor.value, str):
         return cursor.bad(
             "value-kind",
-            f"`{cursor.value}` stands here",
+            cursor.must("be a mapping"),
             "The trial of a sweep job is written inline; only a step of a pipeline names a component's file",
             "Write `trial:` with `command` and `environment`.",
         )

@@ -18,7 +18,7 @@ PATIENCE = 60.0
 
 
 def proof(job: str, *words: object) -> str:
-    """Shows that the sender knows the job's name, without naming it: whoever merely connects learns nothing.
+    """Shows that the sender knows the job's name, without naming it: a host that merely connects learns nothing.
 
     Args:
         job: Name of the run.

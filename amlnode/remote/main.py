@@ -242,14 +242,7 @@ def ports(count: int) -> int:
     """The first of so many ports in a row that are free now."""
     while True:
         first = random.SystemRandom().randrange(20_000, 32_000 - count)
-        if all(_free(port) for port in range(first, first + count)):
+        with contextlib.suppress(OSError), contextlib.ExitStack() as probes:
+            for port in range(first, first + count):
+                probes.enter_context(socket.socket()).bind(("", port))
             return first
-
-
-def _free(port: int) -> bool:
-    with socket.socket() as probe:
-        try:
-            probe.bind(("", port))
-        except OSError:
-            return False
-    return True

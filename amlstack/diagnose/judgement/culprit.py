@@ -45,7 +45,7 @@ def _candidates(events: Iterable[Event]) -> list[Event]:
     1. definite causes, uncaught exceptions, ends by a signal that a launcher names;
     2. lines that may be harmless;
     3. consequences that are causes only when there is nothing better;
-    4. causes logged at the level of a warning; those that are often lived through only where somebody ended.
+    4. causes logged at the level of a warning; those that runs often survive only where a rank ended.
     """
     events = list(events)
     ended = any(event.role in (EventRole.VICTIM, EventRole.SUMMARY) and not event.soft for event in events)

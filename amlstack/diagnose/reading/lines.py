@@ -24,7 +24,7 @@ LONGEST = 6000
 MOST_FORMS = 100_000
 DIGITS = b"0123456789"
 STORM = 200
-"""Lines of one form that are read whoever wrote them; afterwards as many of each writer as `OF_A_WRITER`."""
+"""Lines of one form that are read from any writer; afterwards as many of each writer as `OF_A_WRITER`."""
 OF_A_WRITER = 8
 _TIMES = re.compile(rb"\d{1,4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d[.,\d]*")
 _WRITER = 40

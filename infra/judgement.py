@@ -76,8 +76,8 @@ def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> 
         },
         parent="amlstack:infra:RdmaCluster",
     )
-    told_of = [finding for finding in found if not (doubtful and "scaleSettings" in finding.where)]
-    return tuple(_in_settings(reading, ("clusters", index, *cluster.setting_of(one.where)), one) for one in told_of)
+    certain = [finding for finding in found if not (doubtful and "scaleSettings" in finding.where)]
+    return tuple(_in_settings(reading, ("clusters", index, *cluster.setting_of(one.where)), one) for one in certain)
 
 
 def _in_settings(reading: Reading, loc: tuple[str | int, ...], finding: Finding) -> Finding:
@@ -96,8 +96,7 @@ def _worded(finding: Finding, words: Mapping[str, str]) -> Finding:
 
 def _in_job(finding: Finding, planned: object, file: str | None) -> Finding:
     python = "Write limits=jobs.Limits(timeout=SECONDS)"
-    # A single job's plan is asked about first: the name of the other would load what sweeps need.
-    if not isinstance(planned, jobs.Plan) and isinstance(planned, jobs.SweepPlan):
+    if isinstance(planned, jobs.SweepPlan):
         python = "Write timeout=SECONDS in its jobs.SweepLimits"
     words = python if (file or "").endswith(".py") else "Write limits: {timeout: SECONDS}"
     return _worded(finding, {job_timeout.REMEDY: words})

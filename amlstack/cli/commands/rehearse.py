@@ -49,9 +49,7 @@ def rehearse(file: File, size: Size = None, stack: Stack = None, only: Only = No
     import jobs
 
     plans = [plan for plan in checked.plans if only in (None, _name(plan, file))]
-    # What is no single job is looked at by its class: to name a schedule's loads the models of schedules.
-    whole = [plan for plan in plans if not isinstance(plan, jobs.Plan)]
-    others = [_no_job(plan, file) for plan in whole if isinstance(plan, jobs.SchedulePlan)]
+    others = [_no_job(plan, file) for plan in plans if isinstance(plan, jobs.SchedulePlan)]
     found = (*where.findings, *checked.findings, *others)
     print_findings(found)
     if errors(found):

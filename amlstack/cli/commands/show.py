@@ -113,14 +113,8 @@ def _files(plan: jobs.Planned) -> Iterator[dict[str, Any]]:
     from jobs.azureml.write.parents import file_of
 
     yield file_of(plan.enriched)
-    if isinstance(plan, jobs.Plan):
-        return
-    if (
-        isinstance(plan, jobs.SchedulePlan)
-        and plan.job.source is None
-        and not isinstance(plan.enriched.create_job, str)
-    ):
-        yield file_of(plan.enriched.create_job)
+    if isinstance(plan, jobs.SchedulePlan) and plan.job.source is None and plan.started is not None:
+        yield file_of(plan.started.enriched)
 
 
 def _in_place(checked: Checked) -> str | None:
@@ -153,7 +147,6 @@ def _print_components(checked: Checked) -> None:
 
 
 def _print_commands(checked: Checked, *, as_json: bool) -> None:
-
     commands = [part.enriched.command for plan in checked.plans for part in plan.parts.values()]
     if as_json:
         print_json(commands)
@@ -180,7 +173,7 @@ def _show_plans(checked: Checked, *, as_json: bool) -> None:
     console = Console()
     for plan in checked.plans:
         name = plan.job.name or checked.file.stem
-        if not isinstance(plan, jobs.Plan) and isinstance(plan, jobs.SchedulePlan):
+        if isinstance(plan, jobs.SchedulePlan):
             console.print(when(plan))
         for place, part in plan.parts.items():
             console.print(panel(part, f"{name}: {place}" if place else name, costs(plan).get(place)))
@@ -188,15 +181,12 @@ def _show_plans(checked: Checked, *, as_json: bool) -> None:
 
 
 def _planned_data(plan: jobs.Planned) -> dict[str, Any]:
-    """A plan for a program; of a sweep or a pipeline, its parts by their place."""
-    import jobs
+    """A plan for a program, its parts by their place; a single job is its own one part."""
     from jobs.planning.cost import costs
 
     prices = costs(plan)
-    if isinstance(plan, jobs.Plan):
-        return _plan_data(plan, prices.get(""))
     parts = {place: _plan_data(part, prices.get(place)) for place, part in plan.parts.items()}
-    return {"name": plan.job.name, "parts": parts, "declaration": plan.declaration}
+    return parts.get("", {"name": plan.job.name, "parts": parts, "declaration": plan.declaration})
 
 
 def _plan_data(plan: jobs.Plan, price: Cost | None) -> dict[str, Any]:

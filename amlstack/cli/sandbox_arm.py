@@ -70,7 +70,7 @@ class SandboxArm(ArmClient):
     """Asks one sandbox and nobody else: its tokens go nowhere else."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        super().__init__(endpoint.url, SandboxCredential(endpoint))
+        super().__init__(endpoint.url, SandboxCredential(endpoint), ca=str(endpoint.ca))
 
     def exchange(self, method: str, url: str, body: Any, *, acting: bool = False) -> tuple[Response, str]:
         """See `ArmClient.exchange`.

@@ -42,6 +42,7 @@ class ArmClient:
         sign_in: How to sign in, and to which cloud; as the environment says when not given.
         cancelled: Ends every wait and every request when it is set.
         announce: Takes the messages to show while a request waits, e.g. that the service throttles.
+        ca: PEM file of the authorities to trust; those of the environment when not given.
     """
 
     def __init__(
@@ -52,11 +53,13 @@ class ArmClient:
         sign_in: SignIn | None = None,
         cancelled: threading.Event | None = None,
         announce: Callable[[str], None] | None = None,
+        ca: str | None = None,
     ) -> None:
         self.endpoint = arm_endpoint
         self._credential = credential
         self._sign_in = sign_in or SignIn.read({})
         self._cancelled = cancelled
+        self._transport: dict[str, Any] = {"connection_verify": ca} if ca else {}
         self._announce = announce or _silent
         self._lock = threading.Lock()
         self._pipeline: Any = None
@@ -240,7 +243,8 @@ class ArmClient:
 
                 bearer = BearerTokenCredentialPolicy(self._credential, f"{self.endpoint}/.default")
                 # No retry policy: its sleeps could not be interrupted (see `retries`).
-                self._pipeline = PipelineClient(self.endpoint, policies=[UserAgentPolicy("amlstack"), bearer])
+                policies = [UserAgentPolicy("amlstack"), bearer]
+                self._pipeline = PipelineClient(self.endpoint, policies=policies, **self._transport)
             return self._pipeline, self._credential
 
 

@@ -207,13 +207,13 @@ def _raised(error: BaseException, path: Path) -> Finding:
             file=str(path),
         )
     try:
-        said = str(error).splitlines()
+        lines = str(error).splitlines()
     except Exception:  # noqa: BLE001 - an error of the file's own may be unable to say what it is
-        said = []
+        lines = []
     return Finding(
         "python-raised",
         "",
-        f"Running the file raised {type(error).__name__}{f': {said[0]}' if said else ''}",
+        f"Running the file raised {type(error).__name__}{f': {lines[0]}' if lines else ''}",
         "A Python job file runs to its end and leaves `job` behind",
         file=str(path),
         line=_line_in(error, path),

@@ -56,6 +56,6 @@ class Source:
         )
 
     def explains(self, finding: Finding) -> bool:
-        """Whether a finding only follows from what the reader of the file has said already."""
+        """Whether a finding only follows from an error that the reader of the file has found."""
         key = _RESTS_ON.get(finding.code)
         return any(path == (key,) or path[0] == key in {"environment", "jobs"} for path in self.unreadable)

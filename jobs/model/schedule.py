@@ -95,12 +95,12 @@ Declared = Job | Sweep | Pipeline | Schedule
 def trigger_text(trigger: Cron | Recurrence) -> str:
     """When it starts, as a person reads it: ``cron `0 8 * * 1`, UTC, from 2026-07-01T00:00:00``."""
     if isinstance(trigger, Cron):
-        told = [f"cron `{trigger.expression}`"]
+        words = [f"cron `{trigger.expression}`"]
     else:
         unit = trigger.frequency if trigger.interval == 1 else f"{trigger.interval} {trigger.frequency}s"
-        told = [f"every {unit}", *_pattern_text(trigger.schedule)]
+        words = [f"every {unit}", *_pattern_text(trigger.schedule)]
     times = (("from", trigger.start_time), ("until", trigger.end_time))
-    return ", ".join([*told, trigger.time_zone, *(f"{word} {time}" for word, time in times if time)])
+    return ", ".join([*words, trigger.time_zone, *(f"{word} {time}" for word, time in times if time)])
 
 
 def _pattern_text(pattern: Pattern | None) -> list[str]:
@@ -108,4 +108,4 @@ def _pattern_text(pattern: Pattern | None) -> list[str]:
         return []
     clocks = [f"{hour}:{minute:02}" for hour in pattern.hours for minute in pattern.minutes]
     days = [*(pattern.week_days or ()), *(f"day {day}" for day in pattern.month_days or ())]
-    return [f"{word} {' and '.join(told)}" for word, told in (("at", clocks), ("on", days)) if told]
+    return [f"{word} {' and '.join(each)}" for word, each in (("at", clocks), ("on", days)) if each]

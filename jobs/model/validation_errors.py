@@ -29,7 +29,7 @@ _BRANCHES = frozenset({"bool", "int", "float", "str", "constrained-int", *_KINDS
 
 
 def findings_of(error: ValidationError) -> tuple[Finding, ...]:
-    """One finding per fault; of a union's branches only what is said deepest, where somebody meant to be."""
+    """One finding per fault; of a union's branches only the deepest error, in the branch that was meant."""
     by_place: dict[Place, list[ErrorDetails]] = {}
     for detail in error.errors(include_url=False):
         by_place.setdefault(_written(detail["loc"]), []).append(detail)
@@ -80,7 +80,7 @@ def _branch(step: str) -> bool:
 
 
 def _owners(loc: Place, title: str) -> list[type[BaseModel]]:
-    """The models that a place may belong to, the branch of a union told by its name."""
+    """The models that a place may belong to, a union's branch by its name."""
     models: list[type[BaseModel]] = [model for model in (*_DECLARED, *_KINDS.values()) if model.__name__ == title]
     for step in loc:
         if step in _KINDS:

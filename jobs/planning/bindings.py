@@ -46,7 +46,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue  # a sweep fills it in
         known = job.inputs if kind == "inputs" else job.outputs
         if name in known or name.split(".")[0] in {*known, *map(_bindable, known)}:
-            continue  # what is wrong with a name that cannot be bound is told once
+            continue  # a name that cannot be bound has its finding already
         if not known:
             unknown.setdefault(kind, []).append(match)
         else:

@@ -31,35 +31,35 @@ def declaration(job: Job, base: Path) -> dict[str, Any]:
         job: As it was declared, before the plan adds anything.
         base: Folder that relative paths start from.
     """
-    told = {name: value for name, value in _told(job).items() if name not in NOT_IDENTITY}
+    result = {name: value for name, value in _given(job).items() if name not in NOT_IDENTITY}
     if job.code is not None and not job.code.local:
-        told["code"] = job.code.path
+        result["code"] = job.code.path
     if isinstance(job.environment, Environment) and isinstance(job.environment.conda_file, str):
         path = base / job.environment.conda_file
         if is_file(path):
-            told["environment"]["conda_file"] = path.read_text(encoding="utf-8-sig", errors="replace")
-    return told
+            result["environment"]["conda_file"] = path.read_text(encoding="utf-8-sig", errors="replace")
+    return result
 
 
 def written(model: BaseModel, *, leave: Collection[str] = ()) -> dict[str, Any]:
-    """A sweep's or pipeline's own part of the identity, without those fields that are told in another way."""
-    return {name: value for name, value in _told(model).items() if name not in NOT_IDENTITY and name not in leave}
+    """A sweep's or pipeline's own part of the identity, without the fields that stand there in another form."""
+    return {name: value for name, value in _given(model).items() if name not in NOT_IDENTITY and name not in leave}
 
 
-def _told(model: BaseModel) -> dict[str, Any]:
+def _given(model: BaseModel) -> dict[str, Any]:
     """A model's fields that differ from their defaults; of a union's branch its ``type`` stays, it says which one."""
-    told = {}
+    result = {}
     for name, field in type(model).model_fields.items():
         value = getattr(model, name)
         discriminator = name == "type" and len(get_args(field.annotation)) == 1
         if discriminator or value != field.get_default(call_default_factory=True, validated_data={}):
-            told[name] = _data(value)
-    return told
+            result[name] = _data(value)
+    return result
 
 
 def _data(value: Any) -> Any:
     if isinstance(value, BaseModel):
-        return _told(value)
+        return _given(value)
     if isinstance(value, dict):
         return {str(key): _data(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

@@ -82,8 +82,8 @@ def _from_size(
             added.append(Added(f"environment_variables.{setting.name}", setting.value, "fabric", setting.why))
     shm = job.shm_size or size.shm_size()
     if nodeside.asked(lowered.command):
-        told = nodeside.variables(size, nodes=shape.nodes, ranks=lowered.processes_per_node, shm=shm)
-        for name, value in told.items():
+        promised = nodeside.variables(size, nodes=shape.nodes, ranks=lowered.processes_per_node, shm=shm)
+        for name, value in promised.items():
             if name not in variables:
                 variables[name] = value
                 added.append(Added(f"environment_variables.{name}", value, "amlnode", nodeside.WHY))

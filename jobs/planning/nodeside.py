@@ -61,7 +61,7 @@ def check(job: Job) -> Iterator[Finding]:
 def variables(size: Size, *, nodes: int, ranks: int | None, shm: str | None) -> dict[str, str]:
     """AMLSTACK_PLAN, what a node should have, and AMLSTACK_BUSBW_EXPECTED, the least bus bandwidth in GB/s.
 
-    The bandwidth is only said where a source measured that size on that many nodes, and for one rank per GPU: fewer
+    The bandwidth is only there where a source measured that size on that many nodes, and for one rank per GPU: fewer
     ranks do not fill the fabric.
 
     Args:
@@ -75,9 +75,9 @@ def variables(size: Size, *, nodes: int, ranks: int | None, shm: str | None) -> 
         plan["infiniband"] = ports(size)
     if shm:
         plan["shm"] = shm
-    told = {"AMLSTACK_PLAN": json.dumps(plan)}
+    result = {"AMLSTACK_PLAN": json.dumps(plan)}
     least = expected(size, nodes) if ranks == size.gpus else None
-    return told | ({"AMLSTACK_BUSBW_EXPECTED": f"{least:g}"} if least is not None else {})
+    return result | ({"AMLSTACK_BUSBW_EXPECTED": f"{least:g}"} if least is not None else {})
 
 
 def ports(size: Size) -> int:

@@ -133,11 +133,11 @@ def plan_pipeline(
 def _of_a_step(finding: Finding, job: Job) -> Finding:
     """A finding of a job as one of a step: azure-ai-ml takes any name of an input there, groups (`a.b`) above all.
 
-    So it does of an output that nothing is said of.
+    It also takes any name of an output that is only named.
     """
     side, _, name = finding.where.partition(".")
-    unsaid = side == "outputs" and isinstance(job.outputs.get(name), BareOutput)
-    if finding.code == "binding-name" and (side == "inputs" or unsaid):
+    bare = side == "outputs" and isinstance(job.outputs.get(name), BareOutput)
+    if finding.code == "binding-name" and (side == "inputs" or bare):
         return replace(finding, level=Level.WARNING)
     return finding
 

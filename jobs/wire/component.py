@@ -33,7 +33,7 @@ def component_body(component: Component, refs: Refs | None = None) -> dict[str, 
         refs: Where its code and environment are; None leaves references short.
     """
     refs = refs or Refs()
-    told = some(
+    spec = some(
         name=ANONYMOUS,
         version="1",
         type="command",
@@ -51,8 +51,8 @@ def component_body(component: Component, refs: Refs | None = None) -> dict[str, 
         properties=plain(component.properties) or None,
         additional_includes=list(component.additional_includes) or None,
     )
-    told |= {key: value for key, value in plain(component.extra).items() if value is not None and value != {}}
-    return version_body(component, told)
+    spec |= {key: value for key, value in plain(component.extra).items() if value is not None and value != {}}
+    return version_body(component, spec)
 
 
 def version_body(
@@ -63,7 +63,7 @@ def version_body(
     Args:
         component: Of any kind.
         spec: The specification, without where it comes from.
-        archived: What is said of that; None for nothing.
+        archived: `isArchived`; None leaves it out.
     """
     source: dict[str, Any] = {"_source": "YAML.JOB" if component.inline else "YAML.COMPONENT"}
     if component.schema_uri is not None:
@@ -79,21 +79,21 @@ def version_body(
     return {"properties": properties}
 
 
-def version(told: Mapping[str, Any]) -> str:
+def version(body: Mapping[str, Any]) -> str:
     """The version that azure-ai-ml registers an anonymous component body under: a hash of its content."""
     spec = {
         key: value
-        for key, value in told["properties"]["componentSpec"].items()
+        for key, value in body["properties"]["componentSpec"].items()
         if key not in ("name", "version", "id", "_source")
     }
     return str(uuid.UUID(hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:32]))
 
 
-def component_id(told: Mapping[str, Any], refs: Refs) -> str:
+def component_id(body: Mapping[str, Any], refs: Refs) -> str:
     """The id of an anonymous component body in the workspace; short without one."""
     if refs.workspace is None:
-        return f"{ANONYMOUS}:{version(told)}"
-    return f"{refs.workspace}/components/{ANONYMOUS}/versions/{version(told)}"
+        return f"{ANONYMOUS}:{version(body)}"
+    return f"{refs.workspace}/components/{ANONYMOUS}/versions/{version(body)}"
 
 
 def resources_file(given: Resources) -> dict[str, Any] | None:

@@ -138,12 +138,12 @@ def _node(pipeline: Pipeline, name: str, component: str | None, refs: Refs) -> d
         source = _remote(named)
         job, ports = step.job_of(Component(command="", environment=NO_ENVIRONMENT)), {}
         component = _component(named, refs)
-    told = _command(job, step.inputs, step.outputs, ports, refs)
+    rendered = _command(job, step.inputs, step.outputs, ports, refs)
     if isinstance(step, SweepStep):
-        kept: dict[str, Any] = {key: told[key] for key in ("computeId", "inputs", "outputs") if key in told}
+        kept: dict[str, Any] = {key: rendered[key] for key in ("computeId", "inputs", "outputs") if key in rendered}
         return _filled({**kept, **_sweep(step), **_named(name, "sweep", step, source),
                         "trial": {"componentId": component}}, keep=_SWEEP)  # fmt: skip
-    return _filled({**told, **_named(name, "command", step, source), "componentId": component, **step.extra})
+    return _filled({**rendered, **_named(name, "command", step, source), "componentId": component, **step.extra})
 
 
 def _remote(named: str) -> str:
@@ -154,7 +154,7 @@ def _other(step: PassthroughStep, name: str, component: str | None, refs: Refs) 
     """The node of a parallel or spark step, or of a pipeline in the pipeline."""
     named, ports = step.component, {}
     if step.kind == "automl":
-        outputs = {key: _output(value) for key, value in step.outputs.items() if _said(value)}
+        outputs = {key: _output(value) for key, value in step.outputs.items() if _is_sent(value)}
         return {"name": name, **automl.own_keys(step, outputs, refs)}
     if named is None:
         source, component = "BUILTIN", builtin(step)
@@ -168,7 +168,7 @@ def _other(step: PassthroughStep, name: str, component: str | None, refs: Refs) 
         **_named(name, step.kind, step, source),
         "computeId": compute if compute is None or compute in NOT_CLUSTERS else refs.compute_id(compute),
         "inputs": {key: _input(value, ports.get(key), refs) for key, value in step.inputs.items()},
-        "outputs": {key: _output(value) for key, value in step.outputs.items() if _said(value)},
+        "outputs": {key: _output(value) for key, value in step.outputs.items() if _is_sent(value)},
         "componentId": component,
     })  # fmt: skip
 
@@ -194,25 +194,25 @@ def _command(
 ) -> dict[str, Any]:
     """What a step's node takes of its command body, in the spelling of nodes."""
     local = job.compute if job.compute in NOT_CLUSTERS else None
-    told = body(job.model_copy(update={"compute": None}) if local else job, refs)["properties"]
+    rendered = body(job.model_copy(update={"compute": None}) if local else job, refs)["properties"]
     node: dict[str, Any] = {}
     for key in OF_A_NODE:
-        if key in told:
-            value = told[key]
+        if key in rendered:
+            value = rendered[key]
             node[key if key == "computeId" else snake(key)] = value if key in _RAW else _snaked(value)
-    if "services" in told:  # under the names that a person gave them
-        node["services"] = {name: _snaked(service) for name, service in told["services"].items()}
+    if "services" in rendered:  # under the names that a person gave them
+        node["services"] = {name: _snaked(service) for name, service in rendered["services"].items()}
     if node.get("distribution", {}).get("distribution_type") == "Ray":
         # azure-ai-ml has no model of Ray, so that its keys keep the spelling of the wire.
-        rest = {key: value for key, value in told["distribution"].items() if key != "distributionType"}
+        rest = {key: value for key, value in rendered["distribution"].items() if key != "distributionType"}
         node["distribution"] = {"distribution_type": "Ray", **rest}
     if local:
         node["computeId"] = local
-    if "resources" in told:
-        properties = told["resources"].get("properties")
-        node["resources"] = {**_snaked(told["resources"]), "properties": properties}
+    if "resources" in rendered:
+        properties = rendered["resources"].get("properties")
+        node["resources"] = {**_snaked(rendered["resources"]), "properties": properties}
     node["inputs"] = {name: _input(value, ports.get(name), refs) for name, value in inputs.items()}
-    node["outputs"] = {name: _output(value) for name, value in outputs.items() if _said(value)}
+    node["outputs"] = {name: _output(value) for name, value in outputs.items() if _is_sent(value)}
     return node
 
 
@@ -220,23 +220,23 @@ def _input(value: Input | Scalar, port: Port | None, refs: Refs) -> dict[str, An
     if isinstance(value, str) and not BOUND.search(value) and port is not None and not port.literal:
         uri = refs.data_uri(value, port.type) if refs.workspace is not None else value
         return {"uri": uri, "job_input_type": "uri_folder" if port.type == "path" else port.type}
-    told: dict[str, Any] = _snaked(input_body(value, refs))
+    rendered: dict[str, Any] = _snaked(input_body(value, refs))
     if isinstance(value, Input) and value.path is not None and BOUND.search(value.path) and value.mode is not None:
-        told["mode"] = INPUT_MODES[value.mode]
-    return told
+        rendered["mode"] = INPUT_MODES[value.mode]
+    return rendered
 
 
-def _said(value: Output | None) -> TypeGuard[Output]:
+def _is_sent(value: Output | None) -> TypeGuard[Output]:
     return value is not None and not isinstance(value, BareOutput)
 
 
 def _output(value: Output) -> dict[str, Any]:
-    told = output_body(value)
-    mode = {"mode": told["mode"]} if "mode" in told else {}
+    rendered = output_body(value)
+    mode = {"mode": rendered["mode"]} if "mode" in rendered else {}
     if value.path is not None and BOUND.search(value.path):
         return {"value": value.path, "type": "literal", **mode}
     named = {"assetName": "name", "assetVersion": "version"}
-    return {named.get(key, snake(key)): inner for key, inner in told.items()}
+    return {named.get(key, snake(key)): inner for key, inner in rendered.items()}
 
 
 _SWEEP = frozenset({"search_space", "limits", "objective"})
@@ -265,18 +265,18 @@ def _sweep(step: SweepStep) -> dict[str, Any]:
 
 
 def _space(value: Any) -> Any:
-    told = value.model_dump()
-    return {key: list(inner) if isinstance(inner, tuple) else inner for key, inner in told.items()}
+    rendered = value.model_dump()
+    return {key: list(inner) if isinstance(inner, tuple) else inner for key, inner in rendered.items()}
 
 
-def _policy(told: dict[str, Any] | None, step: SweepStep) -> dict[str, Any] | None:
+def _policy(rendered: dict[str, Any] | None, step: SweepStep) -> dict[str, Any] | None:
     """A policy; of a bandit's two slacks a step leaves out what a sweep job sends as zero."""
-    if told is None:
+    if rendered is None:
         return None
     given = step.early_termination
     return {
         snake(key): value
-        for key, value in told.items()
+        for key, value in rendered.items()
         if not (key.startswith("slack") and not getattr(given, snake(key), None))
     }
 
@@ -291,13 +291,13 @@ def _settings(pipeline: Pipeline, refs: Refs) -> dict[str, Any]:
         compute = "serverless"
     elif compute is not None:
         compute = refs.compute_id(compute)
-    told = {
+    result = {
         "default_compute": compute,
         "default_datastore": None if store is None else _datastore(store, refs),
         "continue_on_step_failure": settings.continue_on_step_failure,
         "force_rerun": settings.force_rerun,
     }
-    return some(**{**told, "_source": source, **plain(settings.extra)})
+    return some(**{**result, "_source": source, **plain(settings.extra)})
 
 
 def _datastore(store: str, refs: Refs) -> str:
@@ -323,8 +323,8 @@ def _snaked(value: Any) -> Any:
 
 def _filled(node: dict[str, Any], keep: frozenset[str] = frozenset()) -> dict[str, Any]:
     """A node without what is empty, as azure-ai-ml leaves it out."""
-    told = {key: _without_empty(value) if key not in keep else value for key, value in node.items()}
-    return {key: value for key, value in told.items() if value is not None and (value != {} or key in keep)}
+    result = {key: _without_empty(value) if key not in keep else value for key, value in node.items()}
+    return {key: value for key, value in result.items() if value is not None and (value != {} or key in keep)}
 
 
 def _without_empty(value: Any) -> Any:

@@ -88,7 +88,6 @@ def visited(visit: Visit) -> Visit:
     arm = SandboxArm(endpoint)
     arm.finish(arm.delete(workspace))
     assert arm.get(workspace, allow=(404,)).status == 404
-    arm.close()
     visit.do("workspace deleted", "up")
     visit.found["workspace deleted"] = visit.resources()
 

@@ -9,7 +9,7 @@ import pytest
 from amlnode import bundle
 from amlnode.__main__ import main
 from amlstack.base.paths import PROJECT
-from tests.amlnode.test_rank_of_every_launch import BATCH, MASTER, ompi, torch
+from tests.support.amlnode.launch_variables import BATCH, MASTER, ompi, torch
 
 if TYPE_CHECKING:
     from pathlib import Path

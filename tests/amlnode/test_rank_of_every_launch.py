@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,28 +12,12 @@ from amlnode.errors import NodeError
 from amlnode.rank import resolve
 from amlnode.rank_info import RankInfo
 from amlnode.rank_sources.mpi import MPI_FAMILIES
-
-
-def ompi(rank: int, world: int, local: int, size: int, **more: str) -> dict[str, str]:
-    names = MPI_FAMILIES[0][1:]
-    # What Open MPI calls NODE_RANK is a local number: always wrong here, so that nobody reads it.
-    return {
-        **dict(zip(names, map(str, (rank, world, local, size)), strict=True)),
-        "OMPI_COMM_WORLD_NODE_RANK": "77",
-        **more,
-    }
-
-
-def torch(rank: Any, world: Any, **more: Any) -> dict[str, str]:
-    return {"RANK": str(rank), "WORLD_SIZE": str(world), **{name: str(value) for name, value in more.items()}}
+from tests.support.amlnode.launch_variables import BATCH, MASTER, ompi, torch
 
 
 def tf(kind: str, index: int, **cluster: list[str]) -> dict[str, str]:
     return {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}})}
 
-
-BATCH = {"AZ_BATCH_MASTER_NODE": "10.0.0.4:6000"}
-MASTER = {"MASTER_ADDR": "10.0.0.4", "MASTER_PORT": "6105"}
 
 PLACES = [
     ("nothing set", {}, RankInfo(0, 1, 0, 1, 0, 1, "127.0.0.1", 54965, "single")),

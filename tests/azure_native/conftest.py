@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import trustme
@@ -19,10 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack.sandbox.azure_native.target import Target
-
-
-class MakeStandIn(Protocol):
-    def __call__(self, environ: Mapping[str, str], **config: str) -> StandIn: ...
+    from tests.support.azure_native.make_stand_in import MakeStandIn
 
 
 @pytest.fixture

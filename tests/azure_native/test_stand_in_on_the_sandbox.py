@@ -14,7 +14,7 @@ from tests.support.azure_native.small_arm import Answer, SmallArm
 from tests.support.azure_native.stand_in_wire import StandIn, refusal, urn
 
 if TYPE_CHECKING:
-    from tests.azure_native.conftest import MakeStandIn
+    from tests.support.azure_native.make_stand_in import MakeStandIn
     from tests.support.running import Sandbox
 
 GROUP = "resources:ResourceGroup"

@@ -13,10 +13,11 @@ import pytest
 import yaml
 
 from jobs.azureml.read import lone_component
-from tests.jobs import test_body_equals_azure_ai_ml as of_commands
-from tests.jobs import test_pipeline_body_equals_azure_ai_ml as of_pipelines
-from tests.jobs import test_sweep_body_equals_azure_ai_ml as of_sweeps
 from tests.support.jobs import oracle
+from tests.support.jobs import our_commands as of_commands
+from tests.support.jobs import our_pipelines as of_pipelines
+from tests.support.jobs import our_sweeps as of_sweeps
+from tests.support.jobs.corpus_stubs import stub, stubs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,37 +86,3 @@ if FILES := corpus():
         assert errors == []
         assert ours == expected
         record_property("verdict", "the same")
-
-
-def stubs(data: Any) -> set[str]:
-    """Local paths that a file names, those of a pipeline's steps too."""
-    found = {data.get("code"), *(data.get("additional_includes") or ())}
-    match data.get("environment"):
-        case {"build": {"path": str() as path}}:
-            found.add(path)
-        case {"conda_file": str() as path}:
-            found.add(path)
-        case str() as path if path.startswith("file:"):
-            found.add(path.removeprefix("file:"))
-        case _:
-            pass
-    for key in ("component", "trial"):
-        if isinstance(data.get(key), str) and not data[key].startswith("azureml:"):
-            found.add(data[key].removeprefix("file:"))
-    if isinstance(data.get("trial"), dict):
-        found |= stubs(data["trial"])
-    for step in (data.get("jobs") or {}).values():
-        if isinstance(step, dict):
-            found |= stubs(step)
-    return {path for path in found if isinstance(path, str) and "://" not in path and not path.startswith("azureml:")}
-
-
-def stub(path: Path) -> None:
-    if path.exists():
-        return
-    if path.suffix in {".yml", ".yaml"}:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("dependencies: [python]\n")
-    else:
-        path.mkdir(parents=True, exist_ok=True)
-        (path / "Dockerfile").write_text("FROM scratch\n")

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 import jobs
-from tests.jobs.test_body_equals_azure_ai_ml import ours
-from tests.jobs.test_corpus_equals_azure_ai_ml import stub, stubs
 from tests.support.jobs import mutations, oracle
+from tests.support.jobs.corpus_stubs import stub, stubs
+from tests.support.jobs.our_commands import ours
 from tests.support.jobs.parity_cases import folder
 
 if TYPE_CHECKING:

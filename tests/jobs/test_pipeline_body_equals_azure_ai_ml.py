@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,53 +12,10 @@ from hypothesis import strategies as st
 import jobs
 from tests.support.jobs import oracle, other_step_cases
 from tests.support.jobs import pipeline_cases as cases
+from tests.support.jobs.our_pipelines import ours, planned
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-ON = date(2026, 1, 1)
-
-
-def planned(path: Path) -> tuple[Any, list[str]]:
-    loaded = jobs.load(path)
-    plans = [jobs.resolve(each, lambda _: (jobs.Target(), ()), on=ON, source=loaded.source) for each in loaded.jobs]
-    findings = (*loaded.findings, *(finding for plan in plans for finding in plan.findings))
-    return plans[0] if plans else None, [str(finding) for finding in findings if finding.level == "error"]
-
-
-def ours(path: Path) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-    """Our body with ids pinned as the oracle pins them, our components with paths as it has them, and the errors."""
-    plan, errors = planned(path)
-    assert plan is not None, errors
-    refs = {
-        name.removeprefix("jobs."): jobs.Refs(environment="inline")
-        for name, part in plan.parts.items()
-        if not isinstance(part.job.environment, str)
-    }
-    registered = jobs.render(plan.enriched, steps=refs).components
-    body = jobs.render(plan.enriched, steps=refs).body
-    ids = {name: jobs.component_id(told, jobs.Refs()) for name, told in registered.items()}
-    nodes = dict(body["properties"]["jobs"])
-    for name, told in registered.items():
-        inner = told["properties"]["componentSpec"].get("jobs", {})
-        nodes |= {f"{name}.jobs.{key}": node for key, node in inner.items()}
-    for name, told in registered.items():
-        node = nodes[name]
-        owner = node["trial"] if node["type"] == "sweep" else node
-        assert owner["componentId"] == ids[name]
-        owner["componentId"] = f"registered:{name}"
-        spec = told["properties"]["componentSpec"]
-        for place in (spec, spec.get("task", {}), node.get("task", {})):
-            if "code" in place:
-                place["code"] = str((path.parent / place["code"]).resolve())
-    return body, registered, errors
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    cases.folder(tmp_path)
-    other_step_cases.folder(tmp_path)
-    return tmp_path / "pipeline.yml"
 
 
 def whole(text: str) -> str:

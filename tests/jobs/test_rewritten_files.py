@@ -13,9 +13,9 @@ import jobs
 from amlstack.cli.main import main
 from jobs.azureml.rewrite import rewritten
 from jobs.azureml.write.parents import file_of
-from tests.jobs.test_sweeps_and_pipelines_written_as_yaml import body, specs
 from tests.support.jobs import parity_cases as cases
 from tests.support.jobs import pipeline_cases, sweep_cases
+from tests.support.jobs.written_files import body, specs
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,8 +15,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.cli.main import main
 from jobs.azureml import schema
 from jobs.azureml.read import command, component, data, environment, pipeline, port, runtime, schedule, sweep
-from tests.jobs import test_schedules
-from tests.support.jobs import other_step_cases, parity_cases, pipeline_cases, sweep_cases
+from tests.support.jobs import other_step_cases, parity_cases, pipeline_cases, schedule_cases, sweep_cases
 
 PAGE = PROJECT / "docs" / "schema" / "job.schema.json"
 SCHEMA = schema.job_files()
@@ -47,7 +46,7 @@ TAKEN: dict[str, Any] = {
         ("sweep", SWEEP, sweep_cases.ACCEPTED),
         ("pipeline", {"type": "pipeline"}, pipeline_cases.ACCEPTED),
         ("passthrough", {"type": "pipeline"}, other_step_cases.ACCEPTED),
-        ("schedule", {"name": "s"}, test_schedules.ACCEPTED),
+        ("schedule", {"name": "s"}, schedule_cases.ACCEPTED),
     )
     for case, lines in cases.items()
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,31 +9,18 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import jobs
 from tests.support.jobs import oracle
 from tests.support.jobs import sweep_cases as cases
+from tests.support.jobs.our_sweeps import ours
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-ON = date(2026, 1, 1)
 
 
 def written(changes: str, place: Path) -> Path:
     told = {**cases.BASE, **(yaml.safe_load(changes) or {})}
     place.write_text(yaml.safe_dump({key: value for key, value in told.items() if value is not None}))
     return place
-
-
-def ours(path: Path) -> tuple[dict[str, Any] | None, list[str]]:
-    loaded = jobs.load(path)
-    plans = [jobs.resolve(each, lambda _: (jobs.Target(), ()), on=ON, source=loaded.source) for each in loaded.jobs]
-    findings = (*loaded.findings, *(finding for plan in plans for finding in plan.findings))
-    errors = [str(finding) for finding in findings if finding.level == "error"]
-    if not plans:
-        return None, errors
-    inline = not isinstance(plans[0].enriched.trial.environment, str)
-    return jobs.render(plans[0].enriched, jobs.Refs(environment="inline" if inline else None)).body, errors
 
 
 @pytest.fixture

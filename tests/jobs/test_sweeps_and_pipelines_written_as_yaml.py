@@ -11,6 +11,7 @@ import yaml
 import jobs
 from jobs.azureml.write.parents import file_of
 from tests.support.jobs import other_step_cases, pipeline_cases, sweep_cases
+from tests.support.jobs.written_files import body, specs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,23 +23,6 @@ def enriched(path: Path) -> Any:
     loaded = jobs.load(path)
     (declared,) = loaded.jobs
     return jobs.resolve(declared, lambda _: (jobs.Target(), ()), on=ON, source=loaded.source).enriched
-
-
-def body(declared: Any) -> Any:
-    """The body; whether a component stood in a file of its own is not in it, nor its id, which follows from that."""
-    told = jobs.render(declared).body
-    for node in told["properties"].get("jobs", {}).values():
-        node.pop("componentId", None)
-        node.pop("trial", None)
-        node.pop("_source", None)
-    return told
-
-
-def specs(declared: Any) -> Any:
-    told = jobs.render(declared).components if isinstance(declared, jobs.Pipeline) else {}
-    for each in told.values():
-        del each["properties"]["componentSpec"]["_source"]
-    return told
 
 
 @pytest.mark.parametrize("case", sweep_cases.ACCEPTED)

@@ -19,7 +19,7 @@ from amlstack.catalog import sizes
 from policies import checks
 from policies.evaluation import binding, bindings, verdicts
 from policies.pack.server import Pack
-from tests.policies.test_rule_tables import Bend
+from tests.support.policies.bend import Bend
 from tests.support.policies.pack_subjects import COMPUTE, cluster, command, own
 from tests.support.policies.showing import TODAY, request, shown
 

@@ -21,8 +21,8 @@ from amlstack.rpc.host import CHANNEL_OPTIONS
 from policies import config
 from policies.pack import archive
 from policies.release import version
-from tests.policies.test_pack_starts import ENGINE, started
 from tests.support.harness import PROJECT
+from tests.support.policies.pack_process import ENGINE, started
 from tests.support.policies.showing import request, shown
 
 if TYPE_CHECKING:

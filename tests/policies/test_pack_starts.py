@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import grpc
@@ -17,33 +16,16 @@ from pulumi.runtime.proto import analyzer_pb2_grpc
 from amlstack.base.paths import PROJECT
 from amlstack.rpc.host import CHANNEL_OPTIONS
 from policies.config import ALL
+from tests.support.policies.pack_process import ENGINE, started
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 PACK = PROJECT / "policies"
-ENGINE = "127.0.0.1:1"  # the engine's address, which a pack needs only to log
 AS_EXECUTABLE = [str(PACK / "analyzer"), ENGINE, "--logtostderr", "-v=3"]
 AS_DIRECTORY = [sys.executable, "-m", "pulumi.policy", ENGINE, str(PACK)]
 LEVELS = {"mandatory": proto.MANDATORY, "advisory": proto.ADVISORY, "disabled": proto.DISABLED}
 BARE_PATH = {"PATH": "/usr/bin:/bin"}
-
-
-@contextmanager
-def started(command: list[str], cwd: Path, env: Mapping[str, str]) -> Iterator[str]:
-    """The address of a running pack."""
-    process = subprocess.Popen(command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    try:
-        port = process.stdout.readline().strip()
-        if not port:
-            pytest.fail(process.stderr.read())
-        yield f"127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from amlstack.sandbox.store.store import Store
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.sandbox.conftest import Manager
     from tests.support.running import Sandbox
+    from tests.support.sandbox.manager import Manager
     from tests.support.sandbox.sandbox_client import Arm
 
 FILES = {"train.py": b"print(1)", "deep/er/ü file?.bin": os.urandom(70_000), "empty": b""}

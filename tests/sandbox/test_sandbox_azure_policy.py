@@ -9,7 +9,7 @@ import pytest
 from tests.support.sandbox.sandbox_client import ROOT, cluster
 
 if TYPE_CHECKING:
-    from tests.sandbox.conftest import Manager
+    from tests.support.sandbox.manager import Manager
 
 AUTH = "providers/Microsoft.Authorization"
 DEFINITION, SET = f"{ROOT}/{AUTH}/policyDefinitions/no-nd", f"{ROOT}/{AUTH}/policySetDefinitions/all"

@@ -13,7 +13,7 @@ from amlstack.sandbox.data import run_history
 from tests.support.sandbox.sandbox_client import CURATED, cluster, job
 
 if TYPE_CHECKING:
-    from tests.sandbox.conftest import Manager
+    from tests.support.sandbox.manager import Manager
 
 
 @pytest.fixture

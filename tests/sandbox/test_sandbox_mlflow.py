@@ -12,7 +12,7 @@ from amlstack.sandbox.runner.contract import tracking
 from amlstack.sandbox.store.store import job_folder
 
 if TYPE_CHECKING:
-    from tests.sandbox.conftest import Manager
+    from tests.support.sandbox.manager import Manager
     from tests.support.sandbox.sandbox_client import Arm
 
 

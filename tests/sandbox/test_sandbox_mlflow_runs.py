@@ -12,7 +12,7 @@ from amlstack.sandbox.runner.contract import launch
 from amlstack.sandbox.store.store import job_folder
 
 if TYPE_CHECKING:
-    from tests.sandbox.conftest import Manager
+    from tests.support.sandbox.manager import Manager
 
 
 def call(manager: Manager, method: str, what: str, /, **told: Any) -> Any:

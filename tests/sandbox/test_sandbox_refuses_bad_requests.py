@@ -20,7 +20,7 @@ from amlstack.sandbox.azure_native import table
 from tests.support.sandbox.sandbox_client import ROOT, version_of
 
 if TYPE_CHECKING:
-    from tests.sandbox.conftest import Manager
+    from tests.support.sandbox.manager import Manager
     from tests.support.sandbox.sandbox_client import Arm
 
 GROUP = f"{ROOT}/resourceGroups/bad"

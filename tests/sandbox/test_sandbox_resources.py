@@ -11,7 +11,7 @@ from amlstack.sandbox.arm import provisioning
 from tests.support.sandbox.sandbox_client import ML, ROOT, Arm, cluster, job, workspace_bodies
 
 if TYPE_CHECKING:
-    from tests.sandbox.conftest import Manager
+    from tests.support.sandbox.manager import Manager
 
 STORAGE = {"location": "eastus", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support.sandbox.sandbox_client import cluster, job
 
 if TYPE_CHECKING:
-    from tests.sandbox.conftest import Manager
+    from tests.support.sandbox.manager import Manager
 
 CRON = {"triggerType": "Cron", "expression": "0 2 * * *", "timeZone": "UTC"}
 WEEKLY = {

@@ -17,7 +17,7 @@ from amlstack.sandbox.parents import early_termination, sampling, sobol, space
 from tests.support.sandbox.sandbox_client import CURATED, cluster
 
 if TYPE_CHECKING:
-    from tests.sandbox.conftest import Manager
+    from tests.support.sandbox.manager import Manager
 
 HALF = [
     (["choice", [["a", "b", "c"]]], "b"),

@@ -1,0 +1,36 @@
+"""Bodies of command jobs as this project renders them."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import jobs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+ON = date(2026, 1, 1)
+
+
+INLINE = "inline"
+
+
+def ours(path: Path) -> tuple[dict[str, Any] | None, list[str]]:
+    """Our body, and the errors we found."""
+    loaded = jobs.load(path)
+    plans = [jobs.plan(job, on=ON, source=loaded.source) for job in loaded.jobs]
+    errors = [
+        str(finding)
+        for finding in (*loaded.findings, *(finding for plan in plans for finding in plan.findings))
+        if finding.level == "error"
+    ]
+    if not plans:
+        return None, errors
+    environment = plans[0].job.environment
+    inline = isinstance(environment, jobs.Environment)
+    body = jobs.body(plans[0].enriched, jobs.Refs(environment=INLINE if inline else None))
+    if inline and not errors:
+        body["environment"] = {"properties": jobs.environment_properties(environment, path.parent)}
+    return body, errors

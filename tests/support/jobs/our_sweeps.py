@@ -1,0 +1,25 @@
+"""Bodies of sweeps as this project renders them."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import jobs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+ON = date(2026, 1, 1)
+
+
+def ours(path: Path) -> tuple[dict[str, Any] | None, list[str]]:
+    loaded = jobs.load(path)
+    plans = [jobs.resolve(each, lambda _: (jobs.Target(), ()), on=ON, source=loaded.source) for each in loaded.jobs]
+    findings = (*loaded.findings, *(finding for plan in plans for finding in plan.findings))
+    errors = [str(finding) for finding in findings if finding.level == "error"]
+    if not plans:
+        return None, errors
+    inline = not isinstance(plans[0].enriched.trial.environment, str)
+    return jobs.render(plans[0].enriched, jobs.Refs(environment="inline" if inline else None)).body, errors

@@ -18,7 +18,7 @@ def rewritten(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) ->
 
     Args:
         text: The file as it was written.
-        before: The job of the file as file content (`write_more.file_of`).
+        before: The job of the file as file content (`write.files.file_of`).
         after: The same job with what is to be changed.
 
     Returns:

@@ -110,7 +110,7 @@ def _print_yaml(checked: Checked, *, as_json: bool) -> None:
 def _files(plan: jobs.Planned) -> Iterator[dict[str, Any]]:
     """The files that a plan becomes: one, and of a schedule with its job inline, the job's too."""
     import jobs
-    from jobs.azureml.write.parents import file_of
+    from jobs.azureml.write.files import file_of
 
     yield file_of(plan.enriched)
     if isinstance(plan, jobs.SchedulePlan) and plan.job.source is None and plan.started is not None:
@@ -120,7 +120,7 @@ def _files(plan: jobs.Planned) -> Iterator[dict[str, Any]]:
 def _in_place(checked: Checked) -> str | None:
     """The YAML file itself with what was added to its job, comments and order kept; None when it is no such file."""
     from jobs.azureml.rewrite import rewritten
-    from jobs.azureml.write.parents import file_of
+    from jobs.azureml.write.files import file_of
     from jobs.loading import YAML_SUFFIXES
 
     if checked.file.suffix.lower() not in YAML_SUFFIXES or len(checked.plans) != 1:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from jobs.model.job import Job
 
-SCHEMA = "https://azuremlschemas.azureedge.net/latest/commandJob.schema.json"
+SCHEMAS = "https://azuremlschemas.azureedge.net/latest"
 
 
 def command_file(job: Job) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def command_file(job: Job) -> dict[str, Any]:
     values = {
         key: _WRITTEN[key](job, sent.get(wire)) if key in _WRITTEN else sent.get(wire) for key, wire in BLOCKS.items()
     }
-    return {"$schema": SCHEMA, "type": "command"} | {
+    return {"$schema": f"{SCHEMAS}/commandJob.schema.json", "type": "command"} | {
         key: value for key, value in values.items() if value is not None and (value != {} or key in _MAY_BE_EMPTY)
     }
 

@@ -1,4 +1,4 @@
-"""Sweeps and pipelines as Azure ML CLI v2 files, from the pieces of a command job's."""
+"""A step of a pipeline as its file has it."""
 
 from __future__ import annotations
 
@@ -6,119 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.azureml.read.passthrough import scaled
 from jobs.azureml.write.command import command_file
+from jobs.azureml.write.sweep import sweep_keys
 from jobs.launchers import Custom
 from jobs.model.component import NO_ENVIRONMENT, Component
 from jobs.model.job import Job
 from jobs.model.passthrough import PassthroughComponent, PassthroughStep
-from jobs.model.pipeline import Pipeline
-from jobs.model.schedule import Schedule
-from jobs.model.search_space import DISTRIBUTIONS
 from jobs.model.step import BareOutput, Step, SweepStep
-from jobs.model.sweep import Sweep
 from jobs.model.values import Environment, Input
 from jobs.wire.component import resources_file
-from jobs.wire.keys import blocks
 from jobs.wire.pipeline_ports import BOUND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jobs.model.pipeline import AnyStep
+    from jobs.model.step import AnyStep
     from jobs.model.values import Output
-
-SCHEMAS = "https://azuremlschemas.azureedge.net/latest"
-_SWEEP = ("search_space", "objective", "sampling_algorithm", "early_termination", "limits")
-
-
-def file_of(declared: Job | Sweep | Pipeline | Schedule) -> dict[str, Any]:
-    """The file's content, for ``az ml job create -f``.
-
-    Args:
-        declared: ``enriched`` of a plan.
-    """
-    if isinstance(declared, Schedule):
-        return schedule_file(declared)
-    if isinstance(declared, Pipeline):
-        return pipeline_file(declared)
-    return sweep_file(declared) if isinstance(declared, Sweep) else command_file(declared)
-
-
-def sweep_file(sweep: Sweep) -> dict[str, Any]:
-    """A sweep job file."""
-    told = command_file(sweep.trial)
-    file = {"$schema": f"{SCHEMAS}/sweepJob.schema.json", "type": "sweep", **_named(sweep)}
-    file["trial"] = {key: told[key] for key in blocks("trial") if key in told}
-    file |= {key: told[key] for key in blocks("sweep") if key in told}
-    return file | _sweep(sweep)
-
-
-def pipeline_file(pipeline: Pipeline) -> dict[str, Any]:
-    """A pipeline job file; components stand inline in it."""
-    told = command_file(
-        Job.model_validate(
-            {
-                "command": "",
-                "environment": NO_ENVIRONMENT,
-                "inputs": pipeline.inputs,
-                "outputs": {name: value for name, value in pipeline.outputs.items() if value is not None},
-                **{name: getattr(pipeline, name) for name in ("compute", "identity", "services")},
-            }
-        )
-    )
-    file = {"$schema": f"{SCHEMAS}/pipelineJob.schema.json", "type": "pipeline", **_named(pipeline)}
-    outputs = {**told.get("outputs", {}), **{name: None for name, value in pipeline.outputs.items() if value is None}}
-    file |= {key: told[key] for key in ("inputs", "compute", "identity", "services") if key in told}
-    if outputs:
-        file["outputs"] = outputs
-    if pipeline.settings is not None:
-        settings = pipeline.settings.model_dump(exclude_none=True, exclude={"extra"})
-        file["settings"] = {**settings, **pipeline.settings.extra}
-    if pipeline.component is not None:
-        return {**file, "component": pipeline.component}
-    return {**file, "jobs": {name: _step(step) for name, step in pipeline.jobs.items()}}
-
-
-def schedule_file(schedule: Schedule) -> dict[str, Any]:
-    """A schedule file; what it starts stands in a file of its own, which it names."""
-    told = schedule.model_dump(exclude_none=True, exclude={"create_job", "source_job", "is_enabled"})
-    named = (
-        schedule.create_job
-        if isinstance(schedule.create_job, str)
-        else schedule.source_job or (schedule.source and schedule.source.file)
-    )
-    file = {
-        "$schema": f"{SCHEMAS}/schedule.schema.json",
-        **{key: _plain(value) for key, value in told.items() if value},
-    }
-    return {**file, "create_job": named or "./job.yml"}
-
-
-def _named(run: Sweep | Pipeline) -> dict[str, Any]:
-    told = {name: getattr(run, name) for name in blocks("run")}
-    return {key: value for key, value in told.items() if value}
-
-
-def _sweep(sweep: Sweep | SweepStep) -> dict[str, Any]:
-    told = {name: _plain(getattr(sweep, name)) for name in _SWEEP}
-    policy = sweep.early_termination
-    if policy is not None:
-        told["early_termination"] |= {name: None for name in policy.model_fields_set if getattr(policy, name) is None}
-    told["resources"] = None if sweep.resources is None else resources_file(sweep.resources) or {}
-    return {key: value for key, value in told.items() if value is not None}
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case dict():
-            return {key: _plain(inner) for key, inner in value.items()}
-        case list() | tuple():
-            return [_plain(inner) for inner in value]
-        case _ if isinstance(value, DISTRIBUTIONS):
-            return {name: _plain(getattr(value, name)) for name in type(value).model_fields}
-        case None | str() | int() | float():
-            return value
-        case _:
-            return value.model_dump(exclude_none=True)
 
 
 def _other(step: PassthroughStep) -> dict[str, Any]:
@@ -174,7 +76,8 @@ def _names(step: Step | SweepStep | PassthroughStep) -> dict[str, Any]:
             getattr(step, name)}  # fmt: skip
 
 
-def _step(step: AnyStep) -> dict[str, Any]:
+def step_keys(step: AnyStep) -> dict[str, Any]:
+    """A step of a pipeline."""
     if isinstance(step, PassthroughStep):
         return _other(step)
     if isinstance(step, Job):
@@ -196,7 +99,7 @@ def _step(step: AnyStep) -> dict[str, Any]:
     file |= _names(step)
     file[step.RUNS] = _component(named) if isinstance(named, Component) else named
     file |= {key: told[key] for key in kept if key in told}
-    return {**file, **_outputs(step.outputs), **(_sweep(step) if isinstance(step, SweepStep) else {}), **step.extra}
+    return {**file, **_outputs(step.outputs), **(sweep_keys(step) if isinstance(step, SweepStep) else {}), **step.extra}
 
 
 def _given(told: dict[str, Any], step: AnyStep) -> dict[str, Any]:

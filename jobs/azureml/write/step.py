@@ -19,7 +19,7 @@ from jobs.wire.pipeline_ports import BOUND
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jobs.model.step import AnyStep
+    from jobs.model.pipeline import AnyStep
     from jobs.model.values import Output
 
 

@@ -88,7 +88,7 @@ class Resource(Protocol):
     """
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> InputShape:
         """Its inputs."""
         ...
 
@@ -121,7 +121,7 @@ class Resource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class InputField:
     """One input property.
 
     Attributes:
@@ -149,13 +149,13 @@ _JSON_NAMES: Mapping[type, str] = {
     object: "a JSON value",
 }
 
-NAME = Field(
+NAME = InputField(
     str,
     required=True,
     pattern=(re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}"), "letters, digits, '-' and '_', a letter or digit first"),
     in_id=True,
 )
-WORKSPACE_ID = Field(
+WORKSPACE_ID = InputField(
     str,
     required=True,
     pattern=(
@@ -168,7 +168,7 @@ WORKSPACE_IN_ID = replace(WORKSPACE_ID, in_id=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class InputShape:
     """The inputs of a resource type.
 
     Attributes:
@@ -176,7 +176,7 @@ class Shape:
         digests: Its outputs that hold digests, with the names of the inputs that these are made of.
     """
 
-    fields: Mapping[str, Field]
+    fields: Mapping[str, InputField]
     digests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def sealed(self, values: Mapping[str, Any], secrecy: Secrecy) -> Values:
@@ -213,7 +213,7 @@ class Shape:
             self._judge(name, rule, value, failures)
         return result
 
-    def _judge(self, name: str, rule: Field, value: Any, failures: Failures) -> None:
+    def _judge(self, name: str, rule: InputField, value: Any, failures: Failures) -> None:
         while isinstance(value, Secret):
             value = value.value
         if value is UNKNOWN:

@@ -15,14 +15,14 @@ from pulumi.runtime.proto import provider_pb2
 
 from amlstack.provider import arm
 from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError
-from amlstack.provider.resource import Call, Difference, Resource, Services, Shape, Values
+from amlstack.provider.resource import Call, Difference, InputShape, Resource, Services, Values
 from amlstack.provider.runs import Runs, WorkspaceMissingError
 from amlstack.provider.stacks.guard import Guards
 from amlstack.provider.stacks.record import Records
 from amlstack.provider.types.code import Snapshots
-from amlstack.provider.types.components import ComponentVersions
-from amlstack.provider.types.environments import EnvironmentVersions
-from amlstack.provider.types.jobs import Jobs
+from amlstack.provider.types.components import RegisteredComponents
+from amlstack.provider.types.environments import RegisteredEnvironments
+from amlstack.provider.types.jobs import JobRuns
 from amlstack.provider.types.schedules import Schedules
 from amlstack.rpc import (
     Code,
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 
 TYPES: dict[str, Callable[[Services], Resource]] = {
     "amlstack:code:Snapshot": Snapshots,
-    "amlstack:components:Version": ComponentVersions,
-    "amlstack:environments:Version": EnvironmentVersions,
-    "amlstack:jobs:Job": Jobs,
+    "amlstack:components:Version": RegisteredComponents,
+    "amlstack:environments:Version": RegisteredEnvironments,
+    "amlstack:jobs:Job": JobRuns,
     "amlstack:runs:Guard": Guards,
     "amlstack:schedules:Schedule": Schedules,
     "amlstack:stack:Record": Records,
@@ -199,7 +199,7 @@ class Provider(Plugin):
 
 
 @contextlib.contextmanager
-def _as_answers(urn: str, what: str, shape: Shape, secrecy: Secrecy) -> Iterator[None]:
+def _as_answers(urn: str, what: str, shape: InputShape, secrecy: Secrecy) -> Iterator[None]:
     """What the service refused becomes an answer in its own words, with a code that leaves no pending operation."""
     under_way = _URN.set(urn)
     try:
@@ -231,7 +231,7 @@ def _call(request: Any, secrecy: Secrecy, *, preview: bool = False) -> Call:
     return Call(request.urn, preview, request.timeout or None, secrecy)
 
 
-def _warn_of_ids(host: Host, urn: str, shape: Shape, secrecy: Secrecy) -> None:
+def _warn_of_ids(host: Host, urn: str, shape: InputShape, secrecy: Secrecy) -> None:
     for name, rule in shape.fields.items():
         if rule.in_id and (name,) in secrecy.places:
             host.warning(

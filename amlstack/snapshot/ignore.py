@@ -38,7 +38,7 @@ class PatternError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class IgnoreRule:
     """One pattern: whether it excludes or re-includes, and what it matches.
 
     Attributes:
@@ -52,7 +52,7 @@ class Rule:
     whole_folders: bool
 
 
-def parse(line: str) -> Rule | None:
+def parse(line: str) -> IgnoreRule | None:
     """The rule that a line stands for; ``None`` for a blank line, a comment or a single slash.
 
     Raises:
@@ -67,7 +67,7 @@ def parse(line: str) -> Rule | None:
         with warnings.catch_warnings():
             # A set like [a--b] may change its meaning in some future Python; azure-ai-ml takes today's.
             warnings.simplefilter("ignore", FutureWarning)
-            return Rule(excludes, re.compile(_expression(body)), whole_folders="[" not in body)
+            return IgnoreRule(excludes, re.compile(_expression(body)), whole_folders="[" not in body)
     except (PatternError, re.error) as error:
         raise PatternError(f"{text!r} is no pattern: {error}") from error
 
@@ -149,7 +149,7 @@ class Ignore:
 
     path: Path | None
     base: Path
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[IgnoreRule, ...] = ()
     findings: tuple[Finding, ...] = field(default=())
 
     @classmethod
@@ -167,7 +167,7 @@ class Ignore:
                 "ignore-file-unreadable", "", seen, "The ignore file decides what is uploaded", file=str(path)
             )
             return cls(path, base, (), (finding,))
-        rules: list[Rule] = []
+        rules: list[IgnoreRule] = []
         findings: list[Finding] = []
         for number, line in enumerate(text.split("\n"), start=1):
             try:

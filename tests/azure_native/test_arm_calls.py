@@ -12,7 +12,7 @@ from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience, Serv
 from tests.support.azure_native.small_arm import Answer, SmallArm
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.azure_native.target import Target
+    from amlstack.sandbox.azure_native.target import SandboxTarget
 
 SOON = {"retry-after-ms": "1"}
 DONE = {"id": "/Thing", "properties": {"provisioningState": "Succeeded"}}
@@ -139,7 +139,7 @@ def test_threads_do_not_share_a_connection(small_arm: SmallArm, arm: Arm, patien
 
 
 def test_a_certificate_of_another_authority_is_refused(
-    small_arm: SmallArm, patience: Patience, elsewhere: Target
+    small_arm: SmallArm, patience: Patience, elsewhere: SandboxTarget
 ) -> None:
     with pytest.raises(ProviderError, match="CERTIFICATE_VERIFY_FAILED"):
         Arm(elsewhere).read("/thing", "v", patience)

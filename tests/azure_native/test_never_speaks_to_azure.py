@@ -9,7 +9,7 @@ import pytest
 
 from amlstack.rpc import ProviderError
 from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience
-from amlstack.sandbox.azure_native.target import Target, refuse_unless_loopback
+from amlstack.sandbox.azure_native.target import SandboxTarget, refuse_unless_loopback
 from tests.support.azure_native.small_arm import Answer, SmallArm
 from tests.support.azure_native.stand_in_wire import refusal
 
@@ -48,7 +48,7 @@ def test_an_address_on_this_machine_is_taken(address: str) -> None:
 def test_entra_id_elsewhere_is_refused_too(small_arm: SmallArm) -> None:
     environ = {**small_arm.environ(), "AZURE_AUTHORITY_HOST": "https://login.microsoftonline.com"}
     with pytest.raises(ProviderError, match=r"AZURE_AUTHORITY_HOST is 'https://login.microsoftonline.com'"):
-        Target.of(environ, {})
+        SandboxTarget.of(environ, {})
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_entra_id_elsewhere_is_refused_too(small_arm: SmallArm) -> None:
 def test_a_missing_variable_is_named(small_arm: SmallArm, name: str) -> None:
     environ = {key: value for key, value in small_arm.environ().items() if key != name}
     with pytest.raises(ProviderError, match="is not set; the sandbox gives it together with"):
-        Target.of(environ, {})
+        SandboxTarget.of(environ, {})
 
 
 def test_the_process_refuses_before_it_does_anything(stand_in: MakeStandIn) -> None:

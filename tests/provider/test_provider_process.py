@@ -18,8 +18,8 @@ from amlstack import __version__
 from amlstack.base.paths import PROJECT
 from amlstack.provider.server import TYPES
 from amlstack.provider.types.code import SHAPE as CODE
-from amlstack.provider.types.components import ComponentVersions
-from amlstack.provider.types.environments import EnvironmentVersions
+from amlstack.provider.types.components import RegisteredComponents
+from amlstack.provider.types.environments import RegisteredEnvironments
 from amlstack.provider.types.jobs import SHAPE as JOB
 from amlstack.rpc.host import CHANNEL_OPTIONS
 from tests.support.provider.provider_wire import LIMIT
@@ -89,8 +89,8 @@ def test_the_schema_names_what_the_provider_takes() -> None:
     assert set(SCHEMA["resources"]) == set(TYPES)
     shapes = {
         "amlstack:code:Snapshot": CODE,
-        "amlstack:components:Version": ComponentVersions.shape,
-        "amlstack:environments:Version": EnvironmentVersions.shape,
+        "amlstack:components:Version": RegisteredComponents.shape,
+        "amlstack:environments:Version": RegisteredEnvironments.shape,
         "amlstack:jobs:Job": JOB,
     }
     for token, shape in shapes.items():

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from amlstack.provider.resource import Field, Shape
+    from amlstack.provider.resource import InputField, InputShape
     from tests.support.provider.fake_arm import FakeArm
     from tests.support.provider.provider_wire import Log
 
@@ -62,11 +62,11 @@ BODIES: dict[str, dict[str, Any]] = {
 """Bodies by resource type: their parts are inputs too."""
 
 
-def shape_of(token: str) -> Shape:
+def shape_of(token: str) -> InputShape:
     return TYPES[token].shape
 
 
-def value_of(name: str, rule: Field) -> Any:
+def value_of(name: str, rule: InputField) -> Any:
     """A value that an input takes, made from what its shape says of it."""
     texts = (f"canary-{name}", OWN_WORKSPACE, "0123456789abcdef" * 4)
     if rule.choices:

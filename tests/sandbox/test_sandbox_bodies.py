@@ -114,7 +114,7 @@ def test_what_a_get_answered_may_be_put_back() -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in kinds.ALL if kind.schema], ids=lambda kind: kind.type)
-def test_every_kind_finds_its_generated_class(kind: base.Kind) -> None:
+def test_every_kind_finds_its_generated_class(kind: base.ResourceKind) -> None:
     """A newer azure-native that renames a property must not pass unnoticed."""
     assert kind.schema is not None
     names = set(shapes.of(shapes.load(kind.schema.module, kind.schema.args)).fields)

@@ -8,7 +8,7 @@ from amlstack.sandbox import kinds
 from amlstack.sandbox.arm import allowances
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.kinds.base import Kind
+    from amlstack.sandbox.kinds.base import ResourceKind
 
 HEAD = """\
 # What the sandbox emulates
@@ -90,12 +90,12 @@ def page() -> str:
     return HEAD + "\n".join(rows) + "\n" + DATA_PLANES + "\n".join(extra) + "\n"
 
 
-def _verbs(kind: Kind) -> str:
+def _verbs(kind: ResourceKind) -> str:
     writes = [] if kind.read_only else ["PUT", *(["PATCH"] if kind.patches else []), "DELETE"]
     return ", ".join(["GET", *writes, *kind.actions])
 
 
-def _provisioning(kind: Kind) -> str:
+def _provisioning(kind: ResourceKind) -> str:
     made = _polls(kind.ticks) if kind.ticks else "at once"
     return made if not kind.ticks_delete else f"{made}; deletion {_polls(kind.ticks_delete)}"
 

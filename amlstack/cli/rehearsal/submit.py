@@ -11,8 +11,8 @@ from amlstack.provider.arm import API_VERSION
 from amlstack.provider.resource import Call, Services
 from amlstack.provider.runs import Runs
 from amlstack.provider.types.code import Snapshots
-from amlstack.provider.types.components import ComponentVersions
-from amlstack.provider.types.environments import EnvironmentVersions
+from amlstack.provider.types.components import RegisteredComponents
+from amlstack.provider.types.environments import RegisteredEnvironments
 from amlstack.rpc import Host
 from infra.cluster import properties
 from infra.names import Names
@@ -85,10 +85,10 @@ class Rehearsal:
                 Snapshots(services).create(_HERE, given)
             if (environment := part.environment) is not None:
                 given = {**workspace, "name": environment.name, "body": environment.body}
-                EnvironmentVersions(services).create(_HERE, given)
+                RegisteredEnvironments(services).create(_HERE, given)
         for component in registration.components:
             given = {"name": component.name, "version": component.version, "body": component.properties}
-            ComponentVersions(services).create(_HERE, {**workspace, **given})
+            RegisteredComponents(services).create(_HERE, {**workspace, **given})
         job_id = f"{self.names.workspace_id}/jobs/{name}-{os.urandom(3).hex()}"
         self.arm.put(job_id, registration.body)
         return job_id

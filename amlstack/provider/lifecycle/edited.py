@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from amlstack.provider import owned
 from amlstack.provider.arm import ArmError
 from amlstack.provider.lifecycle.ending import foreign, of_job, stack_ids
-from amlstack.provider.lifecycle.memory import Plan
+from amlstack.provider.lifecycle.memory import RunPlan
 from amlstack.provider.resource import Difference
 from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.provider.states import OnEdit, is_active
@@ -116,7 +116,7 @@ class Edited:
         return Difference(replaces=("workspace" if _open(new, "workspace") else "placedOn",), delete_first=True)
 
     def _plan(self, call: Call, run: str, old: Values, mode: OnEdit) -> None:
-        self._deployment.plan(call.urn, Plan(str(bare(old.get("workspace"))), run, mode))
+        self._deployment.plan(call.urn, RunPlan(str(bare(old.get("workspace"))), run, mode))
 
     def _active(self, run: str, old: Values, new: Values) -> Record | None:
         """The run if it is active and ours."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """What `Diff` decided about an active run: whether it is ended or goes on when its resource is replaced."""
 
     workspace: str
@@ -34,7 +34,7 @@ class Deployment:
         self._lock = threading.Lock()
         self._declared: dict[str, Values] = {}
         self._holders: dict[tuple[str, str], str] = {}
-        self._plans: dict[str, list[Plan]] = {}
+        self._plans: dict[str, list[RunPlan]] = {}
 
     def declare(self, urn: str, inputs: Values) -> None:
         """The program declares this job."""
@@ -82,12 +82,12 @@ class Deployment:
         with self._lock:
             return self._holders.get((workspace.casefold(), run))
 
-    def plan(self, urn: str, plan: Plan) -> None:
+    def plan(self, urn: str, plan: RunPlan) -> None:
         """Remembers what becomes of a run when the resource is replaced."""
         with self._lock:
             self._plans.setdefault(urn, []).append(plan)
 
-    def plans(self, urn: str) -> tuple[Plan, ...]:
+    def plans(self, urn: str) -> tuple[RunPlan, ...]:
         """What was decided about this resource's runs."""
         with self._lock:
             return tuple(self._plans.get(urn, ()))

@@ -14,7 +14,7 @@ from amlstack.provider import owned
 from amlstack.provider.arm import ArmError
 from amlstack.provider.lifecycle import marks
 from amlstack.provider.lifecycle.ending import end
-from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, Field, Services, Shape, Values
+from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, InputField, InputShape, Services, Values
 from amlstack.provider.stacks.verdict import Going, judge
 from amlstack.provider.waiting import WaitTimeoutError
 from amlstack.rpc import UNKNOWN, Code, Failures, ProviderError, bare
@@ -22,16 +22,16 @@ from amlstack.run_identity import NO_JOB, owner_of
 
 if TYPE_CHECKING:
     from amlstack.provider.runs import Record
-    from amlstack.provider.stacks.verdict import Verdict
+    from amlstack.provider.stacks.verdict import GuardVerdict
 
 CLUSTER = "cluster:"
 """A property of this prefix and a cluster's name has the cluster's id: the engine knows dependencies by property."""
 
-SHAPE = Shape(
+SHAPE = InputShape(
     {
         "workspace": WORKSPACE_ID,
-        "stackId": Field(str),
-        "jobs": Field(dict, required=True),
+        "stackId": InputField(str),
+        "jobs": InputField(dict, required=True),
     }
 )
 
@@ -119,7 +119,7 @@ class Guards:
             except WaitTimeoutError as error:
                 raise ProviderError(f"{error}; the next `destroy` waits again", Code.DEADLINE_EXCEEDED) from None
 
-    def _judged(self, call: Call, workspace: str, owners: tuple[str, ...], asked: Values, going: Going) -> Verdict:
+    def _judged(self, call: Call, workspace: str, owners: tuple[str, ...], asked: Values, going: Going) -> GuardVerdict:
         """The verdict, announced.
 
         Raises:

@@ -6,7 +6,7 @@ import re
 import secrets
 from typing import TYPE_CHECKING
 
-from amlstack.provider.resource import Call, Difference, Field, Services, Shape, Values
+from amlstack.provider.resource import Call, Difference, InputField, InputShape, Services, Values
 from amlstack.rpc import UNKNOWN, Failures, ProviderError, bare
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ _RULE = (
     re.compile(r"[A-Za-z0-9-]{8,64}"),
     "8 to 64 letters, digits and '-', as a run's property amlstack.stack has it",
 )
-SHAPE = Shape({"stackId": Field(str, pattern=_RULE, in_id=True)})
+SHAPE = InputShape({"stackId": InputField(str, pattern=_RULE, in_id=True)})
 
 
 class Records:

@@ -39,7 +39,7 @@ class Going:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GuardVerdict:
     """What is refused, announced and kept.
 
     Attributes:
@@ -53,7 +53,7 @@ class Verdict:
     kept: tuple[str, ...]
 
 
-def judge(records: Iterable[Record], going: Going) -> Verdict:
+def judge(records: Iterable[Record], going: Going) -> GuardVerdict:
     """The verdict on the active runs of a stack."""
     refused, announced, kept = [], [], []
     for record in records:
@@ -83,7 +83,7 @@ def judge(records: Iterable[Record], going: Going) -> Verdict:
                     f"{seen}, and {job}. {_REMEDY}; or declare the job again with `on_edit: cancel` (it is ended) or "
                     f"`on_edit: keep` (it goes on), and {_FIRST}"
                 )
-    return Verdict(tuple(refused), tuple(announced), tuple(kept))
+    return GuardVerdict(tuple(refused), tuple(announced), tuple(kept))
 
 
 def _place(computes: Collection[str], going: Going) -> str:

@@ -9,17 +9,26 @@ from pathlib import Path
 from amlstack.base.findings import Level, errors
 from amlstack.provider.arm import ArmError, InterruptedWaitError
 from amlstack.provider.blob_upload import upload
-from amlstack.provider.resource import WORKSPACE_IN_ID, Call, Difference, Field, Services, Shape, Values, same_arm_id
+from amlstack.provider.resource import (
+    WORKSPACE_IN_ID,
+    Call,
+    Difference,
+    InputField,
+    InputShape,
+    Services,
+    Values,
+    same_arm_id,
+)
 from amlstack.rpc import UNKNOWN, Code, Failures, ProviderError
 from amlstack.snapshot import HASH_VERSION, Snapshot, scan
 
 _HASH = (re.compile(r"[0-9a-f]{64}"), "64 hex digits: the folder's content hash")
-SHAPE = Shape(
+SHAPE = InputShape(
     {
         "workspace": WORKSPACE_IN_ID,
-        "path": Field(str, required=True),
-        "hash": Field(str, pattern=_HASH, in_id=True),
-        "beside": Field(str, default=""),
+        "path": InputField(str, required=True),
+        "hash": InputField(str, pattern=_HASH, in_id=True),
+        "beside": InputField(str, default=""),
     }
 )
 

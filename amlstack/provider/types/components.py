@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 
-from amlstack.provider.resource import WORKSPACE_IN_ID, Call, Field, Shape, Values
-from amlstack.provider.types.versions import Versions
+from amlstack.provider.resource import WORKSPACE_IN_ID, Call, InputField, InputShape, Values
+from amlstack.provider.types.versions import RegisteredVersions
 
 _NAME = (re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}"), "letters, digits, '-', '_' and '.'")
 
 
-class ComponentVersions(Versions):
+class RegisteredComponents(RegisteredVersions):
     """Component versions; their version is made from their content, so that any deployment may register it."""
 
-    shape = Shape(
+    shape = InputShape(
         {
             "workspace": WORKSPACE_IN_ID,
-            "name": Field(str, required=True, pattern=_NAME, in_id=True),
-            "version": Field(str, required=True, pattern=_NAME, in_id=True),
-            "body": Field(dict, required=True),
+            "name": InputField(str, required=True, pattern=_NAME, in_id=True),
+            "version": InputField(str, required=True, pattern=_NAME, in_id=True),
+            "body": InputField(dict, required=True),
         }
     )
     noun = "component"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from amlstack.provider.resource import WORKSPACE_IN_ID, Call, Field, Shape, Values
-from amlstack.provider.types.versions import Versions
+from amlstack.provider.resource import WORKSPACE_IN_ID, Call, InputField, InputShape, Values
+from amlstack.provider.types.versions import RegisteredVersions
 from amlstack.run_identity import environment_version
 
 _NAME = (
@@ -14,14 +14,14 @@ _NAME = (
 )
 
 
-class EnvironmentVersions(Versions):
+class RegisteredEnvironments(RegisteredVersions):
     """Environments under the hash of their content: an image or a build, in the words of ARM."""
 
-    shape = Shape(
+    shape = InputShape(
         {
             "workspace": WORKSPACE_IN_ID,
-            "name": Field(str, required=True, pattern=_NAME, in_id=True),
-            "body": Field(dict, required=True),
+            "name": InputField(str, required=True, pattern=_NAME, in_id=True),
+            "body": InputField(dict, required=True),
         },
         digests={"version": ("body",)},
     )

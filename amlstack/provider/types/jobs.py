@@ -12,7 +12,17 @@ from amlstack.provider.lifecycle import adoption, ending, marks, submission
 from amlstack.provider.lifecycle.edited import Edited
 from amlstack.provider.lifecycle.memory import Deployment
 from amlstack.provider.lifecycle.siblings import Siblings
-from amlstack.provider.resource import NAME, WORKSPACE_ID, Call, Difference, Field, Services, Shape, Values, known
+from amlstack.provider.resource import (
+    NAME,
+    WORKSPACE_ID,
+    Call,
+    Difference,
+    InputField,
+    InputShape,
+    Services,
+    Values,
+    known,
+)
 from amlstack.provider.runs import Record, WorkspaceMissingError
 from amlstack.provider.states import OnEdit, Wait, is_active
 from amlstack.provider.waiting import InterruptedWaitError, WaitTimeoutError, interrupted_submission
@@ -22,21 +32,21 @@ from amlstack.run_identity import digest, job_id, owner_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SHAPE = Shape(
+SHAPE = InputShape(
     {
         "workspace": WORKSPACE_ID,
         "name": NAME,
-        "declaration": Field(object, required=True),
-        "codeHash": Field(str, default=""),
-        "formerCodeHashes": Field(list),
-        "codeFiles": Field(dict),
-        "rerun": Field(str, default=""),
-        "body": Field(dict, required=True),
-        "onEdit": Field(str, default=OnEdit.REFUSE.value, choices=tuple(OnEdit)),
-        "wait": Field(str, default=Wait.NONE.value, choices=tuple(Wait)),
-        "deleteHistory": Field(bool, default=False),
-        "placedOn": Field(list),
-        "stackId": Field(str),
+        "declaration": InputField(object, required=True),
+        "codeHash": InputField(str, default=""),
+        "formerCodeHashes": InputField(list),
+        "codeFiles": InputField(dict),
+        "rerun": InputField(str, default=""),
+        "body": InputField(dict, required=True),
+        "onEdit": InputField(str, default=OnEdit.REFUSE.value, choices=tuple(OnEdit)),
+        "wait": InputField(str, default=Wait.NONE.value, choices=tuple(Wait)),
+        "deleteHistory": InputField(bool, default=False),
+        "placedOn": InputField(list),
+        "stackId": InputField(str),
     },
     digests={"identity": edits.IDENTITY_INPUTS},
 )
@@ -44,7 +54,7 @@ _OWN_WORDS: tuple[str, ...] = ("wait", "onEdit", "deleteHistory", "placedOn", "s
 """Inputs that tell this provider how to treat the run."""
 
 
-class Jobs:
+class JobRuns:
     """Runs a job once for each identity; see `amlstack.run_identity` for what that is."""
 
     shape = SHAPE

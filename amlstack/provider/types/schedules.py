@@ -15,9 +15,9 @@ from amlstack.provider.resource import (
     WORKSPACE_IN_ID,
     Call,
     Difference,
-    Field,
+    InputField,
+    InputShape,
     Services,
-    Shape,
     Values,
     known,
     same_arm_id,
@@ -26,8 +26,8 @@ from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.rpc import Code, Failures, ProviderError, changed_paths
 from amlstack.run_identity import OWNER, owner_of, sha256
 
-SHAPE = Shape(
-    {"workspace": WORKSPACE_IN_ID, "name": NAME, "body": Field(dict, required=True)},
+SHAPE = InputShape(
+    {"workspace": WORKSPACE_IN_ID, "name": NAME, "body": InputField(dict, required=True)},
     digests={"settled": ("body",)},
 )
 _ID = re.compile(rf"(?P<workspace>{WORKSPACE.pattern})/schedules/(?P<name>[^/]+)", re.IGNORECASE)

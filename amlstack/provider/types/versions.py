@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from amlstack.provider.arm import ArmError
-from amlstack.provider.resource import Call, Difference, Services, Shape, Values, known, same_arm_id
+from amlstack.provider.resource import Call, Difference, InputShape, Services, Values, known, same_arm_id
 from amlstack.rpc import ProviderError
 
 if TYPE_CHECKING:
     from amlstack.rpc import Failures
 
 
-class Versions:
+class RegisteredVersions:
     """One type of versions.
 
     Attributes:
@@ -22,7 +22,7 @@ class Versions:
         replaced_by: Inputs whose edit makes another version.
     """
 
-    shape: ClassVar[Shape]
+    shape: ClassVar[InputShape]
     noun: ClassVar[str]
     needs: ClassVar[tuple[tuple[str, ...], str]]
     replaced_by: ClassVar[tuple[str, ...]]

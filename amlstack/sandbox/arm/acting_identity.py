@@ -13,13 +13,13 @@ from amlstack.sandbox.arm import entra
 from amlstack.sandbox.arm.refusals import Refused
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.kinds.base import Context
+    from amlstack.sandbox.kinds.base import KindContext
 
 HEADER = "x-azureml-token"
 _JOB = re.compile(r"(?P<workspace>.*/workspaces/[^/]+)/jobs/(?P<name>[^/]+)", re.IGNORECASE)
 
 
-def check(context: Context, path: str, body: Any, token: str | None) -> None:
+def check(context: KindContext, path: str, body: Any, token: str | None) -> None:
     """Refuses (400) the PUT of a new job that acts for a person and does not bring that person's token.
 
     Args:

@@ -19,14 +19,14 @@ from amlstack.sandbox.mlflow import app
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from amlstack.sandbox.kinds.base import Context, Reply
+    from amlstack.sandbox.kinds.base import KindContext, Reply
 
 METHODS = ["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"]
 DATA_PLANES = ("api", "history", "experimentation", "modelmanagement", "mlflow")
 ENTRA_ROUTE = "/oauth2/v2.0/token"
 
 
-def make(context: Context, federated: str) -> Starlette:
+def make(context: KindContext, federated: str) -> Starlette:
     """The ASGI application.
 
     Args:
@@ -63,7 +63,7 @@ def make(context: Context, federated: str) -> Starlette:
     return Starlette(routes=[Route("/{path:path}", handle, methods=METHODS)], exception_handlers=handlers)
 
 
-async def _answer(context: Context, federated: str, request: Request, path: str) -> Response:
+async def _answer(context: KindContext, federated: str, request: Request, path: str) -> Response:
     if path == "/healthz":
         return JSONResponse({"status": "ready"})
     if path.endswith(ENTRA_ROUTE) and request.method == "POST":

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from amlstack.sandbox.arm.ids import ArmPath
-    from amlstack.sandbox.kinds.base import Body, Context, Kind
+    from amlstack.sandbox.kinds.base import Body, KindContext, ResourceKind
     from amlstack.sandbox.store.store import Resource
 
 
@@ -36,7 +36,7 @@ class DisallowedError(Refused):
         return {"error": {**super().body["error"], "additionalInfo": infos}}
 
 
-def check(context: Context, kind: Kind, path: ArmPath, body: Body) -> None:
+def check(context: KindContext, kind: ResourceKind, path: ArmPath, body: Body) -> None:
     """Refuses what an assignment above the resource denies.
 
     Raises:
@@ -66,7 +66,7 @@ def _reaches(assignment: Resource, path: ArmPath) -> bool:
     )
 
 
-def _policies(context: Context, assignment: Resource) -> Iterator[tuple[Resource, Resource | None, dict[str, Any]]]:
+def _policies(context: KindContext, assignment: Resource) -> Iterator[tuple[Resource, Resource | None, dict[str, Any]]]:
     """Each definition of an assignment, the set that it comes from, and its parameters' values."""
     properties = assignment.body["properties"]
     assigned = policy.found(context, properties["policyDefinitionId"])
@@ -84,7 +84,7 @@ def _values(definition: Resource, given: Mapping[str, Any], outer: Mapping[str, 
     return azure_policy_language.values(definition.body["properties"].get("parameters") or {}, plain)
 
 
-def _denies(definition: Resource, parameters: Mapping[str, Any], kind: Kind, body: Body) -> bool:
+def _denies(definition: Resource, parameters: Mapping[str, Any], kind: ResourceKind, body: Body) -> bool:
     properties = definition.body["properties"]
     rule = properties["policyRule"]
     if str(azure_policy_language.resolved(rule["then"]["effect"], parameters)).lower() != "deny":

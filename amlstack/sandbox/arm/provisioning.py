@@ -9,12 +9,12 @@ from amlstack.sandbox.kinds.machine_learning import jobs
 from amlstack.sandbox.store.store import COMPUTE
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.kinds.base import Context
+    from amlstack.sandbox.kinds.base import KindContext
     from amlstack.sandbox.store.store import Resource
     from amlstack.sandbox.store.tables.operations import Operation
 
 
-def advance(context: Context, operation: Operation) -> None:
+def advance(context: KindContext, operation: Operation) -> None:
     """Takes one operation one tick further, and to its end when none is left."""
     with context.store.transaction():
         if operation.status != "InProgress" or context.store.operations.tick(operation.id):
@@ -29,20 +29,20 @@ def advance(context: Context, operation: Operation) -> None:
         context.wake.set()
 
 
-def advance_all(context: Context) -> None:
+def advance_all(context: KindContext) -> None:
     """One tick for everything under way: what no client polls any more comes to its end too."""
     for operation in context.store.operations.running():
         advance(context, operation)
 
 
-def settle(context: Context) -> None:
+def settle(context: KindContext) -> None:
     """After a restart: creations that were under way are done (deletions still wait for their jobs)."""
     for operation in context.store.operations.running():
         for _ in range(operation.ticks + 1):
             advance(context, operation)
 
 
-def remove(context: Context, resource: Resource) -> bool:
+def remove(context: KindContext, resource: Resource) -> bool:
     """Removes a resource and everything below it; False when something (a job that still runs) must end first."""
     with context.store.transaction():
         family = (*context.store.resources.below(resource.key), resource)
@@ -54,6 +54,6 @@ def remove(context: Context, resource: Resource) -> bool:
     return True
 
 
-def _kind_lets_go(context: Context, resource: Resource) -> bool:
+def _kind_lets_go(context: KindContext, resource: Resource) -> bool:
     kind = kinds.find(resource.type)
     return kind is None or kind.removing(context, resource)

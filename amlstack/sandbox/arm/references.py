@@ -10,7 +10,7 @@ from amlstack.sandbox.arm.refusals import Refused, invalid, near, not_emulated
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
-    from amlstack.sandbox.kinds.base import Body, Context
+    from amlstack.sandbox.kinds.base import Body, KindContext
 
 CURATED = re.compile(
     r"azureml://registries/(?P<registry>[^/]+)/environments/(?P<name>[^/]+)/(versions|labels)/(?P<version>[^/]+)"
@@ -19,7 +19,7 @@ SHORT = re.compile(r"azureml:AzureML-(?P<name>[^/@:]+)(@latest|:[^/@:]+)")
 """The short form of a curated environment, which the service expands itself."""
 
 
-def check(context: Context, path: ArmPath, properties: Body) -> None:
+def check(context: KindContext, path: ArmPath, properties: Body) -> None:
     """Refuses a command job whose compute, code, environment or size does not exist, or whose nodes do not fit."""
     resources = properties.get("resources") or {}
     _check_place(context, path, properties, resources)
@@ -28,7 +28,7 @@ def check(context: Context, path: ArmPath, properties: Body) -> None:
     _check_environment(context, path, properties["environmentId"])
 
 
-def _check_place(context: Context, path: ArmPath, properties: Body, resources: Body) -> None:
+def _check_place(context: KindContext, path: ArmPath, properties: Body, resources: Body) -> None:
     compute = properties.get("computeId")
     count = resources.get("instanceCount", 1)
     if count < 1:
@@ -43,7 +43,7 @@ def _check_place(context: Context, path: ArmPath, properties: Body, resources: B
         raise invalid("properties.computeId", message)
 
 
-def _check_fits(context: Context, compute: str, count: int) -> None:
+def _check_fits(context: KindContext, compute: str, count: int) -> None:
     cluster = context.store.resources.get(compute)
     if cluster is None:
         return
@@ -56,7 +56,7 @@ def _check_fits(context: Context, compute: str, count: int) -> None:
         raise Refused(400, "InvalidNodeCount", message, "properties.resources.instanceCount")
 
 
-def _check_known(context: Context, path: ArmPath, given: str, word: str, where: str) -> None:
+def _check_known(context: KindContext, path: ArmPath, given: str, word: str, where: str) -> None:
     root = f"{path.parent}/{word}/".lower()
     known = context.store.resources.get(given)
     if known is None or not known.key.startswith(root):
@@ -64,7 +64,7 @@ def _check_known(context: Context, path: ArmPath, given: str, word: str, where: 
         raise Refused(400, "UserError", f"'{given}' was not found in the workspace.{near(given, names)}", where)
 
 
-def _check_environment(context: Context, path: ArmPath, given: str) -> None:
+def _check_environment(context: KindContext, path: ArmPath, given: str) -> None:
     where = "properties.environmentId"
     if (short := SHORT.fullmatch(given)) is not None:
         _check_curated(short["name"], where)

@@ -10,7 +10,7 @@ from amlstack.sandbox.arm import api_versions, policy_enforcement, provisioning,
 from amlstack.sandbox.arm.entra import SUBSCRIPTION
 from amlstack.sandbox.arm.ids import GROUPS, ArmPath, parse
 from amlstack.sandbox.arm.refusals import Refused, near, not_emulated
-from amlstack.sandbox.kinds.base import Body, Context, Kind, Reply
+from amlstack.sandbox.kinds.base import Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.kinds.machine_learning import computes, jobs
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ POLL_MS = "20"
 """Clients poll at once: ``Retry-After: 0`` would count as absent (30 s), so the milliseconds header carries it."""
 
 
-def answer(context: Context, method: str, text: str, query: Mapping[str, str], body: Any) -> Reply:
+def answer(context: KindContext, method: str, text: str, query: Mapping[str, str], body: Any) -> Reply:
     """Answers one ARM request.
 
     Raises:
@@ -72,7 +72,7 @@ def _object(body: Any) -> Body:
     return body
 
 
-def _kind(path: ArmPath) -> Kind:
+def _kind(path: ArmPath) -> ResourceKind:
     kind = kinds.find(path.type)
     if kind is None:
         known = near(path.type, (each.type for each in kinds.ALL))
@@ -80,7 +80,7 @@ def _kind(path: ArmPath) -> Kind:
     return kind
 
 
-def _check_above(context: Context, path: ArmPath, method: str) -> None:
+def _check_above(context: KindContext, path: ArmPath, method: str) -> None:
     """The group, then the parent: each has its own 404, so that nobody takes a lost workspace for a lost job."""
     if path.type.lower() == GROUPS.lower() or path.group is None:
         return
@@ -101,7 +101,7 @@ def _check_above(context: Context, path: ArmPath, method: str) -> None:
         raise Refused(404, "ParentResourceNotFound", message)
 
 
-def _found(context: Context, path: ArmPath) -> Resource:
+def _found(context: KindContext, path: ArmPath) -> Resource:
     resource = context.store.resources.get(path.text)
     if resource is None and path.type.lower() == GROUPS.lower():
         raise Refused(404, "ResourceGroupNotFound", f"Resource group '{path.name}' could not be found.")
@@ -113,7 +113,7 @@ def _found(context: Context, path: ArmPath) -> Resource:
     return resource
 
 
-def _get(context: Context, kind: Kind, path: ArmPath, query: Mapping[str, str]) -> Reply:
+def _get(context: KindContext, kind: ResourceKind, path: ArmPath, query: Mapping[str, str]) -> Reply:
     del query
     resource = _found(context, path)
     for operation in context.store.operations.running(resource.key):
@@ -122,12 +122,12 @@ def _get(context: Context, kind: Kind, path: ArmPath, query: Mapping[str, str]) 
     return Reply(200, kind.render(context, resource))
 
 
-def _list(context: Context, kind: Kind, path: ArmPath, query: Mapping[str, str]) -> Reply:
+def _list(context: KindContext, kind: ResourceKind, path: ArmPath, query: Mapping[str, str]) -> Reply:
     rows = kind.select(context, path, query)
     return Reply(200, {"value": [kind.render(context, row) for row in rows]})
 
 
-def _put(context: Context, kind: Kind, path: ArmPath, body: Body, *, patch: bool) -> Reply:
+def _put(context: KindContext, kind: ResourceKind, path: ArmPath, body: Body, *, patch: bool) -> Reply:
     store = context.store
     kind.names.check(path.name, kind.noun)
     with store.transaction():
@@ -160,7 +160,7 @@ def _put(context: Context, kind: Kind, path: ArmPath, body: Body, *, patch: bool
     return Reply(kind.made_status, None if kind.made_status == 202 else kind.render(context, made), headers)
 
 
-def _check_location(kind: Kind, path: ArmPath, body: Body, before: Resource | None) -> None:
+def _check_location(kind: ResourceKind, path: ArmPath, body: Body, before: Resource | None) -> None:
     if not kind.tracked:
         return
     if not body.get("location"):
@@ -175,7 +175,7 @@ def _check_location(kind: Kind, path: ArmPath, body: Body, before: Resource | No
         raise Refused(409, "InvalidResourceLocation", message)
 
 
-def _make_parent(context: Context, path: ArmPath) -> None:
+def _make_parent(context: KindContext, path: ArmPath) -> None:
     container = path.parent
     if context.store.resources.get(container) is None:
         above = parse(container)
@@ -198,7 +198,7 @@ def _merged(old: Body, new: Body) -> Body:
     return result
 
 
-def _delete(context: Context, kind: Kind, path: ArmPath, query: Mapping[str, str]) -> Reply:
+def _delete(context: KindContext, kind: ResourceKind, path: ArmPath, query: Mapping[str, str]) -> Reply:
     kind.check_delete(query)
     resource = context.store.resources.get(path.text)
     if resource is None:
@@ -214,7 +214,7 @@ def _delete(context: Context, kind: Kind, path: ArmPath, query: Mapping[str, str
     return Reply(202, None, _headers(context, kind, operation))
 
 
-def _post(context: Context, text: str, query: Mapping[str, str], body: Body) -> Reply:
+def _post(context: KindContext, text: str, query: Mapping[str, str], body: Body) -> Reply:
     above, _, action = text.rstrip("/").rpartition("/")
     path = parse(above)
     if path is None or path.collection:
@@ -229,7 +229,7 @@ def _post(context: Context, text: str, query: Mapping[str, str], body: Body) -> 
     return kind.action(context, _found(context, path), action, body)
 
 
-def _operation(context: Context, operation_id: str, *, results: bool) -> Reply:
+def _operation(context: KindContext, operation_id: str, *, results: bool) -> Reply:
     operation = context.store.operations.get(operation_id)
     if operation is None:
         raise Refused(404, "OperationNotFound", f"The operation '{operation_id}' could not be found.")
@@ -241,7 +241,7 @@ def _operation(context: Context, operation_id: str, *, results: bool) -> Reply:
     return Reply(200, {"id": operation.id, "name": operation.id, "status": operation.status}, soon)
 
 
-def _headers(context: Context, kind: Kind, operation: Operation) -> dict[str, str]:
+def _headers(context: KindContext, kind: ResourceKind, operation: Operation) -> dict[str, str]:
     namespace = kind.type.partition("/")[0]
     root = f"{context.base}/subscriptions/{SUBSCRIPTION}/providers/{namespace}"
     headers = {

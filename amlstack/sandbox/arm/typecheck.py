@@ -14,7 +14,7 @@ from amlstack.sandbox.arm.refusals import invalid, near
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from amlstack.sandbox.kinds.base import Body, Kind, Schema
+    from amlstack.sandbox.kinds.base import Body, ResourceKind, Schema
 
 READ_BACK = frozenset({"id", "name", "type", "etag", "systemData"})
 """What a client that PUTs what it got sends along; ARM takes no notice of it."""
@@ -22,7 +22,7 @@ READ_BACK = frozenset({"id", "name", "type", "etag", "systemData"})
 WORDS = {str: "a string", int: "an integer", float: "a number", bool: "true or false"}
 
 
-def check(kind: Kind, body: Body) -> Body:
+def check(kind: ResourceKind, body: Body) -> Body:
     """Returns the body with nulls dropped and whole numbers as integers.
 
     Raises:
@@ -45,7 +45,7 @@ def check(kind: Kind, body: Body) -> Body:
     return {**_object(kind.noun, envelope, given, "", inner=inner), "properties": checked}
 
 
-def warm(kinds: Iterable[Kind]) -> None:
+def warm(kinds: Iterable[ResourceKind]) -> None:
     """Imports the generated modules, so that the first PUT does not wait for them."""
     for kind in kinds:
         if kind.schema is not None:

@@ -16,7 +16,7 @@ from amlstack.rpc import Code, ProviderError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from amlstack.sandbox.azure_native.target import Target
+    from amlstack.sandbox.azure_native.target import SandboxTarget
 
 RETRIED = frozenset({408, 429, 500, 502, 503, 504})
 ATTEMPTS = 5
@@ -71,7 +71,7 @@ class Patience:
 class Arm:
     """A client of one sandbox, for many threads."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: SandboxTarget) -> None:
         self._target = target
         self._lock = threading.Lock()
         self._signing_in = threading.Lock()
@@ -276,7 +276,7 @@ def _parsed(content: bytes) -> Any:
         return content.decode(errors="replace")
 
 
-def _secret(target: Target) -> str:
+def _secret(target: SandboxTarget) -> str:
     try:
         return target.token_file.read_text("utf-8").strip()
     except OSError as error:

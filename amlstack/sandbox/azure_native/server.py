@@ -13,7 +13,7 @@ from amlstack.rpc import UNKNOWN, Code, Host, InitFailedError, Plugin, ProviderE
 from amlstack.sandbox.azure_native import check, diff, shape, table
 from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience
 from amlstack.sandbox.azure_native.claims import Claims
-from amlstack.sandbox.azure_native.target import Target
+from amlstack.sandbox.azure_native.target import SandboxTarget
 
 if TYPE_CHECKING:
     import grpc
@@ -49,7 +49,7 @@ class AzureNative(Plugin):
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:
         prefix = "azure-native:config:"
         self._config = {key.removeprefix(prefix): value for key, value in request.variables.items()}
-        self._arm = Arm(Target.of(os.environ, self._config))
+        self._arm = Arm(SandboxTarget.of(os.environ, self._config))
         # As the real one: the engine keeps secrets to itself and marks what it gets back.
         return provider_pb2.ConfigureResponse(supportsPreview=True, supports_autonaming_configuration=True)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class SandboxTarget:
     """A sandbox and the identity to speak with.
 
     Attributes:
@@ -36,7 +36,7 @@ class Target:
     subscription: str
 
     @classmethod
-    def of(cls, environ: Mapping[str, str], config: Mapping[str, str]) -> Target:
+    def of(cls, environ: Mapping[str, str], config: Mapping[str, str]) -> SandboxTarget:
         """Reads the variables that ``Endpoint.environ()`` gives; the stack's settings come first where they exist.
 
         Raises:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from amlstack.sandbox.arm.entra import sign
 from amlstack.sandbox.arm.refusals import Refused, invalid, near, not_emulated
-from amlstack.sandbox.kinds.base import Body, Context, Reply, iso
+from amlstack.sandbox.kinds.base import Body, KindContext, Reply, iso
 from amlstack.sandbox.store.store import job_folder
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ TAG_EDITS = {"tagsToModify": dict, "tagsToDelete": list}
 EDITABLE = {"tags": dict, "displayName": str, "description": str, "hidden": bool, "properties": dict}
 
 
-def answer(context: Context, method: str, path: str, body: Any) -> Reply:
+def answer(context: KindContext, method: str, path: str, body: Any) -> Reply:
     """Answers GET of a run, its details or its children, and PATCH of its labels or its tags."""
     found = ROUTE.fullmatch(path)
     if found is None:
@@ -44,7 +44,7 @@ def answer(context: Context, method: str, path: str, body: Any) -> Reply:
     raise not_emulated(f"{method} of a run{'' if below is None else f' ({below})'}")
 
 
-def edit_tags(context: Context, job: JobRow, body: Any) -> JobRow:
+def edit_tags(context: KindContext, job: JobRow, body: Any) -> JobRow:
     """Sets some tags and takes others away: ``{"tagsToModify": {…}, "tagsToDelete": […]}``."""
     if not isinstance(body, dict) or body.keys() - TAG_EDITS.keys():
         raise invalid("", f"an object with {' and '.join(TAG_EDITS)} was expected.")
@@ -60,7 +60,7 @@ def edit_tags(context: Context, job: JobRow, body: Any) -> JobRow:
     return context.store.jobs[job.id]
 
 
-def edit(context: Context, job: JobRow, body: Any) -> JobRow:
+def edit(context: KindContext, job: JobRow, body: Any) -> JobRow:
     """Merges labels into a job: tags and properties by name, the rest as given; ``hidden`` archives it."""
     if not isinstance(body, dict):
         raise invalid("", "a JSON object was expected.")
@@ -80,7 +80,7 @@ def edit(context: Context, job: JobRow, body: Any) -> JobRow:
     return context.store.jobs[job.id]
 
 
-def details(context: Context, job: JobRow) -> Body:
+def details(context: KindContext, job: JobRow) -> Body:
     """What run history knows of a job: status, times, labels, error, and its logs with signed addresses."""
     properties = job.properties
     error = None if job.error is None else {"error": {"code": job.error.code, "message": job.error.message}}
@@ -106,13 +106,13 @@ def details(context: Context, job: JobRow) -> Body:
     }
 
 
-def logs(context: Context, job: JobRow) -> tuple[str, ...]:
+def logs(context: KindContext, job: JobRow) -> tuple[str, ...]:
     """The job's log files, as paths such as ``user_logs/std_log_process_00.txt``."""
     folder = job_folder(context.store.home, job.id)
     return tuple(str(file.relative_to(folder)) for file in sorted((folder / "user_logs").rglob("*")) if file.is_file())
 
 
-def artifact(context: Context, path: str, query: Mapping[str, str]) -> Path:
+def artifact(context: KindContext, path: str, query: Mapping[str, str]) -> Path:
     """The file behind a signed address of `details` (``/artifacts/<job key>/<path>?sig=…``)."""
     job, _, name = path.removeprefix("/artifacts/").partition("/")
     folder = job_folder(context.store.home, job).resolve()
@@ -124,11 +124,11 @@ def artifact(context: Context, path: str, query: Mapping[str, str]) -> Path:
     return file
 
 
-def _address(context: Context, job: JobRow, name: str) -> str:
+def _address(context: KindContext, job: JobRow, name: str) -> str:
     return f"{context.base}/artifacts/{quote(job.id)}/{quote(name)}?sig={sign(context.key, 'artifact', job.id, name)}"
 
 
-def _job(context: Context, workspace: str, run: str, experiment: str | None) -> JobRow:
+def _job(context: KindContext, workspace: str, run: str, experiment: str | None) -> JobRow:
     job = context.store.jobs.find(workspace, run)
     if job is None or (experiment is not None and experiment != (job.properties.get("experimentName") or "Default")):
         place = f" in the experiment '{experiment}'" if experiment else ""

@@ -18,9 +18,9 @@ from amlstack.sandbox.kinds.platform import groups, identities, monitoring, poli
 from amlstack.sandbox.kinds.platform import registries as container_registries
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.kinds.base import Kind
+    from amlstack.sandbox.kinds.base import ResourceKind
 
-ALL: tuple[Kind, ...] = (
+ALL: tuple[ResourceKind, ...] = (
     groups.KIND,
     identities.KIND,
     storage.KIND,
@@ -51,6 +51,6 @@ ALL: tuple[Kind, ...] = (
 _BY_TYPE = {kind.type.lower(): kind for kind in ALL}
 
 
-def find(kind: str) -> Kind | None:
+def find(kind: str) -> ResourceKind | None:
     """The kind of a type, in any letter case."""
     return _BY_TYPE.get(kind.lower())

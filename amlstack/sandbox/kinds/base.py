@@ -30,7 +30,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class KindContext:
     """What a kind may use while it answers.
 
     Attributes:
@@ -49,7 +49,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class NameRule:
     """The rule for a kind's names: a pattern for the whole name, and the rule in words."""
 
     pattern: str
@@ -83,7 +83,7 @@ class Schema:
     wrapped: bool = False
 
 
-class Kind:
+class ResourceKind:
     """One resource type. The defaults here serve a plain tracked resource; a kind overrides what is its own.
 
     Attributes:
@@ -106,7 +106,7 @@ class Kind:
 
     type: ClassVar[str]
     noun: ClassVar[str]
-    names: ClassVar[Names]
+    names: ClassVar[NameRule]
     schema: ClassVar[Schema | None] = None
     tracked: ClassVar[bool] = True
     ticks: ClassVar[int] = 0
@@ -119,7 +119,7 @@ class Kind:
     assigned: ClassVar[frozenset[str]] = frozenset({"provisioningState"})
     note: ClassVar[str] = ""
 
-    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
         """Refuses what names and types alone do not show: missing neighbours, wrong combinations."""
 
     def keep(self, body: Body, before: Resource) -> Body:
@@ -127,30 +127,30 @@ class Kind:
         del before
         return body
 
-    def fill(self, context: Context, path: ArmPath, body: Body) -> Body:
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """Adds the defaults that the service writes into a new body."""
         del context, path
         return body
 
-    def show(self, context: Context, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: Resource) -> Body:
         """The ``properties`` that only an answer has (endpoints, counts), merged over the stored ones."""
         del context, resource
         return {}
 
-    def made(self, context: Context, resource: Resource) -> None:
+    def made(self, context: KindContext, resource: Resource) -> None:
         """After a new resource was stored, in the same transaction."""
 
-    def removing(self, context: Context, resource: Resource) -> bool:
+    def removing(self, context: KindContext, resource: Resource) -> bool:
         """Called on every tick of a deletion; False keeps it waiting (for jobs to end)."""
         del context, resource
         return True
 
-    def action(self, context: Context, resource: Resource, name: str, body: Body) -> Reply:
+    def action(self, context: KindContext, resource: Resource, name: str, body: Body) -> Reply:
         """Answers ``POST <id>/<name>``."""
         del context, body
         raise not_emulated(f"the action '{name}' of {resource.type}")
 
-    def act_early(self, context: Context, path: ArmPath, name: str, body: Body) -> Reply:
+    def act_early(self, context: KindContext, path: ArmPath, name: str, body: Body) -> Reply:
         """Answers a POST for a resource that need not exist yet (``makes_parent`` kinds only)."""
         del context, path, body
         raise not_emulated(f"the action '{name}' of {self.type}")
@@ -161,12 +161,12 @@ class Kind:
     def check_removal(self, resource: Resource) -> None:
         """Refuses a DELETE of the resource itself; of what is above it, it is not asked."""
 
-    def select(self, context: Context, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
+    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
         """The rows that a GET of the collection lists."""
         del query
         return context.store.resources.under(path.parent, self.type)
 
-    def render(self, context: Context, resource: Resource) -> Body:
+    def render(self, context: KindContext, resource: Resource) -> Body:
         """The resource as a GET answers it: envelope, stored body, provisioning state, live properties."""
         properties = {**resource.body.get("properties", {}), **self.show(context, resource)}
         if self.tracked or self.ticks:

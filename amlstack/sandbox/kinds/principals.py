@@ -11,7 +11,7 @@ from amlstack.sandbox.arm.refusals import Refused
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from amlstack.sandbox.kinds.base import Body, Context
+    from amlstack.sandbox.kinds.base import Body, KindContext
     from amlstack.sandbox.store.store import Resource
 
 TYPE = "Microsoft.ManagedIdentity/userAssignedIdentities"
@@ -22,7 +22,7 @@ def principal(resource: Resource) -> str:
     return object_id(resource, "principal")
 
 
-def check(context: Context, body: Body) -> None:
+def check(context: KindContext, body: Body) -> None:
     """Refuses user-assigned identities that do not exist."""
     for identity_id in (body.get("identity") or {}).get("userAssignedIdentities") or {}:
         if _found(context, identity_id) is None:
@@ -30,7 +30,7 @@ def check(context: Context, body: Body) -> None:
             raise Refused(400, "FailedIdentityOperation", message, "identity.userAssignedIdentities")
 
 
-def shown(context: Context, resource: Resource, identity: Body) -> Body:
+def shown(context: KindContext, resource: Resource, identity: Body) -> Body:
     """An identity as an answer has it: with the principals behind it."""
     result: Body = dict(identity)
     if "SystemAssigned" in identity["type"]:
@@ -40,19 +40,19 @@ def shown(context: Context, resource: Resource, identity: Body) -> Body:
     return result
 
 
-def all_of(context: Context) -> Iterator[str]:
+def all_of(context: KindContext) -> Iterator[str]:
     """Every principal of the sandbox."""
     for resource in context.store.resources.all():
         if resource.type == TYPE or "SystemAssigned" in (resource.body.get("identity") or {}).get("type", ""):
             yield principal(resource)
 
 
-def _user(context: Context, identity_id: str) -> dict[str, Any]:
+def _user(context: KindContext, identity_id: str) -> dict[str, Any]:
     found = _found(context, identity_id)
     return {} if found is None else {"principalId": principal(found), "clientId": object_id(found, "client")}
 
 
-def _found(context: Context, identity_id: str) -> Resource | None:
+def _found(context: KindContext, identity_id: str) -> Resource | None:
     found = context.store.resources.get(identity_id)
     return found if found is not None and found.type == TYPE else None
 

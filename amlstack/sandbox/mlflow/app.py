@@ -10,9 +10,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.arm.refusals import near
-from amlstack.sandbox.kinds.base import Context, Reply
+from amlstack.sandbox.kinds.base import KindContext, Reply
 from amlstack.sandbox.mlflow import models, runs, search
-from amlstack.sandbox.mlflow.runs import EXPERIMENT, MlflowRefused, Run
+from amlstack.sandbox.mlflow.runs import EXPERIMENT, MlflowRefused, MlflowRun
 from amlstack.sandbox.runner.contract import launch
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ HISTORY = "mlflow.log-model.history"
 """The tag under which a run lists the models that it logged."""
 
 
-def answer(context: Context, method: str, path: str, query: Mapping[str, str], body: Any) -> Reply:
+def answer(context: KindContext, method: str, path: str, query: Mapping[str, str], body: Any) -> Reply:
     """Answers one call of an MLflow client."""
     found = ROUTE.fullmatch(path)
     call = None if found is None else CALLS.get((method, found["call"]))
@@ -45,47 +45,47 @@ def answer(context: Context, method: str, path: str, query: Mapping[str, str], b
         return MlflowRefused(400, "INVALID_PARAMETER_VALUE", message).reply
 
 
-def _get_run(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _get_run(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
     return _shown(context, workspace, runs.find(context, workspace, fields))
 
 
-def _create_run(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _create_run(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
     return _shown(context, workspace, runs.create(context, workspace, fields))
 
 
-def _shown(context: Context, workspace: str, run: Run) -> Any:
+def _shown(context: KindContext, workspace: str, run: MlflowRun) -> Any:
     return {"run": runs.show(context, workspace, run)}
 
 
-def _update(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _update(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
     runs.update(context, runs.find(context, workspace, fields), fields)
     return {"run_info": _get_run(context, workspace, fields)["run"]["info"]}
 
 
-def _delete(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _delete(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
     runs.stage(context, runs.find(context, workspace, fields), "deleted")
     return {}
 
 
-def _restore(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _restore(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
     runs.stage(context, runs.find(context, workspace, fields), "active")
     return {}
 
 
-def _log_metric(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _log_metric(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
     run = runs.find(context, workspace, fields)
     _take(context, run, fields)
     _wake(context, run)
     return {}
 
 
-def _wake(context: Context, run: Run) -> None:
+def _wake(context: KindContext, run: MlflowRun) -> None:
     """A sweep may want to do something about what its trial logged."""
     if run.row is None and context.store.family.place(run.key) is not None:
         context.wake.set()
 
 
-def _log_batch(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _log_batch(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
     run = runs.find(context, workspace, fields)
     with context.store.transaction():
         for metric in fields.get("metrics") or ():
@@ -96,22 +96,22 @@ def _log_batch(context: Context, workspace: str, fields: Mapping[str, Any]) -> A
     return {}
 
 
-def _log_parameter(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _log_parameter(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
     runs.keep(context, runs.find(context, workspace, fields), {fields["key"]: fields["value"]})
     return {}
 
 
-def _set_tag(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _set_tag(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
     runs.tag(context, runs.find(context, workspace, fields), {str(fields["key"]): fields["value"]})
     return {}
 
 
-def _delete_tag(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _delete_tag(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
     runs.untag(context, runs.find(context, workspace, fields), str(fields["key"]))
     return {}
 
 
-def _log_model(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _log_model(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
     """A model lies among the run's files already; the run notes where."""
     run = runs.find(context, workspace, fields)
     before = json.loads(run.tags.get(HISTORY, "[]"))
@@ -119,14 +119,14 @@ def _log_model(context: Context, workspace: str, fields: Mapping[str, Any]) -> A
     return {}
 
 
-def _history(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _history(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
     run = runs.find(context, workspace, fields)
     values = context.store.metrics.of(run.key, str(fields.get("metric_key") or ""))
     some, more = search.page([runs.metric(each) for each in values], fields, 25_000)
     return {"metrics": some, **more}
 
 
-def _search(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _search(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
     wanted = {str(each) for each in fields.get("experiment_ids") or ()}
     view = str(fields.get("run_view_type") or "ACTIVE_ONLY")
     stages = {"ACTIVE_ONLY": ("active",), "DELETED_ONLY": ("deleted",)}.get(view, ("active", "deleted"))
@@ -147,7 +147,7 @@ def _facts(run: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {"attributes": dict(run["info"]), **data}
 
 
-def _files(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _files(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
     """The files of a run, one folder of them."""
     root = runs.find(context, workspace, fields).artifacts.resolve()
     place = (root / str(fields.get("path") or "")).resolve()
@@ -162,7 +162,7 @@ def _files(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
     return {"root_uri": root.as_uri(), "files": files}
 
 
-def _experiment(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _experiment(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
     """Any experiment is there: jobs make theirs by naming it. Its id is the one that its runs show."""
     name, wanted = fields.get("experiment_name"), fields.get("experiment_id")
     if name is None:
@@ -174,7 +174,7 @@ def _experiment(context: Context, workspace: str, fields: Mapping[str, Any]) -> 
     return {"experiment": {**_known(str(name)), "experiment_id": str(key)}}
 
 
-def _create_experiment(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _create_experiment(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
     name = str(fields["name"])
     if name in _experiments(context, workspace):
         raise MlflowRefused(400, "RESOURCE_ALREADY_EXISTS", f"Experiment '{name}' already exists.")
@@ -182,7 +182,7 @@ def _create_experiment(context: Context, workspace: str, fields: Mapping[str, An
     return {"experiment_id": launch.experiment_id(workspace, name)}
 
 
-def _search_experiments(context: Context, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _search_experiments(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
     text = str(fields.get("filter") or "")
     names = [
         name
@@ -198,19 +198,19 @@ def _known(name: str) -> dict[str, str]:
     return {"name": name, "lifecycle_stage": "active", "artifact_location": ""}
 
 
-def _experiments(context: Context, workspace: str) -> list[str]:
+def _experiments(context: KindContext, workspace: str) -> list[str]:
     kept = {row.body["name"] for row in context.store.resources.under(workspace, EXPERIMENT)}
     return sorted(kept | set(runs.experiments(context, workspace)))
 
 
-def _remember(context: Context, workspace: str, name: str) -> None:
+def _remember(context: KindContext, workspace: str, name: str) -> None:
     """Notes an experiment that a client will make runs in, which name it by its id alone."""
     if name not in _experiments(context, workspace):
         identity = f"{workspace}/experiments/{launch.experiment_id(workspace, name)}"
         context.store.resources.put(identity, EXPERIMENT, workspace, {"name": name})
 
 
-CALLS: dict[tuple[str, str], Callable[[Context, str, Mapping[str, Any]], Any]] = {
+CALLS: dict[tuple[str, str], Callable[[KindContext, str, Mapping[str, Any]], Any]] = {
     ("POST", "runs/create"): _create_run,
     ("GET", "runs/get"): _get_run,
     ("POST", "runs/update"): _update,
@@ -234,7 +234,7 @@ CALLS: dict[tuple[str, str], Callable[[Context, str, Mapping[str, Any]], Any]] =
 }
 
 
-def _take(context: Context, run: Run, fields: Mapping[str, Any]) -> None:
+def _take(context: KindContext, run: MlflowRun, fields: Mapping[str, Any]) -> None:
     """One value; what is no number is written as a word by MLflow's clients."""
     try:
         name, value = str(fields["key"]), float(fields["value"])

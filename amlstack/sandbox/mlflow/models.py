@@ -13,7 +13,7 @@ from amlstack.sandbox.mlflow.runs import MlflowRefused, pairs
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from amlstack.sandbox.kinds.base import Context
+    from amlstack.sandbox.kinds.base import KindContext
     from amlstack.sandbox.store.store import Resource
 
     Fields = Mapping[str, Any]
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 STAGES = ("None", "Staging", "Production", "Archived")
 
 
-def _create(context: Context, workspace: str, fields: Fields) -> Any:
+def _create(context: KindContext, workspace: str, fields: Fields) -> Any:
     name = _named(fields)
     if context.store.resources.get(f"{workspace}/models/{name}") is not None:
         raise MlflowRefused(400, "RESOURCE_ALREADY_EXISTS", f"Registered Model (name={name}) already exists.")
     return {"registered_model": _model(context, _make(context, workspace, name, fields))}
 
 
-def _get(context: Context, workspace: str, fields: Fields) -> Any:
+def _get(context: KindContext, workspace: str, fields: Fields) -> Any:
     return {"registered_model": _model(context, _found(context, workspace, fields))}
 
 
-def _search(context: Context, workspace: str, fields: Fields) -> Any:
+def _search(context: KindContext, workspace: str, fields: Fields) -> Any:
     rows = context.store.resources.under(workspace, models.CONTAINERS.type)
     text = str(fields.get("filter") or "")
     kept = [row for row in rows if search.matches(text, {"attributes": {"name": row.name}, "tags": _tags(row)})]
@@ -40,22 +40,22 @@ def _search(context: Context, workspace: str, fields: Fields) -> Any:
     return {"registered_models": [_model(context, row) for row in some], **more}
 
 
-def _update(context: Context, workspace: str, fields: Fields) -> Any:
+def _update(context: KindContext, workspace: str, fields: Fields) -> Any:
     row = _edited(context, _found(context, workspace, fields), {"description": fields.get("description")})
     return {"registered_model": _model(context, row)}
 
 
-def _tag(context: Context, workspace: str, fields: Fields) -> Any:
+def _tag(context: KindContext, workspace: str, fields: Fields) -> Any:
     row = _found(context, workspace, fields)
     _edited(context, row, {"tags": {**_tags(row), str(fields["key"]): str(fields["value"])}})
     return {}
 
 
-def _latest(context: Context, workspace: str, fields: Fields) -> Any:
+def _latest(context: KindContext, workspace: str, fields: Fields) -> Any:
     return {"model_versions": _newest(context, _found(context, workspace, fields), fields.get("stages") or ())}
 
 
-def _create_version(context: Context, workspace: str, fields: Fields) -> Any:
+def _create_version(context: KindContext, workspace: str, fields: Fields) -> Any:
     model = _found(context, workspace, fields)
     numbers = [int(row.name) for row in _versions(context, model) if row.name.isdigit()]
     identity = f"{model.id}/versions/{max(numbers, default=0) + 1}"
@@ -74,11 +74,11 @@ def _create_version(context: Context, workspace: str, fields: Fields) -> Any:
     return {"model_version": _version(context.store.resources.put(identity, models.VERSIONS.type, model.id, body))}
 
 
-def _get_version(context: Context, workspace: str, fields: Fields) -> Any:
+def _get_version(context: KindContext, workspace: str, fields: Fields) -> Any:
     return {"model_version": _version(_found_version(context, workspace, fields))}
 
 
-def _search_versions(context: Context, workspace: str, fields: Fields) -> Any:
+def _search_versions(context: KindContext, workspace: str, fields: Fields) -> Any:
     text, kept = str(fields.get("filter") or ""), []
     for row in context.store.resources.of_type(models.VERSIONS.type):
         if not row.key.startswith(f"{workspace.lower()}/"):
@@ -96,22 +96,22 @@ def _search_versions(context: Context, workspace: str, fields: Fields) -> Any:
     return {"model_versions": some, **more}
 
 
-def _download(context: Context, workspace: str, fields: Fields) -> Any:
+def _download(context: KindContext, workspace: str, fields: Fields) -> Any:
     return {"artifact_uri": _version(_found_version(context, workspace, fields))["source"]}
 
 
-def _update_version(context: Context, workspace: str, fields: Fields) -> Any:
+def _update_version(context: KindContext, workspace: str, fields: Fields) -> Any:
     row = _edited(context, _found_version(context, workspace, fields), {"description": fields.get("description")})
     return {"model_version": _version(row)}
 
 
-def _tag_version(context: Context, workspace: str, fields: Fields) -> Any:
+def _tag_version(context: KindContext, workspace: str, fields: Fields) -> Any:
     row = _found_version(context, workspace, fields)
     _edited(context, row, {"tags": {**_tags(row), str(fields["key"]): str(fields["value"])}})
     return {}
 
 
-def _move(context: Context, workspace: str, fields: Fields) -> Any:
+def _move(context: KindContext, workspace: str, fields: Fields) -> Any:
     row = _found_version(context, workspace, fields)
     wanted = str(fields.get("stage") or "").capitalize()
     if wanted not in STAGES:
@@ -124,7 +124,7 @@ def _move(context: Context, workspace: str, fields: Fields) -> Any:
     return {"model_version": _version(_edited(context, row, {"stage": wanted}))}
 
 
-CALLS: dict[tuple[str, str], Callable[[Context, str, Fields], Any]] = {
+CALLS: dict[tuple[str, str], Callable[[KindContext, str, Fields], Any]] = {
     ("POST", "registered-models/create"): _create,
     ("GET", "registered-models/get"): _get,
     ("GET", "registered-models/search"): _search,
@@ -151,14 +151,14 @@ def _named(fields: Fields) -> str:
     return name
 
 
-def _make(context: Context, workspace: str, name: str, fields: Fields) -> Resource:
+def _make(context: KindContext, workspace: str, name: str, fields: Fields) -> Resource:
     tags = {str(each["key"]): str(each["value"]) for each in fields.get("tags") or ()}
     labels = {"description": fields.get("description"), "tags": tags, "properties": {}, "isArchived": False}
     body = {"properties": labels}
     return context.store.resources.put(f"{workspace}/models/{name}", models.CONTAINERS.type, workspace, body)
 
 
-def _found(context: Context, workspace: str, fields: Fields) -> Resource:
+def _found(context: KindContext, workspace: str, fields: Fields) -> Resource:
     name = str(fields.get("name") or "")
     row = context.store.resources.get(f"{workspace}/models/{name}")
     if row is None:
@@ -166,7 +166,7 @@ def _found(context: Context, workspace: str, fields: Fields) -> Resource:
     return row
 
 
-def _found_version(context: Context, workspace: str, fields: Fields) -> Resource:
+def _found_version(context: KindContext, workspace: str, fields: Fields) -> Resource:
     model, number = _found(context, workspace, fields), str(fields.get("version") or "")
     row = context.store.resources.get(f"{model.id}/versions/{number}")
     if row is None:
@@ -175,18 +175,18 @@ def _found_version(context: Context, workspace: str, fields: Fields) -> Resource
     return row
 
 
-def _versions(context: Context, model: Resource) -> tuple[Resource, ...]:
+def _versions(context: KindContext, model: Resource) -> tuple[Resource, ...]:
     return context.store.resources.under(model.key, models.VERSIONS.type)
 
 
-def _newest(context: Context, model: Resource, stages: Any) -> list[Any]:
+def _newest(context: KindContext, model: Resource, stages: Any) -> list[Any]:
     """The last version of each stage (of those asked for)."""
     newest = {shown["current_stage"]: shown for shown in map(_version, _versions(context, model))}
     wanted = [str(stages)] if isinstance(stages, str) else [str(each) for each in stages]
     return [shown for stage, shown in newest.items() if not wanted or stage in wanted]
 
 
-def _edited(context: Context, row: Resource, changed: Fields) -> Resource:
+def _edited(context: KindContext, row: Resource, changed: Fields) -> Resource:
     body = {**row.body, "properties": {**row.body["properties"], **changed}}
     return context.store.resources.put(row.id, row.type, row.parent, body)
 
@@ -195,7 +195,7 @@ def _tags(row: Resource) -> dict[str, str]:
     return dict(row.body["properties"].get("tags") or {})
 
 
-def _model(context: Context, row: Resource) -> Any:
+def _model(context: KindContext, row: Resource) -> Any:
     return {**_common(row), "name": row.name, "latest_versions": _newest(context, row, ())}
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from amlstack.sandbox.kinds.base import Context
+    from amlstack.sandbox.kinds.base import KindContext
     from amlstack.sandbox.store.store import JobRow, Resource, Store
 
 TYPE = "mlflow/runs"
@@ -44,7 +44,7 @@ class MlflowRefused(Exception):  # noqa: N818 - an answer, as `Refused` is
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class MlflowRun:
     """One run.
 
     Attributes:
@@ -76,7 +76,7 @@ class Run:
     artifacts: Path
 
 
-def find(context: Context, workspace: str, fields: Mapping[str, Any]) -> Run:
+def find(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> MlflowRun:
     """The run that a call is about.
 
     Raises:
@@ -92,14 +92,14 @@ def find(context: Context, workspace: str, fields: Mapping[str, Any]) -> Run:
     raise MlflowRefused(404, "RESOURCE_DOES_NOT_EXIST", f"Run '{name}' not found.")
 
 
-def everyone(context: Context, workspace: str) -> list[Run]:
+def everyone(context: KindContext, workspace: str) -> list[MlflowRun]:
     """All runs of a workspace, the oldest first."""
     runs = [of_job(context.store, job) for job in context.store.jobs.list(workspace)]
     runs += [_of_row(context.store, row) for row in _made(context.store, workspace)]
     return sorted(runs, key=lambda run: run.started)
 
 
-def create(context: Context, workspace: str, fields: Mapping[str, Any]) -> Run:
+def create(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> MlflowRun:
     """A new run; below a job when its tags name that, or a run within it, as the parent.
 
     Raises:
@@ -121,7 +121,7 @@ def create(context: Context, workspace: str, fields: Mapping[str, Any]) -> Run:
     return _of_row(context.store, context.store.resources.put(f"{above}/runs/{identity}", TYPE, above, body))
 
 
-def update(context: Context, run: Run, fields: Mapping[str, Any]) -> None:
+def update(context: KindContext, run: MlflowRun, fields: Mapping[str, Any]) -> None:
     """Takes the status that a run reports. A job's own end decides its status all the same."""
     status = fields.get("status")
     if run.row is None:
@@ -134,7 +134,7 @@ def update(context: Context, run: Run, fields: Mapping[str, Any]) -> None:
     _put(context, run.row, changed)
 
 
-def keep(context: Context, run: Run, values: Mapping[str, Any], *, prefix: str = PARAMETER) -> None:
+def keep(context: KindContext, run: MlflowRun, values: Mapping[str, Any], *, prefix: str = PARAMETER) -> None:
     """Records parameters (of a job: among its properties)."""
     if run.row is None:
         _merge(context, run, "properties", {f"{prefix}{name}": value for name, value in values.items()})
@@ -142,18 +142,18 @@ def keep(context: Context, run: Run, values: Mapping[str, Any], *, prefix: str =
         _merge(context, run, "parameters", values)
 
 
-def tag(context: Context, run: Run, tags: Mapping[str, Any]) -> None:
+def tag(context: KindContext, run: MlflowRun, tags: Mapping[str, Any]) -> None:
     """Sets tags; of a job not MLflow's own bookkeeping (mlflow.user, mlflow.source.name), which no person set."""
     own = run.row is not None
     set_tags(context, run, {name: value for name, value in tags.items() if own or not name.startswith("mlflow.")})
 
 
-def set_tags(context: Context, run: Run, tags: Mapping[str, Any]) -> None:
+def set_tags(context: KindContext, run: MlflowRun, tags: Mapping[str, Any]) -> None:
     """Sets tags as they are."""
     _merge(context, run, "tags", tags)
 
 
-def untag(context: Context, run: Run, name: str) -> None:
+def untag(context: KindContext, run: MlflowRun, name: str) -> None:
     """Takes a tag away.
 
     Raises:
@@ -164,7 +164,7 @@ def untag(context: Context, run: Run, name: str) -> None:
     _edit(context, run, "tags", lambda old: {key: value for key, value in old.items() if key != name})
 
 
-def stage(context: Context, run: Run, word: str) -> None:
+def stage(context: KindContext, run: MlflowRun, word: str) -> None:
     """Deletes a run for clients, or brings it back; it stays in the tables. Jobs are archived, not deleted."""
     if run.row is not None:
         _put(context, run.row, {"stage": word})
@@ -174,7 +174,7 @@ def stage(context: Context, run: Run, word: str) -> None:
     context.store.jobs.set_body(run.key, {"properties": properties})
 
 
-def show(context: Context, workspace: str, run: Run) -> Any:
+def show(context: KindContext, workspace: str, run: MlflowRun) -> Any:
     """A run as MLflow's REST interface has it."""
     last = {each.name: each for each in context.store.metrics.of(run.key)}
     info = {
@@ -215,14 +215,14 @@ def experiment_of(job: JobRow) -> str:
     return str(job.properties.get("experimentName") or "Default")
 
 
-def of_job(store: Store, job: JobRow) -> Run:
+def of_job(store: Store, job: JobRow) -> MlflowRun:
     """A job as a run."""
     properties: Mapping[str, str] = job.properties.get("properties") or {}
     above = store.family.above(job.id)
     tags = {str(name): str(value) for name, value in (job.properties.get("tags") or {}).items()}
     if above and (parent := store.jobs.get(above[0])) is not None:
         tags[PARENT] = parent.name
-    return Run(
+    return MlflowRun(
         key=job.id,
         id=job.name,
         job=job,
@@ -241,12 +241,12 @@ def of_job(store: Store, job: JobRow) -> Run:
     )
 
 
-def _of_row(store: Store, row: Resource) -> Run:
+def _of_row(store: Store, row: Resource) -> MlflowRun:
     body = row.body
     job = None if body["job"] is None else store.jobs.get(body["job"])
     root = folder(store.home) if job is None else job_folder(store.home, job.id)
     status, ended = body.get("status", "RUNNING"), body.get("ended")
-    made = Run(
+    made = MlflowRun(
         key=row.key,
         id=row.name,
         job=job,
@@ -271,7 +271,7 @@ def _made(store: Store, workspace: str) -> list[Resource]:
     return [row for row in store.resources.of_type(TYPE) if row.body["workspace"] == workspace.lower()]
 
 
-def _experiment_named(context: Context, workspace: str, fields: Mapping[str, Any], parent: Run | None) -> str:
+def _experiment_named(context: KindContext, workspace: str, fields: Mapping[str, Any], parent: MlflowRun | None) -> str:
     if parent is not None:
         return parent.experiment
     wanted = str(fields.get("experiment_id") or "")
@@ -280,17 +280,17 @@ def _experiment_named(context: Context, workspace: str, fields: Mapping[str, Any
     return next((name for name in names if launch.experiment_id(workspace, name) == wanted), "Default")
 
 
-def experiments(context: Context, workspace: str) -> list[str]:
+def experiments(context: KindContext, workspace: str) -> list[str]:
     """Names of the experiments that runs of a workspace have."""
     return sorted({run.experiment for run in everyone(context, workspace)})
 
 
-def _merge(context: Context, run: Run, key: str, values: Mapping[str, Any]) -> None:
+def _merge(context: KindContext, run: MlflowRun, key: str, values: Mapping[str, Any]) -> None:
     if values:
         _edit(context, run, key, lambda old: {**old, **{str(name): str(value) for name, value in values.items()}})
 
 
-def _edit(context: Context, run: Run, key: str, change: Any) -> None:
+def _edit(context: KindContext, run: MlflowRun, key: str, change: Any) -> None:
     with context.store.transaction():
         if run.row is None:
             properties = context.store.jobs[run.key].properties
@@ -301,7 +301,7 @@ def _edit(context: Context, run: Run, key: str, change: Any) -> None:
             _put(context, run.row, {key: change({} if row is None else row.body.get(key) or {})})
 
 
-def _put(context: Context, row: Resource, changed: Mapping[str, Any]) -> None:
+def _put(context: KindContext, row: Resource, changed: Mapping[str, Any]) -> None:
     with context.store.transaction():
         now = context.store.resources.get(row.key) or row
         context.store.resources.put(row.id, TYPE, row.parent, {**now.body, **changed})

@@ -12,9 +12,9 @@ from amlstack.sandbox.parents.component_record import MODES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.sandbox.parents.bindings import Source
-    from amlstack.sandbox.parents.component_record import Port
-    from amlstack.sandbox.parents.pipeline_body import Node
+    from amlstack.sandbox.parents.bindings import BindingSource
+    from amlstack.sandbox.parents.component_record import ComponentPort
+    from amlstack.sandbox.parents.pipeline_body import PipelineStep
 
 Wire = dict[str, Any]
 
@@ -33,7 +33,7 @@ class BindingValues:
     steps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     draft: bool = False
 
-    def input(self, node: Node, name: str) -> Wire | None:
+    def input(self, node: PipelineStep, name: str) -> Wire | None:
         """What a step's input is, as a job's body says it; None when it is optional and not given.
 
         Raises:
@@ -58,7 +58,7 @@ class BindingValues:
     def text(self, text: str, where: str) -> str:
         """A text with the literals put in that it binds."""
 
-        def value(source: Source) -> str:
+        def value(source: BindingSource) -> str:
             wire = self._port(source, None)
             if wire is None or wire["jobInputType"] != "literal":
                 raise invalid(where, f"'{source.text}' is data, and stands in a text where only a value can stand.")
@@ -74,7 +74,7 @@ class BindingValues:
             return {key: self.deep(each, where) for key, each in value.items()}
         return [self.deep(each, where) for each in value] if isinstance(value, list) else value
 
-    def _port(self, source: Source, port: Port | None) -> Wire | None:
+    def _port(self, source: BindingSource, port: ComponentPort | None) -> Wire | None:
         """What a binding refers to, as an input."""
         if source.step is None and source.side == "inputs":
             wire: Wire | None = (self.properties.get("inputs") or {}).get(source.name)
@@ -88,7 +88,7 @@ class BindingValues:
         return _data(str(found.get("jobOutputType") or "uri_folder"), str(found.get("uri") or ""))
 
 
-def _is_value(port: Port | None) -> bool:
+def _is_value(port: ComponentPort | None) -> bool:
     return port is None or port.literal
 
 
@@ -100,7 +100,7 @@ def _data(kind: str, uri: str) -> Wire:
     return {"jobInputType": "uri_folder" if kind in ("path", "literal") else kind, "uri": uri}
 
 
-def _with_mode(wire: Wire, given: Mapping[str, Any], port: Port) -> Wire:
+def _with_mode(wire: Wire, given: Mapping[str, Any], port: ComponentPort) -> Wire:
     """The step's mode wins over its component's, and that over the mode of where the data come from."""
     mode = given.get("mode")
     mode = (MODES.get(str(mode), str(mode)) if mode else None) or port.mode or wire.get("mode")

@@ -13,7 +13,7 @@ _BOUND = re.compile(r"\$\{\{\s*parent\.(?P<path>[^}]+?)\s*\}\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class BindingSource:
     """What a binding refers to.
 
     Attributes:
@@ -29,26 +29,26 @@ class Source:
     name: str
 
 
-def sources(text: str) -> tuple[Source, ...]:
+def sources(text: str) -> tuple[BindingSource, ...]:
     """All bindings in a text, in order."""
     return tuple(_source(found) for found in _BOUND.finditer(text))
 
 
-def whole(text: str) -> Source | None:
+def whole(text: str) -> BindingSource | None:
     """The binding that a text is, and nothing else."""
     found = _BOUND.fullmatch(text.strip())
     return None if found is None else _source(found)
 
 
-def replaced(text: str, value: Callable[[Source], str]) -> str:
+def replaced(text: str, value: Callable[[BindingSource], str]) -> str:
     """The text with every binding in it replaced."""
     return _BOUND.sub(lambda found: value(_source(found)), text)
 
 
-def _source(found: re.Match[str]) -> Source:
+def _source(found: re.Match[str]) -> BindingSource:
     words = found["path"].split(".")
     step = None
     if words[0] == "jobs" and len(words) > 2:
         step, words = words[1], words[2:]
     side, name = words[0], ".".join(words[1:]).removesuffix(".path")
-    return Source(found[0], step, side, name)
+    return BindingSource(found[0], step, side, name)

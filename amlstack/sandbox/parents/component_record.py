@@ -29,7 +29,7 @@ MODES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
+class ComponentPort:
     """An input or an output as the component declares it; the mode in the wire's words."""
 
     type: str
@@ -44,7 +44,7 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
+class CommandComponent:
     """A command component.
 
     Attributes:
@@ -55,11 +55,11 @@ class Component:
 
     id: str
     spec: Mapping[str, Any]
-    inputs: Mapping[str, Port]
-    outputs: Mapping[str, Port]
+    inputs: Mapping[str, ComponentPort]
+    outputs: Mapping[str, ComponentPort]
 
 
-def find(store: Store, component_id: str, where: str) -> Component:
+def find(store: Store, component_id: str, where: str) -> CommandComponent:
     """The component that a step names.
 
     Raises:
@@ -75,7 +75,7 @@ def find(store: Store, component_id: str, where: str) -> Component:
         )
     spec: Mapping[str, Any] = found.body["properties"]["componentSpec"]
     check(spec, where)
-    return Component(
+    return CommandComponent(
         found.id,
         spec,
         {name: _port(port) for name, port in (spec.get("inputs") or {}).items()},
@@ -104,9 +104,9 @@ def asset(reference: str) -> str:
     return reference.removeprefix("azureml:") if reference.startswith("azureml:/subscriptions/") else reference
 
 
-def _port(declared: Mapping[str, Any]) -> Port:
+def _port(declared: Mapping[str, Any]) -> ComponentPort:
     default, mode = declared.get("default"), declared.get("mode")
-    return Port(
+    return ComponentPort(
         str(declared["type"]),
         MODES.get(str(mode), str(mode)) if mode else None,
         None if default is None else str(default),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from amlstack.sandbox.parents.parent import Parent
-    from amlstack.sandbox.parents.pipeline_body import Node
+    from amlstack.sandbox.parents.pipeline_body import PipelineStep
     from amlstack.sandbox.store.store import JobRow, Store
 
 
@@ -73,7 +73,7 @@ def _done(parent: Parent, step: str) -> bool:
     return step in parent.children and parent.children[step].status == "Completed"
 
 
-def _start(parent: Parent, node: Node, properties: Mapping[str, Any]) -> None:
+def _start(parent: Parent, node: PipelineStep, properties: Mapping[str, Any]) -> None:
     made = {place: {**row.properties, "outputs": _written(parent.store, row)} for place, row in parent.children.items()}
     name = step_body.child_name(parent.job.arm_id.lower(), node.name)
     body = step_body.body(node, BindingValues(properties, made), parent=parent.job.name, name=name)

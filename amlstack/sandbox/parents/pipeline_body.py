@@ -12,7 +12,7 @@ from amlstack.sandbox.parents import bindings, component_record
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from amlstack.sandbox.parents.component_record import Component
+    from amlstack.sandbox.parents.component_record import CommandComponent
     from amlstack.sandbox.store.store import Store
 
 STEP_TYPES = ("command", "sweep")
@@ -20,7 +20,7 @@ STEP_TYPES = ("command", "sweep")
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class PipelineStep:
     """One step.
 
     Attributes:
@@ -35,7 +35,7 @@ class Node:
     name: str
     kind: str
     body: Mapping[str, Any]
-    component: Component
+    component: CommandComponent
     needs: frozenset[str]
     where: str
 
@@ -52,7 +52,7 @@ class Node:
         return found
 
 
-def read(store: Store, properties: Mapping[str, Any]) -> dict[str, Node]:
+def read(store: Store, properties: Mapping[str, Any]) -> dict[str, PipelineStep]:
     """The steps of a pipeline by name, each behind those that it needs.
 
     Args:
@@ -78,7 +78,7 @@ def read(store: Store, properties: Mapping[str, Any]) -> dict[str, Node]:
     return {name: found[name] for name in order}
 
 
-def _node(store: Store, name: str, step: Any) -> Node:
+def _node(store: Store, name: str, step: Any) -> PipelineStep:
     where = f"properties.jobs.{name}"
     if not isinstance(step, dict):
         raise invalid(where, "a step is an object.")
@@ -94,7 +94,7 @@ def _node(store: Store, name: str, step: Any) -> Node:
         for source in bindings.sources(text)
         if source.step is not None and source.side == "outputs"
     }
-    return Node(name, kind, step, component_record.find(store, component, where), frozenset(needs), where)
+    return PipelineStep(name, kind, step, component_record.find(store, component, where), frozenset(needs), where)
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -106,7 +106,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(part)
 
 
-def _check(node: Node, nodes: Mapping[str, Node], properties: Mapping[str, Any]) -> None:
+def _check(node: PipelineStep, nodes: Mapping[str, PipelineStep], properties: Mapping[str, Any]) -> None:
     component = node.component
     for side, given, known in (
         ("inputs", node.inputs, component.inputs),
@@ -127,7 +127,7 @@ def _check(node: Node, nodes: Mapping[str, Node], properties: Mapping[str, Any])
 
 
 def _check_source(
-    node: Node, source: bindings.Source, nodes: Mapping[str, Node], properties: Mapping[str, Any]
+    node: PipelineStep, source: bindings.BindingSource, nodes: Mapping[str, PipelineStep], properties: Mapping[str, Any]
 ) -> None:
     if source.side not in ("inputs", "outputs"):
         known = "a binding is parent.inputs.NAME, parent.outputs.NAME or parent.jobs.STEP.outputs.NAME."

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from amlstack.sandbox.parents.binding_values import BindingValues, Wire
-    from amlstack.sandbox.parents.pipeline_body import Node
+    from amlstack.sandbox.parents.pipeline_body import PipelineStep
 
 DISTRIBUTIONS = {"pytorch": "PyTorch", "mpi": "Mpi", "tensorflow": "TensorFlow", "ray": "Ray"}
 DEFAULT_STORE = "workspaceblobstore"
@@ -31,7 +31,7 @@ def child_name(parent: str, step: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{parent}/{step}"))
 
 
-def body(node: Node, bound: BindingValues, *, parent: str, name: str) -> Wire:
+def body(node: PipelineStep, bound: BindingValues, *, parent: str, name: str) -> Wire:
     """The ``properties`` of the child that is a step.
 
     Args:
@@ -95,7 +95,7 @@ def _compute(step: Mapping[str, Any], pipeline: Mapping[str, Any], where: str) -
     return None if named is None or str(named).lower() == "serverless" else str(named)
 
 
-def _output(node: Node, bound: BindingValues, name: str, child: str) -> Wire:
+def _output(node: PipelineStep, bound: BindingValues, name: str, child: str) -> Wire:
     """Where a step's output goes: where it says, where the pipeline's output says, else a folder of its own."""
     port, given = node.component.outputs[name], node.outputs.get(name) or {}
     uri, mode = given.get("uri"), given.get("mode")
@@ -115,7 +115,7 @@ def _output(node: Node, bound: BindingValues, name: str, child: str) -> Wire:
     return _filled({"jobOutputType": "uri_folder" if kind in ("path", "literal") else kind, "uri": uri, "mode": mode})
 
 
-def _properties(node: Node, step: Mapping[str, Any], parent: str, name: str) -> dict[str, str]:
+def _properties(node: PipelineStep, step: Mapping[str, Any], parent: str, name: str) -> dict[str, str]:
     """A step's properties in run history, in the service's words."""
     return {
         **{key: str(value) for key, value in (step.get("properties") or {}).items()},

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from amlstack.sandbox.parents.parent import Parent
-    from amlstack.sandbox.parents.sweep_body import Sweep
+    from amlstack.sandbox.parents.sweep_body import SweepSpec
     from amlstack.sandbox.store.store import JobRow, Store
 
 HOPE = 3
@@ -57,7 +57,7 @@ def shown(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {sweep_body.text(value)}" for name, value in values.items())
 
 
-def _end_early(parent: Parent, sweep: Sweep) -> None:
+def _end_early(parent: Parent, sweep: SweepSpec) -> None:
     if sweep.policy is None:
         return
     curves = {place: parent.store.metrics.values(row.id, sweep.metric) for place, row in parent.children.items()}
@@ -67,7 +67,7 @@ def _end_early(parent: Parent, sweep: Sweep) -> None:
         parent.note(f"trial {place}: ended early by {sweep.policy.kind} at interval {len(curves[place])}")
 
 
-def _is_broken(parent: Parent, sweep: Sweep) -> bool:
+def _is_broken(parent: Parent, sweep: SweepSpec) -> bool:
     """As many trials as run at once have failed, and none has done better: the next ones would fail as well."""
     ends = [row.status for row in parent.children.values() if not row.active]
     return "Completed" not in ends and ends.count("Failed") >= max(sweep.concurrent, HOPE)
@@ -78,7 +78,7 @@ def _is_through(trial: JobRow) -> bool:
     return (trial.properties.get("properties") or {}).get("mlflow.status") == "FINISHED"
 
 
-def _name_best(parent: Parent, sweep: Sweep) -> None:
+def _name_best(parent: Parent, sweep: SweepSpec) -> None:
     """The best trial so far goes into the sweep's record, under the service's names."""
     top = best_trial.trial(parent.store, parent.job)
     config = {"primary_metric_config": json.dumps({"name": sweep.metric, "goal": sweep.goal})}
@@ -89,7 +89,7 @@ def _name_best(parent: Parent, sweep: Sweep) -> None:
     parent.label(**config, best_child_run_id=top.name, score=str(score), best_metric_status="Succeeded")
 
 
-def _end(parent: Parent, sweep: Sweep) -> None:
+def _end(parent: Parent, sweep: SweepSpec) -> None:
     completed = [row for row in parent.children.values() if row.status == "Completed"]
     failed = {place: row for place, row in parent.children.items() if row.status == "Failed"}
     if failed and not completed:

@@ -28,7 +28,7 @@ OF_THE_SWEEP = ("computeId", "outputs", "experimentName", "identity", "queueSett
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class SweepSpec:
     """One sweep.
 
     Attributes:
@@ -50,7 +50,7 @@ class Sweep:
     concurrent: int
 
 
-def read(name: str, properties: Mapping[str, Any]) -> Sweep:
+def read(name: str, properties: Mapping[str, Any]) -> SweepSpec:
     """Reads ``body["properties"]`` of a sweep job.
 
     Args:
@@ -78,7 +78,7 @@ def read(name: str, properties: Mapping[str, Any]) -> Sweep:
         raise invalid("properties.trial.command", message)
     algorithm = sampling.read(properties.get("samplingAlgorithm") or {"samplingAlgorithmType": "Random"}, varied, name)
     policy = early_termination.read(properties.get("earlyTermination"))
-    return Sweep(varied, algorithm, goal, metric, policy, total, concurrent)
+    return SweepSpec(varied, algorithm, goal, metric, policy, total, concurrent)
 
 
 def body(properties: Mapping[str, Any], parent: str, number: int, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from amlstack.sandbox.runner import finish, fixed_ports, prepare, process_tree
 from amlstack.sandbox.runner.cancel import Cancel, CanceledError
 from amlstack.sandbox.runner.contract import launch, spec
 from amlstack.sandbox.runner.files import temporary_folder
-from amlstack.sandbox.runner.nodes import NodeAgents, Outcome
+from amlstack.sandbox.runner.nodes import NodeAgents, RunOutcome
 from amlstack.sandbox.server import processes
 from amlstack.sandbox.store.places import PRIVATE, USUAL, umask
 from amlstack.sandbox.store.store import JobError, JobRow, Store, job_folder
@@ -45,7 +45,7 @@ def note(line: str) -> None:
 def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -> None:
     """Runs a claimed job to its end, whatever that is; ``held`` keeps what no other job may have meanwhile."""
     ending = finish.Ending(store, job.id)
-    outcome = Outcome()
+    outcome = RunOutcome()
     try:
         with cancel.interrupts():
             _check_wanted(store, job)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack.sandbox.runner.contract.spec import Spec
-    from amlstack.sandbox.runner.nodes import Ended, Outcome
+    from amlstack.sandbox.runner.nodes import RankEnd, RunOutcome
     from amlstack.sandbox.runner.prepare import Stage
 
 
@@ -44,7 +44,7 @@ class Ending:
     failed: dict[int, int] = field(default_factory=dict)
     preempted: int | None = None
 
-    def collect(self, outcome: Outcome) -> None:
+    def collect(self, outcome: RunOutcome) -> None:
         """Gathers logs and outputs from the nodes that are left; a lost node takes its ``outputs/`` with it.
 
         Of a pre-empted job only mounted outputs stay.
@@ -67,7 +67,7 @@ class Ending:
                 storage.merge(stage.folder / "nodes" / str(node) / "wd" / name, stage.folder / name)
         self._outputs(stage, outcome)
 
-    def _outputs(self, stage: Stage, outcome: Outcome) -> None:
+    def _outputs(self, stage: Stage, outcome: RunOutcome) -> None:
         """What the named outputs hold becomes blobs: a mount's always, an upload's from the nodes that are left."""
         job = self.store.jobs[self.job]
         keeper = storage.Storage(self.store, job.workspace)
@@ -78,7 +78,7 @@ class Ending:
                 if node != outcome.lost and self.preempted is None:
                     keeper.publish(source, upload.place)
 
-    def cause(self, outcome: Outcome) -> str:
+    def cause(self, outcome: RunOutcome) -> str:
         """The sentence that names the rank which broke the job first."""
         if self.stage is None or self.spec is None:  # pragma: no cover - it ran
             return "Execution failed."
@@ -95,7 +95,7 @@ class Ending:
         reason = next((line.strip() for line in words.splitlines() if line.strip() and not line.startswith("-")), "")
         return f"Execution failed: mpirun ended with {code}: {reason[:300]} Its log: {log}"
 
-    def write(self, outcome: Outcome) -> None:
+    def write(self, outcome: RunOutcome) -> None:
         """Takes the job to its end and writes the report."""
         status, error = self._status(outcome)
         exits = [
@@ -116,7 +116,7 @@ class Ending:
             if row is not None and cluster is not None and self.preempted is not None:
                 self.store.nodes.drop(cluster, row.nodes[self.preempted])
 
-    def _status(self, outcome: Outcome) -> tuple[str, JobError | None]:
+    def _status(self, outcome: RunOutcome) -> tuple[str, JobError | None]:
         if self.error is not None:
             return "Failed", self.error
         if outcome.reason == "canceled":
@@ -139,7 +139,7 @@ class Ending:
             return "Failed", JobError("UserError", self.cause(outcome))
         return "Completed", None
 
-    def _failed(self, ended: Ended) -> list[verdict.End]:
+    def _failed(self, ended: RankEnd) -> list[verdict.End]:
         """A failed process, or the ranks below it that torchrun calls failed."""
         if self.stage is None or ended.code is None:
             return []
@@ -165,7 +165,7 @@ class Ending:
         )
         return [end]
 
-    def _report(self, outcome: Outcome, folder: Path) -> dict[str, Any]:
+    def _report(self, outcome: RunOutcome, folder: Path) -> dict[str, Any]:
         if self.stage is None or self.spec is None:
             return {"ranks": [], "metrics": None}
         entries = report.ranks(self.stage.places, outcome.ends, self.workers, prepare.LOGS, self.failed)

@@ -30,7 +30,7 @@ LAUNCHER = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Rank:
+class RankProcess:
     """One process that Azure ML would start: its number in the job, environment, folder and log file.
 
     mpirun is one with the number `LAUNCHER`.
@@ -60,8 +60,8 @@ class NodePlan:
     """
 
     node: int
-    ranks: tuple[Rank, ...]
-    started: tuple[Rank, ...] = ()
+    ranks: tuple[RankProcess, ...]
+    started: tuple[RankProcess, ...] = ()
     rsh: str = ""
     env: dict[str, str] = field(default_factory=dict)
     cwd: str = ""
@@ -78,13 +78,13 @@ class NodePlan:
         """The inverse of `dumps`."""
         data = json.loads(text)
         for name in ("ranks", "started"):
-            data[name] = tuple(Rank(**{**rank, "argv": tuple(rank["argv"])}) for rank in data[name])
+            data[name] = tuple(RankProcess(**{**rank, "argv": tuple(rank["argv"])}) for rank in data[name])
         mounts = tuple((source, target) for source, target in data["mounts"])
         return NodePlan(**{**data, "private": tuple(data["private"]), "mounts": mounts})
 
 
 @dataclass(slots=True)
-class Agent:
+class NodeAgent:
     """The agent's state between two events.
 
     Attributes:
@@ -203,7 +203,7 @@ def main(file: Path) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     plan = NodePlan.loads(file.read_text())
     namespace.take(plan.shm, plan.mounts)
-    agent = Agent(plan)
+    agent = NodeAgent(plan)
     with selectors.DefaultSelector() as selector:
         selector.register(0, selectors.EVENT_READ)
         selector.register(waker, selectors.EVENT_READ)
@@ -228,7 +228,7 @@ def main(file: Path) -> int:
     return 0
 
 
-def _at_the_socket(agent: Agent, selector: selectors.BaseSelector, ready: socket.socket) -> None:
+def _at_the_socket(agent: NodeAgent, selector: selectors.BaseSelector, ready: socket.socket) -> None:
     """A new connection, or a message on one that is open."""
     if agent.rsh is None:  # pragma: no cover - sockets come from it
         return

@@ -37,7 +37,7 @@ LATE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class RankEnd:
     """How a process that the service started ended.
 
     Attributes:
@@ -55,13 +55,13 @@ class Ended:
 
 
 @dataclass(slots=True)
-class Outcome:
+class RunOutcome:
     """How the run ended: why it is over, the first lost node, mpirun's code, the processes in order of their ends."""
 
     reason: Reason = "done"
     lost: int | None = None
     launcher: int | None = None
-    ends: list[Ended] = field(default_factory=list)
+    ends: list[RankEnd] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -118,7 +118,7 @@ class NodeAgents:
         self.env = env
         self.note = note
         self.needed = needed
-        self.outcome = Outcome()
+        self.outcome = RunOutcome()
         self.grace = float(os.environ.get("AMLSTACK_SANDBOX_GRACE") or GRACE)
         self.settle = float(os.environ.get("AMLSTACK_SANDBOX_SETTLE") or SETTLE)
         self._nodes: dict[int, _Node] = {}
@@ -127,7 +127,7 @@ class NodeAgents:
         self._kill_at: float | None = None
         self._served = False
 
-    def run(self) -> Outcome:
+    def run(self) -> RunOutcome:
         """Starts every node and returns when nothing of them is left."""
         began = time.monotonic()
         with self._selector:
@@ -208,7 +208,7 @@ class NodeAgents:
             rank, code = event["rank"], event["code"]
             node.ranks.discard(rank)
             stopped = self._kill_at is not None
-            self.outcome.ends.append(Ended(rank, node.number, code, node.started.get(rank), at, stopped))
+            self.outcome.ends.append(RankEnd(rank, node.number, code, node.started.get(rank), at, stopped))
             self.note(f"rank {rank} ended with {code}")
             if code != 0 and not self._served:
                 self._end("failed")
@@ -223,7 +223,7 @@ class NodeAgents:
         elif kind == "launcher":
             self._launched(event["code"])
         elif kind == "end":  # what mpirun never started has not been lost
-            ends = (Ended(rank, node.number, None, None, None, stopped=True) for rank in sorted(node.ranks))
+            ends = (RankEnd(rank, node.number, None, None, None, stopped=True) for rank in sorted(node.ranks))
             self.outcome.ends.extend(ends)
             node.ranks.clear()
 
@@ -246,7 +246,7 @@ class NodeAgents:
         if lost:
             process_tree.wipe_node(node.number)
         for rank in sorted(node.ranks):
-            self.outcome.ends.append(Ended(rank, node.number, None, node.started.get(rank), None, self._over))
+            self.outcome.ends.append(RankEnd(rank, node.number, None, node.started.get(rank), None, self._over))
         if lost:
             if not self._over:
                 self.outcome.lost = node.number

@@ -14,7 +14,7 @@ from amlstack.sandbox.runner.contract.variables import LOGS, environ, replaced, 
 from amlstack.sandbox.runner.files import inputs, namespace, temporary_folder
 from amlstack.sandbox.runner.files.storage import Location, Storage
 from amlstack.sandbox.runner.mpi import mpirun
-from amlstack.sandbox.runner.node_agent import NodePlan, Rank
+from amlstack.sandbox.runner.node_agent import NodePlan, RankProcess
 from amlstack.sandbox.store.store import job_folder
 
 __all__ = ["LOGS", "Stage", "Upload", "image", "stage", "torchrun_logs"]
@@ -53,7 +53,7 @@ class Stage:
 
     folder: Path
     plans: tuple[tuple[Path, tuple[int, ...]], ...]
-    places: tuple[launch.Place, ...]
+    places: tuple[launch.RankPlace, ...]
     uploads: tuple[Upload, ...]
     mounts: dict[str, tuple[Path, Location]]
     replaced: dict[str, tuple[str, str]]
@@ -135,7 +135,7 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
             outputs[name] = str(path)
         command = expressions.resolve(spec.command, given, outputs)
         ranks = tuple(
-            Rank(
+            RankProcess(
                 place.rank,
                 place.local_rank,
                 ("/bin/bash", "-c", command),

@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from amlstack.sandbox.runner.contract.launch import Place
+    from amlstack.sandbox.runner.contract.launch import RankPlace
     from amlstack.sandbox.runner.contract.spec import Spec
     from amlstack.sandbox.runner.contract.torchrun import Worker
-    from amlstack.sandbox.runner.nodes import Ended
+    from amlstack.sandbox.runner.nodes import RankEnd
     from amlstack.sandbox.store.store import JobRow
 
 METRICS = "metrics.json"
@@ -20,7 +20,7 @@ METRICS = "metrics.json"
 
 
 def ranks(
-    places: Sequence[Place], ends: Sequence[Ended], workers: Sequence[Worker], logs: str, failed: dict[int, int]
+    places: Sequence[RankPlace], ends: Sequence[RankEnd], workers: Sequence[Worker], logs: str, failed: dict[int, int]
 ) -> list[dict[str, Any]]:
     """One entry per training process: those that torchrun started, else those that the service started.
 
@@ -84,11 +84,11 @@ def write(folder: Path, job: JobRow, spec: Spec | None, **rest: Any) -> None:
     part.replace(folder / "report.json")
 
 
-def _parent(places: Sequence[Place], node: int) -> int:
+def _parent(places: Sequence[RankPlace], node: int) -> int:
     return next(place.rank for place in places if place.node == node)
 
 
-def _times(ended: Ended | None) -> dict[str, float | None]:
+def _times(ended: RankEnd | None) -> dict[str, float | None]:
     if ended is None or ended.started is None or ended.ended is None:
         return {"started": None, "ended": None, "seconds": None}
     return {"started": ended.started, "ended": ended.ended, "seconds": round(ended.ended - ended.started, 3)}

@@ -19,7 +19,7 @@ from amlstack.base import home as homes
 from amlstack.base import paths
 from amlstack.sandbox import kinds
 from amlstack.sandbox.arm import app, entra, provisioning, typecheck
-from amlstack.sandbox.kinds.base import Context
+from amlstack.sandbox.kinds.base import KindContext
 from amlstack.sandbox.runner import free_ports
 from amlstack.sandbox.server import processes, tls
 from amlstack.sandbox.store.places import PRIVATE, private
@@ -65,7 +65,7 @@ async def _serve(home: Path) -> None:
         base = f"https://127.0.0.1:{listener.getsockname()[1]}"
         scheduler = _scheduler()
         key = entra.secret_file(place / "key")
-        context = Context(store, base, key, asyncio.Event(), scheduled=scheduler is not None)
+        context = KindContext(store, base, key, asyncio.Event(), scheduled=scheduler is not None)
         provisioning.settle(context)
         store.blobs.sweep()
         config = uvicorn.Config(
@@ -91,7 +91,7 @@ async def _serve(home: Path) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _ticks(context: Context) -> None:
+async def _ticks(context: KindContext) -> None:
     while True:
         await asyncio.sleep(TICK_SECONDS)
         provisioning.advance_all(context)

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from amlstack.sandbox.store.database import Database
 from amlstack.sandbox.store.places import folder, job_folder
-from amlstack.sandbox.store.tables.blobs import Blob, Blobs, Container
-from amlstack.sandbox.store.tables.family import Family
-from amlstack.sandbox.store.tables.history import History, Transition
-from amlstack.sandbox.store.tables.jobs import STATUSES, TERMINAL, Exit, JobError, JobRow, Jobs
-from amlstack.sandbox.store.tables.metrics import Metrics
-from amlstack.sandbox.store.tables.nodes import Node, Nodes
-from amlstack.sandbox.store.tables.operations import Operations
-from amlstack.sandbox.store.tables.resources import Resource, Resources
+from amlstack.sandbox.store.tables.blobs import Blob, BlobTable, Container
+from amlstack.sandbox.store.tables.family import FamilyTable
+from amlstack.sandbox.store.tables.history import HistoryTable, Transition
+from amlstack.sandbox.store.tables.jobs import STATUSES, TERMINAL, Exit, JobError, JobRow, JobTable
+from amlstack.sandbox.store.tables.metrics import MetricTable
+from amlstack.sandbox.store.tables.nodes import NodeTable
+from amlstack.sandbox.store.tables.operations import OperationTable
+from amlstack.sandbox.store.tables.resources import Resource, ResourceTable
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -35,7 +35,6 @@ __all__ = [
     "Exit",
     "JobError",
     "JobRow",
-    "Node",
     "Resource",
     "Store",
     "Transition",
@@ -55,27 +54,27 @@ class Store:
         home: `amlstack.base.paths.home`, or a test's own folder.
 
     Attributes:
-        jobs: Job records; see `Jobs`.
-        family: Which job is a child of which; see `Family`.
-        metrics: What jobs logged; see `Metrics`.
-        nodes: Nodes of the clusters; see `Nodes`.
-        resources: ARM resources, the clusters among them; see `Resources`.
-        blobs: Blobs and their files; see `Blobs`, and `amlstack.sandbox.code.unpack` for registered code.
-        operations: Provisioning and deletions under way; see `Operations`.
-        history: Transitions with their times; see `History`.
+        jobs: Job records; see `JobTable`.
+        family: Which job is a child of which; see `FamilyTable`.
+        metrics: What jobs logged; see `MetricTable`.
+        nodes: Nodes of the clusters; see `NodeTable`.
+        resources: ARM resources, the clusters among them; see `ResourceTable`.
+        blobs: BlobTable and their files; see `BlobTable`, and `amlstack.sandbox.code.unpack` for registered code.
+        operations: Provisioning and deletions under way; see `OperationTable`.
+        history: Transitions with their times; see `HistoryTable`.
     """
 
     def __init__(self, home: Path) -> None:
         self.home = home
         self.database = Database(folder(home) / "state.db")
-        self.history = History(self.database)
-        self.jobs = Jobs(self.database, self.history)
-        self.family = Family(self.database)
-        self.metrics = Metrics(self.database)
-        self.nodes = Nodes(self.database, self.history)
-        self.blobs = Blobs(self.database, folder(home) / "blobs")
-        self.operations = Operations(self.database)
-        self.resources = Resources(self.database, self.history)
+        self.history = HistoryTable(self.database)
+        self.jobs = JobTable(self.database, self.history)
+        self.family = FamilyTable(self.database)
+        self.metrics = MetricTable(self.database)
+        self.nodes = NodeTable(self.database, self.history)
+        self.blobs = BlobTable(self.database, folder(home) / "blobs")
+        self.operations = OperationTable(self.database)
+        self.resources = ResourceTable(self.database, self.history)
 
     def transaction(self) -> AbstractContextManager[None]:
         """Joins several calls into one transaction, across processes too."""

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.azure_native.target import Target
+from amlstack.sandbox.azure_native.target import SandboxTarget
 from tests.support.loopback import Loopback, reply
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ class SmallArm:
     def environ(self) -> dict[str, str]:
         return {**self._server.environ(), "ARM_SUBSCRIPTION_ID": "sub", "SSL_CERT_FILE": str(self._server.ca)}
 
-    def target(self) -> Target:
-        return Target.of(self.environ(), {})
+    def target(self) -> SandboxTarget:
+        return SandboxTarget.of(self.environ(), {})
 
     def _handle(self, http: BaseHTTPRequestHandler, raw: bytes) -> None:
         typed = http.headers.get("Content-Type", "")

@@ -16,8 +16,8 @@ from amlstack.sandbox.data.blobs import wire
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from amlstack.sandbox.data.blobs.wire import Place
-    from amlstack.sandbox.kinds.base import Context
+    from amlstack.sandbox.data.blobs.wire import BlobPlace
+    from amlstack.sandbox.kinds.base import KindContext
     from amlstack.sandbox.store.store import Blob, Container
 
 DATASTORES = f"{ML}/workspaces/datastores"
@@ -26,7 +26,7 @@ PAGE = 5000
 """The most entries of a page, and as many as a client gets that asks for no number."""
 
 
-def make(context: Context, place: Place) -> Response:
+def make(context: KindContext, place: BlobPlace) -> Response:
     """Answers a PUT of a container."""
     if not NAMES.fullmatch(place.container):
         message = (
@@ -41,7 +41,7 @@ def make(context: Context, place: Place) -> Response:
     return Response(status_code=201, headers=wire.stamp(made.etag, made.changed))
 
 
-def show(context: Context, place: Place) -> Response:
+def show(context: KindContext, place: BlobPlace) -> Response:
     """Answers a GET or HEAD of a container."""
     check(context, place)
     made = _made(context, place)
@@ -49,14 +49,14 @@ def show(context: Context, place: Place) -> Response:
     return Response(headers={**(wire.stamp(made.etag, made.changed) if made else wire.common()), **state})
 
 
-def check(context: Context, place: Place) -> None:
+def check(context: KindContext, place: BlobPlace) -> None:
     """Refuses (404) what is asked of a container that nobody made."""
     if not _exists(context, place):
         message = f"The specified container '{place.container}' does not exist."
         raise Refused(404, "ContainerNotFound", message)
 
 
-def listing(context: Context, place: Place, query: Mapping[str, str]) -> Response:
+def listing(context: KindContext, place: BlobPlace, query: Mapping[str, str]) -> Response:
     """Answers a list of blobs: those with a prefix, cut at a delimiter, ``maxresults`` of them from ``marker`` on."""
     check(context, place)
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
@@ -86,7 +86,7 @@ def listing(context: Context, place: Place, query: Mapping[str, str]) -> Respons
     return Response(text, headers=wire.common(), media_type="application/xml")
 
 
-def _exists(context: Context, place: Place) -> bool:
+def _exists(context: KindContext, place: BlobPlace) -> bool:
     """It was made, holds something, or is a datastore's: the service makes those with their workspace."""
     if _made(context, place) or next(context.store.blobs.listed(place.account, place.container), None) is not None:
         return True
@@ -97,7 +97,7 @@ def _exists(context: Context, place: Place) -> bool:
     )
 
 
-def _made(context: Context, place: Place) -> Container | None:
+def _made(context: KindContext, place: BlobPlace) -> Container | None:
     return context.store.blobs.container(place.account, place.container)
 
 

@@ -16,32 +16,32 @@ from amlstack.sandbox.arm import request_body as bodies
 from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.data import sas
 from amlstack.sandbox.data.blobs import conditions, containers, wire
-from amlstack.sandbox.data.blobs.wire import Place
+from amlstack.sandbox.data.blobs.wire import BlobPlace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from starlette.requests import Request
 
-    from amlstack.sandbox.kinds.base import Context
+    from amlstack.sandbox.kinds.base import KindContext
     from amlstack.sandbox.store.store import Blob
 
 NEEDS = {"GET": "r", "HEAD": "r", "PUT": "cw", "DELETE": "d"}
 STORAGE = "Microsoft.Storage/storageAccounts"
 
 
-async def answer(context: Context, request: Request, raw: str) -> Response:
+async def answer(context: KindContext, request: Request, raw: str) -> Response:
     """Answers one call of the data plane; refusals are XML with ``x-ms-error-code``, as the SDKs expect."""
     try:
         words = [unquote(word) for word in raw.removeprefix("/blob/").split("/")]
-        place = Place(words[0], words[1] if len(words) > 1 else "", "/".join(words[2:]))
+        place = BlobPlace(words[0], words[1] if len(words) > 1 else "", "/".join(words[2:]))
         _authorize(context, request, place)
         return await _route(context, request, place)
     except Refused as refused:
         return wire.refusal(refused)
 
 
-def _authorize(context: Context, request: Request, place: Place) -> None:
+def _authorize(context: KindContext, request: Request, place: BlobPlace) -> None:
     account = next((row for row in context.store.resources.of_type(STORAGE) if row.name == place.account), None)
     if account is None:
         raise Refused(404, "ResourceNotFound", f"The storage account '{place.account}' does not exist.")
@@ -68,7 +68,7 @@ def _authorize(context: Context, request: Request, place: Place) -> None:
         raise Refused(401, "NoAuthenticationInformation", message)
 
 
-async def _route(context: Context, request: Request, place: Place) -> Response:
+async def _route(context: KindContext, request: Request, place: BlobPlace) -> Response:
     method, query = request.method, request.query_params
     comp = query.get("comp", "")
     if not place.name:
@@ -105,14 +105,14 @@ def _unknown(what: str) -> Refused:
     return Refused(501, "SandboxNotEmulated", f"The sandbox's blob service does not emulate {what}.")
 
 
-def _found(context: Context, place: Place) -> Blob:
+def _found(context: KindContext, place: BlobPlace) -> Blob:
     blob = context.store.blobs.get(place.account, place.container, place.name)
     if blob is None:
         raise Refused(404, "BlobNotFound", "The specified blob does not exist.")
     return blob
 
 
-async def _put_blob(context: Context, request: Request, place: Place) -> Response:
+async def _put_blob(context: KindContext, request: Request, place: BlobPlace) -> Response:
     kind = request.headers.get("x-ms-blob-type", "")
     if kind != "BlockBlob" or "x-ms-copy-source" in request.headers:
         raise _unknown(f"x-ms-blob-type '{kind}' or a copy, only BlockBlob uploads")
@@ -121,7 +121,7 @@ async def _put_blob(context: Context, request: Request, place: Place) -> Respons
     return _made(context, request, place, file, md5)
 
 
-async def _put_block(context: Context, request: Request, place: Place) -> Response:
+async def _put_block(context: KindContext, request: Request, place: BlobPlace) -> Response:
     folder = _blocks(context, place)
     if not request.query_params.get("blockid"):
         message = "A query parameter that's mandatory for this request is not specified: blockid."
@@ -131,7 +131,7 @@ async def _put_block(context: Context, request: Request, place: Place) -> Respon
     return Response(status_code=201, headers={**wire.common(), "content-md5": md5})
 
 
-async def _put_blocks(context: Context, request: Request, place: Place) -> Response:
+async def _put_blocks(context: KindContext, request: Request, place: BlobPlace) -> Response:
     folder = _blocks(context, place)
     text = await bodies.read(request)
     if b"<!" in text:  # a block list has neither document type nor entities
@@ -153,7 +153,7 @@ async def _put_blocks(context: Context, request: Request, place: Place) -> Respo
     return answer
 
 
-def _made(context: Context, request: Request, place: Place, file: Path, md5: str | None) -> Response:
+def _made(context: KindContext, request: Request, place: BlobPlace, file: Path, md5: str | None) -> Response:
     # Judged where the blob is replaced, in one transaction: of two that saw the same state one alone may write.
     with context.store.transaction():
         try:
@@ -174,7 +174,7 @@ def _made(context: Context, request: Request, place: Place, file: Path, md5: str
     return Response(status_code=201, headers=headers)
 
 
-async def _put_metadata(context: Context, request: Request, place: Place) -> Response:
+async def _put_metadata(context: KindContext, request: Request, place: BlobPlace) -> Response:
     with context.store.transaction():
         blob = _found(context, place)
         conditions.check(request.headers, blob)
@@ -198,7 +198,7 @@ async def _receive(request: Request, file: Path) -> str:
     return md5
 
 
-def _blocks(context: Context, place: Place) -> Path:
+def _blocks(context: KindContext, place: BlobPlace) -> Path:
     words = f"{place.account}\n{place.container}\n{place.name}"
     return context.store.blobs.root / "blocks" / hashlib.sha256(words.encode()).hexdigest()[:32]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BlobPlace:
     """Which blob, or which container when ``name`` is empty."""
 
     account: str

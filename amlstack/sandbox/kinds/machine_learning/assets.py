@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from amlstack.sandbox.arm.ids import ML
 from amlstack.sandbox.arm.refusals import Refused, invalid, not_emulated
 from amlstack.sandbox.data import registered_code, sas
-from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Reply, Schema
+from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema
 from amlstack.sandbox.kinds.machine_learning import datastores
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
     from amlstack.sandbox.store.store import Resource
 
-ASSET = Names(
+ASSET = NameRule(
     r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}",
     "1 to 255 letters, digits, periods, hyphens and underscores, a letter or digit first",
 )
@@ -25,12 +25,12 @@ LABELS = frozenset({"description", "isArchived", "tags", "properties"})
 PLACE = frozenset({"resourceGroupName", "workspaceName", "name"})
 
 
-class Containers(Kind):
+class Containers(ResourceKind):
     """The container that all versions of one asset lie in."""
 
     names = ASSET
     tracked = False
-    assigned = Kind.assigned | {"latestVersion", "nextVersion"}
+    assigned = ResourceKind.assigned | {"latestVersion", "nextVersion"}
     note = "Made by itself with the first version."
 
     def __init__(self, word: str, noun: str, args: str) -> None:
@@ -38,18 +38,18 @@ class Containers(Kind):
         self.noun = noun  # type: ignore[misc]
         self.schema = Schema("machinelearningservices", args, PLACE, envelope=frozenset(), wrapped=True)  # type: ignore[misc]
 
-    def show(self, context: Context, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: Resource) -> Body:
         """The newest version, and the number that a client gives to one without a version: clients count by it."""
         names = [row.name for row in context.store.resources.under(resource.key, f"{self.type}/versions")]
         following = str(max((int(name) for name in names if name.isdecimal()), default=0) + 1)
         return {"nextVersion": following, **({"latestVersion": names[-1]} if names else {})}
 
-    def select(self, context: Context, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
+    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
         """Those that are not archived, unless the others or all are asked for (``listViewType``)."""
         return tuple(row for row in super().select(context, path, query) if _seen(query, archived=_archived(row)))
 
 
-class Versions(Kind):
+class Versions(ResourceKind):
     """One version of an asset: a second PUT must say the same, but for its labels."""
 
     names = ASSET
@@ -69,13 +69,13 @@ class Versions(Kind):
         labels = {key: value for key, value in body["properties"].items() if key in LABELS}
         return {**before.body, "properties": {**before.body["properties"], **labels}}
 
-    def fill(self, context: Context, path: ArmPath, body: Body) -> Body:
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """The service's defaults."""
         del context, path
         defaults: Body = {"isAnonymous": False, "isArchived": False, "tags": {}, "properties": {}}
         return {**body, "properties": {**defaults, **body["properties"]}}
 
-    def select(self, context: Context, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
+    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
         """Those that are not archived, unless asked otherwise (``listViewType``); newest first and so many if asked."""
         container = context.store.resources.get(path.parent)
         whole = container is not None and _archived(container)
@@ -85,7 +85,7 @@ class Versions(Kind):
         top = query.get("$top", "")
         return tuple(rows[: int(top)] if top.isdecimal() else rows)
 
-    def show(self, context: Context, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: Resource) -> Body:
         """An asset is done as soon as it is there."""
         del context, resource
         return {"provisioningState": "Succeeded"}
@@ -101,7 +101,7 @@ class CodeVersions(Versions):
         "machinelearningservices", "CodeVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
     )
 
-    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
         """The address must be a folder that holds something."""
         properties = body["properties"]
         if before is not None:
@@ -118,7 +118,7 @@ class CodeVersions(Versions):
         if not context.store.blobs.under(place[0], place[1], f"{place[2]}/" if place[2] else ""):
             raise invalid("properties.codeUri", f"there are no files at '{uri}'.")
 
-    def select(self, context: Context, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
+    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
         """The versions of one name; asked for a hash, those of all names in the workspace that have it."""
         wanted = query.get("hash")
         if wanted is None:
@@ -131,7 +131,7 @@ class CodeVersions(Versions):
             and row.body["properties"].get("properties", {}).get("hash_sha256") == wanted
         )
 
-    def act_early(self, context: Context, path: ArmPath, name: str, body: Body) -> Reply:
+    def act_early(self, context: KindContext, path: ArmPath, name: str, body: Body) -> Reply:
         """``startPendingUpload``: a container of its own and a SAS for it."""
         if name.lower() != "startpendingupload":
             return super().act_early(context, path, name, body)
@@ -162,7 +162,7 @@ class EnvironmentVersions(Versions):
         "machinelearningservices", "EnvironmentVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
     )
 
-    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
         """It needs something to run in."""
         del context
         properties = body["properties"]
@@ -171,7 +171,7 @@ class EnvironmentVersions(Versions):
         elif not properties.get("image") and not properties.get("build"):
             raise invalid("properties", "an environment needs either 'image' or 'build'.")
 
-    def fill(self, context: Context, path: ArmPath, body: Body) -> Body:
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """The service's defaults."""
         filled = super().fill(context, path, body)
         defaults = {"osType": "Linux", "environmentType": "UserCreated", "autoRebuild": "Disabled"}
@@ -198,7 +198,7 @@ def _fixed(properties: Body) -> Body:
     }
 
 
-def _workspace(context: Context, path: ArmPath) -> Resource:
+def _workspace(context: KindContext, path: ArmPath) -> Resource:
     words = path.text.split("/")
     found = context.store.resources.get("/".join(words[:9]))
     if found is None:
@@ -207,15 +207,15 @@ def _workspace(context: Context, path: ArmPath) -> Resource:
     return found
 
 
-def _account_id(context: Context, path: ArmPath) -> str:
+def _account_id(context: KindContext, path: ArmPath) -> str:
     return str(_workspace(context, path).body["properties"]["storageAccount"])
 
 
-def _account(context: Context, path: ArmPath) -> str:
+def _account(context: KindContext, path: ArmPath) -> str:
     return _account_id(context, path).rsplit("/", 1)[-1]
 
 
-def _holds_account(context: Context, path: ArmPath, account: str) -> bool:
+def _holds_account(context: KindContext, path: ArmPath, account: str) -> bool:
     # The workspace's own account; the default datastores lie in it too.
     return account == _account(context, path) or account in {
         row.body["properties"]["accountName"]

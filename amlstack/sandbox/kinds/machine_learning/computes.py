@@ -9,7 +9,7 @@ from amlstack.base import durations
 from amlstack.sandbox.arm.references import check_size
 from amlstack.sandbox.arm.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.kinds import principals
-from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Schema, iso
+from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema, iso
 from amlstack.sandbox.kinds.machine_learning import jobs
 from amlstack.sandbox.store.store import COMPUTE
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 SCALE_DEFAULTS = {"minNodeCount": 0, "nodeIdleTimeBeforeScaleDown": "PT2M"}
 
 
-class Computes(Kind):
+class Computes(ResourceKind):
     """AmlCompute clusters: scale and identity can be changed, everything else in a second PUT is quietly ignored."""
 
     type = COMPUTE
     noun = "a compute"
-    names = Names(
+    names = NameRule(
         r"[A-Za-z](?=.{2,23}$)[A-Za-z0-9-]*[A-Za-z0-9]",
         "3 to 24 letters, digits and '-', a letter first, no '-' at the end",
     )
@@ -43,7 +43,7 @@ class Computes(Kind):
         "nothing."
     )
 
-    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
         """The size must exist, the scale must make sense."""
         del path, before
         principals.check(context, body)
@@ -59,7 +59,7 @@ class Computes(Kind):
         check_size(cluster["vmSize"], f"{where}.vmSize")
         _check_scale(cluster.get("scaleSettings"), f"{where}.scaleSettings")
 
-    def fill(self, context: Context, path: ArmPath, body: Body) -> Body:
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """The service's defaults for a cluster."""
         del context, path
         compute = body["properties"]
@@ -83,7 +83,7 @@ class Computes(Kind):
             "properties": {**compute, "properties": {**compute["properties"], "scaleSettings": scale}},
         }
 
-    def show(self, context: Context, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: Resource) -> Body:
         """Node counts, live from the scheduler's table."""
         compute = resource.body["properties"]
         nodes = context.store.nodes.of(resource.key)
@@ -120,7 +120,7 @@ class Computes(Kind):
             message = f"'underlyingResourceAction={action}' is not allowed for AmlCompute; use Delete."
             raise Refused(400, "InvalidRequest", message)
 
-    def removing(self, context: Context, resource: Resource) -> bool:
+    def removing(self, context: KindContext, resource: Resource) -> bool:
         """Ends the jobs on it, then its nodes."""
         if not jobs.end_on(context, resource):
             return False

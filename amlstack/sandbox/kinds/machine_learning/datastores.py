@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.sandbox.arm.ids import ML
 from amlstack.sandbox.data import sas
-from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Reply
+from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 DEFAULT = "workspaceblobstore"
 
 
-class Datastores(Kind):
+class Datastores(ResourceKind):
     """Datastores, read only."""
 
     type = f"{ML}/workspaces/datastores"
     noun = "a datastore"
-    names = Names(r"[a-z0-9_]{1,255}", "1 to 255 lower-case letters, digits and underscores")
+    names = NameRule(r"[a-z0-9_]{1,255}", "1 to 255 lower-case letters, digits and underscores")
     tracked = False
     read_only = True
     actions = ("listSecrets",)
     note = "workspaceblobstore and workspaceartifactstore of every workspace, read only; listSecrets gives a SAS."
 
-    def select(self, context: Context, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
+    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
         """All, or the default one (``isDefault``), or those named (``names``)."""
         rows = context.store.resources.under(path.parent, self.type)
         if query.get("isDefault", "").lower() == "true":
@@ -37,7 +37,7 @@ class Datastores(Kind):
             rows = tuple(row for row in rows if row.name in names.split(","))
         return rows
 
-    def action(self, context: Context, resource: Resource, name: str, body: Body) -> Reply:
+    def action(self, context: KindContext, resource: Resource, name: str, body: Body) -> Reply:
         """``listSecrets``: a SAS for the container, as for an account without shared keys."""
         if name.lower() != "listsecrets":
             return super().action(context, resource, name, body)
@@ -46,7 +46,7 @@ class Datastores(Kind):
         return Reply(200, {"secretsType": "Sas", "sasToken": token})
 
 
-def make_defaults(context: Context, workspace: Resource) -> None:
+def make_defaults(context: KindContext, workspace: Resource) -> None:
     """The two blob datastores of a new workspace, in its storage account."""
     properties = workspace.body["properties"]
     account = properties["storageAccount"].rsplit("/", 1)[-1]

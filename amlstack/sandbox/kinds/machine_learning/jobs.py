@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.sandbox.arm import references, typecheck
 from amlstack.sandbox.arm.ids import ML
 from amlstack.sandbox.arm.refusals import Refused, not_emulated
-from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Reply, Schema, system_data
+from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema, system_data
 from amlstack.sandbox.parents import progress
 from amlstack.sandbox.parents.parent import PARENTS
 from amlstack.sandbox.store.store import cluster_of, job_folder
@@ -33,12 +33,12 @@ DEFAULTS: Body = {
 RESOURCE_DEFAULTS = {"instanceCount": 1, "shmSize": "2g", "properties": {}}
 
 
-class Jobs(Kind):
+class JobKind(ResourceKind):
     """Jobs. They live in a table of their own, so `answer` and `act` stand beside this class."""
 
     type = TYPE
     noun = "a job"
-    names = Names(
+    names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{0,254}", "1 to 255 letters, digits, hyphens and underscores, letter or digit first"
     )
     schema = Schema(
@@ -54,7 +54,7 @@ class Jobs(Kind):
     )
 
 
-def answer(context: Context, method: str, path: ArmPath, query: Mapping[str, str], body: Any) -> Reply:
+def answer(context: KindContext, method: str, path: ArmPath, query: Mapping[str, str], body: Any) -> Reply:
     """Answers GET, PUT and DELETE of a job, and GET of the list."""
     workspace = path.parent
     if path.collection:
@@ -70,7 +70,7 @@ def answer(context: Context, method: str, path: ArmPath, query: Mapping[str, str
     raise not_emulated(f"{method} of {TYPE}")
 
 
-def act(context: Context, path: ArmPath, action: str) -> Reply:
+def act(context: KindContext, path: ArmPath, action: str) -> Reply:
     """Answers ``POST …/cancel``: the job is asked to end; an ended one stays as it is."""
     if action.lower() != "cancel":
         raise not_emulated(f"the action '{action}' of {TYPE}")
@@ -78,7 +78,7 @@ def act(context: Context, path: ArmPath, action: str) -> Reply:
     return Reply(200)
 
 
-def cancel(context: Context, job: JobRow) -> None:
+def cancel(context: KindContext, job: JobRow) -> None:
     """Asks for a job's end, and gives it where no scheduler is there to do so."""
     context.store.jobs.request_cancel(job.id)
     if not context.scheduled and job.runner_pid is None:
@@ -86,7 +86,7 @@ def cancel(context: Context, job: JobRow) -> None:
     context.wake.set()
 
 
-def found(context: Context, path: ArmPath) -> JobRow:
+def found(context: KindContext, path: ArmPath) -> JobRow:
     """The job, or its own 404."""
     job = context.store.jobs.find(path.parent, path.name)
     if job is None:
@@ -111,28 +111,28 @@ def render(job: JobRow) -> Body:
     }
 
 
-def end_all(context: Context, resource: Resource) -> bool:
+def end_all(context: KindContext, resource: Resource) -> bool:
     """Cancels every job at or below a resource; whether all have ended."""
     return _end(context, _below(context, resource))
 
 
-def end_on(context: Context, compute: Resource) -> bool:
+def end_on(context: KindContext, compute: Resource) -> bool:
     """Cancels every job that runs or waits on a compute; whether all have ended."""
     return _end(context, (job for job in context.store.jobs.list(active=True) if cluster_of(job) == compute.key))
 
 
-def forget_all(context: Context, resource: Resource) -> None:
+def forget_all(context: KindContext, resource: Resource) -> None:
     """Removes the records of every job at or below a resource."""
     for job in _below(context, resource):
         _forget(context, job)
 
 
-def _below(context: Context, resource: Resource) -> tuple[JobRow, ...]:
+def _below(context: KindContext, resource: Resource) -> tuple[JobRow, ...]:
     prefix = resource.key + "/"
     return tuple(job for job in context.store.jobs.list() if job.arm_id.lower().startswith(prefix))
 
 
-def _end(context: Context, jobs: Iterable[JobRow]) -> bool:
+def _end(context: KindContext, jobs: Iterable[JobRow]) -> bool:
     done = True
     for job in jobs:
         if job.active:
@@ -141,7 +141,7 @@ def _end(context: Context, jobs: Iterable[JobRow]) -> bool:
     return done
 
 
-def _list(context: Context, workspace: str, query: Mapping[str, str]) -> Reply:
+def _list(context: KindContext, workspace: str, query: Mapping[str, str]) -> Reply:
     view = query.get("listViewType", "ActiveOnly")
     rows = context.store.jobs.list(workspace)
     children = context.store.family.members()
@@ -154,7 +154,7 @@ def _list(context: Context, workspace: str, query: Mapping[str, str]) -> Reply:
     return Reply(200, {"value": [render(job) for job in shown]})
 
 
-def _put(context: Context, path: ArmPath, body: Any) -> Reply:
+def _put(context: KindContext, path: ArmPath, body: Any) -> Reply:
     if not isinstance(body, dict):
         raise Refused(400, "InvalidRequestContent", "The request content was invalid: a JSON object was expected.")
     KIND.names.check(path.name, KIND.noun)
@@ -175,7 +175,7 @@ def _put(context: Context, path: ArmPath, body: Any) -> Reply:
     return Reply(201, render(job))
 
 
-def check_references(context: Context, path: ArmPath, properties: Body) -> None:
+def check_references(context: KindContext, path: ArmPath, properties: Body) -> None:
     """What a job refers to must be there; of a sweep or a pipeline what each of its children would refer to."""
     kind = properties["jobType"]
     if kind == "Command":
@@ -218,7 +218,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _delete(context: Context, path: ArmPath) -> Reply:
+def _delete(context: KindContext, path: ArmPath) -> Reply:
     job = context.store.jobs.find(path.parent, path.name)
     if job is None:
         return Reply(204)
@@ -232,7 +232,7 @@ def _delete(context: Context, path: ArmPath) -> Reply:
     return Reply(200)
 
 
-def _forget(context: Context, job: JobRow) -> None:
+def _forget(context: KindContext, job: JobRow) -> None:
     for child in context.store.family.children(job.id).values():
         if (row := context.store.jobs.get(child)) is not None:
             _forget(context, row)
@@ -246,4 +246,4 @@ def _forget(context: Context, job: JobRow) -> None:
     shutil.rmtree(job_folder(context.store.home, job.id), ignore_errors=True)
 
 
-KIND = Jobs()
+KIND = JobKind()

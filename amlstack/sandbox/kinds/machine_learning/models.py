@@ -11,7 +11,7 @@ from amlstack.sandbox.kinds.machine_learning.assets import PLACE, Containers, Ve
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
-    from amlstack.sandbox.kinds.base import Body, Context
+    from amlstack.sandbox.kinds.base import Body, KindContext
     from amlstack.sandbox.store.store import Resource
 
 
@@ -25,7 +25,7 @@ class ModelVersions(Versions):
         "machinelearningservices", "ModelVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
     )
 
-    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
         """It has an address."""
         del context
         if before is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.arm.ids import ML
 from amlstack.sandbox.arm.refusals import Refused, invalid, near, not_emulated
-from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Schema
+from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
 from amlstack.sandbox.kinds.machine_learning import jobs
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ _CRON: tuple[tuple[str, int, int, tuple[str, ...]], ...] = (
 _PART = re.compile(r"(?:\*|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>\d+))?")
 
 
-class Schedules(Kind):
+class ScheduleKind(ResourceKind):
     """Schedules of jobs."""
 
     type = f"{ML}/workspaces/schedules"
     noun = "a schedule"
-    names = Names(
+    names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{0,254}", "1 to 255 letters, digits, hyphens and underscores, letter or digit first"
     )
     schema = Schema(
@@ -53,7 +53,7 @@ class Schedules(Kind):
         "the sandbox fires no schedule. Only a disabled one can be deleted."
     )
 
-    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
         """The trigger can fire, and the job could be submitted."""
         del before
         properties = body["properties"]
@@ -63,7 +63,7 @@ class Schedules(Kind):
         _check_trigger(properties["trigger"])
         _check_job(context, path, action["jobDefinition"])
 
-    def fill(self, context: Context, path: ArmPath, body: Body) -> Body:
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """The service's defaults."""
         del context, path
         return {**body, "properties": {"isEnabled": True, "tags": {}, "properties": {}, **body["properties"]}}
@@ -74,7 +74,7 @@ class Schedules(Kind):
             message = f"The schedule '{resource.name}' is enabled. A schedule must be disabled to be deleted."
             raise Refused(409, "UserError", message)
 
-    def select(self, context: Context, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
+    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
         """The enabled ones, the others, or all (``listViewType``)."""
         rows = super().select(context, path, query)
         view = query.get("listViewType", "EnabledOnly")
@@ -132,7 +132,7 @@ def _time(written: str | None, where: str) -> dt.datetime | None:
         raise invalid(where, f"'{written}' is no time such as '2026-01-31 08:00:00'.") from None
 
 
-def _check_job(context: Context, path: ArmPath, definition: Body) -> None:
+def _check_job(context: KindContext, path: ArmPath, definition: Body) -> None:
     source = definition.get("sourceJobId")
     if source is not None:
         known = {job.name: job.arm_id for job in context.store.jobs.list(path.parent)}
@@ -156,4 +156,4 @@ def _defines(definition: Body) -> bool:
     return any(definition.get(name) for name in ("jobs", "command", "trial"))
 
 
-KIND = Schedules()
+KIND = ScheduleKind()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.sandbox.arm.ids import ML
 from amlstack.sandbox.arm.refusals import invalid
-from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Schema
+from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
 from amlstack.sandbox.kinds.machine_learning import datastores
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ NEIGHBOURS = {
 REQUIRED = ("storageAccount", "keyVault")
 
 
-class Workspaces(Kind):
+class Workspaces(ResourceKind):
     """Azure Machine Learning workspaces, each born with its default datastores."""
 
     type = TYPE
     noun = "a workspace"
-    names = Names(
+    names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{2,32}", "3 to 33 letters, digits, hyphens and underscores, a letter or digit first"
     )
     schema = Schema("machinelearningservices", "WorkspaceArgs", frozenset({"resourceGroupName", "workspaceName"}))
@@ -39,9 +39,9 @@ class Workspaces(Kind):
     patches = True
     note = "Default workspaces with their datastores and discovery; no hubs, projects or feature stores."
 
-    assigned = Kind.assigned | {"workspaceId", "discoveryUrl", "mlFlowTrackingUri"}
+    assigned = ResourceKind.assigned | {"workspaceId", "discoveryUrl", "mlFlowTrackingUri"}
 
-    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
         """What a workspace stands on must exist; which of it cannot change later."""
         del path
         properties = body["properties"]
@@ -55,7 +55,7 @@ class Workspaces(Kind):
             if old is not None and name in REQUIRED and str(given).lower() != old.lower():
                 raise invalid(f"properties.{name}", f"it cannot be changed from '{old}'.")
 
-    def fill(self, context: Context, path: ArmPath, body: Body) -> Body:
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """What the service assigns: an id, and open networks unless asked otherwise."""
         del context
         given = {"friendlyName": path.name, "publicNetworkAccess": "Enabled", **body["properties"]}
@@ -66,7 +66,7 @@ class Workspaces(Kind):
         """A second PUT keeps what the service assigned."""
         return {**before.body, **body, "properties": {**before.body["properties"], **body["properties"]}}
 
-    def show(self, context: Context, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: Resource) -> Body:
         """Where its data plane is."""
         host = context.base.removeprefix("https://")
         return {
@@ -74,12 +74,12 @@ class Workspaces(Kind):
             "mlFlowTrackingUri": f"azureml://{host}/mlflow/v1.0{resource.id}",
         }
 
-    def made(self, context: Context, resource: Resource) -> None:
+    def made(self, context: KindContext, resource: Resource) -> None:
         """The default datastores."""
         datastores.make_defaults(context, resource)
 
 
-def _is(context: Context, given: str, kind: str) -> bool:
+def _is(context: KindContext, given: str, kind: str) -> bool:
     found = context.store.resources.get(given)
     return found is not None and found.type.lower() == kind.lower()
 

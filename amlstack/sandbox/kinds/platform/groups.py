@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from amlstack.sandbox.arm.ids import GROUPS
-from amlstack.sandbox.kinds.base import Kind, Names, Schema
+from amlstack.sandbox.kinds.base import NameRule, ResourceKind, Schema
 
 
-class Groups(Kind):
+class Groups(ResourceKind):
     """Resource groups; deleting one deletes everything in it."""
 
     type = GROUPS
     noun = "a resource group"
-    names = Names(
+    names = NameRule(
         r"[-\w().]{0,89}[-\w()]",
         "1 to 90 letters, digits, underscores, hyphens, periods and parentheses, no period at the end",
     )

@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING
 
 from amlstack.sandbox.arm.entra import TENANT
 from amlstack.sandbox.kinds import principals
-from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Schema
+from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
 
 if TYPE_CHECKING:
     from amlstack.sandbox.store.store import Resource
 
 
-class Identities(Kind):
+class Identities(ResourceKind):
     """User-assigned identities: a principal that lives as long as the resource."""
 
     type = principals.TYPE
     noun = "a user-assigned identity"
-    names = Names(r"[A-Za-z0-9][A-Za-z0-9_-]{2,127}", "3 to 128 letters, digits, '-' and '_', a letter or digit first")
+    names = NameRule(
+        r"[A-Za-z0-9][A-Za-z0-9_-]{2,127}", "3 to 128 letters, digits, '-' and '_', a letter or digit first"
+    )
     schema = Schema(
         "managedidentity", "UserAssignedIdentityArgs", frozenset({"resourceGroupName", "resourceName"}),
         envelope=frozenset({"location", "tags"}),
@@ -25,7 +27,7 @@ class Identities(Kind):
     patches = True
     note = "Its principal can hold roles. Nothing signs in as it."
 
-    def show(self, context: Context, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: Resource) -> Body:
         """Its object id and client id, new with every creation."""
         del context
         return {

@@ -6,7 +6,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox.arm.refusals import invalid
-from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Schema
+from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 NAMESPACE = uuid.UUID("8f2f7f5e-6d0c-4c1c-9d57-0c6f0e4a9b11")
 
 
-class LogWorkspaces(Kind):
+class LogWorkspaces(ResourceKind):
     """Log Analytics workspaces."""
 
     type = "Microsoft.OperationalInsights/workspaces"
     noun = "a Log Analytics workspace"
-    names = Names(
+    names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9-]{2,61}[A-Za-z0-9]", "4 to 63 letters, digits and hyphens, no hyphen at either end"
     )
     schema = Schema(
@@ -32,26 +32,26 @@ class LogWorkspaces(Kind):
     )
     ticks = 1
     patches = True
-    assigned = Kind.assigned | {"customerId"}
+    assigned = ResourceKind.assigned | {"customerId"}
     note = "The resource only: nothing is ingested, nothing can be queried."
 
-    def fill(self, context: Context, path: ArmPath, body: Body) -> Body:
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """Pay-as-you-go and 30 days, unless the body says otherwise."""
         del context, path
         return {**body, "properties": {"sku": {"name": "PerGB2018"}, "retentionInDays": 30, **body["properties"]}}
 
-    def show(self, context: Context, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: Resource) -> Body:
         """The customer id by which agents would know it."""
         del context
         return {"customerId": str(uuid.uuid5(NAMESPACE, resource.key))}
 
 
-class Components(Kind):
+class InsightsComponents(ResourceKind):
     """Application Insights components."""
 
     type = "Microsoft.Insights/components"
     noun = "an Application Insights component"
-    names = Names(
+    names = NameRule(
         r"[-\w().]{0,259}[-\w()]",
         "1 to 260 letters, digits, underscores, hyphens, periods and parentheses, no period at the end",
     )
@@ -78,7 +78,7 @@ class Components(Kind):
     made_status = 200
     note = "The resource only: nothing is ingested, nothing can be queried."
 
-    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
         """The type of application is required, and the log workspace must exist."""
         del path, before
         properties = body["properties"]
@@ -88,7 +88,7 @@ class Components(Kind):
         if logs is not None and context.store.resources.get(logs) is None:
             raise invalid("properties.WorkspaceResourceId", f"the workspace '{logs}' was not found.")
 
-    def show(self, context: Context, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: Resource) -> Body:
         """Identifiers that a client would put into its configuration."""
         del context
         key = str(uuid.uuid5(NAMESPACE, resource.key))
@@ -96,4 +96,4 @@ class Components(Kind):
 
 
 LOGS = LogWorkspaces()
-COMPONENTS = Components()
+COMPONENTS = InsightsComponents()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base import azure_policy_language
 from amlstack.sandbox.arm.refusals import Refused, near, not_emulated
-from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Schema
+from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import Resource
 
 NAMESPACE = "Microsoft.Authorization"
-_NAMES = Names(
+_NAMES = NameRule(
     r"[^<>*%&:\\?+/]{0,63}[^<>*%&:\\?+/. ]",
     "up to 64 characters, none of <>*%&:\\?+/, no period or space at the end",
 )
 
 
-class Definitions(Kind):
+class Definitions(ResourceKind):
     """Definitions; a condition that the sandbox cannot evaluate is refused rather than passed over in silence."""
 
     type = f"{NAMESPACE}/policyDefinitions"
@@ -31,7 +31,7 @@ class Definitions(Kind):
     tracked = False
     note = "Of a subscription. Conditions of field, exists, equals, notEquals, in, notIn, contains, allOf, anyOf, not."
 
-    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
         """A rule with its condition and effect, in the part of the language that is evaluated here."""
         del context, before
         if path.group is not None:
@@ -50,7 +50,7 @@ class Definitions(Kind):
             raise not_emulated(f"{error} in a policy rule") from None
 
 
-class Sets(Kind):
+class Sets(ResourceKind):
     """Initiatives."""
 
     type = f"{NAMESPACE}/policySetDefinitions"
@@ -62,7 +62,7 @@ class Sets(Kind):
     tracked = False
     note = "Of a subscription; its definitions must exist, and take the parameters that it gives them."
 
-    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
         """Definitions that exist, parameters that they declare, expressions over the set's own."""
         del before
         own = body["properties"].get("parameters") or {}
@@ -77,7 +77,7 @@ class Sets(Kind):
                     raise Refused(400, "InvalidPolicySetDefinition", message) from None
 
 
-class Assignments(Kind):
+class Assignments(ResourceKind):
     """Assignments to a subscription or a resource group; what they deny is refused to later requests."""
 
     type = f"{NAMESPACE}/policyAssignments"
@@ -94,7 +94,7 @@ class Assignments(Kind):
         "To a subscription or a resource group. PUT of what it denies is `403 RequestDisallowedByPolicy`, from then on."
     )
 
-    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
         """A definition or set that exists, with values for what it declares."""
         del before
         policy = body["properties"].get("policyDefinitionId")
@@ -109,13 +109,13 @@ class Assignments(Kind):
             message = f"The policy assignment '{path.name}' is missing the parameter(s) '{', '.join(missing)}'."
             raise Refused(400, "MissingPolicyParameter", message)
 
-    def show(self, context: Context, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: Resource) -> Body:
         """The scope that it reaches."""
         del context
         return {"scope": resource.id.rpartition("/providers/")[0]}
 
 
-def found(context: Context, resource_id: str) -> Resource:
+def found(context: KindContext, resource_id: str) -> Resource:
     """A definition or set by its id.
 
     Raises:

@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox.arm.refusals import Refused
-from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Schema
+from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
     from amlstack.sandbox.store.store import Resource
 
 
-class Registries(Kind):
+class Registries(ResourceKind):
     """Container registries."""
 
     type = "Microsoft.ContainerRegistry/registries"
     noun = "a container registry"
-    names = Names(r"[A-Za-z0-9]{5,50}", "5 to 50 letters and digits")
+    names = NameRule(r"[A-Za-z0-9]{5,50}", "5 to 50 letters and digits")
     schema = Schema("containerregistry", "RegistryArgs", frozenset({"resourceGroupName", "registryName"}))
     ticks = 2
     patches = True
-    assigned = Kind.assigned | {"loginServer"}
+    assigned = ResourceKind.assigned | {"loginServer"}
     note = "The resource only: no images are stored or built."
 
-    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
         """Registry names are unique in all of Azure."""
         del body
         if before is None:
@@ -33,12 +33,12 @@ class Registries(Kind):
                     message = f"The registry DNS name {path.name.lower()}.azurecr.io is already in use."
                     raise Refused(409, "AlreadyInUse", message)
 
-    def fill(self, context: Context, path: ArmPath, body: Body) -> Body:
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """No admin user unless asked for."""
         del context, path
         return {**body, "properties": {"adminUserEnabled": False, **body["properties"]}}
 
-    def show(self, context: Context, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: Resource) -> Body:
         """The registry's host name, which nothing answers here."""
         del context
         return {"loginServer": f"{resource.name.lower()}.azurecr.io"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.sandbox.arm.refusals import Refused, invalid
 from amlstack.sandbox.kinds import principals
-from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Schema
+from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
@@ -19,12 +19,12 @@ _DEFINITION = re.compile(
 )
 
 
-class RoleAssignments(Kind):
+class RoleAssignments(ResourceKind):
     """Role assignments on a subscription, a group or any resource; only their description can be edited."""
 
     type = "Microsoft.Authorization/roleAssignments"
     noun = "a role assignment"
-    names = Names(UUID, "a UUID")
+    names = NameRule(UUID, "a UUID")
     schema = Schema(
         "authorization", "RoleAssignmentArgs", frozenset({"roleAssignmentName", "scope"}), envelope=frozenset()
     )
@@ -34,7 +34,7 @@ class RoleAssignments(Kind):
         "compared and deleted with their scope; requests and jobs are not refused for want of a role."
     )
 
-    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
         """A role's id, a principal that exists, one assignment of a role to a principal on a scope, never another."""
         given = body["properties"]
         definition, principal = given["roleDefinitionId"], given["principalId"]
@@ -54,7 +54,7 @@ class RoleAssignments(Kind):
             if theirs["principalId"] == principal and theirs["roleDefinitionId"].lower() == definition.lower():
                 raise Refused(409, "RoleAssignmentExists", "The role assignment already exists.")
 
-    def show(self, context: Context, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: Resource) -> Body:
         """The scope that it reaches."""
         del context
         return {"scope": resource.id.rpartition("/providers/")[0]}

@@ -5,28 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox.arm.refusals import Refused
-from amlstack.sandbox.kinds.base import Body, Context, Kind, Names, Schema
+from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
     from amlstack.sandbox.store.store import Resource
 
 
-class Vaults(Kind):
+class Vaults(ResourceKind):
     """Key vaults."""
 
     type = "Microsoft.KeyVault/vaults"
     noun = "a key vault"
-    names = Names(
+    names = NameRule(
         r"(?=.{3,24}$)[A-Za-z](-?[A-Za-z0-9])+",
         "3 to 24 letters, digits and single hyphens, a letter first, no hyphen at the end",
     )
     schema = Schema("keyvault", "VaultArgs", frozenset({"resourceGroupName", "vaultName"}), wrapped=True)
     patches = True
-    assigned = Kind.assigned | {"vaultUri"}
+    assigned = ResourceKind.assigned | {"vaultUri"}
     note = "The resource only: no secrets, and a deleted vault's name is free at once (Azure keeps it for days)."
 
-    def check(self, context: Context, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
         """Vault names are unique in all of Azure."""
         del body
         if before is None:
@@ -34,13 +34,13 @@ class Vaults(Kind):
                 if other.name.lower() == path.name.lower():
                     raise Refused(409, "VaultAlreadyExists", f"The vault name '{path.name}' is already in use.")
 
-    def fill(self, context: Context, path: ArmPath, body: Body) -> Body:
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """Soft delete is on for every new vault."""
         del context, path
         defaults = {"enableSoftDelete": True, "softDeleteRetentionInDays": 90, "publicNetworkAccess": "Enabled"}
         return {**body, "properties": {**defaults, **body["properties"]}}
 
-    def show(self, context: Context, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: Resource) -> Body:
         """The vault's address, which nothing answers here."""
         del context
         return {"vaultUri": f"https://{resource.name.lower()}.vault.azure.net/"}

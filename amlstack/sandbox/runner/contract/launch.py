@@ -37,7 +37,7 @@ STAND_INS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RankPlace:
     """Where one process stands: numbers from 0; a task of TensorFlow has a type (``worker``, ``ps``) and an index."""
 
     rank: int
@@ -52,23 +52,23 @@ class Place:
         return f"std_log_process_{self.rank:02d}.txt"
 
 
-def places(spec: Spec) -> tuple[Place, ...]:
+def places(spec: Spec) -> tuple[RankPlace, ...]:
     """The processes that the service starts, in rank order: node by node, as many on each.
 
     TensorFlow's workers come first, spread in blocks over the nodes, then its parameter servers in the same way.
     """
     if spec.distribution != "TensorFlow":
         return tuple(
-            Place(node * spec.processes + local, node, local)
+            RankPlace(node * spec.processes + local, node, local)
             for node in range(spec.nodes)
             for local in range(spec.processes)
         )
-    found: list[Place] = []
+    found: list[RankPlace] = []
     there = [0] * spec.nodes
     for task, count in (("worker", spec.workers), ("ps", spec.servers)):
         for index in range(count):
             node = index * spec.nodes // count
-            found.append(Place(len(found), node, there[node], task, index))
+            found.append(RankPlace(len(found), node, there[node], task, index))
             there[node] += 1
     return tuple(found)
 
@@ -80,7 +80,7 @@ def needed(spec: Spec) -> frozenset[int]:
     return frozenset(place.rank for place in places(spec) if place.task == "worker")
 
 
-def rank_variables(spec: Spec, place: Place, addresses: Sequence[int]) -> dict[str, str]:
+def rank_variables(spec: Spec, place: RankPlace, addresses: Sequence[int]) -> dict[str, str]:
     """What tells a process its rank; empty without a distribution.
 
     Under MPI that is Open MPI's own part, and these are the service's: MASTER_ADDR is not among them.
@@ -109,7 +109,7 @@ def rank_variables(spec: Spec, place: Place, addresses: Sequence[int]) -> dict[s
     }
 
 
-def _tf_config(spec: Spec, place: Place, addresses: Sequence[int]) -> str:
+def _tf_config(spec: Spec, place: RankPlace, addresses: Sequence[int]) -> str:
     cluster: dict[str, list[str]] = {}
     for other, port in zip(places(spec), addresses, strict=True):
         cluster.setdefault(other.task, []).append(f"{host(other.node)}:{port}")
@@ -171,7 +171,7 @@ def threads(spec: Spec, cores: int) -> int:
     return max(1, cores // (spec.nodes * trainers))
 
 
-def gpus(spec: Spec, place: Place, available: int) -> str:
+def gpus(spec: Spec, place: RankPlace, available: int) -> str:
     """CUDA_VISIBLE_DEVICES of a node: its share when every process gets a device of its own, else none at all.
 
     Half a job on GPUs, or two ranks on one, would fail where the cluster would not.

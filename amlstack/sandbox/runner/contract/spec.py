@@ -31,7 +31,7 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
+class JobPort:
     """An input or an output.
 
     Attributes:
@@ -81,8 +81,8 @@ class Spec:
     nodes: int
     workers: int
     servers: int
-    inputs: dict[str, Port]
-    outputs: dict[str, Port]
+    inputs: dict[str, JobPort]
+    outputs: dict[str, JobPort]
     variables: dict[str, str]
     timeout: float | None
     shm: int | None
@@ -157,8 +157,8 @@ def _shm(resources: Mapping[str, Any]) -> int | None:
     return found
 
 
-def _port(port: Mapping[str, Any] | None, key: str) -> Port:
+def _port(port: Mapping[str, Any] | None, key: str) -> JobPort:
     port = port or {}
     kind = str(port.get(key) or "uri_folder")
     value = port.get("value")
-    return Port(kind, "" if value is None else str(value), port.get("uri"), port.get("mode"))
+    return JobPort(kind, "" if value is None else str(value), port.get("uri"), port.get("mode"))

@@ -23,7 +23,7 @@ def environ(
     home: Path,
     job: JobRow,
     spec: Spec,
-    place: launch.Place,
+    place: launch.RankPlace,
     *,
     run: Mapping[str, str],
     addresses: Sequence[int],

@@ -15,7 +15,7 @@ from amlstack.sandbox.runner.files.storage import Location
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from amlstack.sandbox.runner.contract.spec import Port, Spec
+    from amlstack.sandbox.runner.contract.spec import JobPort, Spec
     from amlstack.sandbox.runner.files.storage import Storage
 
 How = Literal["text", "copy", "write", "read"]
@@ -23,7 +23,7 @@ How = Literal["text", "copy", "write", "read"]
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class NodeInput:
     """One input, resolved.
 
     Attributes:
@@ -46,7 +46,7 @@ class Input:
         return f"The input {self.name!r}"
 
 
-def resolve(storage: Storage, spec: Spec) -> tuple[Input, ...]:
+def resolve(storage: Storage, spec: Spec) -> tuple[NodeInput, ...]:
     """The inputs of a job, each with the place of its data.
 
     Raises:
@@ -55,7 +55,7 @@ def resolve(storage: Storage, spec: Spec) -> tuple[Input, ...]:
     return tuple(_input(storage, name, port) for name, port in spec.inputs.items())
 
 
-def protected(inputs: Iterable[Input], folder: Path) -> bool:
+def protected(inputs: Iterable[NodeInput], folder: Path) -> bool:
     """Whether this machine lets nodes mount the data to be read; where it does not, they get copies.
 
     Args:
@@ -66,7 +66,7 @@ def protected(inputs: Iterable[Input], folder: Path) -> bool:
     return not read or namespace.possible([folder, *(place for place in read if isinstance(place, Path))])
 
 
-def put(storage: Storage, one: Input, root: Path, *, mount: bool) -> tuple[str, list[tuple[str, str]]]:
+def put(storage: Storage, one: NodeInput, root: Path, *, mount: bool) -> tuple[str, list[tuple[str, str]]]:
     """Puts one input onto a node.
 
     Args:
@@ -109,18 +109,18 @@ def put(storage: Storage, one: Input, root: Path, *, mount: bool) -> tuple[str, 
     return str(goal), []
 
 
-def _input(storage: Storage, name: str, port: Port) -> Input:
+def _input(storage: Storage, name: str, port: JobPort) -> NodeInput:
     if port.kind == "literal":
-        return Input(name, "text", port.value)
+        return NodeInput(name, "text", port.value)
     if not port.uri:
         message = f"The input {name!r} has no path."
         raise RefusedError(message)
     if port.mode == "Direct":
-        return Input(name, "text", port.uri)
+        return NodeInput(name, "text", port.uri)
     place = storage.locate(port.uri, f"The input {name!r}")
     source = place.path if isinstance(place, Location) else place.name
     how: How = "copy" if port.copied else "write" if port.mode == "ReadWriteMount" else "read"
-    found = Input(name, how, place=place, file=Path(source).name if port.kind == "uri_file" else "")
+    found = NodeInput(name, how, place=place, file=Path(source).name if port.kind == "uri_file" else "")
     if isinstance(place, Path):
         if not place.exists():
             message = f"{found.what} is {place}, which does not exist."

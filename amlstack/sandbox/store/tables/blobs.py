@@ -56,7 +56,7 @@ class Container:
     changed: float
 
 
-class Blobs:
+class BlobTable:
     """The tables of blobs and containers, and the files under ``<home>/sandbox/blobs``."""
 
     def __init__(self, database: Database, root: Path) -> None:

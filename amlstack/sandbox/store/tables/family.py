@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.database import Database
 
 
-class Family:
+class FamilyTable:
     """The family table; jobs are named by their table keys.
 
     A child's place is what tells it from its siblings: a step's name, a trial's number.

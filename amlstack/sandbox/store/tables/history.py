@@ -23,7 +23,7 @@ class Transition:
     detail: str
 
 
-class History:
+class HistoryTable:
     """Transitions with timestamps, kept after their subject is deleted."""
 
     def __init__(self, database: Database) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from amlstack.sandbox.store.database import Database
-    from amlstack.sandbox.store.tables.history import History
+    from amlstack.sandbox.store.tables.history import HistoryTable
 
 TERMINAL = frozenset({"Completed", "Failed", "Canceled"})
 """Statuses that never change again."""
@@ -93,10 +93,10 @@ class JobRow:
         return f"{self.workspace}/jobs/{self.name}"
 
 
-class Jobs:
+class JobTable:
     """The jobs table. Every change of status is also written to the history, in the same transaction."""
 
-    def __init__(self, database: Database, history: History) -> None:
+    def __init__(self, database: Database, history: HistoryTable) -> None:
         self._db = database
         self._history = history
 

@@ -21,7 +21,7 @@ class Logged:
     at: float
 
 
-class Metrics:
+class MetricTable:
     """The metrics table; jobs are named by their table keys."""
 
     def __init__(self, database: Database) -> None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from amlstack.sandbox.store.database import Database
-    from amlstack.sandbox.store.tables.history import History
+    from amlstack.sandbox.store.tables.history import HistoryTable
 
 State = Literal["provisioning", "idle", "busy"]
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class NodeRow:
     """One node: number from 0 within its cluster (lower-cased ARM id of the compute), and the job it is held by."""
 
     cluster: str
@@ -24,28 +24,28 @@ class Node:
     since: float
 
 
-class Nodes:
+class NodeTable:
     """The nodes table; clusters are named by their ARM id in any letter case."""
 
-    def __init__(self, database: Database, history: History) -> None:
+    def __init__(self, database: Database, history: HistoryTable) -> None:
         self._db = database
         self._history = history
 
-    def of(self, cluster: str) -> tuple[Node, ...]:
+    def of(self, cluster: str) -> tuple[NodeRow, ...]:
         """The nodes of one cluster, by number."""
         return tuple(
-            Node(**dict(row))
+            NodeRow(**dict(row))
             for row in self._db.all("SELECT * FROM nodes WHERE cluster = ? ORDER BY number", cluster.lower())
         )
 
-    def all(self) -> tuple[Node, ...]:
+    def all(self) -> tuple[NodeRow, ...]:
         """All nodes of all clusters."""
-        return tuple(Node(**dict(row)) for row in self._db.all("SELECT * FROM nodes ORDER BY cluster, number"))
+        return tuple(NodeRow(**dict(row)) for row in self._db.all("SELECT * FROM nodes ORDER BY cluster, number"))
 
-    def held_by(self, job: str) -> tuple[Node, ...]:
+    def held_by(self, job: str) -> tuple[NodeRow, ...]:
         """The nodes that a job (table key) holds, by number."""
         return tuple(
-            Node(**dict(row)) for row in self._db.all("SELECT * FROM nodes WHERE job = ? ORDER BY number", job)
+            NodeRow(**dict(row)) for row in self._db.all("SELECT * FROM nodes WHERE job = ? ORDER BY number", job)
         )
 
     def put(self, cluster: str, number: int, state: State, job: str | None = None) -> None:

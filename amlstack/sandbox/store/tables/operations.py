@@ -28,7 +28,7 @@ class Operation:
     error: str | None
 
 
-class Operations:
+class OperationTable:
     """The operations table."""
 
     def __init__(self, database: Database) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from amlstack.sandbox.store.database import Database
-    from amlstack.sandbox.store.tables.history import History
+    from amlstack.sandbox.store.tables.history import HistoryTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ class Resource:
     changed: float
 
 
-class Resources:
+class ResourceTable:
     """The resources table; ids are taken in any letter case."""
 
-    def __init__(self, database: Database, history: History) -> None:
+    def __init__(self, database: Database, history: HistoryTable) -> None:
         self._db = database
         self._history = history
 

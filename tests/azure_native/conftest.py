@@ -59,14 +59,14 @@ def small_environ(small_arm: SmallArm, tmp_path: Path) -> dict[str, Any]:
 
 
 @pytest.fixture
-def said() -> list[str]:
+def progress() -> list[str]:
     """The progress that was told."""
     return []
 
 
 @pytest.fixture
-def patience(said: list[str]) -> Patience:
-    return Patience(threading.Event(), 300, said.append)
+def patience(progress: list[str]) -> Patience:
+    return Patience(threading.Event(), 300, progress.append)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def operation(small_arm: SmallArm) -> dict[str, str]:
 
 
 def test_an_operation_is_followed_to_its_end_and_its_progress_told(
-    small_arm: SmallArm, arm: Arm, patience: Patience, said: list[str]
+    small_arm: SmallArm, arm: Arm, patience: Patience, progress: list[str]
 ) -> None:
     small_arm.answers("PUT", "/thing", Answer(201, {"id": "/Thing"}, operation(small_arm)))
     small_arm.answers(
@@ -34,7 +34,7 @@ def test_an_operation_is_followed_to_its_end_and_its_progress_told(
         Answer(200, {"status": "Succeeded"}),
     )
     assert arm.put("/thing", "v", {"a": 1}, patience) == "/Thing"
-    assert said == ["InProgress…", "Provisioning…"]
+    assert progress == ["InProgress…", "Provisioning…"]
     assert small_arm.asked[0] == ("PUT", "/thing", {"a": 1})
 
 

@@ -212,4 +212,4 @@ def test_throttling_is_announced_with_its_seconds_and_is_no_failure_of_patience(
     assert job.up(job_inputs(wait="completed")) == "create"
 
     assert job.outputs["status"] == "Completed"
-    assert any("asks to wait 0.0 s (429, too many requests): GET jobs/" in told for told in log.of("status"))
+    assert any("asks to wait 0.0 s (429, too many requests): GET jobs/" in fields for fields in log.of("status"))

@@ -166,7 +166,7 @@ def test_the_signature_is_in_no_state_no_log_and_no_error(wire: Wire, arm: FakeA
         snapshot.up(of(code))
     assert "x" * 20 not in str(caught.value)
     snapshot.up(of(code))
-    seen = json.dumps([snapshot.inputs, snapshot.outputs, log.said, list(arm.resources.values())])
+    seen = json.dumps([snapshot.inputs, snapshot.outputs, log.entries, list(arm.resources.values())])
     assert SIGNATURE[:20] not in seen
     assert "sig=" not in seen
 

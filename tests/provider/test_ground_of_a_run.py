@@ -59,7 +59,7 @@ def test_under_cancel_it_is_announced_and_ended_first(wire: Wire, arm: FakeArm, 
     run = job.id
     job._delete(job.id, job.inputs, job.outputs)
     assert arm.cancelled == [run]
-    log.said.clear()
+    log.entries.clear()
     job._create(job.check(placed(onEdit="cancel")), 0)
     assert (job.id, arm.runs_started()) == (run, 1)
     assert "set `rerun` to another word" in log.of("warning")[-1], "it is not run again by itself"

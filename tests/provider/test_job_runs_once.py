@@ -67,7 +67,7 @@ def test_a_change_of_what_is_derived_runs_nothing_and_says_so(wire: Wire, arm: F
     job.up(job_inputs())
     more = job_inputs(properties={"environmentVariables": {"NCCL_DEBUG": "WARN"}, "resources": {"shmSize": "64g"}})
     for _ in range(2):
-        log.said.clear()
+        log.entries.clear()
         assert job.up(more) == "same"
         (message,) = log.of("info")
         assert "body.properties.environmentVariables.NCCL_DEBUG" in message

@@ -43,7 +43,7 @@ def run_of(name: str, inputs: dict[str, Any]) -> str:
     return job_id(name, inputs["declaration"], inputs["code_hash"], inputs.get("rerun", ""), "scenario/test")
 
 
-def said(result: Result, severity: str) -> str:
+def messages(result: Result, severity: str) -> str:
     return "\n".join(one.message for one in result.diagnostics if one.severity.startswith(severity))
 
 
@@ -85,7 +85,7 @@ def test_an_up_that_is_killed_right_after_the_run_was_accepted_is_healed_by_the_
     (record,) = jobs.resources("Record").values()
     assert record["outputs"]["stackId"] == arm.job(run_of("mnist", job()))["properties"]["amlstack.stack"]
     up = jobs.unlock().up().ok()
-    assert f"adopted run {run_of('mnist', job())}" in said(up, "info")
+    assert f"adopted run {run_of('mnist', job())}" in messages(up, "info")
     assert arm.runs_started() == 1
     assert jobs.up().ok().changes == {}
 
@@ -119,10 +119,10 @@ def test_a_vanished_record_is_run_again_by_neither_refresh_nor_up(jobs: Stack, a
     jobs.set("jobs", {"mnist": job()})
     jobs.up().ok()
     arm.jobs.clear()
-    assert "is gone from the workspace" in said(jobs.refresh().ok(), "warning")
+    assert "is gone from the workspace" in messages(jobs.refresh().ok(), "warning")
     up = jobs.up().ok()
     assert up.op("mnist") == "same"
-    assert "set `rerun`" in said(up, "info")
+    assert "set `rerun`" in messages(up, "info")
     assert jobs.outputs()["mnist"]["gone"] is True
     assert arm.runs_started() == 1
 
@@ -204,7 +204,7 @@ def test_a_change_of_what_is_derived_runs_nothing_and_says_so(jobs: Stack, arm: 
     jobs.set("jobs", {"mnist": job(properties={"environmentVariables": {"NCCL_DEBUG": "INFO", "NCCL_IB_X": "1"}})})
     for result in (jobs.preview().ok(), jobs.up().ok()):
         assert result.changes == {}
-        assert "what is derived changed: body.properties.environmentVariables.NCCL_IB_X" in said(result, "info")
+        assert "what is derived changed: body.properties.environmentVariables.NCCL_IB_X" in messages(result, "info")
     assert arm.runs_started() == 1
 
 
@@ -233,8 +233,8 @@ def test_progress_of_a_wait_is_shown_while_it_lasts(jobs: Stack, arm: FakeArm) -
     jobs.set("jobs", {"gate": job(wait="completed")})
     up = jobs.up().ok()
     passing = [event["diagnosticEvent"] for event in up.events if "diagnosticEvent" in event]
-    told = " ".join(event["message"] for event in passing if event.get("ephemeral"))
-    assert "is Preparing; waiting until it has completed" in told
+    fields = " ".join(event["message"] for event in passing if event.get("ephemeral"))
+    assert "is Preparing; waiting until it has completed" in fields
     assert "waiting until" not in " ".join(one.message for one in up.diagnostics)
 
 
@@ -261,7 +261,7 @@ def test_a_replacement_forced_by_hand_neither_reruns_nor_cancels(jobs: Stack, ar
     (urn,) = [one["urn"] for one in jobs.resources("Job").values()]
     up = jobs.up("--replace", urn).ok()
     assert up.op("mnist") == "replace"
-    assert "adopted run" in said(up, "info")
+    assert "adopted run" in messages(up, "info")
     assert arm.cancelled == []
     assert arm.runs_started() == 1
 

@@ -74,7 +74,7 @@ def wire(arm: ArmClient) -> Iterator[Wire]:
 def test_code_environment_and_run_live_as_against_azure(
     wire: Wire, arm: ArmClient, workspace: str, tmp_path: Path, log: Log
 ) -> None:
-    wire.plugin.host._log = lambda severity, message, urn, *, ephemeral=False: log.said.append(("said", message))  # type: ignore[method-assign]
+    wire.plugin.host._log = lambda severity, message, urn, *, ephemeral=False: log.entries.append(("messages", message))  # type: ignore[method-assign]
     code = tmp_path / "code"
     code.mkdir()
     (code / "wait.py").write_text("import time\nprint('here', flush=True)\ntime.sleep(600)\n")
@@ -114,7 +114,7 @@ def test_code_environment_and_run_live_as_against_azure(
     assert record["displayName"] == "two"
     assert record["tags"]["team"] == "speech"
     removed = "old" not in record["tags"]
-    assert removed != any("old stay on" in message for _, message in log.said), "removed, or said to stay"
+    assert removed != any("old stay on" in message for _, message in log.entries), "removed, or said to stay"
 
     wire.restart()
     adopted = wire.job()

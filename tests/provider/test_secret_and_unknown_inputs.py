@@ -142,11 +142,11 @@ class Seen:
 
     def text(self, *, ids: bool) -> str:
         answers = self.answers if ids else [{k: v for k, v in one.items() if k != "id"} for one in self.answers]
-        return json.dumps([answers, self.log.said])
+        return json.dumps([answers, self.log.entries])
 
     def forget(self) -> None:
         self.answers.clear()
-        self.log.said.clear()
+        self.log.entries.clear()
 
 
 def _visible(message: Any) -> dict[str, Any]:

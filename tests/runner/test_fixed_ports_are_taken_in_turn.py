@@ -72,15 +72,15 @@ def test_a_default_counts_only_where_nothing_is_set_before_it(tmp_path: Path) ->
 
 def test_a_port_is_held_until_its_holder_lets_go_and_who_waits_is_told_by_whom() -> None:
     port = free_ports.free()
-    told: queue.Queue[str] = queue.Queue()
+    fields: queue.Queue[str] = queue.Queue()
     first, second = ExitStack(), ExitStack()
     with first, second:
-        fixed_ports.hold([port], "the job first", told.put, first)
+        fixed_ports.hold([port], "the job first", fields.put, first)
         waiter = threading.Thread(
-            target=fixed_ports.hold, args=([port], "the job second", told.put, second), daemon=True
+            target=fixed_ports.hold, args=([port], "the job second", fields.put, second), daemon=True
         )
         waiter.start()
-        line = told.get(timeout=LIMIT)
+        line = fields.get(timeout=LIMIT)
         assert line == f"port {port} is fixed in this job and taken by the job first: waits for its end"
         first.close()
         waiter.join()

@@ -19,26 +19,26 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_stand_in_is_built_once_and_says_what_it_does() -> None:
-    said: list[str] = []
-    place = images.build(BASE, said.append)
-    assert said[0].startswith("base: building")
-    assert said[-1].startswith("base: built in")
+    messages: list[str] = []
+    place = images.build(BASE, messages.append)
+    assert messages[0].startswith("base: building")
+    assert messages[-1].startswith("base: built in")
     assert images.ready(BASE) == place
     done = subprocess.run(
         [place / "bin/python", "-c", "import sys; print(sys.prefix)"], check=True, capture_output=True, text=True
     )
     assert Path(done.stdout.strip()) == place
-    said.clear()
-    assert images.build(BASE, said.append) == place
-    assert said == []
+    messages.clear()
+    assert images.build(BASE, messages.append) == place
+    assert messages == []
 
 
 def test_two_at_once_build_one() -> None:
-    said: list[str] = []
+    messages: list[str] = []
     with ThreadPoolExecutor(2) as pool:
-        one, two = pool.map(lambda _: images.build(BASE, said.append), range(2))
+        one, two = pool.map(lambda _: images.build(BASE, messages.append), range(2))
     assert one == two
-    assert len([line for line in said if "built in" in line]) == 1
+    assert len([line for line in messages if "built in" in line]) == 1
     assert [path.name for path in one.parent.iterdir() if ".part-" in path.name] == []
 
 

@@ -182,10 +182,10 @@ def test_the_culprit_is_the_first_that_is_no_victim(ends: list[verdict.End], cul
     ],
 )
 def test_the_sentence_says_how_and_why(ended: verdict.End, expected: str) -> None:
-    said = verdict.sentence(ended, 4)
-    assert said.startswith("Execution failed: rank 3 of 4 (node 1, local rank 1) ")
-    assert expected in said
-    assert said.endswith("Its log: user_logs/3.txt")
+    messages = verdict.sentence(ended, 4)
+    assert messages.startswith("Execution failed: rank 3 of 4 (node 1, local rank 1) ")
+    assert expected in messages
+    assert messages.endswith("Its log: user_logs/3.txt")
 
 
 @pytest.mark.parametrize(

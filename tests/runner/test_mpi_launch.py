@@ -167,7 +167,7 @@ def test_a_lost_node_takes_its_ranks_along_and_mpirun_ends(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "says"),
+    ("printed", "says"),
     [
         (None, f"apt-get install {mpirun.PACKAGES}"),
         ("mpirun (Open MPI) 5.0.7", "5.0.7"),
@@ -176,12 +176,12 @@ def test_a_lost_node_takes_its_ranks_along_and_mpirun_ends(lab: Lab) -> None:
     ],
 )
 def test_a_missing_or_another_mpirun_is_named(
-    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str | None, says: str
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str | None, says: str
 ) -> None:
     place = tmp_path / "bin"
     place.mkdir()
-    if said is not None:
-        (place / "mpirun").write_text(f"#!/bin/sh\necho '{said}'\n")
+    if printed is not None:
+        (place / "mpirun").write_text(f"#!/bin/sh\necho '{printed}'\n")
         (place / "mpirun").chmod(0o755)
     monkeypatch.setenv("PATH", str(place))
     job = lab.run(mpi_job(lab, "true"))

@@ -60,19 +60,19 @@ def test_a_preempted_job_keeps_its_mounted_output_alone(
 def test_what_cannot_be_evicted_is_said_with_what_there_is(lab: Lab) -> None:
     pipe = lab.pipe()
     job = lab.job(f"echo up > {pipe}; sleep 1000", name="train-abc", nodes=1)
-    said: list[str] = []
+    messages: list[str] = []
 
     def ask() -> None:
         for wanted, node in (("trains-abc", 0), ("train", 2), ("train", -1)):
             with pytest.raises(EvictError) as caught:
                 evict(lab.store, wanted, node)
-            said.append(str(caught.value))
+            messages.append(str(caught.value))
         evict(lab.store, "train", 0)
 
     asyncio.run(lab.during(job, pipe=pipe, act=ask))
-    assert said[0] == "No job 'trains-abc' runs. Running: train-abc. Did you mean `train-abc`?"
-    assert said[1] == "train-abc runs on 1 node(s): 0 to 0. There is no node 2."
-    assert "no node -1" in said[2]
+    assert messages[0] == "No job 'trains-abc' runs. Running: train-abc. Did you mean `train-abc`?"
+    assert messages[1] == "train-abc runs on 1 node(s): 0 to 0. There is no node 2."
+    assert "no node -1" in messages[2]
     with pytest.raises(EvictError, match="Running: none"):
         evict(lab.store, "train", 0)
 

@@ -85,6 +85,6 @@ def test_where_it_cannot_be_mounted_the_job_runs_and_says_so(lab: Lab, monkeypat
     monkeypatch.setenv("PYTHONPATH", str(lab.home))
     job = lab.job("echo ran")
     assert lab.run(job).status == "Completed"
-    told = json.loads((lab.folder(job) / "report.json").read_text())["replaced"]
-    assert told == {"resources.shmSize": [str(2 << 30), ""]}
+    fields = json.loads((lab.folder(job) / "report.json").read_text())["replaced"]
+    assert fields == {"resources.shmSize": [str(2 << 30), ""]}
     assert "shared memory is this machine's own" in (lab.folder(job) / "runner.log").read_text()

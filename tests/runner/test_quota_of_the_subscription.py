@@ -29,7 +29,7 @@ def cluster(lab: Lab, identity: str = CLUSTER, *, vm_size: str = SIZE, idle: str
 
 
 @pytest.mark.parametrize(
-    ("told", "vcpus"),
+    ("fields", "vcpus"),
     [
         ("Standard NDASv4_A100 Family=192", 192),
         ("standardNDASv4_A100Family = 192", 192),
@@ -38,14 +38,14 @@ def cluster(lab: Lab, identity: str = CLUSTER, *, vm_size: str = SIZE, idle: str
         ("", None),
     ],
 )
-def test_the_quota_of_a_family(told: str, vcpus: int | None) -> None:
-    assert quota.limit(size(), {quota.VARIABLE: told}) == vcpus
+def test_the_quota_of_a_family(fields: str, vcpus: int | None) -> None:
+    assert quota.limit(size(), {quota.VARIABLE: fields}) == vcpus
 
 
-@pytest.mark.parametrize("told", ["192", "Standard NDASv4_A100 Family", "Standard NDASv4_A100 Family=many", "=3"])
-def test_a_quota_that_is_none_is_told(told: str) -> None:
+@pytest.mark.parametrize("fields", ["192", "Standard NDASv4_A100 Family", "Standard NDASv4_A100 Family=many", "=3"])
+def test_a_quota_that_is_none_is_told(fields: str) -> None:
     with pytest.raises(ValueError, match="Standard NDASv4_A100 Family=192"):
-        quota.limit(size(), {quota.VARIABLE: told})
+        quota.limit(size(), {quota.VARIABLE: fields})
 
 
 def test_a_job_beyond_the_whole_quota_fails_with_the_services_words(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

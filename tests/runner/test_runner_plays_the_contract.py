@@ -181,7 +181,7 @@ def test_a_killed_runner_leaves_no_process_and_a_failed_job(lab: Lab) -> None:
 def test_a_killed_node_agent_is_a_lost_node(lab: Lab) -> None:
     pipe = lab.pipe()
     job = lab.job(f"echo $PPID > {pipe}; (setsid sleep 1000 &); sleep 1000", nodes=1, processes=1)
-    asyncio.run(lab.during(job, pipe=pipe, act=lambda: os.kill(int(lab.said), signal.SIGKILL)))
+    asyncio.run(lab.during(job, pipe=pipe, act=lambda: os.kill(int(lab.written), signal.SIGKILL)))
     row = lab.store.jobs[job]
     assert row.error is not None
     assert row.error.code == "NodeLost"
@@ -307,7 +307,7 @@ def test_a_node_is_lost_with_its_outputs_but_a_mounted_output_stays(lab: Lab) ->
     )
     kept = {"kept": {"jobOutputType": "uri_folder"}}
     job = lab.job(command, nodes=2, outputs=kept)
-    asyncio.run(lab.during(job, pipe=pipe, act=lambda: os.kill(int(lab.said), signal.SIGKILL)))
+    asyncio.run(lab.during(job, pipe=pipe, act=lambda: os.kill(int(lab.written), signal.SIGKILL)))
     error = lab.store.jobs[job].error
     assert error is not None
     assert error.message.startswith("Node 1 was lost")

@@ -85,8 +85,12 @@ def test_the_best_trial_is_named_by_what_trials_logged(lab: Lab) -> None:
 
     asyncio.run(all_of_it())
 
-    told = lab.store.jobs[key].properties["properties"]
-    assert (told["best_child_run_id"], told["score"], told["best_metric_status"]) == ("sweep_0", "0.9", "Succeeded")
+    fields = lab.store.jobs[key].properties["properties"]
+    assert (fields["best_child_run_id"], fields["score"], fields["best_metric_status"]) == (
+        "sweep_0",
+        "0.9",
+        "Succeeded",
+    )
     assert "best trial: sweep_0 with accuracy = 0.9" in (lab.folder(key) / "runner.log").read_text()
 
 

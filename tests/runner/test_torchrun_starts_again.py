@@ -43,7 +43,7 @@ def test_ranks_of_two_nodes_that_are_started_again_find_each_other(lab: Lab) -> 
     code = lab.code({"train.py": TRAIN})
     body = {**properties, "command": command, "codeId": code, "environmentId": CURATED, "computeId": CLUSTER}
     done = lab.run(lab.job(**body))
-    said = "".join(lab.log("job", node) for node in range(2))
-    assert done.status == "Completed", (done.error, said)
-    assert "breaks once" in said
-    assert said.count("all 16 are here") == 4
+    messages = "".join(lab.log("job", node) for node in range(2))
+    assert done.status == "Completed", (done.error, messages)
+    assert "breaks once" in messages
+    assert messages.count("all 16 are here") == 4

@@ -14,14 +14,14 @@ MARKED = b"A=1\0MARK=ours\0"
 class Entry:
     """A folder of /proc whose files say one thing after the other; the last one stays."""
 
-    def __init__(self, **said: list[bytes]) -> None:
-        self.said = said
+    def __init__(self, **contents: list[bytes]) -> None:
+        self.contents = contents
 
     def __truediv__(self, name: str) -> Entry:
-        return Entry(file=self.said[name])
+        return Entry(file=self.contents[name])
 
     def read_bytes(self) -> bytes:
-        answers = self.said["file"]
+        answers = self.contents["file"]
         return answers.pop(0) if len(answers) > 1 else answers[0]
 
     def read_text(self) -> str:
@@ -46,5 +46,5 @@ def stat(state: str = "R", flags: int = 0) -> list[bytes]:
     ids=["runs", "is executed", "was executed meanwhile", "has none", "zombie", "ending", "the kernel's"],
 )
 def test_it_is_looked_at_again(entry: Entry, seen: bytes) -> None:
-    watched: Any = Entry(**{name: list(said) for name, said in entry.said.items()})
+    watched: Any = Entry(**{name: list(contents) for name, contents in entry.contents.items()})
     assert procfs.environment(watched) == seen

@@ -87,10 +87,10 @@ def test_what_an_assignment_denies_is_refused_in_azures_words(manager: Manager, 
     ids=["audit", "disabled", "not-enforced", "left-out", "default-effect"],
 )
 def test_what_is_not_denied_is_let_through(manager: Manager, group: str, changed: dict[str, Any]) -> None:
-    said = {**changed}
-    if "notScopes" in said:
-        said["notScopes"] = [manager.workspace.upper()]
-    status, answer = manager.call("PUT", f"{group}/{AUTH}/policyAssignments/ours", assignment(**said))
+    messages = {**changed}
+    if "notScopes" in messages:
+        messages["notScopes"] = [manager.workspace.upper()]
+    status, answer = manager.call("PUT", f"{group}/{AUTH}/policyAssignments/ours", assignment(**messages))
     assert status == 201, answer
 
     assert compute(manager)[0] == 201

@@ -180,10 +180,10 @@ def test_status_is_read_without_a_server(home: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("AMLSTACK_HOME", str(home))
     from amlstack.cli.commands.sandbox import app
 
-    told = CliRunner().invoke(app, ["status"], env={"COLUMNS": "120"}).output
+    fields = CliRunner().invoke(app, ["status"], env={"COLUMNS": "120"}).output
     assert json.loads(CliRunner().invoke(app, ["status", "--json"]).output)["jobs"][0]["name"] == "one"
     for word in ("not running", "gpu", "Standard_ND96isr_H100_v5", "0 busy", "one", "Running"):
-        assert word in told
+        assert word in fields
     assert daemon.job_folder(f"{workspace}/jobs/one", home) == home / "sandbox" / "jobs" / "one"
 
 

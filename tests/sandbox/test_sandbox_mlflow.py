@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from tests.support.sandbox.sandbox_client import Arm
 
 
-def call(manager: Manager, method: str, what: str, /, **told: Any) -> tuple[int, Any]:
+def call(manager: Manager, method: str, what: str, /, **fields: Any) -> tuple[int, Any]:
     path = f"/mlflow/v1.0{manager.workspace}/api/2.0/mlflow/{what}"
-    reply = app.answer(manager.context, method, path, told if method == "GET" else {}, told)
+    reply = app.answer(manager.context, method, path, fields if method == "GET" else {}, fields)
     return reply.status, reply.body
 
 
@@ -52,20 +52,20 @@ def test_a_run_shows_what_was_logged_and_keeps_its_own_status(manager: Manager, 
     call(manager, "POST", "runs/set-tag", run_id=run, key="mlflow.user", value="me")
     call(manager, "POST", "runs/update", run_id=run, status="FINISHED")
 
-    told = call(manager, "GET", "runs/get", run_id=run)[1]["run"]
+    fields = call(manager, "GET", "runs/get", run_id=run)[1]["run"]
 
-    assert (told["info"]["status"], told["info"]["run_id"]) == ("RUNNING", "run")
+    assert (fields["info"]["status"], fields["info"]["run_id"]) == ("RUNNING", "run")
     assert manager.store.jobs[run].properties["properties"]["mlflow.status"] == "FINISHED"
-    assert {each["key"]: each["value"] for each in told["data"]["params"]} == {"lr": "0.1", "layers": "2"}
-    assert {each["key"]: each["value"] for each in told["data"]["tags"]} == {"team": "a", "note": "b"}
+    assert {each["key"]: each["value"] for each in fields["data"]["params"]} == {"lr": "0.1", "layers": "2"}
+    assert {each["key"]: each["value"] for each in fields["data"]["tags"]} == {"team": "a", "note": "b"}
     manager.store.jobs.move(run, "Completed")
     assert call(manager, "GET", "runs/get", run_id=run)[1]["run"]["info"]["status"] == "FINISHED"
 
 
 def test_the_runs_experiment_is_the_one_that_its_processes_are_told(manager: Manager, run: str) -> None:
     variables = tracking.variables(manager.store, manager.store.jobs[run], "exp")
-    told = call(manager, "GET", "runs/get", run_id=run)[1]["run"]
-    assert told["info"]["experiment_id"] == variables["AZUREML_EXPERIMENT_ID"]
+    fields = call(manager, "GET", "runs/get", run_id=run)[1]["run"]
+    assert fields["info"]["experiment_id"] == variables["AZUREML_EXPERIMENT_ID"]
     by_name = call(manager, "GET", "experiments/get-by-name", experiment_name="exp")[1]["experiment"]
     assert by_name["experiment_id"] == variables["AZUREML_EXPERIMENT_ID"]
     by_id = call(manager, "GET", "experiments/get", experiment_id=by_name["experiment_id"])[1]["experiment"]
@@ -73,8 +73,8 @@ def test_the_runs_experiment_is_the_one_that_its_processes_are_told(manager: Man
 
 
 def test_what_a_run_logs_as_files_lies_beside_its_outputs(manager: Manager, run: str) -> None:
-    told = call(manager, "GET", "runs/get", run_id=run)[1]["run"]
-    assert told["info"]["artifact_uri"] == (job_folder(manager.store.home, run) / "artifacts").as_uri()
+    fields = call(manager, "GET", "runs/get", run_id=run)[1]["run"]
+    assert fields["info"]["artifact_uri"] == (job_folder(manager.store.home, run) / "artifacts").as_uri()
 
 
 REFUSED: list[tuple[str, str, dict[str, Any], int, str]] = [
@@ -99,8 +99,8 @@ REFUSED: list[tuple[str, str, dict[str, Any], int, str]] = [
 def test_a_refusal_has_mlflows_shape(
     manager: Manager, run: str, row: tuple[str, str, dict[str, Any], int, str]
 ) -> None:
-    method, name, told, status, code = row
-    seen, body = call(manager, method, name, **told)
+    method, name, fields, status, code = row
+    seen, body = call(manager, method, name, **fields)
     assert (seen, body["error_code"]) == (status, code)
     assert manager.store.metrics.of(run) == ()
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from tests.support.sandbox.manager import Manager
 
 
-def call(manager: Manager, method: str, what: str, /, **told: Any) -> Any:
+def call(manager: Manager, method: str, what: str, /, **fields: Any) -> Any:
     """The answer's body; anything but success fails the test."""
     path = f"/mlflow/v1.0{manager.workspace}/api/2.0/mlflow/{what}"
-    reply = app.answer(manager.context, method, path, told if method == "GET" else {}, told)
+    reply = app.answer(manager.context, method, path, fields if method == "GET" else {}, fields)
     assert reply.status == 200, reply.body
     return reply.body
 
@@ -31,8 +31,8 @@ def job(manager: Manager, name: str = "job", experiment: str = "exp") -> str:
 def nested(manager: Manager, parent: str, name: str = "fold 1", **more: Any) -> str:
     """As ``mlflow.start_run(nested=True)`` asks for it."""
     tags = [{"key": "mlflow.parentRunId", "value": parent}, {"key": "mlflow.user", "value": "root"}]
-    told = {"experiment_id": "whatever", "start_time": 5000, "run_name": name, "tags": tags, **more}
-    return str(call(manager, "POST", "runs/create", **told)["run"]["info"]["run_id"])
+    fields = {"experiment_id": "whatever", "start_time": 5000, "run_name": name, "tags": tags, **more}
+    return str(call(manager, "POST", "runs/create", **fields)["run"]["info"]["run_id"])
 
 
 def pairs(listed: list[dict[str, Any]]) -> dict[str, Any]:
@@ -49,17 +49,17 @@ def test_a_nested_run_is_logged_to_and_ended_apart_from_its_job(manager: Manager
     call(manager, "POST", "runs/delete-tag", run_id=run, key="wrong")
     updated = call(manager, "POST", "runs/update", run_id=run, status="FINISHED", end_time=9000)["run_info"]
 
-    told = call(manager, "GET", "runs/get", run_id=run)["run"]
+    fields = call(manager, "GET", "runs/get", run_id=run)["run"]
 
-    assert told["info"] == updated
+    assert fields["info"] == updated
     assert (updated["status"], updated["start_time"], updated["end_time"]) == ("FINISHED", 5000, 9000)
     assert (updated["run_name"], updated["experiment_id"]) == (
         "fold 1",
         launch.experiment_id(manager.workspace, "exp"),
     )
-    assert pairs(told["data"]["params"]) == {"fold": "1"}
-    assert pairs(told["data"]["metrics"]) == {"acc": 0.75}
-    tags = pairs(told["data"]["tags"])
+    assert pairs(fields["data"]["params"]) == {"fold": "1"}
+    assert pairs(fields["data"]["metrics"]) == {"acc": 0.75}
+    tags = pairs(fields["data"]["tags"])
     assert (tags["mlflow.parentRunId"], tags["mlflow.note"], tags["mlflow.runName"]) == ("job", "n", "fold 1")
     assert "wrong" not in tags
     history = call(manager, "GET", "metrics/get-history", run_id=run, metric_key="acc", max_results="1")
@@ -71,9 +71,9 @@ def test_a_nested_run_is_logged_to_and_ended_apart_from_its_job(manager: Manager
 def test_a_run_within_a_nested_run_belongs_to_the_job_and_goes_with_it(manager: Manager) -> None:
     key = job(manager)
     inner = nested(manager, nested(manager, "job"), "inner")
-    told = call(manager, "GET", "runs/get", run_id=inner)["run"]
+    fields = call(manager, "GET", "runs/get", run_id=inner)["run"]
     folder = job_folder(manager.store.home, key)
-    assert told["info"]["artifact_uri"] == (folder / "runs" / inner / "artifacts").as_uri()
+    assert fields["info"]["artifact_uri"] == (folder / "runs" / inner / "artifacts").as_uri()
     call(manager, "POST", "runs/log-metric", run_id=inner, key="loss", value=1)
 
     manager.store.jobs.move(key, "Failed")
@@ -101,8 +101,8 @@ def test_runs_are_found_by_what_they_logged(manager: Manager) -> None:
         call(manager, "POST", "runs/log-parameter", run_id=run, key="lr", value=str(number))
     call(manager, "POST", "runs/delete", run_id=runs[2])
 
-    def found(**told: Any) -> list[str]:
-        answer = call(manager, "POST", "runs/search", experiment_ids=[experiment], **told)
+    def found(**fields: Any) -> list[str]:
+        answer = call(manager, "POST", "runs/search", experiment_ids=[experiment], **fields)
         return [run["info"]["run_name"] for run in answer["runs"]]
 
     experiment = launch.experiment_id(manager.workspace, "exp")

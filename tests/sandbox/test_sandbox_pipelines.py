@@ -53,19 +53,19 @@ def body(manager: Manager, train: str, **more: Any) -> dict[str, Any]:
     return copy.deepcopy({"properties": {**properties, **more}})
 
 
-def put(manager: Manager, told: dict[str, Any]) -> tuple[int, Any]:
-    return manager.call("PUT", f"{manager.workspace}/jobs/pipe", told)
+def put(manager: Manager, fields: dict[str, Any]) -> tuple[int, Any]:
+    return manager.call("PUT", f"{manager.workspace}/jobs/pipe", fields)
 
 
 def test_a_pipeline_is_taken_and_stays_as_it_was_put(manager: Manager, train: str) -> None:
-    told = body(manager, train)
+    fields = body(manager, train)
 
-    assert put(manager, told)[0] == 201
-    assert manager.store.jobs["pipe"].body == told
-    status, again = put(manager, told)
+    assert put(manager, fields)[0] == 201
+    assert manager.store.jobs["pipe"].body == fields
+    status, again = put(manager, fields)
     assert (status, again["properties"]["status"]) == (200, "NotStarted")
-    told["properties"]["jobs"]["first"]["inputs"] = {"lr": {"job_input_type": "literal", "value": "2"}}
-    assert put(manager, told)[1]["code"] == "JobPropertyImmutable"
+    fields["properties"]["jobs"]["first"]["inputs"] = {"lr": {"job_input_type": "literal", "value": "2"}}
+    assert put(manager, fields)[1]["code"] == "JobPropertyImmutable"
 
 
 CHANGES = [
@@ -94,14 +94,14 @@ def test_what_does_not_hold_together_is_refused_by_name(
     manager: Manager, train: str, row: tuple[str, dict[str, Any], int, str]
 ) -> None:
     step, change, status, part = row
-    told = body(manager, train)
+    fields = body(manager, train)
     placed = {
         key: value.replace("{W}", manager.workspace) if isinstance(value, str) else value
         for key, value in change.items()
     }
-    told["properties"]["jobs"][step].update(placed)
+    fields["properties"]["jobs"][step].update(placed)
 
-    seen, error = put(manager, told)
+    seen, error = put(manager, fields)
 
     assert seen == status, error
     assert part.replace("{W}", manager.workspace) in error["message"]
@@ -111,10 +111,10 @@ def test_what_does_not_hold_together_is_refused_by_name(
 def test_an_input_without_a_default_must_be_given(manager: Manager, train: str) -> None:
     path = f"{manager.workspace}/components/strict/versions/1"
     manager.call("PUT", path, {"properties": {"componentSpec": {**SPEC, "inputs": {"data": {"type": "uri_folder"}}}}})
-    told = body(manager, train)
-    told["properties"]["jobs"]["first"]["componentId"] = path
+    fields = body(manager, train)
+    fields["properties"]["jobs"]["first"]["componentId"] = path
 
-    status, error = put(manager, told)
+    status, error = put(manager, fields)
 
     assert (status, error["target"]) == (400, "properties.jobs.first.inputs.data")
     assert "the required input 'data' of the component is not given." in error["message"]
@@ -130,10 +130,10 @@ TUNE: dict[str, Any] = {
 
 
 def test_a_step_that_is_a_sweep_is_taken(manager: Manager, train: str) -> None:
-    told = body(manager, train)
-    told["properties"]["jobs"]["first"] = {**TUNE, "trial": {"componentId": train}}
+    fields = body(manager, train)
+    fields["properties"]["jobs"]["first"] = {**TUNE, "trial": {"componentId": train}}
 
-    status, answer = put(manager, told)
+    status, answer = put(manager, fields)
 
     assert status == 201, answer
 
@@ -150,10 +150,10 @@ def test_a_step_that_is_a_sweep_is_taken(manager: Manager, train: str) -> None:
 def test_a_step_that_is_no_sweep_is_refused_by_name(
     manager: Manager, train: str, change: dict[str, Any], part: str
 ) -> None:
-    told = body(manager, train)
-    told["properties"]["jobs"]["first"] = {**TUNE, "trial": {"componentId": train}, **change}
+    fields = body(manager, train)
+    fields["properties"]["jobs"]["first"] = {**TUNE, "trial": {"componentId": train}, **change}
 
-    status, error = put(manager, told)
+    status, error = put(manager, fields)
 
     assert (status, error["message"].startswith("properties.jobs.first: ")) == (400, True), error
     assert part in error["message"]
@@ -197,8 +197,8 @@ def test_children_are_in_run_history_not_in_the_list_and_go_with_their_parent(ma
     manager.store.family.add(child.id, "pipe", "first")
     path = f"/history/v1.0{manager.workspace}/runs"
 
-    told = run_history.answer(manager.context, "GET", f"{path}/pipe/children", None).body["value"]
-    (own,) = told
+    fields = run_history.answer(manager.context, "GET", f"{path}/pipe/children", None).body["value"]
+    (own,) = fields
 
     assert (own["runId"], own["parentRunId"], own["rootRunId"]) == ("child", "pipe", "pipe")
     listed = manager.call("GET", f"{manager.workspace}/jobs")[1]["value"]
@@ -214,6 +214,8 @@ def test_tags_are_removed_through_run_history(manager: Manager, train: str) -> N
     put(manager, body(manager, train, tags={"a": "1", "b": "2"}))
     path = f"/history/v1.0{manager.workspace}/experiments/Default/runs/pipe/tags"
 
-    told = run_history.answer(manager.context, "PATCH", path, {"tagsToModify": {"c": "3"}, "tagsToDelete": ["a"]}).body
+    fields = run_history.answer(
+        manager.context, "PATCH", path, {"tagsToModify": {"c": "3"}, "tagsToDelete": ["a"]}
+    ).body
 
-    assert told["tags"] == {"b": "2", "c": "3"}
+    assert fields["tags"] == {"b": "2", "c": "3"}

@@ -120,8 +120,8 @@ FAULTS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 def test_what_could_not_fire_or_run_is_refused_with_its_path(
     trigger: dict[str, Any], definition: dict[str, Any], target: str, manager: Manager, gpu: str
 ) -> None:
-    told = trigger if "triggerType" in trigger else {**CRON, **trigger}
-    status, error = put(manager, body({**job(gpu)["properties"], **definition}, told))
+    fields = trigger if "triggerType" in trigger else {**CRON, **trigger}
+    status, error = put(manager, body({**job(gpu)["properties"], **definition}, fields))
     assert (status, error.get("target")) == (400, target), error
 
 

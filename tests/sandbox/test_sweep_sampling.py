@@ -34,9 +34,9 @@ HALF = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("told", "value"), HALF, ids=str)
-def test_the_middle_of_a_distribution(told: Any, value: Any) -> None:
-    assert space.read({"x": told})["x"].at(0.5) == pytest.approx(value) if isinstance(value, float) else value
+@pytest.mark.parametrize(("fields", "value"), HALF, ids=str)
+def test_the_middle_of_a_distribution(fields: Any, value: Any) -> None:
+    assert space.read({"x": fields})["x"].at(0.5) == pytest.approx(value) if isinstance(value, float) else value
 
 
 def test_the_log_distributions_have_the_base_that_is_asked_for() -> None:
@@ -70,8 +70,8 @@ def test_sobols_points_fall_once_into_each_share_of_a_dimension(dimension: int) 
     assert shares == list(range(64))
 
 
-def draws(algorithm: dict[str, Any], told: dict[str, Any], count: int, name: str = "sweep") -> list[Any]:
-    varied = space.read(told)
+def draws(algorithm: dict[str, Any], fields: dict[str, Any], count: int, name: str = "sweep") -> list[Any]:
+    varied = space.read(fields)
     how = sampling.read(algorithm, varied, name)
     return [how.values(varied, number) for number in range(count)]
 
@@ -96,8 +96,8 @@ def test_without_a_seed_a_sweep_draws_the_same_after_a_restart() -> None:
 
 
 def test_a_grid_ends_after_its_last_combination() -> None:
-    told = {"a": ["choice", [[1, 2]]], "b": ["choice", [["x", "y"]]]}
-    assert draws({"samplingAlgorithmType": "Grid"}, told, 5) == [
+    fields = {"a": ["choice", [[1, 2]]], "b": ["choice", [["x", "y"]]]}
+    assert draws({"samplingAlgorithmType": "Grid"}, fields, 5) == [
         {"a": 1, "b": "x"}, {"a": 1, "b": "y"}, {"a": 2, "b": "x"}, {"a": 2, "b": "y"}, None,
     ]  # fmt: skip
 
@@ -122,8 +122,8 @@ DOOMED: list[tuple[dict[str, Any], str, str, str]] = [
 
 @pytest.mark.parametrize("row", DOOMED, ids=lambda row: f"{row[0]['policyType']}-{row[1]}-{row[3] or 'none'}")
 def test_which_trials_a_policy_ends(row: tuple[dict[str, Any], str, str, str]) -> None:
-    told, goal, running, ended = row
-    policy = early_termination.read(told)
+    fields, goal, running, ended = row
+    policy = early_termination.read(fields)
     assert policy is not None
     assert "".join(policy.doomed(goal, LOGGED, set(running))) == ended
 
@@ -181,9 +181,9 @@ def test_a_sweep_that_the_sandbox_cannot_run_is_refused_by_name(
 def test_a_sweep_is_taken_as_azure_ai_ml_writes_it(manager: Manager) -> None:
     manager.call("PUT", f"{manager.workspace}/computes/gpu", cluster())
 
-    status, answer = manager.call("PUT", f"{manager.workspace}/jobs/one", told := sweep(manager))
+    status, answer = manager.call("PUT", f"{manager.workspace}/jobs/one", fields := sweep(manager))
 
     assert status == 201, answer
     assert "resources" not in answer["properties"]
-    assert manager.store.jobs["one"].body == told
-    assert manager.call("PUT", f"{manager.workspace}/jobs/one", told)[0] == 200
+    assert manager.store.jobs["one"].body == fields
+    assert manager.call("PUT", f"{manager.workspace}/jobs/one", fields)[0] == 200

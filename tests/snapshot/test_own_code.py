@@ -218,8 +218,8 @@ def test_runs_of_several_parts_combine_them(code: Path, tmp_path: Path) -> None:
     parts = {"jobs.train": own(code), "jobs.again": own(code), "jobs.score": own(other, "job.yml")}
     both = together(parts)
     assert sorted(both.files) == ["again/data.py", "again/train.py", "score/score.py"]
-    told = sorted((place, scan(other if "score" in place else code).own_hash) for place in parts)
-    assert both.former[0] == hashlib.sha256(repr(told).encode()).hexdigest(), "as it was recorded before"
+    fields = sorted((place, scan(other if "score" in place else code).own_hash) for place in parts)
+    assert both.former[0] == hashlib.sha256(repr(fields).encode()).hexdigest(), "as it was recorded before"
     assert together({"jobs.train": own(code)}).files == own(code).files
     assert together({}) == OwnCode()
 

@@ -6,6 +6,7 @@ import re
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.spelling import camel
 from amlstack.sandbox.arm.refusals import invalid, not_emulated
 from amlstack.sandbox.parents import bindings, component_record
 from amlstack.sandbox.parents.component_record import MODES
@@ -141,7 +142,7 @@ def _resources(given: Mapping[str, Any] | None, where: str) -> Wire | None:
         return None
     if not isinstance(given, dict):
         raise invalid(f"{where}.resources", "resources are an object.")
-    wire = {_word(key): value if key == "properties" else _camel(value) for key, value in given.items()}
+    wire = {camel(key): value if key == "properties" else _camel(value) for key, value in given.items()}
     for key in ("instanceCount", "maxInstanceCount"):
         if key in wire:
             wire[key] = _number(wire[key])
@@ -170,7 +171,7 @@ def _sweep(step: Mapping[str, Any]) -> Wire:
         "objective": _camel(step.get("objective") or {}),
         "limits": {
             "jobLimitsType": "Sweep",
-            **{_word(key): _duration(value) if "timeout" in key else _number(value) for key, value in limits.items()},
+            **{camel(key): _duration(value) if "timeout" in key else _number(value) for key, value in limits.items()},
         },
         "earlyTermination": None if policy is None else _policy(policy),
     }
@@ -180,7 +181,7 @@ def _policy(policy: Mapping[str, Any]) -> Wire:
     """A policy; a file says its ``type``, azure-ai-ml the wire's ``policy_type``."""
     rest = {key: value for key, value in policy.items() if key not in ("type", "policy_type")}
     kind = str(policy.get("policy_type") or policy.get("type") or "")
-    return {"policyType": kind[:1].upper() + _word(kind)[1:], **_camel(rest)}
+    return {"policyType": kind[:1].upper() + camel(kind)[1:], **_camel(rest)}
 
 
 def _duration(value: Any) -> str:
@@ -194,13 +195,8 @@ def _number(value: Any) -> Any:
     return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d+", value.strip()) else value
 
 
-def _word(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(word.capitalize() for word in rest)
-
-
 def _camel(value: Any) -> Any:
-    return {_word(key): _camel(each) for key, each in value.items()} if isinstance(value, dict) else value
+    return {camel(key): _camel(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 def _filled(wire: Wire) -> Wire:

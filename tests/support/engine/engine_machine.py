@@ -116,10 +116,10 @@ class Machine:
         """Source and version of a run that must succeed."""
         done = self.run("--json")
         assert done.returncode == 0, done.stderr
-        said = json.loads(done.stdout)
-        (folder,) = said["path"]
-        assert all(os.access(Path(folder) / name, os.X_OK) for name in NAMES if said["source"] != "path")
-        return said["source"], said["version"]
+        messages = json.loads(done.stdout)
+        (folder,) = messages["path"]
+        assert all(os.access(Path(folder) / name, os.X_OK) for name in NAMES if messages["source"] != "path")
+        return messages["source"], messages["version"]
 
     @property
     def cached(self) -> list[str]:

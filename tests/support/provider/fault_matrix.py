@@ -271,7 +271,7 @@ def _acted(one: Bench, operation: Operation, resource: Resource) -> str:
     thread.start()
     while thread.is_alive():
         thread.join(0.02)
-        if sum("429" in told for told in one.log.of("status")) > THROTTLED_LONG:
+        if sum("429" in fields for fields in one.log.of("status")) > THROTTLED_LONG:
             one.wire.call("Cancel", empty_pb2.Empty())
             thread.join()
     return refused[0] if refused else ""

@@ -23,15 +23,15 @@ class Log(engine_pb2_grpc.EngineServicer):
     """The engine's log, kept."""
 
     def __init__(self) -> None:
-        self.said: list[tuple[str, str]] = []
+        self.entries: list[tuple[str, str]] = []
 
     def Log(self, request: Any, context: Any) -> Any:  # noqa: N802
         kind = "status" if request.ephemeral else engine_pb2.LogSeverity.Name(request.severity).lower()
-        self.said.append((kind, request.message))
+        self.entries.append((kind, request.message))
         return empty_pb2.Empty()
 
     def of(self, kind: str) -> list[str]:
-        return [message for said, message in self.said if said == kind]
+        return [message for severity, message in self.entries if severity == kind]
 
 
 class Refused(Exception):  # noqa: N818

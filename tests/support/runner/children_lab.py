@@ -18,8 +18,8 @@ FOLDER = {"type": "uri_folder"}
 def component(lab: Lab, name: str, command: str, **spec: Any) -> str:
     """Registers a command component; its id."""
     identity = f"{WORKSPACE}/components/{name}/versions/1"
-    told = {"type": "command", "command": command, "environment": f"azureml:{PLAIN}", **spec}
-    body = {"properties": {"componentSpec": told}}
+    fields = {"type": "command", "command": command, "environment": f"azureml:{PLAIN}", **spec}
+    body = {"properties": {"componentSpec": fields}}
     lab.store.resources.put(identity, f"{ML}/workspaces/components/versions", identity.rsplit("/", 2)[0], body)
     return identity
 

@@ -38,7 +38,7 @@ class Lab:
     home: Path
     store: Store
     wake: asyncio.Event = field(default_factory=asyncio.Event)
-    said: str = ""
+    written: str = ""
     watched: dict[str, Runner] = field(default_factory=dict)
 
     def cluster(self, low: int = 0, high: int = 2, idle: str = "PT1H") -> None:
@@ -104,7 +104,7 @@ class Lab:
 
         def hear() -> None:
             loop.remove_reader(line)
-            self.said = os.read(line, 4096).decode()
+            self.written = os.read(line, 4096).decode()
             try:
                 act()
             except BaseException as error:  # noqa: BLE001 - told to the test below, and not to the loop's log
@@ -122,7 +122,7 @@ class Lab:
         finally:
             loop.remove_reader(line)
             os.close(line)
-        assert self.said, [(self.store.jobs[job].status, self.store.jobs[job].error) for job in jobs]
+        assert self.written, [(self.store.jobs[job].status, self.store.jobs[job].error) for job in jobs]
 
     async def until_ended(self, job: str) -> None:
         """Waits, while something else drives, for the end of a job that runs already."""

@@ -104,7 +104,7 @@ REFERENCES = [
     ({"resources": {"instanceCount": 3}}, "InvalidNodeCount", "The job asks for 3 nodes, but the compute 'gpu' has at most 2"),
     ({"resources": {"instanceCount": 0}}, "InvalidRequestContent", "0 nodes; at least 1 is needed"),
     ({"computeId": None}, "InvalidRequestContent", "neither properties.computeId nor"),
-    ({"computeId": None, "resources": {"instanceType": "Standard_ND40rs"}}, "InvalidVmSize", "or 'Standard_ND40rs_v2' or"),
+    ({"computeId": None, "resources": {"instanceType": "Standard_ND40rs"}}, "InvalidVmSize", "or 'Standard_ND40rs_v2'?"),
 ]  # fmt: skip
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from amlstack.sandbox.azure_native.target import Target
+    from amlstack.sandbox.azure_native.target import SandboxTarget
     from tests.support.azure_native.make_stand_in import MakeStandIn
 
 
@@ -70,7 +70,7 @@ def patience(progress: list[str]) -> Patience:
 
 
 @pytest.fixture
-def elsewhere(small_arm: SmallArm, tmp_path: Path) -> Target:
+def elsewhere(small_arm: SmallArm, tmp_path: Path) -> SandboxTarget:
     """The small server with an authority that did not sign it."""
     other = tmp_path / "other.pem"
     trustme.CA().cert_pem.write_to_path(str(other))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.sandbox.arm import provisioning, service
 from amlstack.sandbox.arm.refusals import Refused
-from amlstack.sandbox.kinds.base import Context
+from amlstack.sandbox.kinds.base import KindContext
 from tests.support.sandbox.sandbox_client import version_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class Manager:
     """The resource manager without a server or a scheduler: jobs stay where they are put."""
 
     def __init__(self, store: Store) -> None:
-        self.context = Context(store, "https://127.0.0.1:1", "key", asyncio.Event(), scheduled=False)
+        self.context = KindContext(store, "https://127.0.0.1:1", "key", asyncio.Event(), scheduled=False)
         self.store = store
         self.workspace = ""
 

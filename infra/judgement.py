@@ -203,7 +203,7 @@ def _located(
 
 
 def _on_wire(path: tuple[str, ...], prefix: str) -> tuple[str, ...]:
-    """Where a key of a job file stands in the body; in nodes of a pipeline rules look for these names too."""
+    """Path in the body of a key of a job file; in nodes of a pipeline rules look for these names too."""
     if prefix and path[0] == prefix:
         path = path[1:]
     return tuple(BLOCKS.get(key) or camel(key) for key in path)

@@ -69,18 +69,18 @@ class Config:
         )
 
 
-def read(said: Mapping[str, Any]) -> Config:
+def read(given: Mapping[str, Any]) -> Config:
     """The configuration as Pulumi's ``--policy-pack-config`` has it: code → level, or → level and values.
 
     Args:
-        said: ``{"node-ceiling": {"enforcementLevel": "mandatory", "nodes": 16}, "ssh-closed": "disabled"}``.
+        given: ``{"node-ceiling": {"enforcementLevel": "mandatory", "nodes": 16}, "ssh-closed": "disabled"}``.
 
     Raises:
         ValueError: A code or setting that there is none of, a level that is none; the message is for its writer.
     """
     levels: dict[str, Level] = {}
     values: dict[str, Mapping[str, Any]] = {}
-    for code, entry in said.items():
+    for code, entry in given.items():
         if code not in CODES:
             raise ValueError(f"There is no rule {code!r}. {waivers.meant(code, CODES)}")
         if not isinstance(entry, str | Mapping):
@@ -139,21 +139,21 @@ def load(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
+        given = json.loads(path.read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
         raise ValueError(f"{path.name} is no JSON: {error}.") from None
-    if not isinstance(said, dict):
+    if not isinstance(given, dict):
         raise ValueError(f"{path.name} must be an object of rules.")  # noqa: TRY004 - a user's mistake
-    return said
+    return given
 
 
-def over(built_in: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+def over(built_in: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration on top of the one built in, merged as the engine merges them: setting by setting."""
 
     def entry(value: Any) -> dict[str, Any]:
         return {"enforcementLevel": value} if isinstance(value, str) else dict(value)
 
-    return {**built_in, **{code: {**entry(built_in.get(code, {})), **entry(value)} for code, value in said.items()}}
+    return {**built_in, **{code: {**entry(built_in.get(code, {})), **entry(value)} for code, value in given.items()}}
 
 
 def schema(rule: Rule) -> dict[str, dict[str, Any]]:

@@ -123,12 +123,12 @@ class Gate:
         return tuple(self.weighed(finding, "") for finding in found)
 
     def weighed(self, finding: Finding, name: str, *, urn: str = "") -> Finding:
-        """A finding of a rule at its configured level, with what an exception says of it."""
+        """A finding of a rule at its configured level, with what an exception adds."""
         weight = weigh(finding, self.config, self.on, name=name, urn=urn)
         if finding.level is Level.INFO:
             return finding
-        remedy = " ".join(part for part in (_sentence(finding.remedy) if weight.more else finding.remedy,
-                                            weight.more.strip()) if part)  # fmt: skip
+        remedy = " ".join(part for part in (_sentence(finding.remedy) if weight.exception else finding.remedy,
+                                            weight.exception.strip()) if part)  # fmt: skip
         return replace(finding, level=LEVELS[weight.level], remedy=remedy)
 
     def at_level(self, finding: Finding, name: str) -> Finding | None:

@@ -67,7 +67,7 @@ def read(entries: Any, codes: frozenset[str]) -> tuple[Waiver, ...]:
     """The exceptions of the configuration.
 
     Args:
-        entries: What stands under ``exceptions``.
+        entries: The entries under ``exceptions``.
         codes: Codes of the rules that there are.
 
     Raises:
@@ -88,14 +88,14 @@ def meant(code: str, codes: Collection[str]) -> str:
 
 def _waiver(index: int, entry: Any, codes: frozenset[str]) -> Waiver:
     where = f"exceptions[{index}]"
-    said = {field: str(entry.get(field) or "").strip() for field in FIELDS} if isinstance(entry, Mapping) else {}
-    missing = [field for field in FIELDS if not said.get(field)]
+    given = {field: str(entry.get(field) or "").strip() for field in FIELDS} if isinstance(entry, Mapping) else {}
+    missing = [field for field in FIELDS if not given.get(field)]
     if missing:
         raise ValueError(f"{where} lacks {', '.join(missing)}. An exception has {', '.join(FIELDS)}.")
-    if said["rule"] not in codes:
-        raise ValueError(f"{where}: there is no rule {said['rule']!r}. {meant(said['rule'], codes)}")
+    if given["rule"] not in codes:
+        raise ValueError(f"{where}: there is no rule {given['rule']!r}. {meant(given['rule'], codes)}")
     try:
-        expires = date.fromisoformat(said["expires"])
+        expires = date.fromisoformat(given["expires"])
     except ValueError:
-        raise ValueError(f"{where}: {said['expires']!r} is no day. Write it like 2026-12-31.") from None
-    return Waiver(said["rule"], said["resource"], said["owner"], said["reason"], expires)
+        raise ValueError(f"{where}: {given['expires']!r} is no day. Write it like 2026-12-31.") from None
+    return Waiver(given["rule"], given["resource"], given["owner"], given["reason"], expires)

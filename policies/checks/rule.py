@@ -53,7 +53,7 @@ class Rule:
         example: A declaration that it refuses.
         instead: The same declaration, put right.
         options: What more there is to say on configuring it; may be empty.
-        level: How the pack enforces it when nobody says otherwise.
+        level: How the pack enforces it unless it is configured otherwise.
         settings: Values that a team may set.
         sample: Settings under which the example is refused; empty when the defaults do.
         fix: What remediation writes, as a sentence; empty where no answer is safe.

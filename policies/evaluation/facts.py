@@ -16,7 +16,7 @@ AT_UP = "is not known before the update"
 AT_RUN = "is an expression that Azure resolves later"
 ABSENT = "is not declared"
 UNREADABLE = "could not be read"
-"""The error has been reported where the value was written: nothing more is to be said of it."""
+"""The error has been reported where the value was written: what follows from it is not."""
 ELSEWHERE = "is a template kept elsewhere"
 GAP = "…"
 """Stands in a text for a part that only Azure knows; no Azure name can contain it."""
@@ -26,10 +26,10 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A value that nobody can judge yet: where it stands and why, e.g. ``is not known before the update``.
+    """A value that nobody can judge yet: its path and why, e.g. ``is not known before the update``.
 
     Attributes:
-        path: Where it stands.
+        path: Its path.
         why: Why it is not known, as the end of a sentence.
         unresolved: Whether it is part of a template that is deployed as it is: nobody here will ever know it.
     """
@@ -129,7 +129,7 @@ def open_part(value: Any, path: str) -> Unknown | None:
 
     Args:
         value: The value.
-        path: Where it stands.
+        path: Its path.
     """
     if isinstance(value, Gapped):
         return Unknown(path, f"is `{value}`: {value.why}", unresolved=True)
@@ -141,7 +141,7 @@ def last_part(value: Any, path: str) -> str:
 
     Args:
         value: The id; parts before its end may not be known.
-        path: Where it stands.
+        path: Its path.
 
     Raises:
         Undecided: Its end is not known.
@@ -188,12 +188,12 @@ def is_expression(value: str) -> bool:
 
 
 class Facts:
-    """What a subject says, by the names that the rules use, wherever its form keeps them."""
+    """What a subject declares, by the names that the rules use, wherever its form keeps them."""
 
     def __init__(self, props: Any, paths: Mapping[str, tuple[Path, ...]], *, classic: bool = False) -> None:
-        """Read ``props``; ``paths`` says where each fact may stand, the first place that has it counts."""
+        """Read ``props``; ``paths`` lists where each fact may be, and the first place that has it counts."""
         self._props, self._paths = props, paths
-        self._stands: dict[str, Path] = {}  # where a fact stands, as many rules ask for the same ones
+        self._path_of: dict[str, Path] = {}  # many rules ask for the same facts
         self.classic = classic
 
     @property
@@ -202,7 +202,7 @@ class Facts:
         return bool(self._paths)
 
     def at(self, fact: str) -> str:
-        """Where the fact stands, or would: dotted."""
+        """Dotted path of the fact, or where it would be."""
         return ".".join(self.path(fact))
 
     def path(self, fact: str) -> Path:
@@ -210,9 +210,9 @@ class Facts:
         places = self._paths[fact]
         if len(places) == 1:
             return places[0]
-        if (known := self._stands.get(fact)) is None:
+        if (known := self._path_of.get(fact)) is None:
             known = next((place for place in places if dig(self._props, *place) is not None), places[0])
-            self._stands[fact] = known
+            self._path_of[fact] = known
         return known
 
     def value(self, fact: str) -> Any:

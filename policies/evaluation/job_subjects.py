@@ -48,7 +48,7 @@ _COMPONENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FoundJob:
-    """One job: where its size stands, the size when it is serverless, its nodes, what else it says, its compute."""
+    """One job: path of its size, the size when it is serverless, its nodes, its other facts, its compute."""
 
     where: str
     size: str | Unknown | None
@@ -86,9 +86,9 @@ def jobs_in(props: Any, at: Path, *, inherited: Any = None, around: tuple[Path, 
 
     Args:
         props: The resource's properties.
-        at: Where the job stands in them.
+        at: Its path in them.
         inherited: The compute of the job around it, on which it runs when it names none.
-        around: Where else what it does not say itself may stand: for a trial, its sweep.
+        around: Paths of what completes it: for a trial, its sweep.
     """
     whole = dig(props, *at)
     if isinstance(whole, Unknown):
@@ -106,7 +106,7 @@ def jobs_in(props: Any, at: Path, *, inherited: Any = None, around: tuple[Path, 
 
 
 def _own(props: Any, at: Path, whole: Any, compute: Any, around: tuple[Path, ...]) -> Iterator[FoundJob]:
-    # What a step does not say itself stands in its component.
+    # A step is completed by its component.
     places = (at, (*at, "component"), *around) if isinstance(whole.get("component"), Mapping) else (at, *around)
     facts = Facts(props, _paths(places))
     at_size = facts.path("size")
@@ -124,12 +124,12 @@ def _own(props: Any, at: Path, whole: Any, compute: Any, around: tuple[Path, ...
     )
 
 
-@lru_cache(maxsize=64)  # most jobs stand at the same few places
+@lru_cache(maxsize=64)  # most jobs have the same few paths
 def _paths(places: tuple[Path, ...]) -> Mapping[str, tuple[Path, ...]]:
-    """Where each fact of a job may stand.
+    """Paths at which each fact of a job may be.
 
     Args:
-        places: Where the job stands, then whatever else may say what it does not say itself.
+        places: The job's path, then the paths of what completes it.
     """
     paths = {
         fact: tuple((*base, *name) for base in places for name in known)

@@ -40,7 +40,7 @@ _REMEMBERED = {"cluster", "network", "group"}
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the rules say of one subject.
+    """What the rules find in one subject.
 
     Attributes:
         findings: What is wrong whatever the unknown values turn out to be.
@@ -57,11 +57,11 @@ class Weight:
 
     Attributes:
         level: ``mandatory`` or ``advisory``.
-        more: What an exception adds to its message; empty without one.
+        exception: What an exception adds to the message; empty without one.
     """
 
     level: str
-    more: str = ""
+    exception: str = ""
 
 
 def weigh(finding: Finding, config: Config, on: date, *, name: str, urn: str = "") -> Weight:

@@ -69,7 +69,7 @@ def apply(code: str, resource_type: str, properties: Struct, config: Config, con
         context: What is known of the stack.
 
     Returns:
-        Whether anything was written. What is not known yet is left alone, and so is what stands inside a list.
+        Whether anything was written. What is not known yet is left alone, and so is what is inside a list.
     """
     binding, changed = _JUDGES[code], False
     for subject in subjects(resource_type, decode(properties)):
@@ -89,7 +89,7 @@ def apply(code: str, resource_type: str, properties: Struct, config: Config, con
 
 
 def put(struct: Struct, path: tuple[str, ...], value: Any) -> None:
-    """Write one value into properties, in place; what stands beside it stays as it is, secrets included.
+    """Write one value into properties, in place; everything beside it stays as it is, secrets included.
 
     Args:
         struct: The properties.

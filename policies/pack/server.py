@@ -51,21 +51,21 @@ PAGE = "docs/policies.md"
 class Pack(analyzer_pb2_grpc.AnalyzerServicer):
     """The analyzer that the engine talks to."""
 
-    def __init__(self, name: str, version: str, on: date, said: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, name: str, version: str, on: date, given: Mapping[str, Any] | None = None) -> None:
         """Make a pack that judges as of a day.
 
         Args:
             name: The pack's name.
             version: Its version, which every verdict names.
             on: The day of the judgement.
-            said: The configuration built into the pack; what the engine is given goes on top of it.
+            given: The configuration built into the pack; what the engine is given goes on top of it.
 
         Raises:
             ValueError: The configuration is wrong.
         """
         self.name, self.version = name, version
-        self._said = dict(said or {})
-        self._config = config.read(self._said)
+        self._built_in = dict(given or {})
+        self._config = config.read(self._built_in)
         self._context = Context(on)
 
     def GetAnalyzerInfo(self, request: Any, context: Any) -> Any:
@@ -79,7 +79,7 @@ class Pack(analyzer_pb2_grpc.AnalyzerServicer):
 
     def _info(self, rule: Rule) -> Any:
         properties = config.schema(rule)
-        built_in = self._said.get(rule.code)
+        built_in = self._built_in.get(rule.code)
         values = built_in if isinstance(built_in, dict) else {}
         info = proto.PolicyInfo(
             name=rule.code,
@@ -100,12 +100,12 @@ class Pack(analyzer_pb2_grpc.AnalyzerServicer):
 
     def Configure(self, request: Any, context: Any) -> Any:
         """Take the levels and values that the engine was given, defaults filled in by it."""
-        said = {
+        given = {
             code: {"enforcementLevel": _NAMES[one.enforcementLevel], **json_format.MessageToDict(one.properties)}
             for code, one in request.policyConfig.items()
         }
         try:
-            self._config = config.read(said)
+            self._config = config.read(given)
         except ValueError as error:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"policy pack {self.name}: {error}")
         return empty_pb2.Empty()
@@ -167,7 +167,7 @@ class Pack(analyzer_pb2_grpc.AnalyzerServicer):
             policyPackName=self.name,
             policyPackVersion=self.version,
             description=rule.title,
-            message=f"{rule.title}\n{finding}{weight.more}",
+            message=f"{rule.title}\n{finding}{weight.exception}",
             enforcementLevel=_LEVELS[weight.level],
             urn=urn,
         )

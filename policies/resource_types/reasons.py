@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _PREMISES = "machines on the customer's own premises, in sizes of their own"
 _BARE = "bare metal in sizes of its own"
 _SERVICE = "nodes of a managed service, in names of the service's own"
-_NO_SIZE = "no size: what is said of one that stands beside it"
+_NO_SIZE = "no size: it describes another resource"
 _KIND = "names a kind of replication or migration, no size"
 
 SIZES: Mapping[str, str] = {

@@ -1,4 +1,4 @@
-"""ARM templates: what a template deploys, its expressions worked out from what stands beside them.
+"""ARM templates: what a template deploys, its expressions worked out from what is beside them.
 
 Nothing here asks Azure: what only a deployment knows (its subscription, other resources, the clock) stays unresolved
 and is named, so that whoever reads the result can refuse it.

@@ -29,7 +29,7 @@ class Piece:
         kind: Its full type, as written.
         props: Properties in which it lies at `at`, worked out as far as they can be; where its type is not wanted,
             name, place and tags alone.
-        at: Where it stands.
+        at: Its path.
     """
 
     kind: str
@@ -39,13 +39,13 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A template and what stands beside it.
+    """A template and what is beside it.
 
     Attributes:
         template: The template: an object, or its JSON as text.
-        at: Where it stands.
+        at: Its path.
         parameters: Values of parameters by name, each an object with ``value`` or ``reference``; or the JSON of such.
-        elsewhere: Where a link to a template kept elsewhere stands; None where there is none.
+        elsewhere: Path of a link to a template kept elsewhere; None where there is none.
         linked_parameters: Whether parameters are given by a file kept elsewhere.
         library: Whether the template is only kept, for others to deploy.
         parts: Templates that a template specification keeps beside it, by their paths.

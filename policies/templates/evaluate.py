@@ -1,4 +1,4 @@
-"""The value of one expression of a template, in the scope in which it stands."""
+"""The value of one expression of a template, in its scope."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def value_of(expression: str, scope: Scope) -> Any:
 
     Args:
         expression: With its brackets.
-        scope: The names of the template in which it stands.
+        scope: The names of its template.
 
     Raises:
         OpenError: It cannot be worked out.

@@ -1,4 +1,4 @@
-"""Which resources hold a template, and where in them it and its parameters stand."""
+"""Which resources hold a template, and the paths of it and of its parameters."""
 
 from __future__ import annotations
 

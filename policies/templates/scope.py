@@ -42,7 +42,7 @@ class Scope:
         library: Whether the template is only kept: whoever deploys it gives the rest, and is judged then.
         around: Where it is deployed.
         copies: Index in each loop around, by the loop's name in small letters; the innermost also as the empty name.
-        names: What the variables of lambdas stand for.
+        names: Values of the variables of lambdas.
         budget: What is left to spend.
     """
 
@@ -66,7 +66,7 @@ class Scope:
 
         Args:
             value: As the template has it.
-            path: Where it stands.
+            path: Its path.
         """
         if isinstance(value, str):
             if not is_template_expression(value):

@@ -54,7 +54,7 @@ def parse(expression: str) -> Node:
     """The tree of an expression.
 
     Args:
-        expression: With its brackets, as it stands in a template.
+        expression: With its brackets, as a template has it.
 
     Raises:
         NotAnExpressionError: It does not follow the grammar, is too long or too deep.

@@ -33,7 +33,7 @@ def check(processes: int, size: Size, *, nodes: int, where: str = "launcher") ->
 
     Args:
         processes: Ranks on each node.
-        size: The size of the nodes as the catalogue knows it; of a CPU size nothing is said.
+        size: The size of the nodes as the catalogue knows it; a CPU size is never judged.
         nodes: Number of nodes, to recognise a total.
         where: Path of the number in the declaration.
     """

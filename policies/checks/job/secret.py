@@ -37,7 +37,7 @@ RULE = Rule(
 )
 
 _VALUES = ("value", "uri", "path", "default")
-"""Keys under which the wire keeps what an input is: the input's own name stands one level up."""
+"""Keys under which the wire keeps what an input is: the input's own name is one level up."""
 
 
 def check(job: Any, *, where: str) -> tuple[Finding, ...]:

@@ -47,7 +47,7 @@ def check(
 
     Args:
         shm_size: As Azure ML takes it, e.g. ``64g``; None when the job asks for none.
-        size: The size of the nodes as the catalogue knows it; of a CPU size nothing is said.
+        size: The size of the nodes as the catalogue knows it; a CPU size is never judged.
         docker_args: The job's container arguments.
         gib_per_gpu: GiB that each GPU's loaders need.
         where: Path of the value in the declaration.

@@ -53,8 +53,8 @@ def _ssh(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
 
 def _local_auth(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
     facts = subject.facts
-    said = facts.boolean("local_auth")
-    disabled = (None if said is None else not said) if facts.classic else said
+    enabled = facts.boolean("local_auth")
+    disabled = (None if enabled is None else not enabled) if facts.classic else enabled
     yield local_auth.check(disabled, where=facts.at("local_auth"))
 
 

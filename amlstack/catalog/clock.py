@@ -1,4 +1,4 @@
-"""The day on which the catalogue is asked. Read at the edges only (pack, program, command line); rules are told it."""
+"""The day on which the catalogue is asked. Read at the edges only (pack, program, command line); rules are given it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One fault, one finding: what only follows from another fault of a file is not told again."""
+"""Suppresses follow-up findings: what only follows from another error of a file is not reported again."""
 
 from __future__ import annotations
 

@@ -191,15 +191,15 @@ class Named:
         """The values by name."""
         if not isinstance(cursor.value, dict):
             return cursor.wrong("a mapping of names to values")
-        told = {}
+        result = {}
         for key in cursor.value:
             if not isinstance(key, str) and not self.numbers:
                 _no_name(cursor, key)
                 continue
             value = self.read(cursor.at(key))
             if value is not Bad:
-                told[str(key)] = value
-        return told
+                result[str(key)] = value
+        return result
 
 
 def named(read: Reader, *, numbers: bool = False) -> Reader:

@@ -45,10 +45,10 @@ def rewritten(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) ->
     _change(written, before, after)
     stream = StringIO()
     writer.dump(written, stream)
-    told = stream.getvalue()
-    if yaml.safe_load(told) != _changed(yaml.safe_load(plain), before, after):
+    result = stream.getvalue()
+    if yaml.safe_load(result) != _changed(yaml.safe_load(plain), before, after):
         return None
-    return mark + (told.replace("\n", "\r\n") if "\r\n" in body else told)
+    return mark + (result.replace("\n", "\r\n") if "\r\n" in body else result)
 
 
 def _change(written: Any, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
@@ -104,14 +104,14 @@ def _hand_on(old: tuple[Any, Any], new: tuple[Any, Any]) -> None:
 
 def _changed(written: Any, before: Mapping[str, Any], after: Mapping[str, Any]) -> Any:
     """What a file must hold after the change: the same on plain values."""
-    told = {key: value for key, value in written.items() if key not in before or key in after}
+    result = {key: value for key, value in written.items() if key not in before or key in after}
     for key, value in after.items():
         old = before.get(key, _MISSING)
         if old == value and type(old) is type(value):
             continue
-        nested = isinstance(old, dict) and isinstance(value, dict) and isinstance(told.get(key), dict)
-        told[key] = _changed(told[key], old, value) if nested else value
-    return told
+        nested = isinstance(old, dict) and isinstance(value, dict) and isinstance(result.get(key), dict)
+        result[key] = _changed(result[key], old, value) if nested else value
+    return result
 
 
 def _node(value: Any) -> Any:

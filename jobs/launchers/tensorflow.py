@@ -1,4 +1,4 @@
-"""TensorFlow: workers and parameter servers, told apart by TF_CONFIG."""
+"""TensorFlow: workers and parameter servers, which TF_CONFIG distinguishes."""
 
 from __future__ import annotations
 

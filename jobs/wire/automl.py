@@ -39,7 +39,7 @@ def own_keys(step: PassthroughStep, outputs: Mapping[str, Any], refs: Refs) -> d
     """
     spec, identity = dict(step.spec), step.identity
     task = str(spec["task"])
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "type": "automl",
         "tags": dict(step.tags),
         "properties": dict(step.properties),
@@ -53,41 +53,41 @@ def own_keys(step: PassthroughStep, outputs: Mapping[str, Any], refs: Refs) -> d
     }
     if identity is not None:
         kind = "managed_identity" if identity.type == "managed" else identity.type
-        told["identity"] = {**identity.model_dump(exclude_none=True), "type": kind}
+        result["identity"] = {**identity.model_dump(exclude_none=True), "type": kind}
     for key in ("training_data", "validation_data", "test_data"):
-        if isinstance(told.get(key), dict):
-            told[key] = _data(told[key], refs)
-    if "resources" in told:
-        told["resources"] = {"properties": {}, **told["resources"]}
-    if "forecasting" in told:
-        lists = {key: str(each) for key, each in told["forecasting"].items() if key in _LISTED}
-        told["forecasting"] = {**told["forecasting"], **lists}
+        if isinstance(result.get(key), dict):
+            result[key] = _data(result[key], refs)
+    if "resources" in result:
+        result["resources"] = {"properties": {}, **result["resources"]}
+    if "forecasting" in result:
+        lists = {key: str(each) for key, each in result["forecasting"].items() if key in _LISTED}
+        result["forecasting"] = {**result["forecasting"], **lists}
     if task.startswith("text"):
-        told["limits"] = {"max_trials": 1, "max_nodes": 1, **told["limits"]}
-    elif "search_space" in told:
-        told["search_space"] = [{key: _text(each) for key, each in space.items()} for space in told["search_space"]]
-    if isinstance(told.get("training", {}).get("stack_ensemble_settings"), dict):
-        ensemble = {"stack_meta_learner_train_percentage": 0.2, **told["training"]["stack_ensemble_settings"]}
-        told["training"] = {**told["training"], "stack_ensemble_settings": ensemble}
-    if "training_parameters" in told:
-        told["training_parameters"] = {key: _switch(key, each) for key, each in told["training_parameters"].items()}
-    if isinstance(policy := told.get("sweep", {}).get("early_termination"), dict):
+        result["limits"] = {"max_trials": 1, "max_nodes": 1, **result["limits"]}
+    elif "search_space" in result:
+        result["search_space"] = [{key: _text(each) for key, each in space.items()} for space in result["search_space"]]
+    if isinstance(result.get("training", {}).get("stack_ensemble_settings"), dict):
+        ensemble = {"stack_meta_learner_train_percentage": 0.2, **result["training"]["stack_ensemble_settings"]}
+        result["training"] = {**result["training"], "stack_ensemble_settings": ensemble}
+    if "training_parameters" in result:
+        result["training_parameters"] = {key: _switch(key, each) for key, each in result["training_parameters"].items()}
+    if isinstance(policy := result.get("sweep", {}).get("early_termination"), dict):
         defaults = _POLICIES.get(str(policy.get("type")), {})
         given = {key: each for key, each in {**defaults, **policy}.items() if each is not None}
-        told["sweep"] = {**told["sweep"], "early_termination": given}
-    return {key: value for key, value in told.items() if value is not None}
+        result["sweep"] = {**result["sweep"], "early_termination": given}
+    return {key: value for key, value in result.items() if value is not None}
 
 
 def _blocks(task: str) -> dict[str, Any]:
-    """Blocks that are sent even when nothing is said."""
+    """Blocks that are sent even when the file leaves them out."""
     return {"limits": {}} if task.startswith(("image", "text")) else {"training": {}}
 
 
-def _data(told: Mapping[str, Any], refs: Refs) -> str:
+def _data(result: Mapping[str, Any], refs: Refs) -> str:
     """A described table, which azure-ai-ml sends as the text of a Python dictionary."""
-    path = {"path": refs.data_uri(str(told["path"]), "mltable")} if "path" in told else {}
-    mode = {"mode": told["mode"]} if "mode" in told else {}
-    return str({"type": told.get("type", "uri_folder"), **path, **mode})
+    path = {"path": refs.data_uri(str(result["path"]), "mltable")} if "path" in result else {}
+    mode = {"mode": result["mode"]} if "mode" in result else {}
+    return str({"type": result.get("type", "uri_folder"), **path, **mode})
 
 
 def _text(value: Any) -> str:

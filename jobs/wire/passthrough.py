@@ -67,7 +67,7 @@ def passthrough_component_body(
         jobs: Of a pipeline, the nodes of its steps.
     """
     spec = dict(component.spec)
-    told = some(
+    result = some(
         name=ANONYMOUS,
         version="1",
         type=component.kind,
@@ -84,7 +84,7 @@ def passthrough_component_body(
             spec["partition_keys"] = json.dumps(spec["partition_keys"])
         spec["task"] = _task(component, refs)
     elif component.kind == "spark":
-        told |= some(
+        result |= some(
             code=None if component.code is None else code_reference(refs.code_id(component.code.path)),
             environment=environment_reference(component.environment, refs),
         )
@@ -93,10 +93,10 @@ def passthrough_component_body(
         spec["conf"] = _said(_conf(spec["conf"])) if spec.get("conf") else None
     elif component.kind == "pipeline":
         if component.is_deterministic is None:
-            del told["is_deterministic"]
-        told |= {"jobs": dict(jobs or {}), "sourceJobId": None}
-    told |= some(**plain(spec))
-    return version_body(component, told, archived=None if component.kind == "pipeline" else False)
+            del result["is_deterministic"]
+        result |= {"jobs": dict(jobs or {}), "sourceJobId": None}
+    result |= some(**plain(spec))
+    return version_body(component, result, archived=None if component.kind == "pipeline" else False)
 
 
 def _task(component: PassthroughComponent, refs: Refs) -> dict[str, Any]:
@@ -108,22 +108,22 @@ def _task(component: PassthroughComponent, refs: Refs) -> dict[str, Any]:
 
 def _parallel(step: PassthroughStep, component: PassthroughComponent | None, refs: Refs) -> dict[str, Any]:
     of_it = component.spec if component else {}
-    told = dict(step.spec)
+    result = dict(step.spec)
     for key in _INHERITED:
-        told[key] = told.get(key) or of_it.get(key)
-    size = told.get("mini_batch_size")
+        result[key] = result.get(key) or of_it.get(key)
+    size = result.get("mini_batch_size")
     if component is not None and not size:
-        told["mini_batch_size"] = _bytes(of_it.get("mini_batch_size")) or 0
+        result["mini_batch_size"] = _bytes(of_it.get("mini_batch_size")) or 0
     elif size is not None:
-        told["mini_batch_size"] = _bytes(size)
-    told["resources"] = told.get("resources") or of_it.get("resources")
-    partition = told.get("partition_keys") or of_it.get("partition_keys")
-    told["partition_keys"] = None if partition is None else json.dumps(partition)
+        result["mini_batch_size"] = _bytes(size)
+    result["resources"] = result.get("resources") or of_it.get("resources")
+    partition = result.get("partition_keys") or of_it.get("partition_keys")
+    result["partition_keys"] = None if partition is None else json.dumps(partition)
     if component is not None:
-        told["task"] = _task(component, refs)
+        result["task"] = _task(component, refs)
     identity = step.identity
-    told["identity"] = None if identity is None else identity.model_dump(exclude_none=True)
-    return some(**told)
+    result["identity"] = None if identity is None else identity.model_dump(exclude_none=True)
+    return some(**result)
 
 
 def _bytes(size: Any) -> Any:
@@ -134,17 +134,17 @@ def _bytes(size: Any) -> Any:
 
 def _spark(step: PassthroughStep, component: PassthroughComponent | None) -> dict[str, Any]:
     of_it = component.spec if component else {}
-    told: dict[str, Any] = {key: of_it[key] for key in _OF_SPARK if key in of_it}
-    told |= step.spec
-    if told.get("conf"):
-        conf = _conf(told["conf"])
-        told["conf"] = _scaled(_said(conf) if component else conf)
-    entry = told.get("entry")
+    result: dict[str, Any] = {key: of_it[key] for key in _OF_SPARK if key in of_it}
+    result |= step.spec
+    if result.get("conf"):
+        conf = _conf(result["conf"])
+        result["conf"] = _scaled(_said(conf) if component else conf)
+    entry = result.get("entry")
     if entry:
         kind = "SparkJobPythonEntry" if "file" in entry else "SparkJobScalaEntry"
-        told["entry"] = {**entry, "spark_job_entry_type": kind}
-    told["identity"] = _spark_identity(step)
-    return some(**told)
+        result["entry"] = {**entry, "spark_job_entry_type": kind}
+    result["identity"] = _spark_identity(step)
+    return some(**result)
 
 
 def _spark_identity(step: PassthroughStep) -> dict[str, Any] | None:

@@ -60,7 +60,7 @@ def small_environ(small_arm: SmallArm, tmp_path: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def progress() -> list[str]:
-    """The progress that was told."""
+    """The progress that was reported."""
     return []
 
 

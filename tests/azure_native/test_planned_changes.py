@@ -105,7 +105,7 @@ def test_a_fixed_name_is_deleted_before_its_replacement_and_a_random_one_after()
         # A change outside does, and only that part.
         ({"a": {"x": 1}}, {"a": {"x": 1, "y": 2}}, {"a": {"x": 5, "y": 2}}, {"a": {"x": 5}}),
         ({"a": 1}, {"a": 1, "default": 7}, {"a": 1, "default": 8}, {"a": 1, "default": 8}),
-        # Taken away outside: gone; never told by the service: kept.
+        # Taken away outside: gone; never reported by the service: kept.
         ({"a": 1, "name": "n"}, {"a": 1}, {}, {"name": "n"}),
         (
             {"l": [{"x": 1}]},

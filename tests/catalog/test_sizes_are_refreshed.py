@@ -1,4 +1,4 @@
-"""``amlstack sizes --refresh``: numbers and prices follow Azure, hand-checked facts stay, contradictions are told."""
+"""``amlstack sizes --refresh``: numbers and prices follow Azure, hand-checked facts stay, contradictions are shown."""
 
 from __future__ import annotations
 

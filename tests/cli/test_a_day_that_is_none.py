@@ -1,4 +1,4 @@
-"""``AMLSTACK_TODAY`` that is no day is told by whatever asks for it, in the same words."""
+"""``AMLSTACK_TODAY`` that is no day is reported by whatever asks for it, in the same words."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def told(capsys: pytest.CaptureFixture[str]) -> Any:
+def result(capsys: pytest.CaptureFixture[str]) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
@@ -136,7 +136,7 @@ def test_findings_of_all_files_come_together(capsys: pytest.CaptureFixture[str])
 
 def test_the_stack_says_what_a_cluster_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "job.yml", "--stack", "prod", "--json"]) == 1
-    answer = told(capsys)
+    answer = result(capsys)
     assert answer["ok"] is False
     found = [finding["code"] for finding in answer["files"][0]["findings"] if finding["level"] == "error"]
     assert found == ["input-undefined", "processes-beyond-gpus"]
@@ -177,7 +177,7 @@ def test_what_a_run_costs_is_said_once_a_price_is_known(
 
 def test_the_request_body_is_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "job.py", "--as", "arm", "--stack", "prod"]) == 0
-    properties = told(capsys)["properties"]
+    properties = result(capsys)["properties"]
     assert properties["command"].startswith("torchrun --nnodes 2 --nproc_per_node 8 ")
     assert properties["resources"]["shmSize"] == "950g"
 
@@ -185,9 +185,9 @@ def test_the_request_body_is_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_azures_words_are_shown_as_they_are_unless_asked(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "job.yml").write_text(AZ.replace("16", "8").replace("inputs.epoch}", "inputs.epochs}"))
     assert main(["show", "job.yml", "--as", "arm", "--stack", "prod"]) == 0
-    assert told(capsys)["properties"]["environmentVariables"] == {}
+    assert result(capsys)["properties"]["environmentVariables"] == {}
     assert main(["show", "job.yml", "--as", "arm", "--stack", "prod", "--enrich"]) == 0
-    assert told(capsys)["properties"]["environmentVariables"]["NCCL_SOCKET_IFNAME"] == "eth0"
+    assert result(capsys)["properties"]["environmentVariables"]["NCCL_SOCKET_IFNAME"] == "eth0"
 
 
 def test_yaml_is_a_job_file_again(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -213,7 +213,7 @@ def test_the_plan_says_what_was_added_and_why(capsys: pytest.CaptureFixture[str]
 
 def test_the_plan_as_json_has_the_declaration(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "job.py", "--stack", "prod", "--json"]) == 0
-    (plan,) = told(capsys)["plans"]
+    (plan,) = result(capsys)["plans"]
     assert plan["world_size"] == 16
     assert plan["declaration"]["launcher"] == {"type": "torchrun"}
 

@@ -1,4 +1,4 @@
-"""The console script: help at once, wrong use told, verbs found in a table."""
+"""The console script: help at once, wrong use reported, verbs found in a table."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from amlstack.cli.main import VERBS, main
 
 def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
-    told = capsys.readouterr().out
+    result = capsys.readouterr().out
     for name, verb in VERBS.items():
-        assert f"  {name} " in told
-        assert verb.help in told
+        assert f"  {name} " in result
+        assert verb.help in result
 
 
 @pytest.mark.parametrize("name", VERBS)
@@ -35,9 +35,9 @@ def test_an_unknown_verb_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize("arguments", [["check"], ["check", "--nonsense"], ["show", "a.yml", "--as", "xml"]])
 def test_wrong_use_is_two_without_a_traceback(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
-    told = capsys.readouterr()
-    assert "Usage:" in told.err
-    assert "Traceback" not in told.err + told.out
+    result = capsys.readouterr()
+    assert "Usage:" in result.err
+    assert "Traceback" not in result.err + result.out
 
 
 def test_help_imports_neither_typer_nor_a_verb() -> None:

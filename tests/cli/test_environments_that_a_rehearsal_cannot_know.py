@@ -33,7 +33,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def told(here: Path, environment: str, *, size: str | None = None, stack: str | None = None) -> list[Finding]:
+def result(here: Path, environment: str, *, size: str | None = None, stack: str | None = None) -> list[Finding]:
     path = here / "job.yml"
     path.write_text(f"command: echo\nenvironment: {environment}\ncompute: azureml:big\n")
     where = targets.find(size, stack)
@@ -43,14 +43,14 @@ def told(here: Path, environment: str, *, size: str | None = None, stack: str | 
 
 
 def test_the_stack_that_declares_it_is_named(here: Path) -> None:
-    (finding,) = told(here, "azureml:mine@latest", size="Standard_ND96isr_H100_v5")
+    (finding,) = result(here, "azureml:mine@latest", size="Standard_ND96isr_H100_v5")
     assert "`azureml:mine@latest` was looked for in the sandbox's workspace" in finding.seen
     assert finding.seen.endswith("no stack's settings were read, because --size was given")
     assert finding.remedy == "Give --stack prod, which declares `mine`, and leave --size out."
 
 
 def test_an_environment_that_no_stack_declares(here: Path) -> None:
-    (finding,) = told(here, "azureml:other:3", stack="prod")
+    (finding,) = result(here, "azureml:other:3", stack="prod")
     assert finding.seen.endswith("among the environments of Pulumi.prod.yaml (mine)")
     assert "declare it in a stack" in finding.remedy
 
@@ -61,8 +61,8 @@ def test_an_environment_that_no_stack_declares(here: Path) -> None:
      "{image: x}"],
 )  # fmt: skip
 def test_what_needs_no_workspace_is_not_told(environment: str, here: Path) -> None:
-    assert told(here, environment, size="Standard_ND96isr_H100_v5") == []
+    assert result(here, environment, size="Standard_ND96isr_H100_v5") == []
 
 
 def test_what_the_read_stack_declares_is_not_told(here: Path) -> None:
-    assert told(here, "azureml:mine", stack="prod") == []
+    assert result(here, "azureml:mine", stack="prod") == []

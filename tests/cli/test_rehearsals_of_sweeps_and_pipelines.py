@@ -110,9 +110,9 @@ def test_the_sweep_example_names_the_trial_with_the_smallest_loss(home: Path) ->
         lowest = {
             row.name: min(store.metrics.values(row.id, "loss")) for row in trials.values() if row.status == "Completed"
         }
-    told = parent.properties["properties"]
-    assert (told["best_child_run_id"], float(told["score"])) == min(lowest.items(), key=lambda item: item[1])
-    assert f"best trial: {told['best_child_run_id']} with loss = {told['score']}" in ended.stdout
+    result = parent.properties["properties"]
+    assert (result["best_child_run_id"], float(result["score"])) == min(lowest.items(), key=lambda item: item[1])
+    assert f"best trial: {result['best_child_run_id']} with loss = {result['score']}" in ended.stdout
     assert "trial 3 is " in ended.stdout
     assert processes.marked(home) == ()
 

@@ -97,8 +97,8 @@ def test_a_trigger_without_a_start_is_told(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize("file", ["nightly.yml", "nightly.py"])
 def test_the_components_of_what_it_starts_are_shown(file: str, capsys: pytest.CaptureFixture[str]) -> None:
-    (told,) = json.loads(said(capsys, "show", file, "--as", "components"))
-    assert list(told) == ["train"]
+    (result,) = json.loads(said(capsys, "show", file, "--as", "components"))
+    assert list(result) == ["train"]
 
 
 def test_what_it_starts_is_written_as_the_file_that_it_names(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,17 +19,17 @@ GATE = (
 
 
 @pytest.mark.parametrize(
-    ("messages", "told"),
+    ("messages", "result"),
     [
         ([WRONG, CLOSING], [WRONG]),
         ([CLOSING], [CLOSING]),
         ([WRONG], [WRONG]),
         ([], ["the engine's own text"]),
     ],
-    ids=["the program told it", "the program ended in silence", "the provider told it", "nobody told it"],
+    ids=["the program reported it", "the program ended in silence", "the provider reported it", "nothing reported it"],
 )
 def test_the_engine_s_closing_line_is_told_only_when_nobody_said_more(
-    messages: list[str], told: list[str], monkeypatch: pytest.MonkeyPatch
+    messages: list[str], result: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failures: list[str] = []
     monkeypatch.setattr(Progress, "fail", lambda _, text: failures.append(text))
@@ -39,7 +39,7 @@ def test_the_engine_s_closing_line_is_told_only_when_nobody_said_more(
         Outcome(code=1, diagnostics=[("error", "", text) for text in messages], output="the engine's own text"),
     )
 
-    assert failures == told
+    assert failures == result
 
 
 @pytest.mark.parametrize(

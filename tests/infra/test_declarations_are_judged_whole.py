@@ -99,9 +99,9 @@ def test_a_typo_a_size_a_folder_and_a_binding_are_told_together(project: Path) -
     change(project, "Pulumi.team.yaml", "Standard_ND96asr_v4", "Standard_ND96asr_v5")
     change(project, "workloads/ddp.py", 'code="src"', 'code="scr"')
     change(project, "workloads/ddp.py", "inputs.lr", "inputs.rl")
-    told = judged(project).findings
-    found = {finding.code: finding for finding in told}
-    assert len(told) == len(found)  # the size is told of the cluster and not again of its job
+    result = judged(project).findings
+    found = {finding.code: finding for finding in result}
+    assert len(result) == len(found)  # the size is reported for the cluster and not again for its job
     assert set(found) == {"setting-unknown", "size-unknown", "code-missing", "input-undefined"}
     assert "Did you mean `max`" in found["setting-unknown"].message
     assert str(found["size-unknown"]).startswith("Pulumi.team.yaml:6:7: amlstack:clusters[0].size: ")

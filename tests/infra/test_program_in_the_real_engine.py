@@ -177,7 +177,7 @@ def test_every_fault_is_told_in_one_run_and_nothing_is_registered(
     one.set("amlstack:clusters[0].nodes", {"mx": 2})
     one.env["PWD"] = str(one.folder)  # as a shell has it
     refused = one.preview().failed()
-    told = "\n".join(refused.errors)
+    result = "\n".join(refused.errors)
     for words in (
         "amlstack:clusters[0].nodes.mx: Unknown key `mx`",
         "has no size 'Standard_ND96asr_v5'",
@@ -185,8 +185,8 @@ def test_every_fault_is_told_in_one_run_and_nothing_is_registered(
         "jobid",
         "4 things are wrong with this stack",
     ):
-        assert words in told
-    assert "Pulumi.test.yaml:" in told
+        assert words in result
+    assert "Pulumi.test.yaml:" in result
     assert {step.type for step in refused.planned} <= {"pulumi:pulumi:Stack"}
 
 
@@ -204,17 +204,17 @@ import pulumi
 from pulumi_azure_native import machinelearningservices as ml
 from infra.transformations import aliases
 
-told = {}
+counted = {}
 
 def count(args):
-    told[args.name] = [alias.name for alias in args.opts.aliases or []]
+    counted[args.name] = [alias.name for alias in args.opts.aliases or []]
 
 if pulumi.Config().get_bool("drop"):
     pulumi.runtime.register_stack_transformation(aliases.drop)
 pulumi.runtime.register_stack_transformation(count)
 ml.Compute("c", resource_group_name="g", workspace_name="w",
            opts=pulumi.ResourceOptions(aliases=[pulumi.Alias(name="former")]))
-pulumi.log.info(f"{len(told['c'])} aliases, among them {[name for name in told['c'] if name is not ...]}")
+pulumi.log.info(f"{len(counted['c'])} aliases, among them {[name for name in counted['c'] if name is not ...]}")
 """
 
 

@@ -159,9 +159,9 @@ def test_code_and_environment_of_other_steps_and_of_pipelines_in_it_are_register
     codes = [step.name for step in planned.planned if step.type == "amlstack:code:Snapshot"]
     assert len(codes) == 2
     assert sum(name.endswith("train + amlnode") for name in codes) == 1
-    for told in (task, specs["others.whole.jobs.again"]):
-        assert "/codes/" in told["code"]
-        assert "/environments/mine/versions/" in told["environment"]
+    for result in (task, specs["others.whole.jobs.again"]):
+        assert "/codes/" in result["code"]
+        assert "/environments/mine/versions/" in result["environment"]
     inner = specs["others.whole"]["jobs"]["again"]
     version = components["others.whole.jobs.again"].new["inputs"]["version"]
     assert inner["componentId"].endswith(f"/components/azureml_anonymous/versions/{version}")

@@ -26,20 +26,20 @@ class Table:
         module, _, test = report.nodeid.rpartition("/")[2].partition("::")
         if report.when != "call" or "equals_azure_ai_ml" not in module or "[" not in test:
             return
-        told = dict(report.user_properties)
+        result = dict(report.user_properties)
         name = test[test.index("[") + 1 : -1]
         of = "corpus" if "corpus" in module else "own"
-        kind = str(told.get("kind") or ("sweep" if "sweep" in module else "pipeline" if "pipeline" in module else ""))
-        self.rows.append((of, kind or "command", name, verdict(report, test, told.get("verdict"))))
+        kind = str(result.get("kind") or ("sweep" if "sweep" in module else "pipeline" if "pipeline" in module else ""))
+        self.rows.append((of, kind or "command", name, verdict(report, test, result.get("verdict"))))
 
 
-def verdict(report: pytest.TestReport, test: str, told: object) -> str:
+def verdict(report: pytest.TestReport, test: str, result: object) -> str:
     """What the comparison came to; a test that failed is named as such, whatever it recorded before."""
     if report.failed:
         return "DIFFERS"
     if report.skipped:
         return "not compared"
-    return str(told or ("refused by both" if "refused" in test else "the same"))
+    return str(result or ("refused by both" if "refused" in test else "the same"))
 
 
 def pytest_configure(config: pytest.Config) -> None:

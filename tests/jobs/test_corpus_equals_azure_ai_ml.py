@@ -54,8 +54,8 @@ def component(file: Path) -> tuple[Any, Callable[[], Any], list[str]]:
     """As the one step of a pipeline; its inputs are not given, which is said and is no fault of the file."""
     whole = file.parent / "pipeline-of-one.yml"
     whole.write_text(PIPELINE.format(name=file.name))
-    told, theirs, errors = pipeline(whole)
-    return told, theirs, [error for error in errors if "[input-missing]" not in error]
+    result, theirs, errors = pipeline(whole)
+    return result, theirs, [error for error in errors if "[input-missing]" not in error]
 
 
 KINDS = {"command": command, "sweep": sweep, "pipeline": pipeline, "component": component}

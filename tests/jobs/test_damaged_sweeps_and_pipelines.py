@@ -1,4 +1,4 @@
-"""Good sweep, pipeline, component and schedule files, damaged: never a traceback, every fault told with its place."""
+"""Good sweep, pipeline, component and schedule files, damaged: never a traceback, every error with its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of the CLI's preview: refused as azure-ai-ml refuses them, and told how it is written today."""
+"""Files of the CLI's preview: refused as azure-ai-ml refuses them, with how it is written today."""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ def test_files_and_folders_stand_beside_the_code(base: Path) -> None:
     plan = planned(base, "../lib, conf.yml")
     files = [file.relative for file in scan(code_of(plan)).files]
     assert files == ["conf.yml", "lib/__init__.py", "train.py", "twice.py"]
-    (told,) = jobs.render(plan.enriched).components.values()
-    assert told["properties"]["componentSpec"]["additional_includes"] == ["../lib", "conf.yml"]
+    (result,) = jobs.render(plan.enriched).components.values()
+    assert result["properties"]["componentSpec"]["additional_includes"] == ["../lib", "conf.yml"]
 
 
 def test_without_includes_the_folder_itself_is_the_code(base: Path) -> None:

@@ -233,9 +233,9 @@ def test_a_launchers_file_must_lie_in_the_code_folder(tmp_path: Path) -> None:
     ],
 )
 def test_mpi_is_kept_off_the_fabric_only_where_nccl_carries_the_data(launcher: Any, variables: set[str]) -> None:
-    told = set(plan(launcher).enriched.environment_variables)
+    result = set(plan(launcher).enriched.environment_variables)
     marks = {"NCCL_SOCKET_IFNAME", "UCX_TLS", "OMPI_MCA_coll_hcoll_enable"}
-    assert told & marks == variables
+    assert result & marks == variables
 
 
 ALL = [

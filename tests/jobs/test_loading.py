@@ -280,9 +280,9 @@ STRICTER = {
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(FILES)
 def test_any_mapping_is_refused_with_findings_or_sent_as_azure_ai_ml_sends_it(
-    tmp_path: Path, told: dict[str, Any]
+    tmp_path: Path, result: dict[str, Any]
 ) -> None:
-    file = {"command": "echo hi", "environment": "azureml:env:1", **told}
+    file = {"command": "echo hi", "environment": "azureml:env:1", **result}
     (tmp_path / "src").mkdir(exist_ok=True)
     loaded = written(tmp_path, yaml.safe_dump(file, sort_keys=False))
     found = list(loaded.findings)
@@ -312,8 +312,8 @@ PYTHON = st.dictionaries(
 
 @settings(max_examples=300, deadline=None)
 @given(PYTHON)
-def test_any_python_declaration_is_planned_or_refused_with_findings(told: dict[str, Any]) -> None:
-    fields = {"command": "python t.py", "environment": "azureml:e:1", **told}
+def test_any_python_declaration_is_planned_or_refused_with_findings(result: dict[str, Any]) -> None:
+    fields = {"command": "python t.py", "environment": "azureml:e:1", **result}
     try:
         job = jobs.Job(**fields)
     except ValidationError as error:
@@ -332,8 +332,8 @@ def test_a_file_without_a_command_has_its_other_faults_told_as_well(tmp_path: Pa
     file.write_text("comand: echo ${{inputs.a}}\nenvironment: azureml:e:1\ncode: ./nowhere\n")
     loaded = jobs.load(file)
     plan = jobs.plan(loaded.jobs[0], source=loaded.source, on=ON)
-    told = [finding.code for finding in (*loaded.findings, *plan.findings) if finding.level.name == "ERROR"]
-    assert told == ["key-unknown", "code-missing"]
+    result = [finding.code for finding in (*loaded.findings, *plan.findings) if finding.level.name == "ERROR"]
+    assert result == ["key-unknown", "code-missing"]
 
 
 def test_a_file_with_nothing_of_a_job_is_no_job(tmp_path: Path) -> None:

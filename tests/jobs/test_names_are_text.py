@@ -16,13 +16,13 @@ JOB: dict[str, Any] = {"command": "x", "environment": "azureml:e:1"}
 NUMBERED = {1: "a"}
 
 
-def step(told: dict[Any, Any]) -> dict[str, Any]:
-    return {"type": "pipeline", "jobs": {"t": told}}
+def step(result: dict[Any, Any]) -> dict[str, Any]:
+    return {"type": "pipeline", "jobs": {"t": result}}
 
 
-def trial(told: dict[Any, Any]) -> dict[str, Any]:
+def trial(result: dict[Any, Any]) -> dict[str, Any]:
     rest = {"objective": {"goal": "maximize", "primary_metric": "a"}, "limits": {"max_total_trials": 1}}
-    return step({"type": "sweep", "trial": "azureml:c:1", **rest, **told})
+    return step({"type": "sweep", "trial": "azureml:c:1", **rest, **result})
 
 
 REFUSED = {
@@ -50,9 +50,9 @@ ACCEPTED = {
 """azure-ai-ml makes text of these."""
 
 
-def errors(folder: Path, told: dict[str, Any]) -> list[str]:
+def errors(folder: Path, result: dict[str, Any]) -> list[str]:
     path = folder / "job.yml"
-    path.write_text(yaml.safe_dump(told))
+    path.write_text(yaml.safe_dump(result))
     return [each.code for each in load(path).findings if each.level == "error"]
 
 

@@ -26,6 +26,13 @@ ACCEPTED = {**cases.ACCEPTED, **other_step_cases.ACCEPTED}
 REFUSED = {**cases.REFUSED, **other_step_cases.REFUSED}
 
 
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    cases.folder(tmp_path)
+    other_step_cases.folder(tmp_path)
+    return tmp_path / "pipeline.yml"
+
+
 @pytest.mark.parametrize("case", ACCEPTED)
 def test_an_accepted_pipeline_becomes_the_same_body_and_components(case: str, place: Path) -> None:
     place.write_text(whole(ACCEPTED[case]))
@@ -51,8 +58,10 @@ def test_components_have_the_versions_that_azure_ai_ml_gives_them(place: Path) -
     place.write_text(f"type: pipeline\njobs: {{{steps}, b: {{component: sub/plain.yml}}}}\n")
     (place.parent / "sub" / "plain.yml").write_text("command: y\nenvironment: azureml:e:1\nname: n\nversion: 3\n")
     plan, _ = planned(place)
-    ids = {name: jobs.component_id(told, jobs.Refs()) for name, told in jobs.render(plan.enriched).components.items()}
-    assert ids == {name: f"azureml_anonymous:{told}" for name, told in oracle.component_versions(place).items()}
+    ids = {
+        name: jobs.component_id(result, jobs.Refs()) for name, result in jobs.render(plan.enriched).components.items()
+    }
+    assert ids == {name: f"azureml_anonymous:{result}" for name, result in oracle.component_versions(place).items()}
 
 
 counts = st.integers(1, 8)
@@ -98,8 +107,8 @@ pipelines = st.dictionaries(st.sampled_from(("a", "b", "c_1")), st.one_of(inline
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=pipelines)
 def test_a_generated_pipeline_becomes_the_same_body_and_components(steps: Any, place: Path) -> None:
-    told = {"type": "pipeline", "inputs": {"d": {"type": "uri_folder", "path": "azureml:x:1"}}, "jobs": steps}
-    place.write_text(yaml.safe_dump(told, sort_keys=False))
+    result = {"type": "pipeline", "inputs": {"d": {"type": "uri_folder", "path": "azureml:x:1"}}, "jobs": steps}
+    place.write_text(yaml.safe_dump(result, sort_keys=False))
     body, components, errors = ours(place)
     assert errors == []
     assert (body, components) == oracle.pipeline(place)

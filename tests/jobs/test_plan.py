@@ -232,8 +232,8 @@ def test_the_declaration_is_what_the_person_wrote(tmp_path: Path) -> None:
     source = jobs.Source(base=tmp_path)
     declared = job(launcher=jobs.TorchRun(nproc_per_node=2), nodes=2, inputs={"a": jobs.Input(path="azureml:x:1")},
                    environment={"image": "x", "conda_file": "conda.yml"}, code="src")  # fmt: skip
-    told = jobs.plan(declared, A100, on=ON, source=source).declaration
-    assert told == {
+    result = jobs.plan(declared, A100, on=ON, source=source).declaration
+    assert result == {
         "command": "python train.py",
         "environment": {"image": "x", "conda_file": "dependencies: [a]\n"},
         "inputs": {"a": {"path": "azureml:x:1"}},
@@ -241,7 +241,7 @@ def test_the_declaration_is_what_the_person_wrote(tmp_path: Path) -> None:
         "nodes": 2,
         "compute": "a100",
     }
-    assert json.loads(json.dumps(told)) == told
+    assert json.loads(json.dumps(result)) == result
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The documentation is made from the models; costs are told only where a price is known."""
+"""The documentation is made from the models; costs are shown only where a price is known."""
 
 from __future__ import annotations
 

@@ -122,8 +122,8 @@ def test_the_rewritten_file_is_the_enriched_job(case: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("case", sweep_cases.ACCEPTED)
 def test_a_rewritten_sweep_is_the_enriched_sweep(case: str, tmp_path: Path) -> None:
     path = tmp_path / "job.yml"
-    told = {**sweep_cases.BASE, **(yaml.safe_load(sweep_cases.ACCEPTED[case]) or {})}
-    path.write_text(yaml.safe_dump({key: value for key, value in told.items() if value is not None}, sort_keys=False))
+    result = {**sweep_cases.BASE, **(yaml.safe_load(sweep_cases.ACCEPTED[case]) or {})}
+    path.write_text(yaml.safe_dump({key: value for key, value in result.items() if value is not None}, sort_keys=False))
     text, plan = enriched(path)
     assert text is not None
     removed = [line for line in difflib.ndiff(path.read_text().splitlines(), text.splitlines()) if line[0] == "-"]
@@ -165,17 +165,17 @@ def test_new_text_is_read_as_text(value: str) -> None:
 
 def test_keys_are_changed_and_removed_with_the_rest_in_place() -> None:
     text = "a: 1 # one\nb: 2 # two\nc:\n  - 3 # three\n"
-    told = rewritten(text, {"a": 1, "b": 2, "c": [3]}, {"a": True, "c": [3]})
-    assert told is not None
-    assert yaml.safe_load(told) == {"a": True, "c": [3]}
-    assert "# one" in told
-    assert "  - 3 # three\n" in told
+    result = rewritten(text, {"a": 1, "b": 2, "c": [3]}, {"a": True, "c": [3]})
+    assert result is not None
+    assert yaml.safe_load(result) == {"a": True, "c": [3]}
+    assert "# one" in result
+    assert "  - 3 # three\n" in result
 
 
 def test_a_file_that_is_written_anew_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "job.yml"
     path.write_text(f"{cases.text('environment_variables: &a {A: b}')}\ntags: *a\n")
     assert main(["show", str(path), "--as", "yaml", "--size", SIZE, "--enrich"]) == 0
-    told = capsys.readouterr()
-    assert yaml.safe_load(told.out)["tags"] == {"A": "b"}
-    assert "written anew, without comments" in told.err
+    result = capsys.readouterr()
+    assert yaml.safe_load(result.out)["tags"] == {"A": "b"}
+    assert "written anew, without comments" in result.err

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def written(changes: str, place: Path) -> Path:
-    told = {**cases.BASE, **(yaml.safe_load(changes) or {})}
-    place.write_text(yaml.safe_dump({key: value for key, value in told.items() if value is not None}))
+    result = {**cases.BASE, **(yaml.safe_load(changes) or {})}
+    place.write_text(yaml.safe_dump({key: value for key, value in result.items() if value is not None}))
     return place
 
 

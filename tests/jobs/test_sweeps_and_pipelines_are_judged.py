@@ -150,8 +150,8 @@ def test_a_typed_launcher_is_lowered_in_its_component_and_enriched_at_its_step()
     plan = jobs.resolve(jobs.Pipeline(jobs={"train": step}), lambda _: (A100, ()), on=ON)
     body = jobs.render(plan.enriched).body["properties"]["jobs"]["train"]
     assert isinstance(plan.enriched, jobs.Pipeline)
-    told = jobs.render(plan.enriched).components["train"]["properties"]["componentSpec"]
-    assert told["command"].startswith("torchrun --nnodes 2 --nproc_per_node 8")
+    result = jobs.render(plan.enriched).components["train"]["properties"]["componentSpec"]
+    assert result["command"].startswith("torchrun --nnodes 2 --nproc_per_node 8")
     assert body["resources"]["instance_count"] == 2
     assert body["resources"]["shm_size"]
     assert body["environment_variables"]["NCCL_SOCKET_IFNAME"] == "eth0"

@@ -28,8 +28,8 @@ def enriched(path: Path) -> Any:
 @pytest.mark.parametrize("case", sweep_cases.ACCEPTED)
 def test_a_sweep_survives_the_round_trip(case: str, tmp_path: Path) -> None:
     first, second = tmp_path / "first.yml", tmp_path / "second.yml"
-    told = {**sweep_cases.BASE, **(yaml.safe_load(sweep_cases.ACCEPTED[case]) or {})}
-    first.write_text(yaml.safe_dump(told))
+    result = {**sweep_cases.BASE, **(yaml.safe_load(sweep_cases.ACCEPTED[case]) or {})}
+    first.write_text(yaml.safe_dump(result))
     before = enriched(first)
     second.write_text(yaml.safe_dump(file_of(before)))
     assert body(enriched(second)) == body(before)

@@ -65,14 +65,14 @@ def test_the_pack_s_own_process_reads_the_messages_without_the_sdk_around_them()
     more = (
         "import policies.pack.server, pulumi.runtime.proto.analyzer_pb2, sys; print('pulumi.resource' in sys.modules)"
     )
-    told = {
+    result = {
         first: subprocess.run(
             [sys.executable, "-P", "-c", f"{first}{start}; {more}"], capture_output=True, text=True, check=True
         ).stdout.strip()
         for first in ("", "import pulumi; ")
     }
 
-    assert told == {"": "False", "import pulumi; ": "True"}
+    assert result == {"": "False", "import pulumi; ": "True"}
 
 
 def test_the_executable_works_through_a_link(tmp_path: Path) -> None:

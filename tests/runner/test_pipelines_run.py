@@ -156,7 +156,7 @@ def test_another_server_takes_a_pipeline_over(lab: Lab) -> None:
 
     asyncio.run(until_it_runs())
     assert statuses(lab, key) == {"first": "Running"}
-    writer = subprocess.Popen([sys.executable, "-c", f"open({str(go)!r}, 'w').write('told')"])
+    writer = subprocess.Popen([sys.executable, "-c", f"open({str(go)!r}, 'w').write('go')"])
     row = lab.run(key)
 
     assert writer.wait() == 0

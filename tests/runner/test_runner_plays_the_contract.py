@@ -43,7 +43,7 @@ def test_nothing_of_the_users_own_environment_reaches_a_rank(lab: Lab, monkeypat
     assert "MY_SECRET" not in seen
     assert "NCCL_TOPO_FILE" not in seen
     assert (seen["MINE"], seen["NCCL_SOCKET_IFNAME"], seen["GLOO_SOCKET_IFNAME"]) == ("a b", "lo", "lo")
-    assert seen["PET_MASTER_PORT"] == seen["MASTER_PORT"]  # torchrun, told no other, takes no port that all jobs share
+    assert seen["PET_MASTER_PORT"] == seen["MASTER_PORT"]  # torchrun, given no other, takes no port that all jobs share
     assert not Path(seen["TMPDIR"]).exists()
     report = json.loads((lab.folder("job") / "report.json").read_text())
     assert report["replaced"] == {"NCCL_SOCKET_IFNAME": ["eth0", "lo"], "NCCL_TOPO_FILE": ["/no", ""]}

@@ -1,4 +1,4 @@
-"""A stack for all tests of a module: its life is told once, and each test looks at one side of it."""
+"""A stack for all tests of a module: its life is played once, and each test looks at one side of it."""
 
 from __future__ import annotations
 

@@ -182,8 +182,8 @@ def test_every_fault_is_told_with_its_place_in_one_run_and_nothing_is_made(visit
         (r"examples/ddp_torchrun/job\.py:\d+:\d+: code: ", "`cod`"),
         (r"examples/ddp_torchrun/job\.py:\d+:\d+: command: ", "`epoch`"),
     ):
-        told = [line for line in said.text.splitlines() if re.search(place, line) and words in line]
-        assert len(told) == 1, (place, said.text)
+        result = [line for line in said.text.splitlines() if re.search(place, line) and words in line]
+        assert len(result) == 1, (place, said.text)
     assert "4 things are wrong with this stack; nothing was changed." in said.text
     assert "unhandled" not in said.text
     assert visit.seen["faulty"] == []

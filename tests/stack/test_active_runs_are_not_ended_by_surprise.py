@@ -142,10 +142,10 @@ REFUSED_OF_AN_OLDER_STATE: dict[str, Change] = {
 
 @pytest.fixture(scope="module")
 def story(own: Own, tmp_path_factory: pytest.TempPathFactory) -> Story:
-    return told(own.stack, tmp_path_factory.mktemp("jobs"), own.home)
+    return story_of(own.stack, tmp_path_factory.mktemp("jobs"), own.home)
 
 
-def told(stack: Stack, folder: Path, home: Path) -> Story:
+def story_of(stack: Stack, folder: Path, home: Path) -> Story:
     story, declared = Story(home), Declared(stack, folder)
     declared.as_first()
     story.tell("first", stack.up().ok())

@@ -68,10 +68,10 @@ class Deployed:
 
 @pytest.fixture(scope="module")
 def deployed(own: Own) -> Deployed:
-    return told(own.stack, own.home)
+    return story_of(own.stack, own.home)
 
 
-def told(stack: Stack, home: Path) -> Deployed:
+def story_of(stack: Stack, home: Path) -> Deployed:
     # The sandbox's own settings, in which only the list of jobs is another.
     shipped = yaml.safe_load((PROJECT / "Pulumi.sandbox.yaml").read_text("utf-8"))["config"]
     left_out = frozenset() if shutil.which("mpirun") else frozenset(filter(under_mpi, FILES))

@@ -74,10 +74,10 @@ class Story(Told):
 
 @pytest.fixture(scope="module")
 def story(own: Own, tmp_path_factory: pytest.TempPathFactory) -> Story:
-    return told(own.stack, tmp_path_factory.mktemp("jobs"), own.home)
+    return story_of(own.stack, tmp_path_factory.mktemp("jobs"), own.home)
 
 
-def told(stack: Stack, folder: Path, home: Path) -> Story:
+def story_of(stack: Stack, folder: Path, home: Path) -> Story:
     story = Story(home)
     edited = folder / "edited.py"
     edited.write_text(DERIVES.format(number=1))

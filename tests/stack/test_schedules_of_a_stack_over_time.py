@@ -78,10 +78,10 @@ def outside(home: Path, name: str, **changes: Any) -> None:
 
 @pytest.fixture(scope="module")
 def story(own: Own, tmp_path_factory: pytest.TempPathFactory) -> Story:
-    return told(own.stack, tmp_path_factory.mktemp("jobs"), own.home)
+    return story_of(own.stack, tmp_path_factory.mktemp("jobs"), own.home)
 
 
-def told(stack: Stack, folder: Path, home: Path) -> Story:
+def story_of(stack: Stack, folder: Path, home: Path) -> Story:
     story = Story(home)
     file = folder / "nightly.yml"
 

@@ -58,10 +58,10 @@ def test_clusters_and_serverless_jobs_are_judged_alike(stack: MakeStack, sandbox
 
     refused = one.preview(policy_packs=[ANALYZER]).failed()
 
-    told: dict[tuple[str, str], set[str]] = {}
+    result: dict[tuple[str, str], set[str]] = {}
     for file, where, code in FINDING.findall("\n".join(refused.errors)):
-        told.setdefault((file.rsplit("/", 1)[-1] if file.endswith(".yaml") else file, where), set()).add(code)
-    assert told == {place: codes for place, codes in wanted.items() if codes}
+        result.setdefault((file.rsplit("/", 1)[-1] if file.endswith(".yaml") else file, where), set()).add(code)
+    assert result == {place: codes for place, codes in wanted.items() if codes}
     # The nearest size that complies is named, of clusters and of jobs.
     for place in ("amlstack:clusters[0].size", "instance_type"):
         assert any(

@@ -65,9 +65,9 @@ def test_they_run_once_and_their_parts_are_jobs_of_their_own(own: Own, tmp_path:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "word.txt").write_text("hello\n")
     files = []
-    for told in (PIPELINE, SWEEP):
-        files.append(tmp_path / f"{told['name']}.yml")
-        files[-1].write_text(yaml.safe_dump(told, sort_keys=False))
+    for result in (PIPELINE, SWEEP):
+        files.append(tmp_path / f"{result['name']}.yml")
+        files[-1].write_text(yaml.safe_dump(result, sort_keys=False))
     stack = own.stack
     for key, value in settings("ws-parts").items():
         stack.set(key, value, path=False)

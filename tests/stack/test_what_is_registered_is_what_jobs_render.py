@@ -160,10 +160,10 @@ def rendered(name: str, there: Registered) -> tuple[dict[str, Any], dict[str, An
             code = f"{there.workspace}/codes/{snapshot.scan(part.code, part.beside).hash}/versions/1"
         if isinstance(part.enriched.environment, jobs.Environment):
             own = part.enriched.environment
-            told = {"osType": "Linux", **jobs.environment_properties(own, part.base)}
+            seen = {"osType": "Linux", **jobs.environment_properties(own, part.base)}
             if own.name is not None:
-                del told["isAnonymous"]
-            version = environment_version(told)
+                del seen["isAnonymous"]
+            version = environment_version(seen)
             environment = f"{there.workspace}/environments/{own.name or 'amlstack-inline'}/versions/{version}"
         refs[place.removeprefix("jobs.")] = jobs.Refs(there.workspace, code, environment)
     whole = refs.get("") or refs.get("trial") or jobs.Refs(there.workspace)
@@ -196,8 +196,8 @@ def test_the_body_in_the_workspace_is_the_one_that_is_rendered(name: str, regist
     stored["properties"] = {mark: value for mark, value in own.items() if mark not in marks | OF_THE_SERVICE}
     assert stored == {"properties": {}, **expected}
     for component_id, properties in components.items():
-        told = registered.components[component_id.lower()]
-        assert {key: told[key] for key in properties} == plain(json.loads(json.dumps(properties)))
+        seen = registered.components[component_id.lower()]
+        assert {key: seen[key] for key in properties} == plain(json.loads(json.dumps(properties)))
 
 
 def test_amlnode_travels_with_the_step_that_runs_it_and_is_no_part_of_the_runs_identity(registered: Registered) -> None:

@@ -68,7 +68,7 @@ def running_sandbox(home: Path) -> Iterator[Sandbox]:
                 daemon.down()
 
 
-# Waits for a word or for the end of whoever would say it. A killed test run says nothing. It is told the home, and has
+# Waits for a word or for the end of whoever would say it. A killed test run says nothing. It is given the home, and has
 # it neither on its command line nor in its environment: by these, tests look for what a sandbox has left running.
 _HEIR = """
 import sys
@@ -100,7 +100,7 @@ def ended_with_us(home: Path) -> Iterator[None]:
 
 
 def left_of_jobs(home: Path) -> tuple[int, ...]:
-    """Processes of jobs that stay; a runner has a moment's work left when its job is told to be over."""
+    """Processes of jobs that stay; a runner has a moment's work left when its job has to end."""
     from amlstack.sandbox.server import processes
 
     for pid in processes.marked(home):

@@ -53,16 +53,16 @@ def main() -> int:
     words = argparse.ArgumentParser(prog="bench", description=__doc__.splitlines()[0])
     words.add_argument("name", nargs="*", metavar="NAME", help=f"of {', '.join(names())}; unset: all")
     words.add_argument("--write", action="store_true", help="write docs/benchmarks.md as well")
-    told = words.parse_args()
+    result = words.parse_args()
     text = [INTRO, machine()]
     print(text[1])
-    for name in told.name or names():
+    for name in result.name or names():
         module = import_module(f"benches.{name}")
         rows: Iterable[Row] = module.run()
         section = f"\n## {name.replace('_', ' ').capitalize()}\n\n{(module.__doc__ or '').strip()}\n\n{table(rows)}"
         print(section, flush=True)
         text.append(section)
-    if told.write:
+    if result.write:
         PAGE.write_text("\n".join(text) + "\n")
     return 0
 

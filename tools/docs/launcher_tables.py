@@ -72,6 +72,6 @@ def _default(field: FieldInfo) -> str:
 def _started(distribution: Any) -> str:
     if distribution is None:
         return "the command once"
-    told = distribution.model_dump(exclude_none=True, exclude={"type"})
-    counts = ", ".join(f"`{key}` {value}" for key, value in told.items())
+    result = distribution.model_dump(exclude_none=True, exclude={"type"})
+    counts = ", ".join(f"`{key}` {value}" for key, value in result.items())
     return f"{type(distribution).__name__}, {counts}"

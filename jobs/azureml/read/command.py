@@ -73,20 +73,20 @@ def read(
     """
     before = len(cursor.findings)
     default = {key: value for key, value in (default or {}).items() if key not in cursor.value}
-    told = default | dict(keys(cursor, table, ignored=READ_ONLY, what="a command job"))
+    fields = default | dict(keys(cursor, table, ignored=READ_ONLY, what="a command job"))
     for key, remedy in (
         ("command", "Write `command: python train.py …`."),
         ("environment", "Write `environment: azureml:NAME@latest`, or a mapping with `image`."),
     ):
-        if isinstance(cursor.value, dict) and key not in cursor.value and key not in told:
+        if isinstance(cursor.value, dict) and key not in cursor.value and key not in fields:
             cursor.bad("key-missing", f"The job has no `{key}`", f"A command job has its `{key}`", remedy)
-    if len(cursor.findings) > before and not {"command", "environment"} <= told.keys():
-        if table is not KEYS or not isinstance(cursor.value, dict) or not told.keys() - {"type"}:
+    if len(cursor.findings) > before and not {"command", "environment"} <= fields.keys():
+        if table is not KEYS or not isinstance(cursor.value, dict) or not fields.keys() - {"type"}:
             return None
-        # The rest of the file is judged all the same: all its faults are told in one run.
-        told = _STANDING_IN | told
-    told.pop("type", None)
-    told |= told.pop("resources", {})
-    if "distribution" in told:
-        told["launcher"] = Custom(distribution=told.pop("distribution"))
-    return Job(**told)
+        # The rest of the file is judged all the same, so that one run shows all its errors.
+        fields = _STANDING_IN | fields
+    fields.pop("type", None)
+    fields |= fields.pop("resources", {})
+    if "distribution" in fields:
+        fields["launcher"] = Custom(distribution=fields.pop("distribution"))
+    return Job(**fields)

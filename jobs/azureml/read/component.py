@@ -88,13 +88,13 @@ def read(cursor: Cursor) -> Component | None:
             "Remove it.",
             key="intellectual_property",
         )
-    told = dict(keys(_of(cursor, known), KEYS, ignored=SKIPPED, what="a component"))
+    fields = dict(keys(_of(cursor, known), KEYS, ignored=SKIPPED, what="a component"))
     for key in ("command", "environment"):
         if key not in cursor.value:
             cursor.bad("key-missing", f"The component has no `{key}`", f"A command component has a `{key}`")
-    if not {"command", "environment"} <= told.keys():
+    if not {"command", "environment"} <= fields.keys():
         return None
-    if told.pop("environment_variables", None):
+    if fields.pop("environment_variables", None):
         cursor.bad(
             "lost-in-rendering",
             "`environment_variables` stands in the component",
@@ -103,17 +103,17 @@ def read(cursor: Cursor) -> Component | None:
             level=Level.WARNING,
             key="environment_variables",
         )
-    return made(cursor, {**told, "extra": extra})
+    return made(cursor, {**fields, "extra": extra})
 
 
 def _of(cursor: Cursor, value: Any) -> Cursor:
     return Cursor(value, cursor.path, cursor.findings, cursor.base)
 
 
-def made(cursor: Cursor, told: dict[str, Any]) -> Component:
+def made(cursor: Cursor, fields: dict[str, Any]) -> Component:
     """A component of the values of its keys."""
-    told.pop("type", None)
-    if told.get("additional_includes") and "code" not in told:
+    fields.pop("type", None)
+    if fields.get("additional_includes") and "code" not in fields:
         cursor.bad(
             "lost-in-rendering",
             "`additional_includes` is written without `code`",
@@ -122,11 +122,11 @@ def made(cursor: Cursor, told: dict[str, Any]) -> Component:
             level=Level.WARNING,
             key="additional_includes",
         )
-    told |= told.pop("resources", {})
-    if told.get("resource_properties") == {}:
-        del told["resource_properties"]
-    if "distribution" in told:
-        told["launcher"] = Custom(distribution=told.pop("distribution"))
-    if "$schema" in told:
-        told["schema_uri"] = told.pop("$schema")
-    return Component(**told, inline=True)
+    fields |= fields.pop("resources", {})
+    if fields.get("resource_properties") == {}:
+        del fields["resource_properties"]
+    if "distribution" in fields:
+        fields["launcher"] = Custom(distribution=fields.pop("distribution"))
+    if "$schema" in fields:
+        fields["schema_uri"] = fields.pop("$schema")
+    return Component(**fields, inline=True)

@@ -54,8 +54,8 @@ def _input(cursor: Cursor) -> Any:
         return literal(cursor)
     if set(cursor.value) == {"value"}:
         return literal(cursor.at("value"))
-    told = dict(keys(cursor, DATA_INPUT, what="an input"))
-    kind, mode = told.get("type", "uri_folder"), told.get("mode")
+    fields = dict(keys(cursor, DATA_INPUT, what="an input"))
+    kind, mode = fields.get("type", "uri_folder"), fields.get("mode")
     if mode in EVAL_MODES and kind != "mltable":
         return cursor.bad(
             "input-mode",
@@ -64,14 +64,14 @@ def _input(cursor: Cursor) -> Any:
             f"Write {', '.join(f'`{name}`' for name in MODES)}, or `type: mltable`.",
             key="mode",
         )
-    if "path_on_compute" in told and kind in MODEL_TYPES:
+    if "path_on_compute" in fields and kind in MODEL_TYPES:
         return cursor.bad(
             "key-unknown",
             f"`path_on_compute` with type `{kind}`",
             "A model has no path on the compute",
             key="path_on_compute",
         )
-    return Input(**told)
+    return Input(**fields)
 
 
 OUTPUT = {
@@ -87,15 +87,15 @@ def output(cursor: Cursor) -> Any:
     """One output; nothing at all is a folder on the default datastore."""
     if cursor.value is None:
         return Output()
-    told = dict(keys(cursor, OUTPUT, ignored=("$schema",), what="an output"))
-    if "name" in told and not ASSET_NAME.fullmatch(told["name"]):
+    fields = dict(keys(cursor, OUTPUT, ignored=("$schema",), what="an output"))
+    if "name" in fields and not ASSET_NAME.fullmatch(fields["name"]):
         cursor.bad(
             "output-name",
-            f"The output is to be registered as `{told['name']}`",
+            f"The output is to be registered as `{fields['name']}`",
             "The name of an output is up to 255 letters, digits, dashes and underscores",
             key="name",
         )
-    if told.get("version") and "name" not in cursor.value:
+    if fields.get("version") and "name" not in cursor.value:
         cursor.bad(
             "output-name",
             "The output has a `version` and no `name`",
@@ -103,7 +103,7 @@ def output(cursor: Cursor) -> Any:
             "Add `name`, or remove `version`.",
             key="version",
         )
-    return Output(**told)
+    return Output(**fields)
 
 
 def variables(cursor: Cursor) -> Any:

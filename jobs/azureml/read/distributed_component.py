@@ -50,8 +50,8 @@ def is_one(data: Any) -> bool:
 
 
 def _port(cursor: Cursor) -> Any:
-    told = dict(keys(cursor, PORT, what="an input or output"))
-    kind = told.get("type")
+    fields = dict(keys(cursor, PORT, what="an input or output"))
+    kind = fields.get("type")
     if isinstance(kind, list):
         kind = kind[0] if kind else None
     found = TYPES.get(str(kind).lower()) if kind is not None else None
@@ -64,14 +64,14 @@ def _port(cursor: Cursor) -> Any:
             level=Level.WARNING,
         )
         found = "uri_folder"
-    enum = told.get("enum") or told.get("options")
+    enum = fields.get("enum") or fields.get("options")
     return Port(
         type=found,
-        description=told.get("description"),
-        optional=told.get("optional"),
-        default=told.get("default"),
-        min=told.get("min"),
-        max=told.get("max"),
+        description=fields.get("description"),
+        optional=fields.get("optional"),
+        default=fields.get("default"),
+        min=fields.get("min"),
+        max=fields.get("max"),
         enum=None if enum is None else tuple(str(each) for each in enum),
     )
 
@@ -117,43 +117,43 @@ KEYS = {
 
 def read(cursor: Cursor) -> Component | None:
     """Read a component in the older dialect, with a finding that says what it became."""
-    told = dict(keys(cursor, KEYS, ignored=("is_deterministic",), what="a DistributedComponent"))
+    fields = dict(keys(cursor, KEYS, ignored=("is_deterministic",), what="a DistributedComponent"))
     launched = _launched(cursor) if "launcher" in cursor.value else None
-    if launched is Bad or ("command" not in told and launched is None):
+    if launched is Bad or ("command" not in fields and launched is None):
         if launched is None:
             cursor.bad("key-missing", "There is no `launcher`", "A DistributedComponent has a `launcher`")
         return None
-    if "environment" not in told:
+    if "environment" not in fields:
         cursor.bad("key-missing", "The component has no `environment`", "A component has an `environment`")
         return None
     for key in ("type", "$schema", "launcher"):
-        told.pop(key, None)
+        fields.pop(key, None)
     if launched is not None:
-        told["command"], told["distribution"] = launched
-    told["command"] = _today(told["command"])
-    return component.made(cursor, told)
+        fields["command"], fields["distribution"] = launched
+    fields["command"] = _today(fields["command"])
+    return component.made(cursor, fields)
 
 
 def _launched(cursor: Cursor) -> Any:
     inner = cursor.at("launcher")
-    told = dict(keys(inner, LAUNCHER, what="a launcher"))
-    missing = [key for key in ("type", "additional_arguments") if key not in told]
+    fields = dict(keys(inner, LAUNCHER, what="a launcher"))
+    missing = [key for key in ("type", "additional_arguments") if key not in fields]
     for key in missing:
         if isinstance(inner.value, dict) and key not in inner.value:
             inner.bad("key-missing", f"The launcher has no `{key}`", f"A launcher has `{key}`")
     if missing:
         return Bad
-    processes = told.get("process_count_per_node")
-    model = PyTorch if told["type"] == "pytorch" else Mpi
+    processes = fields.get("process_count_per_node")
+    model = PyTorch if fields["type"] == "pytorch" else Mpi
     cursor.bad(
         "dialect-translated",
         f"`launcher: {inner.value['type']}` is the older dialect of components",
-        f"It becomes `distribution: {{type: {told['type']}}}`, and its arguments the command, run once per process",
+        f"It becomes `distribution: {{type: {fields['type']}}}`, and its arguments the command, run once per process",
         "A step says how many: `process_count_per_instance` under `distribution`, per node.",
         level=Level.INFO,
         key="launcher",
     )
-    return told["additional_arguments"], model(process_count_per_instance=processes)
+    return fields["additional_arguments"], model(process_count_per_instance=processes)
 
 
 def _today(text_: str) -> str:

@@ -20,12 +20,12 @@ _BUILD = {"path": text, "dockerfile_path": text}
 
 def build(cursor: Cursor) -> Any:
     """A Docker build context."""
-    told = dict(keys(cursor, _BUILD, what="a build context"))
-    if "path" not in told:
+    fields = dict(keys(cursor, _BUILD, what="a build context"))
+    if "path" not in fields:
         if isinstance(cursor.value, dict) and "path" not in cursor.value:
             cursor.bad("key-missing", "The build context has no `path`", "It is a folder with a Dockerfile")
         return Bad
-    return Build(**told)
+    return Build(**fields)
 
 
 def conda(cursor: Cursor) -> Any:
@@ -77,8 +77,8 @@ def environment(cursor: Cursor) -> Any:
                 "Put it under `conda_file:`, beside `image:`.",
                 key=found[0],
             )
-        told = dict(keys(cursor, KEYS, ignored=("id", "$schema", "creation_context"), what="an environment"))
-        return Environment(**told)
+        fields = dict(keys(cursor, KEYS, ignored=("id", "$schema", "creation_context"), what="an environment"))
+        return Environment(**fields)
     if not isinstance(value, str):
         return cursor.wrong("a reference such as `azureml:NAME:VERSION`, or a mapping with `image`")
     if value.startswith("file:"):

@@ -32,8 +32,8 @@ def _described(cursor: Cursor) -> Any:
     """An output that is described, which has a type of its own."""
     if not isinstance(cursor.value, dict):
         return cursor.wrong("a mapping, such as `type: uri_folder`")
-    told = data.output(cursor)
-    return Output(**{"type": told.type, **{name: getattr(told, name) for name in told.model_fields_set}})
+    fields = data.output(cursor)
+    return Output(**{"type": fields.type, **{name: getattr(fields, name) for name in fields.model_fields_set}})
 
 
 def _bound(cursor: Cursor) -> Any:
@@ -103,11 +103,11 @@ def _said(cursor: Cursor, value: Any) -> Cursor:
 
 
 def _component_step(cursor: Cursor) -> Any:
-    told, extra = split(cursor, STEP, "a step of a component")
-    told.pop("type", None)
-    told = {key: value for key, value in told.items() if value is not None or key not in ("display_name", "tags")}
+    fields, extra = split(cursor, STEP, "a step of a component")
+    fields.pop("type", None)
+    fields = {key: value for key, value in fields.items() if value is not None or key not in ("display_name", "tags")}
     for key in _UNSENT:
-        if key in told and told.pop(key) is not None:
+        if key in fields and fields.pop(key) is not None:
             cursor.bad(
                 "lost-in-rendering",
                 f"`{key}` stands beside `component`",
@@ -116,23 +116,23 @@ def _component_step(cursor: Cursor) -> Any:
                 level=Level.WARNING,
                 key=key,
             )
-    if "component" not in told:
+    if "component" not in fields:
         return Bad
-    told |= told.pop("resources", {})
-    if "distribution" in told:
-        told["launcher"] = Custom(distribution=told.pop("distribution"))
-    return Step(**told, extra=extra)
+    fields |= fields.pop("resources", {})
+    if "distribution" in fields:
+        fields["launcher"] = Custom(distribution=fields.pop("distribution"))
+    return Step(**fields, extra=extra)
 
 
 def _sweep_step(cursor: Cursor) -> Any:
-    told, extra = split(cursor, SWEEP, "a sweep step")
-    told.pop("type", None)
-    told.pop("description", None)
-    missing = [key for key in ("trial", "objective", "limits") if key not in told]
+    fields, extra = split(cursor, SWEEP, "a sweep step")
+    fields.pop("type", None)
+    fields.pop("description", None)
+    missing = [key for key in ("trial", "objective", "limits") if key not in fields]
     for key in missing:
         if key not in cursor.value:
             cursor.bad("key-missing", f"The sweep has no `{key}`", f"A sweep step has `{key}`")
-    return Bad if missing else SweepStep(**told, extra=extra)
+    return Bad if missing else SweepStep(**fields, extra=extra)
 
 
 def _inline(cursor: Cursor) -> Any:
@@ -162,8 +162,8 @@ def _inline(cursor: Cursor) -> Any:
 
 def steps(cursor: Cursor) -> Any:
     """The steps of a pipeline, by name."""
-    told = named(_step)(cursor)
-    for name in told if isinstance(told, dict) else ():
+    fields = named(_step)(cursor)
+    for name in fields if isinstance(fields, dict) else ():
         if not STEP_NAME.fullmatch(name):
             cursor.bad(
                 "step-name",
@@ -172,7 +172,7 @@ def steps(cursor: Cursor) -> Any:
                 f"Write `{re.sub(r'[^a-z0-9_]', '_', name.lower())}`.",
                 key=name,
             )
-    return told
+    return fields
 
 
 def _default_compute(cursor: Cursor) -> Any:
@@ -200,8 +200,8 @@ SETTINGS = {
 def _settings(cursor: Cursor) -> Any:
     if not isinstance(cursor.value, dict):
         return cursor.wrong("a mapping of settings")
-    told, extra = split(cursor, SETTINGS, "the settings of a pipeline")
-    return PipelineSettings(**told, extra=extra)
+    fields, extra = split(cursor, SETTINGS, "the settings of a pipeline")
+    return PipelineSettings(**fields, extra=extra)
 
 
 KEYS = {
@@ -247,11 +247,11 @@ def path_of(where: str) -> tuple[str, ...]:
 
 def read(cursor: Cursor) -> Pipeline | None:
     """Read a pipeline job; None when it is too broken to be one (its faults are in ``cursor.findings``)."""
-    told = dict(keys(cursor, KEYS, ignored=command.READ_ONLY, what="a pipeline job"))
-    told.pop("type", None)
+    fields = dict(keys(cursor, KEYS, ignored=command.READ_ONLY, what="a pipeline job"))
+    fields.pop("type", None)
     if not isinstance(cursor.value, dict):
         return None
-    if not isinstance(told.get("component"), str | None):
+    if not isinstance(fields.get("component"), str | None):
         cursor.bad(
             "component-kind",
             "The pipeline names a component that is not registered",
@@ -259,9 +259,9 @@ def read(cursor: Cursor) -> Pipeline | None:
             "Write the steps under `jobs`.",
             key="component",
         )
-        del told["component"]
-    if told.get("component") and told.get("jobs"):
+        del fields["component"]
+    if fields.get("component") and fields.get("jobs"):
         cursor.bad(
             "pipeline-twice", "The pipeline has both `jobs` and a `component`", "It is one of the two", key="component"
         )
-    return Pipeline(**told)
+    return Pipeline(**fields)

@@ -35,8 +35,8 @@ OUTPUT = {**_PORT, "mode": word(same("rw_mount", "mount", "upload", "direct", "l
 
 def _port(table: Any) -> Any:
     def read(cursor: Cursor) -> Any:
-        told = dict(keys(cursor, table, what="an input or output of a component"))
-        if "type" not in told:
+        fields = dict(keys(cursor, table, what="an input or output of a component"))
+        if "type" not in fields:
             if isinstance(cursor.value, dict) and "type" not in cursor.value:
                 cursor.bad(
                     "key-missing",
@@ -45,26 +45,26 @@ def _port(table: Any) -> Any:
                     "Write `type: uri_folder`, or `string`, `integer`, `number`, `boolean`.",
                 )
             return Bad
-        return Port(**_fitting(cursor, told))
+        return Port(**_fitting(cursor, fields))
 
     return read
 
 
-def _fitting(cursor: Cursor, told: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys whose values are of the port's type, as azure-ai-ml wants them; the others are told."""
-    kind = told["type"]
-    kept = dict(told)
+def _fitting(cursor: Cursor, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys whose values are of the port's type, as azure-ai-ml wants them; the others are reported."""
+    kind = fields["type"]
+    kept = dict(fields)
     for key in ("default", "min", "max", "enum"):
-        if key not in told:
+        if key not in fields:
             continue
         if kind not in PRIMITIVES or (key in ("min", "max") and kind not in ("number", "integer")):
             del kept[key]
             cursor.bad(
                 "port-bounds", f"`{key}` with type `{kind}`", f"An input of type `{kind}` has no `{key}`", key=key
             )
-        elif key != "enum" and not _parses(kind, told[key], bound=key != "default"):
+        elif key != "enum" and not _parses(kind, fields[key], bound=key != "default"):
             del kept[key]
-            cursor.bad("port-bounds", f"`{key}` must be of type `{kind}`, got {shown(told[key])}", "", key=key)
+            cursor.bad("port-bounds", f"`{key}` must be of type `{kind}`, got {shown(fields[key])}", "", key=key)
     return kept
 
 

@@ -68,8 +68,8 @@ def distribution(cursor: Cursor) -> Any:
     if kind is Bad:
         return Bad
     model, table = _KINDS[kind]
-    told = dict(keys(cursor, table, what=f"a {kind} distribution"))
-    return model(**{**told, "type": kind})
+    fields = dict(keys(cursor, table, what=f"a {kind} distribution"))
+    return model(**{**fields, "type": kind})
 
 
 RESOURCES = {
@@ -87,9 +87,9 @@ _FIELDS = {key.in_file: key.field for key in keys_table.RESOURCES}
 
 def resources(cursor: Cursor) -> Any:
     """Resources, as fields of the job."""
-    told = dict(keys(cursor, RESOURCES, what="the resources"))
-    told.setdefault("properties", {})
-    return {_FIELDS[key]: value for key, value in told.items()}
+    fields = dict(keys(cursor, RESOURCES, what="the resources"))
+    fields.setdefault("properties", {})
+    return {_FIELDS[key]: value for key, value in fields.items()}
 
 
 def limits(cursor: Cursor) -> Any:
@@ -124,8 +124,8 @@ def identity(cursor: Cursor) -> Any:
             "Name the identity by `client_id`.",
             key="msi_resource_id",
         )
-    told = dict(keys(cursor, _IDS, what="an identity"))
-    if "type" not in told:
+    fields = dict(keys(cursor, _IDS, what="an identity"))
+    if "type" not in fields:
         if "type" not in cursor.value:
             cursor.bad(
                 "key-missing",
@@ -134,11 +134,14 @@ def identity(cursor: Cursor) -> Any:
                 "Write `type: managed`, `user_identity` or `aml_token`.",
             )
         return Bad
-    if told["type"] != "managed" and len(told) > 1:
+    if fields["type"] != "managed" and len(fields) > 1:
         return cursor.bad(
-            "key-unknown", f"Ids stand beside type `{told['type']}`", "Only a managed identity has ids", "Remove them."
+            "key-unknown",
+            f"Ids stand beside type `{fields['type']}`",
+            "Only a managed identity has ids",
+            "Remove them.",
         )
-    return Identity(**told)
+    return Identity(**fields)
 
 
 _SERVICE = {
@@ -157,13 +160,13 @@ def service(cursor: Cursor) -> Any:
     """One service; without a type it is ssh, or tensor_board when it has a log_dir, as the real loader reads it."""
     if not isinstance(cursor.value, dict):
         return cursor.wrong("a mapping with `type`")
-    told = dict(keys(cursor, _SERVICE, ignored=("endpoint", "status", "error_message", "$schema"), what="a service"))
-    if len(told) != len(set(cursor.value) & set(_SERVICE)):
+    fields = dict(keys(cursor, _SERVICE, ignored=("endpoint", "status", "error_message", "$schema"), what="a service"))
+    if len(fields) != len(set(cursor.value) & set(_SERVICE)):
         return Bad
-    written = told.pop("type", None)
-    kind = written.lower() if written is not None else ("tensor_board" if "log_dir" in told else "ssh")
+    written = fields.pop("type", None)
+    kind = written.lower() if written is not None else ("tensor_board" if "log_dir" in fields else "ssh")
     for key, owner in OWN_KEY.items():
-        if key in told and kind != owner:
+        if key in fields and kind != owner:
             return cursor.bad(
                 "key-unknown",
                 f"`{key}` on a service of type `{written or kind}`",
@@ -178,8 +181,8 @@ def service(cursor: Cursor) -> Any:
             level=Level.WARNING,
             key="type",
         )
-        return Service(**told)
-    return Service(type=kind, **told)
+        return Service(**fields)
+    return Service(type=kind, **fields)
 
 
 services = named(service)

@@ -43,9 +43,9 @@ class Some:
     def __call__(self, cursor: Cursor) -> Any:
         """The values."""
         if not isinstance(cursor.value, list):
-            told = self.read(cursor)
-            return Bad if told is Bad else (told,)
-        return tuple(told for index in range(len(cursor.value)) if (told := self.read(cursor.at(index))) is not Bad)
+            fields = self.read(cursor)
+            return Bad if fields is Bad else (fields,)
+        return tuple(fields for index in range(len(cursor.value)) if (fields := self.read(cursor.at(index))) is not Bad)
 
 
 PATTERN = {
@@ -57,15 +57,15 @@ PATTERN = {
 
 
 def _pattern(cursor: Cursor) -> Any:
-    told = dict(keys(cursor, PATTERN, what="a recurrence's schedule"))
-    return Pattern(**told) if _required(cursor, told, "hours", "minutes") else Bad
+    fields = dict(keys(cursor, PATTERN, what="a recurrence's schedule"))
+    return Pattern(**fields) if _required(cursor, fields, "hours", "minutes") else Bad
 
 
-def _required(cursor: Cursor, told: dict[str, Any], *names: str) -> bool:
+def _required(cursor: Cursor, fields: dict[str, Any], *names: str) -> bool:
     for name in names:
         if isinstance(cursor.value, dict) and name not in cursor.value:
             cursor.bad("key-missing", f"There is no `{name}`", f"`{name}` belongs here")
-    return set(names) <= told.keys()
+    return set(names) <= fields.keys()
 
 
 _KIND = word(same("cron", "recurrence"))
@@ -88,10 +88,10 @@ def _trigger(cursor: Cursor) -> Any:
     if kind is Bad:
         return Bad
     if kind == "cron":
-        told = dict(keys(cursor, CRON, what="a cron trigger"))
-        return Cron(**told) if _required(cursor, told, "expression") else Bad
-    told = dict(keys(cursor, RECURRENCE, what="a recurrence"))
-    return Recurrence(**told) if _required(cursor, told, "frequency", "interval") else Bad
+        fields = dict(keys(cursor, CRON, what="a cron trigger"))
+        return Cron(**fields) if _required(cursor, fields, "expression") else Bad
+    fields = dict(keys(cursor, RECURRENCE, what="a recurrence"))
+    return Recurrence(**fields) if _required(cursor, fields, "frequency", "interval") else Bad
 
 
 def _job(cursor: Cursor) -> Any:
@@ -135,17 +135,17 @@ def _of_file(cursor: Cursor, written: str, changes: dict[str, Any]) -> Any:
         )
     content = yamltext.read(path)
     found: list[tuple[Any, Finding]] = [((), finding) for finding in content.findings]
-    told = None
+    fields = None
     merged = _merged(content.data, changes)
     if content.data is not None or not content.findings:
-        told = _read(Cursor(merged, (), found, path.parent), merged)
+        fields = _read(Cursor(merged, (), found, path.parent), merged)
     for place, finding in found:
         line, column = content.spot(place) or (None, None)
         cursor.findings.append((cursor.path, finding.at(str(path), line, column)))
-    if told is None:
+    if fields is None:
         return Bad
     source = source_of(content, path.parent, readers.reader_of(merged).path_of, consequences.unreadable(found))
-    return {"create_job": told, "source": source}
+    return {"create_job": fields, "source": source}
 
 
 def _read(cursor: Cursor, content: Any) -> Any:
@@ -160,11 +160,11 @@ def _merged(content: Any, changes: dict[str, Any]) -> Any:
     """A job file's content with changes laid over it, mappings key by key."""
     if not isinstance(content, dict):
         return content
-    told = copy.copy(content)
+    fields = copy.copy(content)
     for key, value in changes.items():
-        both = isinstance(value, dict) and isinstance(told.get(key), dict)
-        told[key] = _merged(told[key], value) if both else value
-    return told
+        both = isinstance(value, dict) and isinstance(fields.get(key), dict)
+        fields[key] = _merged(fields[key], value) if both else value
+    return fields
 
 
 KEYS = {
@@ -186,7 +186,7 @@ def path_of(where: str) -> tuple[str, ...]:
 
 def read(cursor: Cursor) -> Schedule | None:
     """Read a schedule; None when it is too broken to be one (its faults are in ``cursor.findings``)."""
-    told = dict(keys(cursor, KEYS, ignored=READ_ONLY, what="a schedule"))
-    if not _required(cursor, told, "name", "trigger", "create_job"):
+    fields = dict(keys(cursor, KEYS, ignored=READ_ONLY, what="a schedule"))
+    if not _required(cursor, fields, "name", "trigger", "create_job"):
         return None
-    return Schedule(**{**told, **told.pop("create_job")})
+    return Schedule(**{**fields, **fields.pop("create_job")})

@@ -43,32 +43,32 @@ def number(cursor: Cursor) -> Any:
         return value
     if isinstance(value, str):
         try:
-            told = float(value)
+            fields = float(value)
         except ValueError:
-            told = math.nan
-        if math.isfinite(told):
-            return told
+            fields = math.nan
+        if math.isfinite(fields):
+            return fields
     return cursor.wrong("a number")
 
 
 def decimal(cursor: Cursor) -> Any:
     """A number, as a float."""
-    told = number(cursor)
-    return told if told is Bad else float(told)
+    fields = number(cursor)
+    return fields if fields is Bad else float(fields)
 
 
 def complete(cursor: Cursor, model: type[Model], table: Readers, *, what: str, constant: Mapping[str, Any]) -> Any:
     """A model of a mapping whose required keys are there, else `Bad` with a finding for each that is not."""
-    told = dict(keys(cursor, table, what=what))
+    fields = dict(keys(cursor, table, what=what))
     missing = [
         name
         for name, field in model.model_fields.items()
-        if field.is_required() and name not in told and name not in constant
+        if field.is_required() and name not in fields and name not in constant
     ]
     for name in missing:
         if isinstance(cursor.value, dict) and name not in cursor.value:
             cursor.bad("key-missing", f"There is no `{name}`", f"`{name}` belongs to {what}")
-    return Bad if missing or not isinstance(cursor.value, dict) else model(**{**told, **constant})
+    return Bad if missing or not isinstance(cursor.value, dict) else model(**{**fields, **constant})
 
 
 def _one_of(models: Mapping[str, tuple[type[Model], Readers]], normal: Callable[[str], str], what: str) -> Any:
@@ -106,7 +106,7 @@ def _nested(cursor: Cursor) -> Any:
 def _choices(cursor: Cursor) -> Any:
     if not isinstance(cursor.value, list):
         return cursor.wrong("a list of values")
-    return tuple(told for index in range(len(cursor.value)) if (told := _chosen(cursor.at(index))) is not Bad)
+    return tuple(fields for index in range(len(cursor.value)) if (fields := _chosen(cursor.at(index))) is not Bad)
 
 
 _READERS: dict[type[Model], Readers] = {Choice: {"values": _choices}, Randint: {"upper": whole}}
@@ -126,10 +126,10 @@ _NAME = re.compile(r"[A-Za-z0-9_]+")
 
 def search_space(cursor: Cursor) -> Any:
     """What is varied, by name."""
-    told = named(distribution)(cursor)
-    if told is Bad:
+    fields = named(distribution)(cursor)
+    if fields is Bad:
         return Bad
-    for name in told:
+    for name in fields:
         if not _NAME.fullmatch(name):
             cursor.bad(
                 "binding-name",
@@ -138,7 +138,7 @@ def search_space(cursor: Cursor) -> Any:
                 f"Write `{re.sub(r'[^A-Za-z0-9_]', '_', name) or 'value'}`.",
                 key=name,
             )
-    return told
+    return fields
 
 
 def _logbase(cursor: Cursor) -> Any:
@@ -204,8 +204,8 @@ def limits(cursor: Cursor) -> Any:
 
 
 def _resources(cursor: Cursor) -> Any:
-    told = runtime.resources(cursor)
-    return Bad if told is Bad else SweepResources(**told)
+    fields = runtime.resources(cursor)
+    return Bad if fields is Bad else SweepResources(**fields)
 
 
 PARTS = {
@@ -231,8 +231,8 @@ def _trial(cursor: Cursor) -> Any:
             "The trial of a sweep job is written inline; only a step of a pipeline names a component's file",
             "Write `trial:` with `command` and `environment`.",
         )
-    told = dict(keys(cursor, {**TRIAL, "queue_settings": runtime.queue}, what="a trial"))
-    if told.pop("queue_settings", None) is not None:
+    fields = dict(keys(cursor, {**TRIAL, "queue_settings": runtime.queue}, what="a trial"))
+    if fields.pop("queue_settings", None) is not None:
         cursor.bad(
             "lost-in-rendering",
             "`queue_settings` stands in the trial",
@@ -244,7 +244,7 @@ def _trial(cursor: Cursor) -> Any:
     for key in ("command", "environment"):
         if isinstance(cursor.value, dict) and key not in cursor.value:
             cursor.bad("key-missing", f"The trial has no `{key}`", f"A trial has its `{key}`")
-    return told if {"command", "environment"} <= told.keys() else Bad
+    return fields if {"command", "environment"} <= fields.keys() else Bad
 
 
 _OF_THE_TRIAL = blocks("sweep")
@@ -271,8 +271,8 @@ def path_of(where: str) -> tuple[str, ...]:
 
 def read(cursor: Cursor) -> Sweep | None:
     """Read a sweep job; None when it is too broken to be one (its faults are in ``cursor.findings``)."""
-    told = dict(keys(cursor, KEYS, ignored=command.READ_ONLY, what="a sweep job"))
-    if told.pop("services", None) is not None:
+    fields = dict(keys(cursor, KEYS, ignored=command.READ_ONLY, what="a sweep job"))
+    if fields.pop("services", None) is not None:
         cursor.bad(
             "lost-in-rendering",
             "`services` stands in a sweep",
@@ -285,12 +285,12 @@ def read(cursor: Cursor) -> Sweep | None:
     for key in required:
         if isinstance(cursor.value, dict) and key not in cursor.value:
             cursor.bad("key-missing", f"The sweep has no `{key}`", f"A sweep job has `{key}`")
-    if not set(required) <= told.keys():
+    if not set(required) <= fields.keys():
         return None
-    told.pop("type", None)
-    trial = told.pop("trial")
+    fields.pop("type", None)
+    trial = fields.pop("trial")
     trial |= trial.pop("resources", {})
-    trial |= {key: told.pop(key) for key in _OF_THE_TRIAL if key in told}
+    trial |= {key: fields.pop(key) for key in _OF_THE_TRIAL if key in fields}
     if "distribution" in trial:
         trial["launcher"] = Custom(distribution=trial.pop("distribution"))
-    return Sweep(trial=Job(**trial), **told)
+    return Sweep(trial=Job(**trial), **fields)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def pipeline_file(pipeline: Pipeline) -> dict[str, Any]:
     """A pipeline job file; components stand inline in it."""
-    told = command_file(
+    result = command_file(
         Job.model_validate(
             {
                 "command": "",
@@ -28,8 +28,8 @@ def pipeline_file(pipeline: Pipeline) -> dict[str, Any]:
         )
     )
     file = {"$schema": f"{SCHEMAS}/pipelineJob.schema.json", "type": "pipeline", **names(pipeline)}
-    outputs = {**told.get("outputs", {}), **{name: None for name, value in pipeline.outputs.items() if value is None}}
-    file |= {key: told[key] for key in ("inputs", "compute", "identity", "services") if key in told}
+    outputs = {**result.get("outputs", {}), **{name: None for name, value in pipeline.outputs.items() if value is None}}
+    file |= {key: result[key] for key in ("inputs", "compute", "identity", "services") if key in result}
     if outputs:
         file["outputs"] = outputs
     if pipeline.settings is not None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def schedule_file(schedule: Schedule) -> dict[str, Any]:
     """A schedule file; what it starts stands in a file of its own, which it names."""
-    told = schedule.model_dump(exclude_none=True, exclude={"create_job", "source_job", "is_enabled"})
+    result = schedule.model_dump(exclude_none=True, exclude={"create_job", "source_job", "is_enabled"})
     named = (
         schedule.create_job
         if isinstance(schedule.create_job, str)
@@ -21,6 +21,6 @@ def schedule_file(schedule: Schedule) -> dict[str, Any]:
     )
     file = {
         "$schema": f"{SCHEMAS}/schedule.schema.json",
-        **{key: plain_values(value) for key, value in told.items() if value},
+        **{key: plain_values(value) for key, value in result.items() if value},
     }
     return {**file, "create_job": named or "./job.yml"}

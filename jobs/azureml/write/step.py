@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 def _other(step: PassthroughStep) -> dict[str, Any]:
     """A parallel or spark step, or a pipeline in the pipeline, which names its file."""
     named = step.component
-    told = {"type": step.kind, **_names(step)}
+    result = {"type": step.kind, **_names(step)}
     bare = Job.model_validate({"command": "", "environment": NO_ENVIRONMENT, "inputs": step.inputs})
-    told |= {key: each for key, each in _given(command_file(bare), step).items() if key == "inputs"}
-    told |= _outputs(step.outputs) | {"compute": step.compute}
-    told["identity"] = None if step.identity is None else step.identity.model_dump(exclude_none=True)
+    result |= {key: each for key, each in _given(command_file(bare), step).items() if key == "inputs"}
+    result |= _outputs(step.outputs) | {"compute": step.compute}
+    result["identity"] = None if step.identity is None else step.identity.model_dump(exclude_none=True)
     if named is None:
-        told |= step.spec
+        result |= step.spec
     elif isinstance(named, str):
-        told |= {"component": named, **step.spec}
+        result |= {"component": named, **step.spec}
     elif named.kind == "pipeline":
-        told |= {"component": named.source and named.source.file, **step.spec}
+        result |= {"component": named.source and named.source.file, **step.spec}
     elif named.inline and not named.inputs and not named.outputs and _same_inline(named):
-        told |= {**_other_component(named), **step.spec}
+        result |= {**_other_component(named), **step.spec}
     else:
-        told |= {"component": {"type": step.kind, **_other_component(named)}, **step.spec}
-    return {key: value for key, value in told.items() if value is not None}
+        result |= {"component": {"type": step.kind, **_other_component(named)}, **step.spec}
+    return {key: value for key, value in result.items() if value is not None}
 
 
 def _same_inline(component: PassthroughComponent) -> bool:
@@ -59,7 +59,7 @@ def _other_component(component: PassthroughComponent) -> dict[str, Any]:
         else environment,
     }
     given = {key: value for key, value in source.items() if value is not None}
-    told = {
+    result = {
         **{name: getattr(component, name) for name in ("display_name", "description", "tags", "properties")},
         "is_deterministic": component.is_deterministic,
         "inputs": {name: _port(port) for name, port in component.inputs.items()},
@@ -67,8 +67,8 @@ def _other_component(component: PassthroughComponent) -> dict[str, Any]:
         **component.spec,
         "$schema": component.schema_uri,
     }
-    told |= {"task": {**component.spec.get("task", {}), **given}} if component.kind == "parallel" else given
-    return {key: value for key, value in told.items() if value is not None and value not in ({}, [])}
+    result |= {"task": {**component.spec.get("task", {}), **given}} if component.kind == "parallel" else given
+    return {key: value for key, value in result.items() if value is not None and value not in ({}, [])}
 
 
 def _names(step: Step | SweepStep | PassthroughStep) -> dict[str, Any]:
@@ -81,15 +81,15 @@ def step_keys(step: AnyStep) -> dict[str, Any]:
     if isinstance(step, PassthroughStep):
         return _other(step)
     if isinstance(step, Job):
-        told = _given(command_file(step), step)
-        del told["$schema"]
-        if "resources" in told:
-            told["resources"] = {key: value for key, value in (resources_file(step) or {}).items() if value != {}}
-        return told | _outputs(step.outputs)
+        result = _given(command_file(step), step)
+        del result["$schema"]
+        if "resources" in result:
+            result["resources"] = {key: value for key, value in (resources_file(step) or {}).items() if value != {}}
+        return result | _outputs(step.outputs)
     named = step.runs
     bare = Component(command="", environment=NO_ENVIRONMENT)
     whole = named if isinstance(named, Component) else bare
-    told = _given(command_file(step.job_of(whole.model_copy(update={"inputs": {}, "outputs": {}}))), step)
+    result = _given(command_file(step.job_of(whole.model_copy(update={"inputs": {}, "outputs": {}}))), step)
     kept = ["inputs", "compute", "identity", "queue_settings"]
     if isinstance(step, Step):
         kept += ["environment_variables", "limits", "services"]
@@ -98,16 +98,16 @@ def step_keys(step: AnyStep) -> dict[str, Any]:
     file: dict[str, Any] = {"type": "sweep" if isinstance(step, SweepStep) else "command"}
     file |= _names(step)
     file[step.RUNS] = _component(named) if isinstance(named, Component) else named
-    file |= {key: told[key] for key in kept if key in told}
+    file |= {key: result[key] for key in kept if key in result}
     return {**file, **_outputs(step.outputs), **(sweep_keys(step) if isinstance(step, SweepStep) else {}), **step.extra}
 
 
-def _given(told: dict[str, Any], step: AnyStep) -> dict[str, Any]:
+def _given(result: dict[str, Any], step: AnyStep) -> dict[str, Any]:
     """The same with the modes of bound inputs, which a job on its own does not send."""
     for name, value in step.inputs.items():
         if isinstance(value, Input) and value.mode is not None:
-            told["inputs"][name]["mode"] = value.mode
-    return told
+            result["inputs"][name]["mode"] = value.mode
+    return result
 
 
 def _outputs(outputs: Mapping[str, Output | None]) -> dict[str, Any]:
@@ -121,20 +121,20 @@ def _outputs(outputs: Mapping[str, Output | None]) -> dict[str, Any]:
             "outputs": {name: value for name, value in outputs.items() if value is not None},
         }
     )
-    told = command_file(described).get("outputs", {})
+    result = command_file(described).get("outputs", {})
     for name, value in outputs.items():
         if value is None or isinstance(value, BareOutput):
-            told[name] = None
+            result[name] = None
         elif value.path is not None and BOUND.fullmatch(value.path) and not {"type", "mode"} & value.model_fields_set:
-            told[name] = value.path
-    return {"outputs": told}
+            result[name] = value.path
+    return {"outputs": result}
 
 
 def _component(component: Component) -> dict[str, Any]:
     if not isinstance(component.launcher, Custom):
         message = f"the {component.launcher.type} launcher is not lowered yet"
         raise TypeError(message)
-    told = {
+    result = {
         "type": "command",
         **{name: getattr(component, name) for name in ("display_name", "description", "tags", "properties")},
         "inputs": {name: _port(port) for name, port in component.inputs.items()},
@@ -153,9 +153,9 @@ def _component(component: Component) -> dict[str, Any]:
         **component.extra,
         "$schema": component.schema_uri,
     }
-    return {key: value for key, value in told.items() if value is not None and value not in ({}, [])}
+    return {key: value for key, value in result.items() if value is not None and value not in ({}, [])}
 
 
 def _port(port: Any) -> dict[str, Any]:
-    told = port.model_dump(exclude_none=True)
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in told.items()}
+    result = port.model_dump(exclude_none=True)
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in result.items()}

@@ -19,27 +19,27 @@ _SWEEP = ("search_space", "objective", "sampling_algorithm", "early_termination"
 
 def sweep_file(sweep: Sweep) -> dict[str, Any]:
     """A sweep job file."""
-    told = command_file(sweep.trial)
+    result = command_file(sweep.trial)
     file = {"$schema": f"{SCHEMAS}/sweepJob.schema.json", "type": "sweep", **names(sweep)}
-    file["trial"] = {key: told[key] for key in blocks("trial") if key in told}
-    file |= {key: told[key] for key in blocks("sweep") if key in told}
+    file["trial"] = {key: result[key] for key in blocks("trial") if key in result}
+    file |= {key: result[key] for key in blocks("sweep") if key in result}
     return file | sweep_keys(sweep)
 
 
 def names(run: Sweep | Pipeline) -> dict[str, Any]:
     """What names a run."""
-    told = {name: getattr(run, name) for name in blocks("run")}
-    return {key: value for key, value in told.items() if value}
+    result = {name: getattr(run, name) for name in blocks("run")}
+    return {key: value for key, value in result.items() if value}
 
 
 def sweep_keys(sweep: Sweep | SweepStep) -> dict[str, Any]:
     """What makes a job or a step a sweep."""
-    told = {name: plain_values(getattr(sweep, name)) for name in _SWEEP}
+    result = {name: plain_values(getattr(sweep, name)) for name in _SWEEP}
     policy = sweep.early_termination
     if policy is not None:
-        told["early_termination"] |= {name: None for name in policy.model_fields_set if getattr(policy, name) is None}
-    told["resources"] = None if sweep.resources is None else resources_file(sweep.resources) or {}
-    return {key: value for key, value in told.items() if value is not None}
+        result["early_termination"] |= {name: None for name in policy.model_fields_set if getattr(policy, name) is None}
+    result["resources"] = None if sweep.resources is None else resources_file(sweep.resources) or {}
+    return {key: value for key, value in result.items() if value is not None}
 
 
 def plain_values(value: Any) -> Any:

@@ -118,15 +118,15 @@ def _changed(value: Any, path: tuple[Any, ...], entry: Any, *, drop: bool = Fals
     """A copy in which the entry at ``path`` is replaced by ``entry`` (a mapping of one key), or is gone."""
     first, *rest = path
     items = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
-    told: list[tuple[Any, Any]] = []
+    result: list[tuple[Any, Any]] = []
     for key, each in items:
         if key != first:
-            told.append((key, each))
+            result.append((key, each))
         elif rest:
-            told.append((key, _changed(each, tuple(rest), entry, drop=drop)))
+            result.append((key, _changed(each, tuple(rest), entry, drop=drop)))
         elif not drop:
-            told += entry.items()
-    return dict(told) if isinstance(value, dict) else [each for _, each in told]
+            result += entry.items()
+    return dict(result) if isinstance(value, dict) else [each for _, each in result]
 
 
 def _dump(value: Any) -> bytes:

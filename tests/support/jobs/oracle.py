@@ -108,20 +108,20 @@ def schedule(path: Path) -> dict[str, Any]:
         from azure.ai.ml.entities._load_functions import load_schedule
 
         try:
-            told = _json(load_schedule(path)._to_rest_object())
+            result = _json(load_schedule(path)._to_rest_object())
         except Exception as error:
             raise RefusedError(str(error)) from error
-    for node in told["properties"]["action"]["jobDefinition"].get("jobs", {}).values():
+    for node in result["properties"]["action"]["jobDefinition"].get("jobs", {}).values():
         del node["componentId"]
-    return told
+    return result
 
 
-def _without(told: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+def _without(result: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """The body without what azure-ai-ml makes up where the file says nothing."""
     for key, value in given.items():
         if value is None:
-            told["properties"].pop(key, None)
-    return told
+            result["properties"].pop(key, None)
+    return result
 
 
 def body(path: Path) -> dict[str, Any]:
@@ -140,16 +140,16 @@ def body(path: Path) -> dict[str, Any]:
         environment = None
         try:
             if isinstance(job.environment, Environment):
-                told = job.environment._to_rest_object()
-                environment = json.loads(json.dumps(told, cls=SdkJSONEncoder, exclude_readonly=True))
+                result = job.environment._to_rest_object()
+                environment = json.loads(json.dumps(result, cls=SdkJSONEncoder, exclude_readonly=True))
                 job.environment = "inline"
             rest = to_rest_job_object(job)
-            told = json.loads(json.dumps(rest, cls=SdkJSONEncoder, exclude_readonly=True))
+            result = json.loads(json.dumps(rest, cls=SdkJSONEncoder, exclude_readonly=True))
         except Exception as error:
             raise RefusedError(str(error)) from error
     for key, value in given.items():
         if not value:
-            told["properties"].pop(key, None)
+            result["properties"].pop(key, None)
     if environment is not None:
-        told["environment"] = environment
-    return told
+        result["environment"] = environment
+    return result

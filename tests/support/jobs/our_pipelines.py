@@ -5,11 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 import jobs
-from tests.support.jobs import other_step_cases
-from tests.support.jobs import pipeline_cases as cases
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,25 +32,18 @@ def ours(path: Path) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     }
     registered = jobs.render(plan.enriched, steps=refs).components
     body = jobs.render(plan.enriched, steps=refs).body
-    ids = {name: jobs.component_id(told, jobs.Refs()) for name, told in registered.items()}
+    ids = {name: jobs.component_id(result, jobs.Refs()) for name, result in registered.items()}
     nodes = dict(body["properties"]["jobs"])
-    for name, told in registered.items():
-        inner = told["properties"]["componentSpec"].get("jobs", {})
+    for name, result in registered.items():
+        inner = result["properties"]["componentSpec"].get("jobs", {})
         nodes |= {f"{name}.jobs.{key}": node for key, node in inner.items()}
-    for name, told in registered.items():
+    for name, result in registered.items():
         node = nodes[name]
         owner = node["trial"] if node["type"] == "sweep" else node
         assert owner["componentId"] == ids[name]
         owner["componentId"] = f"registered:{name}"
-        spec = told["properties"]["componentSpec"]
+        spec = result["properties"]["componentSpec"]
         for place in (spec, spec.get("task", {}), node.get("task", {})):
             if "code" in place:
                 place["code"] = str((path.parent / place["code"]).resolve())
     return body, registered, errors
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    cases.folder(tmp_path)
-    other_step_cases.folder(tmp_path)
-    return tmp_path / "pipeline.yml"

@@ -107,7 +107,7 @@ class Lab:
             self.written = os.read(line, 4096).decode()
             try:
                 act()
-            except BaseException as error:  # noqa: BLE001 - told to the test below, and not to the loop's log
+            except BaseException as error:  # noqa: BLE001 - handed to the test below, and not to the loop's log
                 failed.append(error)
             self.wake.set()
 

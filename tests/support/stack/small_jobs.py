@@ -40,7 +40,7 @@ class Told:
     results: dict[str, Result] = field(default_factory=dict)
 
     def said(self, step: str) -> str:
-        """All that was told at a step."""
+        """All that was printed at a step."""
         return "\n".join(one.message for one in self.results[step].diagnostics)
 
 

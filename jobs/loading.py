@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from amlstack.base.findings import Finding, errors
 from amlstack.base.near_misses import did_you_mean
 from jobs.model.location import Source
+from jobs.model.passthrough import KINDS as PASSED_THROUGH
 from jobs.model.schedule import Declared
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 YAML_SUFFIXES = (".yml", ".yaml")
 KINDS = ("command", "sweep", "pipeline", "component", "schedule")
 """Kinds of Azure ML files that are read."""
-AS_STEPS = ("automl", "spark", "parallel", "data_transfer")
+AS_STEPS = tuple(kind for kind in PASSED_THROUGH if kind not in KINDS)
 """Kinds of jobs that are read where they are steps of a pipeline."""
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 
 from jobs.azureml.read.command import READ_ONLY
+from jobs.model import passthrough
 from jobs.model.component import Component
 from jobs.model.job import Job
 from jobs.model.pipeline import Pipeline
@@ -75,7 +76,7 @@ def definitions() -> Schema:
     found["Component"]["properties"]["resources"].pop("additionalProperties")
     found["InlineStep"] = _closed(dict(job), "command")
     found["Pipeline"]["properties"]["jobs"]["additionalProperties"] = {"type": "object", **_chosen(
-        (_typed("parallel", "spark", "pipeline", "automl", "data_transfer"), "Anything"),
+        (_typed(*passthrough.KINDS), "Anything"),
         (_typed("sweep"), "SweepStep"), ({"required": ["component"]}, "Step"), otherwise="InlineStep",
     )}  # fmt: skip
     found["Schedule"]["properties"]["create_job"] = {"type": ["string", "object"], "description": "What it starts."}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Field, StrictBool
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Kind = Literal["parallel", "spark", "pipeline", "automl", "data_transfer"]
+KINDS: tuple[str, ...] = get_args(Kind)
+"""The same as values."""
 
 
 class PassthroughComponent(Model):

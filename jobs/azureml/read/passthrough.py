@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     Reader = Callable[[Cursor], Any]
     Readers = Mapping[str, Reader]
 
-KINDS = ("parallel", "spark", "pipeline", "automl", "data_transfer")
 HERE = Code(path=".")
 """The code of a spark step that names none, for azure-ai-ml the file's own folder."""
 ENVIRONMENT: Reader = command.KEYS["environment"]

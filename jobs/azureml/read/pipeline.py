@@ -12,6 +12,7 @@ from jobs.azureml.read import command, component_file, data, passthrough, runtim
 from jobs.azureml.read.open_blocks import split
 from jobs.launchers import Custom
 from jobs.model.component import NO_ENVIRONMENT
+from jobs.model.passthrough import KINDS
 from jobs.model.pipeline import Pipeline, PipelineSettings
 from jobs.model.step import BareOutput, Step, SweepStep
 from jobs.model.values import EXPRESSION, Output
@@ -91,7 +92,7 @@ def _step(cursor: Cursor) -> Any:
             "Make it one of these.",
             key="type",
         )
-    if isinstance(kind, str) and kind.lower() in passthrough.KINDS:
+    if isinstance(kind, str) and kind.lower() in KINDS:
         return passthrough.read_step(cursor, kind.lower(), NODE, INLINE["outputs"], passthrough.Steps(steps, path_of))
     if NODE["type"](cursor.at("type") if "type" in cursor.value else _said(cursor, "command")) == "sweep":
         return _sweep_step(cursor)

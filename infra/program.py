@@ -14,7 +14,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.catalog import clock
 from infra import account
 from infra.azure_policy_assignment import assigned
-from infra.declare import declare
+from infra.declaration import declare
 from infra.names import Names
 from infra.settings import from_engine, stackfile
 from infra.settings.secrets import hidden

@@ -15,7 +15,7 @@ from policies import config as configuration
 from policies.evaluation.binding import NO_COMPUTE
 from policies.evaluation.context import Cluster, Context
 from policies.evaluation.facts import put_unknown
-from policies.evaluation.subjects import judged
+from policies.evaluation.resource_subjects import judged
 from policies.evaluation.verdicts import judge_resource, judge_whole, weigh
 from policies.release import version
 

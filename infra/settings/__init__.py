@@ -11,7 +11,7 @@ from infra.settings.model import (
     Settings,
     Workspace,
 )
-from infra.settings.parse import Reading, from_engine, parse, read_file, read_stack_file
+from infra.settings.parsing import Reading, from_engine, parse, read_file, read_stack_file
 from infra.settings.problems import dotted
 from infra.settings.stackfile import NAMESPACE, StackFile
 

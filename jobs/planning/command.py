@@ -10,7 +10,7 @@ from amlstack.base.paths import is_dir
 from jobs.launchers.base import Shape
 from jobs.model.location import Source
 from jobs.planning import bindings, checks, nodeside
-from jobs.planning.declaration import declaration
+from jobs.planning.declared_data import declaration
 from jobs.planning.enrichment import Added, enriched
 from jobs.planning.resolved import Resolved
 from jobs.planning.target import Target

@@ -17,7 +17,7 @@ from jobs.model.resources import RESOURCE_FIELDS
 from jobs.model.step import BareOutput, ComponentNode, Step, SweepStep
 from jobs.planning import pipeline_checks
 from jobs.planning.command import plan
-from jobs.planning.declaration import declaration, written
+from jobs.planning.declared_data import declaration, written
 from jobs.planning.resolved import Resolved
 from jobs.wire.pipeline_ports import inside
 

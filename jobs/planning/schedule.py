@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.findings import Finding, Level
 from jobs.model.pipeline import Pipeline
 from jobs.model.schedule import Recurrence
-from jobs.planning.declaration import written
+from jobs.planning.declared_data import written
 from jobs.planning.resolved import Resolved
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from amlstack.base.near_misses import did_you_mean
 from jobs.model.job import Job
 from jobs.model.location import Source
 from jobs.planning.command import plan_job
-from jobs.planning.declaration import declaration, written
+from jobs.planning.declared_data import declaration, written
 from jobs.planning.resolved import Resolved
 from jobs.wire.sweep import SHORTEST
 

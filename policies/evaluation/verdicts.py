@@ -17,7 +17,7 @@ from policies.evaluation.binding import cluster_of
 from policies.evaluation.bindings import BINDINGS
 from policies.evaluation.context import Cluster, Early
 from policies.evaluation.facts import AT_UP, UNREADABLE, Undecided, Unknown
-from policies.evaluation.subjects import component, fill, judged, subjects
+from policies.evaluation.resource_subjects import component, fill, judged, subjects
 from policies.pack_rules import CATALOGUE_OLD, CHECKED_AT_UP, EXCEPTION_EXPIRED, TEMPLATE_UNRESOLVED
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
     from policies.config import Config
     from policies.evaluation.context import Context
-    from policies.evaluation.subjects import Subject
+    from policies.evaluation.resource_subjects import Subject
 
 
 _OF_KIND = {

@@ -11,7 +11,7 @@ from policies.checks.job import shared_memory
 from policies.checks.resource import required_tags
 from policies.evaluation.bindings import BINDINGS
 from policies.evaluation.facts import Undecided
-from policies.evaluation.subjects import subjects
+from policies.evaluation.resource_subjects import subjects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from policies.config import Config
     from policies.evaluation.context import Context
-    from policies.evaluation.subjects import Subject
+    from policies.evaluation.resource_subjects import Subject
 
     Remedy = Callable[[Subject, Mapping[str, Any], Context], tuple[tuple[tuple[str, ...], Any], ...]]
 

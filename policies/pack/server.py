@@ -23,7 +23,7 @@ from amlstack.base.pulumi_wire import decode
 from policies import config
 from policies.checks.cost import stack_budget
 from policies.evaluation.context import Context
-from policies.evaluation.subjects import judged
+from policies.evaluation.resource_subjects import judged
 from policies.evaluation.verdicts import Weight, judge_early, judge_resource, judge_whole, weigh
 from policies.pack import remedies
 from policies.pack_rules import CATALOGUE_OLD, EXCEPTION_EXPIRED

@@ -8,7 +8,7 @@ import pytest
 
 from amlstack.cli.stack import losses
 from amlstack.cli.stack.deploy import Deployment
-from amlstack.cli.stack.lost import lost
+from amlstack.cli.stack.missing_resources import lost
 from amlstack.cli.stack.state import State, read
 from amlstack.engine import Engine, Outcome
 from amlstack.sandbox.store.store import Store

@@ -10,7 +10,7 @@ import pytest
 
 from amlstack.base.paths import PROJECT
 from infra.azure_policy_assignment import assigned
-from infra.declare import declare
+from infra.declaration import declare
 from infra.names import Names
 from infra.settings import AzurePolicy, parse
 from policies import azure_policy

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import jobs
-from infra.declare import Declaration, declare
+from infra.declaration import Declaration, declare
 from infra.environments import RegisteredEnvironment
 from infra.settings import parse, read_file
 from policies.config import ALL

@@ -15,7 +15,7 @@ from amlstack import run_identity
 from amlstack.base.findings import errors
 from amlstack.cli.commands.check import check_file
 from amlstack.cli.targets import Targets
-from infra.declare import declare
+from infra.declaration import declare
 from infra.settings import read_file
 from policies.config import Config
 from policies.gate import Gate

@@ -14,7 +14,7 @@ import yaml
 from amlstack.base.paths import PROJECT
 from amlstack.cli.main import main
 from jobs.azureml import schema
-from jobs.azureml.read import command, component, data, environment, pipeline, port, runtime, schedule, sweep
+from jobs.azureml.read import command, component, data, environments, pipeline, port, runtime, schedule, sweep
 from tests.support.jobs import other_step_cases, parity_cases, pipeline_cases, schedule_cases, sweep_cases
 
 PAGE = PROJECT / "docs" / "schema" / "job.schema.json"
@@ -92,7 +92,7 @@ def test_schema_marks_only_other_spellings_of_what_azure_ai_ml_takes(case: str) 
         ("Pipeline", {*pipeline.KEYS, *command.READ_ONLY}),
         ("InlineStep", {*pipeline.INLINE, *command.READ_ONLY}),
         ("Schedule", {*schedule.KEYS, *schedule.READ_ONLY} - {"provisioning_state"}),
-        ("Environment", {*environment.KEYS, "properties"}),
+        ("Environment", {*environments.KEYS, "properties"}),
         ("Input", {*data.DATA_INPUT, "value"}),
         ("Output", {*data.OUTPUT, "description"}),
         ("SweepResources", {*runtime.RESOURCES}),

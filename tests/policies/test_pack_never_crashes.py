@@ -12,7 +12,7 @@ from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
 from policies.checks import RULES
 from policies.evaluation.context import Cluster
 from policies.evaluation.job_subjects import _OWN
-from policies.evaluation.subjects import _INNER, _OUTER
+from policies.evaluation.resource_subjects import _INNER, _OUTER
 from policies.pack.server import Pack
 from tests.support.policies.showing import TODAY, request, shown
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from amlstack.base.findings import Finding, Level
-from infra.declare import declare
+from infra.declaration import declare
 from infra.settings import parse
 from policies import checks
 from policies.pack_rules import TEMPLATE_UNRESOLVED

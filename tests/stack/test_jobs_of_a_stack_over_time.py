@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack import run_identity
-from infra.declare import declare
+from infra.declaration import declare
 from infra.settings import read_file
 from tests.support.harness import ANALYZER
 from tests.support.running import left_of_jobs

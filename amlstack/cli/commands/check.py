@@ -192,7 +192,7 @@ def _gate(where: Targets, day: date, file: Path | None) -> tuple[Gate, tuple[Fin
     if where.reading is None or where.settings is None:
         config, wrong = read(file, where="--policy-config")
         return Gate(config, day), wrong
-    from infra.declare import gate_of
+    from infra.declaration import gate_of
 
     gate, faults = gate_of(where.reading, where.settings, on=day, root=where.root, file=file)
     return gate, (*faults, *_know_clusters(gate, where.reading, where.settings, shown=where.asked))

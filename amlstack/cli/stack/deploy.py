@@ -9,7 +9,7 @@ from amlstack import engine as engines
 from amlstack.base import paths
 from amlstack.cli import consent
 from amlstack.cli.stack import losses, state
-from amlstack.cli.stack.lost import lost
+from amlstack.cli.stack.missing_resources import lost
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.azureml.cursor import Bad, Cursor
 from jobs.azureml.fields import keys, text, word
-from jobs.azureml.read import data, environment, runtime
+from jobs.azureml.read import data, environments, runtime
 from jobs.launchers import Custom
 from jobs.model.job import Job
 from jobs.model.values import Code
@@ -30,7 +30,7 @@ def _compute(cursor: Cursor) -> Any:
 
 _READERS: Mapping[str, Callable[[Cursor], Any]] = {
     "code": _code,
-    "environment": environment.environment,
+    "environment": environments.environment,
     "environment_variables": data.variables,
     "inputs": data.inputs,
     "outputs": data.outputs,

@@ -6,7 +6,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from amlstack.base.paths import PROJECT
-from infra.declare import Declaration, declare
+from infra.declaration import Declaration, declare
 from infra.settings import read_file
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ _AML = "properties.properties"
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ClusterSetting:
     """One field of a cluster's settings.
 
     Attributes:
@@ -39,19 +39,19 @@ class Setting:
 
 
 SETTINGS = (
-    Setting(("location",), "location", replaces=True),
-    Setting(("identity",), "identity"),
-    Setting(("description",), "properties.description"),
-    Setting(("size",), f"{_AML}.vmSize", replaces=True),
-    Setting(("priority",), f"{_AML}.vmPriority", PRIORITIES.__getitem__, replaces=True),
-    Setting(("subnet",), f"{_AML}.subnet", lambda value: {"id": value} if value else None, replaces=True),
+    ClusterSetting(("location",), "location", replaces=True),
+    ClusterSetting(("identity",), "identity"),
+    ClusterSetting(("description",), "properties.description"),
+    ClusterSetting(("size",), f"{_AML}.vmSize", replaces=True),
+    ClusterSetting(("priority",), f"{_AML}.vmPriority", PRIORITIES.__getitem__, replaces=True),
+    ClusterSetting(("subnet",), f"{_AML}.subnet", lambda value: {"id": value} if value else None, replaces=True),
     # True is what azure-native registers when the property is absent.
-    Setting(("node_public_ip",), f"{_AML}.enableNodePublicIp", lambda value: value is not False, replaces=True),
-    Setting(("nodes", "min"), f"{_AML}.scaleSettings.minNodeCount"),
-    Setting(("nodes", "max"), f"{_AML}.scaleSettings.maxNodeCount"),
-    Setting(("nodes", "idle"), f"{_AML}.scaleSettings.nodeIdleTimeBeforeScaleDown"),
-    Setting(("tags",), "tags"),
-    Setting(("single_node_jobs",), f"tags.{SINGLE_NODE_TAG}", lambda value: "true" if value else None),
+    ClusterSetting(("node_public_ip",), f"{_AML}.enableNodePublicIp", lambda value: value is not False, replaces=True),
+    ClusterSetting(("nodes", "min"), f"{_AML}.scaleSettings.minNodeCount"),
+    ClusterSetting(("nodes", "max"), f"{_AML}.scaleSettings.maxNodeCount"),
+    ClusterSetting(("nodes", "idle"), f"{_AML}.scaleSettings.nodeIdleTimeBeforeScaleDown"),
+    ClusterSetting(("tags",), "tags"),
+    ClusterSetting(("single_node_jobs",), f"tags.{SINGLE_NODE_TAG}", lambda value: "true" if value else None),
 )
 
 _CONSTANT = {

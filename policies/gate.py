@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.findings import Finding, Level
 from policies import config as configuration
 from policies.evaluation.binding import NO_COMPUTE
-from policies.evaluation.context import Cluster, Context
+from policies.evaluation.context import Context, KnownCluster
 from policies.evaluation.facts import put_unknown
 from policies.evaluation.resource_subjects import judged
 from policies.evaluation.verdicts import judge_resource, judge_whole, weigh
@@ -86,7 +86,7 @@ class Gate:
             cluster: Its name; `NO_COMPUTE` for jobs that name neither a compute nor a size.
             size: Its size.
         """
-        self._context.clusters.setdefault(cluster.lower(), Cluster(size, low_priority=False))
+        self._context.clusters.setdefault(cluster.lower(), KnownCluster(size, low_priority=False))
 
     def leave_to_jobs(self, cluster: str) -> None:
         """Judge a cluster's size at the jobs on it: nobody is shown what was found of the cluster itself."""

@@ -19,7 +19,7 @@ SHORT_PREFIX = "azureml-"
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class CatalogEnvironment:
     """One curated environment.
 
     Attributes:
@@ -56,19 +56,19 @@ class Environment:
 
 
 @cache
-def _by_name() -> dict[str, Environment]:
+def _by_name() -> dict[str, CatalogEnvironment]:
     return {
-        row["name"]: Environment(**{**row, "source": tuple(row["source"]), "checked": day(row["checked"])})
+        row["name"]: CatalogEnvironment(**{**row, "source": tuple(row["source"]), "checked": day(row["checked"])})
         for row in load("environments")
     }
 
 
-def all_environments() -> tuple[Environment, ...]:
+def all_environments() -> tuple[CatalogEnvironment, ...]:
     """Every curated environment of the catalogue."""
     return tuple(_by_name().values())
 
 
-def get(name: str) -> Environment | None:
+def get(name: str) -> CatalogEnvironment | None:
     """The environment of that name, in any letter case, with or without the ``AzureML-`` of the short form."""
     return _by_name().get(_bare(name))
 

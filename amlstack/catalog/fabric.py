@@ -24,7 +24,7 @@ Network = Literal["nvlink", "xgmi", "infiniband", "ethernet"]
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class FabricSetting:
     """One environment variable, with the reason for it."""
 
     name: str
@@ -65,7 +65,7 @@ def settings(
     collectives: Collectives,
     mpi_starts_ranks: bool = False,
     image_files: Collection[str] = (),
-) -> tuple[Setting, ...]:
+) -> tuple[FabricSetting, ...]:
     """The variables that let a job use the InfiniBand of its size; none for sizes and jobs that need none.
 
     CPU sizes get none, nor do jobs whose collectives MPI or Gloo carries: the variables that keep MPI on TCP are right
@@ -110,8 +110,8 @@ def _rows(name: str) -> tuple[dict[str, Any], ...]:
     return tuple(load(name))
 
 
-def _setting(row: dict[str, Any]) -> Setting:
-    return Setting(row["name"], row["value"], row["why"], tuple(row["source"]), day(row["checked"]))
+def _setting(row: dict[str, Any]) -> FabricSetting:
+    return FabricSetting(row["name"], row["value"], row["why"], tuple(row["source"]), day(row["checked"]))
 
 
 def _bandwidth(row: dict[str, Any]) -> Bandwidth:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.redaction import scrub
 from amlstack.provider.arm import InterruptedWaitError, pause
-from amlstack.rpc import Code, ProviderError
+from amlstack.rpc import ErrorCode, ProviderError
 
 if TYPE_CHECKING:
     from amlstack.provider.resource import Call, Services
@@ -45,10 +45,10 @@ def upload(services: Services, call: Call, signed: str, folder: str, snapshot: S
             _send(services, call, container, folder, snapshot)
     except InterruptedWaitError:
         raise ProviderError(
-            "interrupted while uploading; nothing was registered, and the next `up` uploads again", Code.ABORTED
+            "interrupted while uploading; nothing was registered, and the next `up` uploads again", ErrorCode.ABORTED
         ) from None
     except Exception as error:  # noqa: BLE001  whatever the storage client raises may quote the signed URL
-        raise ProviderError(f"the upload failed: {scrub(str(error))[:500]}", Code.UNAVAILABLE) from None
+        raise ProviderError(f"the upload failed: {scrub(str(error))[:500]}", ErrorCode.UNAVAILABLE) from None
 
 
 def _container(services: Services, call: Call, signed: str) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import WorkspaceMissingError
-from amlstack.provider.states import Verdict, Wait, verdict
+from amlstack.provider.states import RunVerdict, Wait, verdict
 from amlstack.provider.waiting import InterruptedWaitError, WaitTimeoutError, follow
 from amlstack.rpc import UNKNOWN, InitFailedError
 
@@ -29,7 +29,7 @@ class Gates:
         """
         if new.get("wait") is UNKNOWN:
             return True  # at preview: it may turn out to be any
-        return verdict(_wait(new), str(old.get("status") or "Unknown")) is not Verdict.SATISFIED
+        return verdict(_wait(new), str(old.get("status") or "Unknown")) is not RunVerdict.SATISFIED
 
     def judge(self, run: str, state: Values, inputs: Values) -> None:
         """Says without waiting whether the gate is open.
@@ -39,9 +39,9 @@ class Gates:
         """
         wait, status = _wait(state), str(state.get("status") or "Unknown")
         result = verdict(wait, status)
-        if result is Verdict.SATISFIED:
+        if result is RunVerdict.SATISFIED:
             return
-        if result is Verdict.FAILED:
+        if result is RunVerdict.FAILED:
             reason = _failed(run, wait, status, self._why(run, state))
         elif state.get("gone"):
             reason = (
@@ -69,7 +69,7 @@ class Gates:
                 call,
                 str(state["workspace"]),
                 record,
-                until=lambda now: verdict(wait, now.status) is not Verdict.PENDING,
+                until=lambda now: verdict(wait, now.status) is not RunVerdict.PENDING,
                 what=what,
             )
         except InterruptedWaitError:

@@ -25,7 +25,7 @@ from amlstack.provider.types.environments import RegisteredEnvironments
 from amlstack.provider.types.jobs import JobRuns
 from amlstack.provider.types.schedules import Schedules
 from amlstack.rpc import (
-    Code,
+    ErrorCode,
     Failures,
     Host,
     InitFailedError,
@@ -59,7 +59,12 @@ TYPES: dict[str, Callable[[Services], Resource]] = {
 SETTINGS = ("armEndpoint", *arm.VARIABLES)
 """What the provider is configured with; all but the endpoint are azure-native's own settings."""
 _CONFIG = "amlstack:config:"
-_CODES = {0: Code.UNAVAILABLE, 401: Code.UNAUTHENTICATED, 403: Code.PERMISSION_DENIED, 404: Code.NOT_FOUND}
+_CODES = {
+    0: ErrorCode.UNAVAILABLE,
+    401: ErrorCode.UNAUTHENTICATED,
+    403: ErrorCode.PERMISSION_DENIED,
+    404: ErrorCode.NOT_FOUND,
+}
 
 
 _URN: contextvars.ContextVar[str] = contextvars.ContextVar("urn", default="")
@@ -103,7 +108,7 @@ class Provider(Plugin):
         try:
             endpoint, sign_in = _signing_in(given)
         except ArmError as error:
-            raise ProviderError(error.message, Code.INVALID_ARGUMENT) from None
+            raise ProviderError(error.message, ErrorCode.INVALID_ARGUMENT) from None
         client = ArmClient(
             endpoint, self._credential, sign_in=sign_in, cancelled=self.cancelled, announce=self._announce
         )
@@ -191,7 +196,7 @@ class Provider(Plugin):
         token = urn.split("::")[2].rsplit("$", 1)[-1] if urn.count("::") >= 3 else urn
         if token not in TYPES:
             known = ", ".join(TYPES)
-            raise ProviderError(f"there is no resource type {token}; there are {known}", Code.NOT_FOUND)
+            raise ProviderError(f"there is no resource type {token}; there are {known}", ErrorCode.NOT_FOUND)
         with self._lock:
             if not self._resources:
                 raise ProviderError("the provider is not configured")
@@ -209,11 +214,11 @@ def _as_answers(urn: str, what: str, shape: InputShape, secrecy: Secrecy) -> Ite
         reasons = [secrecy.redact(reason) for reason in error.reasons]
         raise InitFailedError(error.resource_id, shape.sealed(error.outputs, secrecy), reasons, inputs) from None
     except ArmError as error:
-        raise ProviderError(f"{what}: {error}", _CODES.get(error.status, Code.FAILED_PRECONDITION)) from None
+        raise ProviderError(f"{what}: {error}", _CODES.get(error.status, ErrorCode.FAILED_PRECONDITION)) from None
     except WorkspaceMissingError as error:
         raise ProviderError(f"{what}: {error}") from None
     except InterruptedWaitError as error:
-        raise ProviderError(f"{what}: {_interrupted(error)}", Code.ABORTED) from None
+        raise ProviderError(f"{what}: {_interrupted(error)}", ErrorCode.ABORTED) from None
     finally:
         _URN.reset(under_way)
 

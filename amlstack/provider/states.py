@@ -22,7 +22,7 @@ class OnEdit(StrEnum):
     KEEP = "keep"
 
 
-class Verdict(StrEnum):
+class RunVerdict(StrEnum):
     """What a status means under a `Wait`."""
 
     SATISFIED = "satisfied"
@@ -41,8 +41,8 @@ def is_active(status: str) -> bool:
     return status not in TERMINAL
 
 
-def verdict(wait: Wait, status: str) -> Verdict:
+def verdict(wait: Wait, status: str) -> RunVerdict:
     """Whether ``status`` is what ``wait`` waits for, may become it, or never will."""
     if wait is Wait.NONE or status == COMPLETED or (wait is Wait.STARTED and status in _STARTED):
-        return Verdict.SATISFIED
-    return Verdict.FAILED if status in UNSUCCESSFUL else Verdict.PENDING
+        return RunVerdict.SATISFIED
+    return RunVerdict.FAILED if status in UNSUCCESSFUL else RunVerdict.PENDING

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.pulumi_wire import UNKNOWN
-from amlstack.rpc.errors import Code, Failures, InitFailedError, ProviderError
+from amlstack.rpc.errors import ErrorCode, Failures, InitFailedError, ProviderError
 from amlstack.rpc.host import Host
 from amlstack.rpc.secrecy import NOTHING, Secrecy, all_of, opened
 from amlstack.rpc.values import (
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NOTHING",
     "UNKNOWN",
-    "Code",
+    "ErrorCode",
     "Failures",
     "Host",
     "InitFailedError",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from amlstack.rpc.secrecy import Secrecy
 
 
-class Code(enum.Enum):
+class ErrorCode(enum.Enum):
     """gRPC's status codes, names and numbers: errors are also raised where no gRPC is loaded."""
 
     CANCELLED = 1
@@ -43,7 +43,7 @@ class ProviderError(Exception):
     operation behind; every other code as "nothing happened". Hence the default.
     """
 
-    def __init__(self, message: str, code: Code = Code.FAILED_PRECONDITION) -> None:
+    def __init__(self, message: str, code: ErrorCode = ErrorCode.FAILED_PRECONDITION) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
@@ -73,7 +73,7 @@ class InitFailedError(ProviderError):
         inputs: Mapping[str, Any] | None = None,
     ) -> None:
         self.reasons = tuple(reasons)
-        super().__init__("; ".join(self.reasons), Code.UNKNOWN)
+        super().__init__("; ".join(self.reasons), ErrorCode.UNKNOWN)
         self.resource_id = resource_id
         self.outputs = outputs
         self.inputs = inputs
@@ -104,7 +104,7 @@ class Status(NamedTuple):
     trailing_metadata: tuple[tuple[str, bytes], ...] | None
 
 
-def _status_code(code: Code) -> grpc.StatusCode:
+def _status_code(code: ErrorCode) -> grpc.StatusCode:
     import grpc  # noqa: PLC0415
 
     return grpc.StatusCode[code.name]

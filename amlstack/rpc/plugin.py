@@ -15,7 +15,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from amlstack import __version__
-from amlstack.rpc.errors import Code, ProviderError
+from amlstack.rpc.errors import ErrorCode, ProviderError
 from amlstack.rpc.host import CHANNEL_OPTIONS, Host
 from amlstack.rpc.values import ValueRefusedError
 
@@ -105,10 +105,10 @@ class _Errors(grpc.ServerInterceptor):  # type: ignore[misc]  # grpc ships no ty
             except ProviderError as error:
                 failure: ProviderError = error
             except ValueRefusedError as error:
-                failure = ProviderError(str(error), Code.INVALID_ARGUMENT)
+                failure = ProviderError(str(error), ErrorCode.INVALID_ARGUMENT)
             except Exception as error:  # noqa: BLE001  the last line of defence
                 self._host.debug("".join(traceback.format_exception(error)), getattr(request, "urn", ""))
-                failure = ProviderError(f"unexpected {type(error).__name__}: {error}", Code.INTERNAL)
+                failure = ProviderError(f"unexpected {type(error).__name__}: {error}", ErrorCode.INTERNAL)
             failure.message = self._host.clean(failure.message, getattr(request, "urn", ""))
             return context.abort_with_status(failure.status())
 

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from infra.registration import Registration
 
 
-class Environment(pulumi.ComponentResource):
+class StackEnvironment(pulumi.ComponentResource):
     """One environment version of the workspace; adopted when it is there already, kept when the stack goes."""
 
     def __init__(self, spec: RegisteredEnvironment, workspace: Workspace) -> None:
         label = f"{spec.name}-{spec.version}"
         super().__init__("amlstack:infra:Environment", label)
-        self.version = resources.EnvironmentVersion(
+        self.version = resources.StackEnvironment(
             label,
             workspace=workspace.workspace_id,
             name=spec.name,
@@ -107,5 +107,5 @@ class Assets:
     def _environment(self, spec: RegisteredEnvironment) -> pulumi.Resource:
         key = spec.id_in(self.names)
         if key not in self._environments:
-            self._environments[key] = Environment(spec, self.stack.workspace)
+            self._environments[key] = StackEnvironment(spec, self.stack.workspace)
         return self._environments[key]

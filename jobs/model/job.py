@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, StrictBool, StrictStr
 
 from jobs.launchers import Custom, Launcher
 from jobs.model.resources import Resources
-from jobs.model.run_fields import Run
+from jobs.model.run_fields import RunFields
 from jobs.model.values import Code, Environment, Identity, Input, Limits, Output, QueueSettings, Scalar, Service
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def _code(value: Any) -> Any:
     return Code(path=value) if isinstance(value, str) else value
 
 
-class Job(Run, Resources):
+class Job(RunFields, Resources):
     """One training run: a command, where it runs, on how many nodes, and how its ranks are started.
 
     Usage::

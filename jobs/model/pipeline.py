@@ -8,7 +8,7 @@ from pydantic import Field, StrictBool
 
 from jobs.model.job import Job
 from jobs.model.passthrough import PassthroughStep
-from jobs.model.run_fields import Run
+from jobs.model.run_fields import RunFields
 from jobs.model.step import Step, SweepStep
 from jobs.model.values import Identity, Input, Model, Output, Scalar, Service
 
@@ -32,7 +32,7 @@ class PipelineSettings(Model):
     extra: dict[str, Any] = Field(default_factory=dict, description="Further settings, sent as they are.")
 
 
-class Pipeline(Run):
+class Pipeline(RunFields):
     """Steps by name. A step is a `Job`, a `Step` of a component, a `SweepStep`, or an `PassthroughStep`.
 
     Inputs bind ``${{parent.inputs.x}}`` and ``${{parent.jobs.STEP.outputs.y}}``.

@@ -9,7 +9,7 @@ from pydantic import Field, StrictBool
 from jobs.model.values import Model
 
 
-class Run(Model):
+class RunFields(Model):
     """Names, tags, and what an edit or a removal does."""
 
     name: Annotated[

@@ -9,7 +9,7 @@ from pydantic import Field, StrictFloat, StrictInt, StrictStr
 
 from jobs.model.job import Job
 from jobs.model.resources import Resources
-from jobs.model.run_fields import Run
+from jobs.model.run_fields import RunFields
 from jobs.model.search_space import SearchSpace
 from jobs.model.values import Model
 
@@ -114,7 +114,7 @@ class Trials(Model):
     early_termination: Annotated[EarlyTermination | None, Field(description="When a trial is given up.")] = None
 
 
-class Sweep(Run, Trials):
+class Sweep(RunFields, Trials):
     """Many trials of one job.
 
     The trial says what runs and where, its launcher and distribution included; its command binds what is varied as

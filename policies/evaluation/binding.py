@@ -14,7 +14,7 @@ from policies.evaluation.facts import Undecided, Unknown, is_expression, last_pa
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
     from policies.checks import Rule
-    from policies.evaluation.context import Cluster, Context
+    from policies.evaluation.context import Context, KnownCluster
     from policies.evaluation.resource_subjects import Subject
 
 NO_COMPUTE = ""
@@ -44,7 +44,7 @@ def size_of(subject: Subject, context: Context) -> Size | None:
     return sizes.get(name) if name else None
 
 
-def cluster_of(subject: Subject, context: Context) -> Cluster | None:
+def cluster_of(subject: Subject, context: Context) -> KnownCluster | None:
     """The cluster of the stack that a job runs on; None where it is serverless or its cluster has not been seen.
 
     Raises:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class KnownCluster:
     """What is remembered of a cluster of the stack, for the jobs on it.
 
     Attributes:
@@ -61,7 +61,7 @@ class Context:
     """
 
     on: date
-    clusters: dict[str, Cluster] = field(default_factory=dict)
+    clusters: dict[str, KnownCluster] = field(default_factory=dict)
     networks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     groups: dict[str, str | None] = field(default_factory=dict)
     components: dict[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from policies.checks.size import retired_size
 from policies.evaluation import catalogue_age
 from policies.evaluation.binding import cluster_of
 from policies.evaluation.bindings import BINDINGS
-from policies.evaluation.context import Cluster, Early
+from policies.evaluation.context import Early, KnownCluster
 from policies.evaluation.facts import AT_UP, UNREADABLE, Undecided, Unknown
 from policies.evaluation.resource_subjects import component, fill, judged, subjects
 from policies.pack_rules import CATALOGUE_OLD, CHECKED_AT_UP, EXCEPTION_EXPIRED, TEMPLATE_UNRESOLVED
@@ -201,7 +201,7 @@ def remember(subject: Subject, context: Context) -> None:
             context.groups[name.lower()] = facts.text("location")
         elif isinstance(subject.size, str):
             priority = (facts.text("priority") or "").lower()
-            context.clusters[name.lower()] = Cluster(
+            context.clusters[name.lower()] = KnownCluster(
                 subject.size, priority == "lowpriority", subject.single_node_jobs, subject.nodes
             )
     except Undecided:

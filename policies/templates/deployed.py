@@ -38,7 +38,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TemplateSource:
     """A template and what is beside it.
 
     Attributes:
@@ -62,7 +62,7 @@ class Source:
     around: Around = field(default_factory=Around)
 
 
-def pieces(source: Source, wanted: Callable[[str], bool]) -> Iterator[Piece | Unknown]:
+def pieces(source: TemplateSource, wanted: Callable[[str], bool]) -> Iterator[Piece | Unknown]:
     """All that a template deploys, and each part that cannot be seen.
 
     Args:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from policies.evaluation.facts import GAP, Gapped
 from policies.templates import functions
-from policies.templates.syntax import Access, Call, Literal, Node, NotAnExpressionError, parse
+from policies.templates.syntax import Access, FunctionCall, Literal, Node, NotAnExpressionError, parse
 from policies.templates.values import OpenError, alike, closed, member
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _coalesce(scope: Scope, *arguments: Node) -> Any:
 
 def _each(scope: Scope, listed: Node, each: Node) -> list[tuple[Any, Any]]:
     """Elements of a list with what a lambda makes of them."""
-    if not isinstance(each, Call) or each.name != "lambda" or len(each.arguments) not in {2, 3}:
+    if not isinstance(each, FunctionCall) or each.name != "lambda" or len(each.arguments) not in {2, 3}:
         raise OpenError("a lambda is expected")
     *named, body = each.arguments
     names = [str(_closed(name, scope)).lower() for name in named]

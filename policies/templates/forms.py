@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from policies.evaluation.facts import GAP, Unknown, dig
-from policies.templates.deployed import Source
+from policies.templates.deployed import TemplateSource
 from policies.templates.scope import Around, is_template_expression
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def of(kind: str) -> Form:
     return by_type.get(name, CLASSIC)
 
 
-def sources(form: Form, props: Any, groups: Mapping[str, Any]) -> Iterator[Source]:
+def sources(form: Form, props: Any, groups: Mapping[str, Any]) -> Iterator[TemplateSource]:
     """The templates that a resource holds, or says to be kept elsewhere.
 
     Args:
@@ -112,7 +112,7 @@ def sources(form: Form, props: Any, groups: Mapping[str, Any]) -> Iterator[Sourc
         group_location=groups.get(group.lower()) if isinstance(group, str) else None,
         location=dig(props, "location"),
     )
-    yield Source(
+    yield TemplateSource(
         template,
         at,
         parameters=_from_a_blueprint(parameters) if form.library else parameters,

@@ -31,7 +31,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """A function with its arguments; the name in small letters, a user's own with its namespace before a dot."""
 
     name: str
@@ -46,7 +46,7 @@ class Access:
     key: Node
 
 
-Node = Literal | Call | Access
+Node = Literal | FunctionCall | Access
 
 
 @lru_cache(maxsize=1024)
@@ -112,7 +112,7 @@ class _Reader:
                 if self._take("."):
                     name = f"{name}.{self._name()}"
                 self._must("(")
-                return self._accesses(Call(name, self._arguments(depth + 1)), depth)
+                return self._accesses(FunctionCall(name, self._arguments(depth + 1)), depth)
         raise NotAnExpressionError(f"a value is missing before `{word}`")
 
     def _name(self) -> str:

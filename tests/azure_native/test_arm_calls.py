@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.rpc import Code, ProviderError
+from amlstack.rpc import ErrorCode, ProviderError
 from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience, ServiceError
 from tests.support.azure_native.small_arm import Answer, SmallArm
 
@@ -101,7 +101,7 @@ def test_a_sandbox_that_is_gone_is_said_to_be(small_arm: SmallArm, arm: Arm, pat
     small_arm.answers("GET", "/thing", Answer(0, hangs_up=True))
     with pytest.raises(ProviderError, match=r"does not answer .*amlstack sandbox status") as gone:
         arm.read("/thing", "v", patience)
-    assert gone.value.code is Code.UNAVAILABLE
+    assert gone.value.code is ErrorCode.UNAVAILABLE
 
 
 def test_a_token_is_taken_once_and_again_when_it_runs_out(small_arm: SmallArm, arm: Arm, patience: Patience) -> None:
@@ -121,7 +121,7 @@ def test_waiting_ends_when_the_engine_gives_up_or_the_time_is_over(small_arm: Sm
     impatient = Patience(cancelled, 60, lambda _: cancelled.set())
     with pytest.raises(AcceptedError) as ended:
         arm.put("/thing", "v", {}, impatient)
-    assert ended.value.cause.code is Code.CANCELLED
+    assert ended.value.cause.code is ErrorCode.CANCELLED
     with pytest.raises(AcceptedError, match="operation timed out"):
         arm.put("/thing", "v", {}, Patience(threading.Event(), 0, lambda _: None))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
 
 from policies.checks import RULES
-from policies.evaluation.context import Cluster
+from policies.evaluation.context import KnownCluster
 from policies.evaluation.job_subjects import _OWN
 from policies.evaluation.resource_subjects import _INNER, _OUTER
 from policies.pack.server import Pack
@@ -90,7 +90,7 @@ def put(props: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
 @given(value=VALUES, serverless=st.booleans())
 def test_any_value_of_a_job_is_judged(path: tuple[str, ...], value: Any, serverless: bool) -> None:
     pack = Pack("amlstack", "1.0.0", TODAY, SAID)
-    pack._context.clusters["c"] = Cluster("Standard_ND40rs_v2", low_priority=True)
+    pack._context.clusters["c"] = KnownCluster("Standard_ND40rs_v2", low_priority=True)
     job: dict[str, Any] = {"command": "x", "resources": {"instanceCount": 2}}
     put(
         job,

@@ -9,7 +9,7 @@ import pytest
 from google.protobuf import empty_pb2
 
 from amlstack.provider import waiting
-from amlstack.provider.states import TERMINAL, Verdict, Wait, is_active, verdict
+from amlstack.provider.states import TERMINAL, RunVerdict, Wait, is_active, verdict
 from tests.support.provider.provider_wire import Refused, job_inputs
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def test_a_wait_survives_an_interruption_of_the_network(wire: Wire, arm: FakeArm
 
 @pytest.mark.parametrize("status", [*sorted(TERMINAL), "Queued", "Running", "NotResponding", "Paused", "Anything"])
 def test_every_status_has_one_meaning(status: str) -> None:
-    assert verdict(Wait.NONE, status) is Verdict.SATISFIED
-    assert (verdict(Wait.COMPLETED, status) is Verdict.PENDING) == is_active(status)
-    assert (verdict(Wait.COMPLETED, status) is Verdict.SATISFIED) == (status == "Completed")
-    assert (verdict(Wait.STARTED, status) is Verdict.SATISFIED) == (status in {"Completed", "Running"})
+    assert verdict(Wait.NONE, status) is RunVerdict.SATISFIED
+    assert (verdict(Wait.COMPLETED, status) is RunVerdict.PENDING) == is_active(status)
+    assert (verdict(Wait.COMPLETED, status) is RunVerdict.SATISFIED) == (status == "Completed")
+    assert (verdict(Wait.STARTED, status) is RunVerdict.SATISFIED) == (status in {"Completed", "Running"})

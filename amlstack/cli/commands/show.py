@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False)
 
 
-class Form(StrEnum):
+class OutputForm(StrEnum):
     """What is shown."""
 
     PLAN = "plan"
@@ -36,9 +36,9 @@ class Form(StrEnum):
 def show(
     file: Annotated[Path, typer.Argument(help="A job file.", show_default=False)],
     form: Annotated[
-        Form,
+        OutputForm,
         typer.Option("--as", help="plan, arm (the request body), yaml (az ml), command, or a pipeline's components."),
-    ] = (Form.PLAN),
+    ] = (OutputForm.PLAN),
     size: Size = None,
     stack: Stack = None,
     *,
@@ -70,17 +70,17 @@ def show(
         print_findings(checked.findings, err=True)
         raise typer.Exit(1)
     match form:
-        case Form.PLAN:
+        case OutputForm.PLAN:
             _show_plans(checked, as_json=as_json)
-        case Form.ARM:
+        case OutputForm.ARM:
             _print_bodies(checked)
-        case Form.YAML:
+        case OutputForm.YAML:
             _print_yaml(checked, as_json=as_json)
-        case Form.COMMAND:
+        case OutputForm.COMMAND:
             _print_commands(checked, as_json=as_json)
-        case Form.COMPONENTS:
+        case OutputForm.COMPONENTS:
             _print_components(checked)
-    if form is not Form.PLAN:
+    if form is not OutputForm.PLAN:
         print_findings(checked.findings, err=True)
     raise typer.Exit(1 if errors((*where.findings, *checked.findings)) else 0)
 

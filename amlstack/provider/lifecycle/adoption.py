@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from amlstack.provider.lifecycle.ending import stack_ids
 from amlstack.provider.owned import is_ours
 from amlstack.provider.states import COMPLETED, UNSUCCESSFUL
-from amlstack.rpc import UNKNOWN, Code, ProviderError, bare
+from amlstack.rpc import UNKNOWN, ErrorCode, ProviderError, bare
 
 if TYPE_CHECKING:
     from amlstack.provider.resource import Call, Services, Values
@@ -39,7 +39,7 @@ def refuse_foreign(record: Record, state: Values) -> None:
         return
     raise ProviderError(
         f"{seen} (it is {record.status}). A run is adopted only by the stack that made it. {remedy}",
-        Code.ALREADY_EXISTS,
+        ErrorCode.ALREADY_EXISTS,
     )
 
 

@@ -11,13 +11,13 @@ from amlstack.provider.lifecycle.memory import RunPlan
 from amlstack.provider.resource import Difference
 from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.provider.states import OnEdit, is_active
-from amlstack.rpc import UNKNOWN, Code, ProviderError, bare, unknown_paths
+from amlstack.rpc import UNKNOWN, ErrorCode, ProviderError, bare, unknown_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from amlstack.provider.edits import Edit
-    from amlstack.provider.lifecycle.memory import Deployment
+    from amlstack.provider.lifecycle.memory import DeploymentMemory
     from amlstack.provider.resource import Call, Services, Values
     from amlstack.provider.runs import Record
 
@@ -34,7 +34,7 @@ def mode_of(values: Values) -> OnEdit:
 class Edited:
     """Judges edits of active runs."""
 
-    def __init__(self, services: Services, deployment: Deployment) -> None:
+    def __init__(self, services: Services, deployment: DeploymentMemory) -> None:
         self._services = services
         self._deployment = deployment
 
@@ -174,4 +174,4 @@ def _asked(ask: Callable[[], _T], what: str) -> _T | None:
     except WorkspaceMissingError:
         return None
     except ArmError as error:
-        raise ProviderError(f"whether {what} cannot be asked: {error}", Code.UNAVAILABLE) from None
+        raise ProviderError(f"whether {what} cannot be asked: {error}", ErrorCode.UNAVAILABLE) from None

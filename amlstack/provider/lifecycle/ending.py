@@ -11,7 +11,7 @@ from amlstack.rpc import bare
 from amlstack.run_identity import NO_JOB, resource_of
 
 if TYPE_CHECKING:
-    from amlstack.provider.lifecycle.memory import Deployment
+    from amlstack.provider.lifecycle.memory import DeploymentMemory
     from amlstack.provider.resource import Call, Services, Values
     from amlstack.provider.runs import Record
 
@@ -61,7 +61,7 @@ def of_job(record: Record, call: Call, values: Values) -> bool:
     return record.resource == resource_of(call.urn)
 
 
-def goes_on(deployment: Deployment, call: Call, workspace: str, record: Record) -> bool:
+def goes_on(deployment: DeploymentMemory, call: Call, workspace: str, record: Record) -> bool:
     """Whether an active run that is kept goes on although the resource that stood for it is deleted.
 
     A mark holds as long as the job is there. It is left over from an edit that never came to be when `Diff` has decided
@@ -76,12 +76,12 @@ def goes_on(deployment: Deployment, call: Call, workspace: str, record: Record) 
     )
 
 
-def stays(deployment: Deployment, call: Call, workspace: str, run: str, inputs: Values) -> bool:
+def stays(deployment: DeploymentMemory, call: Call, workspace: str, run: str, inputs: Values) -> bool:
     """Whether a run has a resource after this deletion: a forced replacement, or a copy that was pending deletion."""
     if any(plan.run == run and plan.mode is OnEdit.CANCEL for plan in deployment.plans(call.urn)):
         return False
     return deployment.holder(workspace, run) is not None or deployment.declares(call.urn, inputs)
 
 
-def _planned(deployment: Deployment, call: Call, record: Record) -> OnEdit | None:
+def _planned(deployment: DeploymentMemory, call: Call, record: Record) -> OnEdit | None:
     return next((plan.mode for plan in deployment.plans(call.urn) if plan.run == record.job_id), None)

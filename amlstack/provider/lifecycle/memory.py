@@ -23,7 +23,7 @@ class RunPlan:
     mode: OnEdit
 
 
-class Deployment:
+class DeploymentMemory:
     """Memory of one deployment; the engine configures the provider anew for each. Safe for use by several threads.
 
     The engine checks every job that the program declares, and deletes last what it does not declare any more, copies

@@ -13,7 +13,7 @@ from amlstack.rpc import UNKNOWN, ProviderError, bare
 from amlstack.run_identity import NO_JOB, owner_of
 
 if TYPE_CHECKING:
-    from amlstack.provider.lifecycle.memory import Deployment
+    from amlstack.provider.lifecycle.memory import DeploymentMemory
     from amlstack.provider.resource import Call, Services, Values
     from amlstack.provider.runs import Record
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Siblings:
     """Finds and settles them. Safe for use by several threads."""
 
-    def __init__(self, services: Services, deployment: Deployment) -> None:
+    def __init__(self, services: Services, deployment: DeploymentMemory) -> None:
         self._services = services
         self._deployment = deployment
         self._lock = threading.Lock()

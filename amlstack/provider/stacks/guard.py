@@ -17,7 +17,7 @@ from amlstack.provider.lifecycle.ending import end
 from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, InputField, InputShape, Services, Values
 from amlstack.provider.stacks.verdict import Going, judge
 from amlstack.provider.waiting import WaitTimeoutError
-from amlstack.rpc import UNKNOWN, Code, Failures, ProviderError, bare
+from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError, bare
 from amlstack.run_identity import NO_JOB, owner_of
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Guards:
             try:
                 end(self._services, call, workspace, record)
             except WaitTimeoutError as error:
-                raise ProviderError(f"{error}; the next `destroy` waits again", Code.DEADLINE_EXCEEDED) from None
+                raise ProviderError(f"{error}; the next `destroy` waits again", ErrorCode.DEADLINE_EXCEEDED) from None
 
     def _judged(self, call: Call, workspace: str, owners: tuple[str, ...], asked: Values, going: Going) -> GuardVerdict:
         """The verdict, announced.
@@ -131,10 +131,10 @@ class Guards:
         except ArmError as error:
             if going.every_other:
                 raise
-            raise ProviderError(f"whether runs are active cannot be asked: {error}", Code.UNAVAILABLE) from None
+            raise ProviderError(f"whether runs are active cannot be asked: {error}", ErrorCode.UNAVAILABLE) from None
         verdict = judge(records, going)
         if verdict.refused:
-            raise ProviderError("; ".join(verdict.refused), Code.FAILED_PRECONDITION)
+            raise ProviderError("; ".join(verdict.refused), ErrorCode.FAILED_PRECONDITION)
         for words in verdict.announced:
             with self._lock:
                 if words in self._announced:

@@ -19,7 +19,7 @@ from amlstack.provider.resource import (
     Values,
     same_arm_id,
 )
-from amlstack.rpc import UNKNOWN, Code, Failures, ProviderError
+from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError
 from amlstack.snapshot import HASH_VERSION, Snapshot, scan
 
 _HASH = (re.compile(r"[0-9a-f]{64}"), "64 hex digits: the folder's content hash")
@@ -86,7 +86,7 @@ class Snapshots:
         except InterruptedWaitError:
             raise ProviderError(
                 "interrupted; the next `up` looks whether the code is registered, and else uploads it again",
-                Code.ABORTED,
+                ErrorCode.ABORTED,
             ) from None
         return code_id, state
 
@@ -117,7 +117,7 @@ class Snapshots:
             raise ProviderError(
                 f"the folder {path} has changed since it was hashed ({digest[:10]}… is now {found.hash[:10]}…). "
                 "Run `up` again while nothing writes to it",
-                Code.ABORTED,
+                ErrorCode.ABORTED,
             )
         return found
 

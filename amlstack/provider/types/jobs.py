@@ -10,7 +10,7 @@ from amlstack.provider.arm import ArmError
 from amlstack.provider.gates import Gates
 from amlstack.provider.lifecycle import adoption, ending, marks, submission
 from amlstack.provider.lifecycle.edited import Edited
-from amlstack.provider.lifecycle.memory import Deployment
+from amlstack.provider.lifecycle.memory import DeploymentMemory
 from amlstack.provider.lifecycle.siblings import Siblings
 from amlstack.provider.resource import (
     NAME,
@@ -26,7 +26,7 @@ from amlstack.provider.resource import (
 from amlstack.provider.runs import Record, WorkspaceMissingError
 from amlstack.provider.states import OnEdit, Wait, is_active
 from amlstack.provider.waiting import InterruptedWaitError, WaitTimeoutError, interrupted_submission
-from amlstack.rpc import Code, Failures, ProviderError, bare
+from amlstack.rpc import ErrorCode, Failures, ProviderError, bare
 from amlstack.run_identity import digest, job_id, owner_of
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class JobRuns:
         self._host = services.host
         self._runs = services.runs
         self._gates = Gates(services)
-        self._deployment = Deployment()
+        self._deployment = DeploymentMemory()
         self._siblings = Siblings(services, self._deployment)
         self._edited = Edited(services, self._deployment)
 
@@ -120,7 +120,7 @@ class JobRuns:
         try:
             return self._create(call, inputs)
         except InterruptedWaitError as error:
-            raise ProviderError(interrupted_submission(error), Code.ABORTED) from None
+            raise ProviderError(interrupted_submission(error), ErrorCode.ABORTED) from None
 
     def _create(self, call: Call, inputs: Values) -> tuple[str, Values]:
         if not known(*(inputs.get(name) for name in (*edits.IDENTITY_INPUTS, "workspace"))):
@@ -281,6 +281,6 @@ def _ends(what: str, untouched: str = "") -> Iterator[None]:
     except InterruptedWaitError as error:
         seen = what if error.uncertain else untouched or what
         message = f"interrupted at {error.request}; {seen}, and the next `up` ends it and waits for its end"
-        raise ProviderError(message, Code.ABORTED) from None
+        raise ProviderError(message, ErrorCode.ABORTED) from None
     except WaitTimeoutError as error:
-        raise ProviderError(f"{error}; the next `up` waits for its end again", Code.DEADLINE_EXCEEDED) from None
+        raise ProviderError(f"{error}; the next `up` waits for its end again", ErrorCode.DEADLINE_EXCEEDED) from None

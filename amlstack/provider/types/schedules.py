@@ -23,7 +23,7 @@ from amlstack.provider.resource import (
     same_arm_id,
 )
 from amlstack.provider.runs import WorkspaceMissingError
-from amlstack.rpc import Code, Failures, ProviderError, changed_paths
+from amlstack.rpc import ErrorCode, Failures, ProviderError, changed_paths
 from amlstack.run_identity import OWNER, owner_of, sha256
 
 SHAPE = InputShape(
@@ -152,7 +152,7 @@ class Schedules:
         self._hold(call, resource_id)
         live = self._get(str(old["workspace"]), resource_id)
         if live is not None and live.owner not in ("", old.get("owner")):
-            raise ProviderError(_foreign(new["name"], live.owner, str(old.get("owner"))), Code.ALREADY_EXISTS)
+            raise ProviderError(_foreign(new["name"], live.owner, str(old.get("owner"))), ErrorCode.ALREADY_EXISTS)
         return self._write(call, {**state, "owner": owner_of(call.urn)}, live, before=old)
 
     def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:  # noqa: ARG002
@@ -286,11 +286,11 @@ def _refuse_foreign(name: str, live: _Live, owner: str) -> None:
     if live.owner == owner:
         return
     if live.owner:
-        raise ProviderError(_foreign(name, live.owner, owner), Code.ALREADY_EXISTS)
+        raise ProviderError(_foreign(name, live.owner, owner), ErrorCode.ALREADY_EXISTS)
     raise ProviderError(
         f"a schedule {name} exists that was not made here. Give this one another name, or take that one over: "
         "`pulumi import amlstack:schedules:Schedule`",
-        Code.ALREADY_EXISTS,
+        ErrorCode.ALREADY_EXISTS,
     )
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.arm.ids import ArmPath
     from amlstack.sandbox.kinds.base import Body, KindContext, ResourceKind
-    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.store import ResourceRow
 
 
 class DisallowedError(Refused):
@@ -55,7 +55,7 @@ def check(context: KindContext, kind: ResourceKind, path: ArmPath, body: Body) -
         raise DisallowedError(path.name, denied)
 
 
-def _reaches(assignment: Resource, path: ArmPath) -> bool:
+def _reaches(assignment: ResourceRow, path: ArmPath) -> bool:
     """Whether the resource lies in the assignment's scope, and in none that it leaves out."""
     properties, target = assignment.body["properties"], f"{path.text.lower()}/"
     left_out = [str(scope).lower().rstrip("/") for scope in properties.get("notScopes") or ()]
@@ -66,7 +66,9 @@ def _reaches(assignment: Resource, path: ArmPath) -> bool:
     )
 
 
-def _policies(context: KindContext, assignment: Resource) -> Iterator[tuple[Resource, Resource | None, dict[str, Any]]]:
+def _policies(
+    context: KindContext, assignment: ResourceRow
+) -> Iterator[tuple[ResourceRow, ResourceRow | None, dict[str, Any]]]:
     """Each definition of an assignment, the set that it comes from, and its parameters' values."""
     properties = assignment.body["properties"]
     assigned = policy.found(context, properties["policyDefinitionId"])
@@ -79,12 +81,12 @@ def _policies(context: KindContext, assignment: Resource) -> Iterator[tuple[Reso
         yield definition, assigned, _values(definition, reference.get("parameters") or {}, values)
 
 
-def _values(definition: Resource, given: Mapping[str, Any], outer: Mapping[str, Any]) -> dict[str, Any]:
+def _values(definition: ResourceRow, given: Mapping[str, Any], outer: Mapping[str, Any]) -> dict[str, Any]:
     plain = {name: azure_policy_language.resolved(entry.get("value"), outer) for name, entry in given.items()}
     return azure_policy_language.values(definition.body["properties"].get("parameters") or {}, plain)
 
 
-def _denies(definition: Resource, parameters: Mapping[str, Any], kind: ResourceKind, body: Body) -> bool:
+def _denies(definition: ResourceRow, parameters: Mapping[str, Any], kind: ResourceKind, body: Body) -> bool:
     properties = definition.body["properties"]
     rule = properties["policyRule"]
     if str(azure_policy_language.resolved(rule["then"]["effect"], parameters)).lower() != "deny":
@@ -94,7 +96,7 @@ def _denies(definition: Resource, parameters: Mapping[str, Any], kind: ResourceK
     return azure_policy_language.hits(rule["if"], kind.type, body, parameters)
 
 
-def _identified(assignment: Resource, definition: Resource, of_set: Resource | None) -> dict[str, Any]:
+def _identified(assignment: ResourceRow, definition: ResourceRow, of_set: ResourceRow | None) -> dict[str, Any]:
     found: dict[str, Any] = {"policyAssignment": _named(assignment), "policyDefinition": _named(definition)}
     messages = assignment.body["properties"].get("nonComplianceMessages") or ()
     reference = _reference(definition, of_set)
@@ -103,13 +105,13 @@ def _identified(assignment: Resource, definition: Resource, of_set: Resource | N
     return {**found, **({"reason": " ".join(about)} if about else {})}
 
 
-def _reference(definition: Resource, of_set: Resource | None) -> str | None:
+def _reference(definition: ResourceRow, of_set: ResourceRow | None) -> str | None:
     references = of_set.body["properties"]["policyDefinitions"] if of_set is not None else ()
     same = (each for each in references if each["policyDefinitionId"].lower() == definition.key)
     return next((each.get("policyDefinitionReferenceId") for each in same), None)
 
 
-def _named(resource: Resource) -> dict[str, str]:
+def _named(resource: ResourceRow) -> dict[str, str]:
     return {"name": resource.body["properties"].get("displayName") or resource.name, "id": resource.id}
 
 

@@ -10,7 +10,7 @@ from amlstack.sandbox.store.store import COMPUTE
 
 if TYPE_CHECKING:
     from amlstack.sandbox.kinds.base import KindContext
-    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.store import ResourceRow
     from amlstack.sandbox.store.tables.operations import Operation
 
 
@@ -42,7 +42,7 @@ def settle(context: KindContext) -> None:
             advance(context, operation)
 
 
-def remove(context: KindContext, resource: Resource) -> bool:
+def remove(context: KindContext, resource: ResourceRow) -> bool:
     """Removes a resource and everything below it; False when something (a job that still runs) must end first."""
     with context.store.transaction():
         family = (*context.store.resources.below(resource.key), resource)
@@ -54,6 +54,6 @@ def remove(context: KindContext, resource: Resource) -> bool:
     return True
 
 
-def _kind_lets_go(context: KindContext, resource: Resource) -> bool:
+def _kind_lets_go(context: KindContext, resource: ResourceRow) -> bool:
     kind = kinds.find(resource.type)
     return kind is None or kind.removing(context, resource)

@@ -16,7 +16,7 @@ from amlstack.sandbox.kinds.machine_learning import computes, jobs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.store import ResourceRow
     from amlstack.sandbox.store.tables.operations import Operation
 
 POLL_MS = "20"
@@ -101,7 +101,7 @@ def _check_above(context: KindContext, path: ArmPath, method: str) -> None:
         raise Refused(404, "ParentResourceNotFound", message)
 
 
-def _found(context: KindContext, path: ArmPath) -> Resource:
+def _found(context: KindContext, path: ArmPath) -> ResourceRow:
     resource = context.store.resources.get(path.text)
     if resource is None and path.type.lower() == GROUPS.lower():
         raise Refused(404, "ResourceGroupNotFound", f"Resource group '{path.name}' could not be found.")
@@ -160,7 +160,7 @@ def _put(context: KindContext, kind: ResourceKind, path: ArmPath, body: Body, *,
     return Reply(kind.made_status, None if kind.made_status == 202 else kind.render(context, made), headers)
 
 
-def _check_location(kind: ResourceKind, path: ArmPath, body: Body, before: Resource | None) -> None:
+def _check_location(kind: ResourceKind, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
     if not kind.tracked:
         return
     if not body.get("location"):

@@ -29,7 +29,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Shape:
+class BodyShape:
     """An object on the wire.
 
     Attributes:
@@ -51,11 +51,11 @@ def load(module: str, name: str) -> Any:
 
 
 @functools.cache
-def of(cls: Any) -> Shape:
+def of(cls: Any) -> BodyShape:
     """The shape of a generated input class."""
     if isinstance(cls, allowances.Variant):
         fields = {name: Field(hint, required=False) for name, hint in cls.fields}
-        return Shape(cls.value, {cls.tag: Field(str, required=True), **fields}, {cls.tag: cls.value})
+        return BodyShape(cls.value, {cls.tag: Field(str, required=True), **fields}, {cls.tag: cls.value})
     import pulumi  # noqa: PLC0415 - half a second, paid by the server only
     from pulumi import _types  # noqa: PLC0415
 
@@ -70,7 +70,7 @@ def of(cls: Any) -> Shape:
         if name in wire
     }
     extra = {row.name: Field(row.hint, required=False) for row in allowances.PROPERTIES if row.owner == cls.__name__}
-    return Shape(cls.__name__.removesuffix("Args"), {**fields, **extra}, _tags(cls, wire))
+    return BodyShape(cls.__name__.removesuffix("Args"), {**fields, **extra}, _tags(cls, wire))
 
 
 def _tags(cls: Any, wire: dict[str, str]) -> dict[str, str]:
@@ -84,7 +84,7 @@ def _tags(cls: Any, wire: dict[str, str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Choice:
+class AllowedValues:
     """An annotation, taken apart: what a value may be.
 
     Attributes:
@@ -104,7 +104,7 @@ class Choice:
     entry: Any
 
 
-def choice(hint: Any) -> Choice:
+def choice(hint: Any) -> AllowedValues:
     """Takes an annotation apart."""
     parts = list(_flat(hint))
     origins = {part: typing.get_origin(part) for part in parts if typing.get_origin(part) is not None}
@@ -113,7 +113,7 @@ def choice(hint: Any) -> Choice:
     names = {part.__name__ for part in objects}
     item = next((typing.get_args(part)[0] for part, origin in origins.items() if _is(origin, "Sequence")), None)
     entry = next((typing.get_args(part)[1] for part, origin in origins.items() if _is(origin, "Mapping")), None)
-    return Choice(
+    return AllowedValues(
         anything=Any in parts or not parts,
         scalars=tuple(part for part in parts if part in {str, int, float, bool}),
         words=tuple(words),

@@ -103,7 +103,7 @@ def _value(hint: Any, value: Any, path: str) -> Any:
     return _scalar(choice, value, path)
 
 
-def _mapping(choice: shapes.Choice, value: Body, path: str) -> Body:
+def _mapping(choice: shapes.AllowedValues, value: Body, path: str) -> Body:
     if choice.item is not None and path.rsplit(".", 1)[-1] in allowances.ID_MAPS:
         return {name: {} for name in value}
     if choice.objects:
@@ -126,7 +126,7 @@ def _mapping(choice: shapes.Choice, value: Body, path: str) -> Body:
     raise _wrong(path, _expected(choice), value)
 
 
-def _member(choice: shapes.Choice, value: Body, path: str) -> shapes.Shape:
+def _member(choice: shapes.AllowedValues, value: Body, path: str) -> shapes.BodyShape:
     members = [shapes.of(each) for each in choice.objects]
     if len(members) == 1:
         return members[0]
@@ -140,7 +140,7 @@ def _member(choice: shapes.Choice, value: Body, path: str) -> shapes.Shape:
     return by_word[word]
 
 
-def _scalar(choice: shapes.Choice, value: Any, path: str) -> Any:
+def _scalar(choice: shapes.AllowedValues, value: Any, path: str) -> Any:
     if isinstance(value, str) and choice.words:
         any_case = path.rsplit(".", 1)[-1].partition("[")[0] in allowances.ANY_CASE
         if value not in choice.words and not (any_case and value.capitalize() in choice.words):
@@ -156,7 +156,7 @@ def _scalar(choice: shapes.Choice, value: Any, path: str) -> Any:
     raise _wrong(path, _expected(choice), value)
 
 
-def _expected(choice: shapes.Choice) -> str:
+def _expected(choice: shapes.AllowedValues) -> str:
     words = [WORDS[kind] for kind in choice.scalars]
     if choice.words:
         words = ["one of " + ", ".join(choice.words)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
-from amlstack.rpc import Code, ProviderError
+from amlstack.rpc import ErrorCode, ProviderError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,9 +63,9 @@ class Patience:
         """
         left = self.started + self.seconds - time.monotonic()
         if self.cancelled.wait(min(seconds, max(left, 0))):
-            raise ProviderError("the operation was cancelled; the resource may still be changing", Code.CANCELLED)
+            raise ProviderError("the operation was cancelled; the resource may still be changing", ErrorCode.CANCELLED)
         if left <= 0:
-            raise ProviderError("operation timed out", Code.DEADLINE_EXCEEDED)
+            raise ProviderError("operation timed out", ErrorCode.DEADLINE_EXCEEDED)
 
 
 class Arm:
@@ -154,7 +154,7 @@ class Arm:
             patience.rest(_pause(answer.headers))
             body = self.read(path, version, patience)
         if state.lower() in {"failed", "canceled"}:
-            raise ProviderError(f"the resource ended as {state}", Code.UNKNOWN)
+            raise ProviderError(f"the resource ended as {state}", ErrorCode.UNKNOWN)
 
     def _poll(self, answer: Answer, patience: Patience) -> None:
         status = answer.headers.get("azure-asyncoperation")
@@ -228,7 +228,7 @@ class Arm:
                     raise ProviderError(
                         f"the sandbox at {origin} does not answer ({type(error).__name__}: {error}); "
                         "look with `amlstack sandbox status`, then run the same command again",
-                        Code.UNAVAILABLE,
+                        ErrorCode.UNAVAILABLE,
                     ) from None
                 continue
             with self._lock:

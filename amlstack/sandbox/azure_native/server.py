@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
-from amlstack.rpc import UNKNOWN, Code, Host, InitFailedError, Plugin, ProviderError, bare, decode, encode
+from amlstack.rpc import UNKNOWN, ErrorCode, Host, InitFailedError, Plugin, ProviderError, bare, decode, encode
 from amlstack.sandbox.azure_native import check, diff, shape, table
 from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience
 from amlstack.sandbox.azure_native.claims import Claims
@@ -40,7 +40,7 @@ class AzureNative(Plugin):
 
     def schema(self) -> str:
         """Refused: programs use the installed azure-native SDK."""
-        raise ProviderError("the sandbox's stand-in for azure-native carries no schema", Code.UNIMPLEMENTED)
+        raise ProviderError("the sandbox's stand-in for azure-native carries no schema", ErrorCode.UNIMPLEMENTED)
 
     def Handshake(self, request: Any, context: grpc.ServicerContext) -> Any:
         super().Handshake(request, context)
@@ -54,10 +54,10 @@ class AzureNative(Plugin):
         return provider_pb2.ConfigureResponse(supportsPreview=True, supports_autonaming_configuration=True)
 
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:
-        raise ProviderError(f"the sandbox does not stand in for the function {request.tok}", Code.UNIMPLEMENTED)
+        raise ProviderError(f"the sandbox does not stand in for the function {request.tok}", ErrorCode.UNIMPLEMENTED)
 
     def Call(self, request: Any, context: grpc.ServicerContext) -> Any:
-        raise ProviderError(f"the sandbox does not stand in for the method {request.tok}", Code.UNIMPLEMENTED)
+        raise ProviderError(f"the sandbox does not stand in for the method {request.tok}", ErrorCode.UNIMPLEMENTED)
 
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
         kind, version = _kind(request.urn)
@@ -92,7 +92,7 @@ class AzureNative(Plugin):
         wanted = kind.id_of(self.arm.subscription, inputs)
         if self.arm.read(wanted, version, patience) is not None:
             if not self._claims.holds(request.urn, wanted):
-                raise ProviderError(f"cannot create already existing resource '{wanted}'", Code.ALREADY_EXISTS)
+                raise ProviderError(f"cannot create already existing resource '{wanted}'", ErrorCode.ALREADY_EXISTS)
             self.host.info(f"{wanted} was made by an update that was cut off; going on from there", request.urn)
         self._claims.make(request.urn, wanted)
         resource_id, state = self._put(kind, version, inputs, current=None, patience=patience)
@@ -160,7 +160,7 @@ class AzureNative(Plugin):
             raise InitFailedError(accepted.resource_id, known, [accepted.cause.message], inputs) from None
         answer = self.arm.read(resource_id, version, patience)
         if answer is None:
-            raise ProviderError(f"{resource_id} was accepted and is not there", Code.UNKNOWN)
+            raise ProviderError(f"{resource_id} was accepted and is not there", ErrorCode.UNKNOWN)
         return resource_id, shape.outputs(kind, answer, version)
 
     def _place_of_group(self, group: str) -> str | None:

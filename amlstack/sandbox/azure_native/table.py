@@ -10,7 +10,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base import near_misses
-from amlstack.rpc import Code, ProviderError
+from amlstack.rpc import ErrorCode, ProviderError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,7 +116,7 @@ def find(token: str) -> tuple[ResourceType, str]:
     found = _TOKEN.fullmatch(token)
     row = _rows().get(f"{found['module']}:{found['name']}") if found else None
     if found is None or row is None:
-        raise ProviderError(_unknown(token), Code.UNIMPLEMENTED)
+        raise ProviderError(_unknown(token), ErrorCode.UNIMPLEMENTED)
     return row, row.at_version(found["date"] or "", found["label"] or "")
 
 

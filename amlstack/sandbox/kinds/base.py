@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from amlstack.sandbox.arm.ids import ArmPath
-    from amlstack.sandbox.store.store import Resource, Store
+    from amlstack.sandbox.store.store import ResourceRow, Store
 
 Body = dict[str, Any]
 
@@ -119,10 +119,10 @@ class ResourceKind:
     assigned: ClassVar[frozenset[str]] = frozenset({"provisioningState"})
     note: ClassVar[str] = ""
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Refuses what names and types alone do not show: missing neighbours, wrong combinations."""
 
-    def keep(self, body: Body, before: Resource) -> Body:
+    def keep(self, body: Body, before: ResourceRow) -> Body:
         """The body to store when ``before`` exists already; the place for what the service ignores or refuses."""
         del before
         return body
@@ -132,20 +132,20 @@ class ResourceKind:
         del context, path
         return body
 
-    def show(self, context: KindContext, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The ``properties`` that only an answer has (endpoints, counts), merged over the stored ones."""
         del context, resource
         return {}
 
-    def made(self, context: KindContext, resource: Resource) -> None:
+    def made(self, context: KindContext, resource: ResourceRow) -> None:
         """After a new resource was stored, in the same transaction."""
 
-    def removing(self, context: KindContext, resource: Resource) -> bool:
+    def removing(self, context: KindContext, resource: ResourceRow) -> bool:
         """Called on every tick of a deletion; False keeps it waiting (for jobs to end)."""
         del context, resource
         return True
 
-    def action(self, context: KindContext, resource: Resource, name: str, body: Body) -> Reply:
+    def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply:
         """Answers ``POST <id>/<name>``."""
         del context, body
         raise not_emulated(f"the action '{name}' of {resource.type}")
@@ -158,15 +158,15 @@ class ResourceKind:
     def check_delete(self, query: Mapping[str, str]) -> None:
         """Refuses a DELETE whose query is not what the service asks for."""
 
-    def check_removal(self, resource: Resource) -> None:
+    def check_removal(self, resource: ResourceRow) -> None:
         """Refuses a DELETE of the resource itself; of what is above it, it is not asked."""
 
-    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
+    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
         """The rows that a GET of the collection lists."""
         del query
         return context.store.resources.under(path.parent, self.type)
 
-    def render(self, context: KindContext, resource: Resource) -> Body:
+    def render(self, context: KindContext, resource: ResourceRow) -> Body:
         """The resource as a GET answers it: envelope, stored body, provisioning state, live properties."""
         properties = {**resource.body.get("properties", {}), **self.show(context, resource)}
         if self.tracked or self.ticks:

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from amlstack.sandbox.kinds.base import Body, KindContext
-    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.store import ResourceRow
 
 TYPE = "Microsoft.ManagedIdentity/userAssignedIdentities"
 
 
-def principal(resource: Resource) -> str:
+def principal(resource: ResourceRow) -> str:
     """Object id of a user-assigned identity, or of a resource's system-assigned one: another after it was made anew."""
     return object_id(resource, "principal")
 
@@ -30,7 +30,7 @@ def check(context: KindContext, body: Body) -> None:
             raise Refused(400, "FailedIdentityOperation", message, "identity.userAssignedIdentities")
 
 
-def shown(context: KindContext, resource: Resource, identity: Body) -> Body:
+def shown(context: KindContext, resource: ResourceRow, identity: Body) -> Body:
     """An identity as an answer has it: with the principals behind it."""
     result: Body = dict(identity)
     if "SystemAssigned" in identity["type"]:
@@ -52,11 +52,11 @@ def _user(context: KindContext, identity_id: str) -> dict[str, Any]:
     return {} if found is None else {"principalId": principal(found), "clientId": object_id(found, "client")}
 
 
-def _found(context: KindContext, identity_id: str) -> Resource | None:
+def _found(context: KindContext, identity_id: str) -> ResourceRow | None:
     found = context.store.resources.get(identity_id)
     return found if found is not None and found.type == TYPE else None
 
 
-def object_id(resource: Resource, what: str) -> str:
+def object_id(resource: ResourceRow, what: str) -> str:
     """An id of a resource: another one after it was deleted and made anew."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{what}:{resource.key}:{resource.created}"))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from amlstack.sandbox.kinds.base import KindContext
-    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.store import ResourceRow
 
     Fields = Mapping[str, Any]
 
@@ -151,14 +151,14 @@ def _named(fields: Fields) -> str:
     return name
 
 
-def _make(context: KindContext, workspace: str, name: str, fields: Fields) -> Resource:
+def _make(context: KindContext, workspace: str, name: str, fields: Fields) -> ResourceRow:
     tags = {str(each["key"]): str(each["value"]) for each in fields.get("tags") or ()}
     labels = {"description": fields.get("description"), "tags": tags, "properties": {}, "isArchived": False}
     body = {"properties": labels}
     return context.store.resources.put(f"{workspace}/models/{name}", models.CONTAINERS.type, workspace, body)
 
 
-def _found(context: KindContext, workspace: str, fields: Fields) -> Resource:
+def _found(context: KindContext, workspace: str, fields: Fields) -> ResourceRow:
     name = str(fields.get("name") or "")
     row = context.store.resources.get(f"{workspace}/models/{name}")
     if row is None:
@@ -166,7 +166,7 @@ def _found(context: KindContext, workspace: str, fields: Fields) -> Resource:
     return row
 
 
-def _found_version(context: KindContext, workspace: str, fields: Fields) -> Resource:
+def _found_version(context: KindContext, workspace: str, fields: Fields) -> ResourceRow:
     model, number = _found(context, workspace, fields), str(fields.get("version") or "")
     row = context.store.resources.get(f"{model.id}/versions/{number}")
     if row is None:
@@ -175,31 +175,31 @@ def _found_version(context: KindContext, workspace: str, fields: Fields) -> Reso
     return row
 
 
-def _versions(context: KindContext, model: Resource) -> tuple[Resource, ...]:
+def _versions(context: KindContext, model: ResourceRow) -> tuple[ResourceRow, ...]:
     return context.store.resources.under(model.key, models.VERSIONS.type)
 
 
-def _newest(context: KindContext, model: Resource, stages: Any) -> list[Any]:
+def _newest(context: KindContext, model: ResourceRow, stages: Any) -> list[Any]:
     """The last version of each stage (of those asked for)."""
     newest = {shown["current_stage"]: shown for shown in map(_version, _versions(context, model))}
     wanted = [str(stages)] if isinstance(stages, str) else [str(each) for each in stages]
     return [shown for stage, shown in newest.items() if not wanted or stage in wanted]
 
 
-def _edited(context: KindContext, row: Resource, changed: Fields) -> Resource:
+def _edited(context: KindContext, row: ResourceRow, changed: Fields) -> ResourceRow:
     body = {**row.body, "properties": {**row.body["properties"], **changed}}
     return context.store.resources.put(row.id, row.type, row.parent, body)
 
 
-def _tags(row: Resource) -> dict[str, str]:
+def _tags(row: ResourceRow) -> dict[str, str]:
     return dict(row.body["properties"].get("tags") or {})
 
 
-def _model(context: KindContext, row: Resource) -> Any:
+def _model(context: KindContext, row: ResourceRow) -> Any:
     return {**_common(row), "name": row.name, "latest_versions": _newest(context, row, ())}
 
 
-def _version(row: Resource) -> Any:
+def _version(row: ResourceRow) -> Any:
     properties = row.body["properties"]
     return {
         **_common(row),
@@ -212,7 +212,7 @@ def _version(row: Resource) -> Any:
     }
 
 
-def _common(row: Resource) -> dict[str, Any]:
+def _common(row: ResourceRow) -> dict[str, Any]:
     return {
         "creation_timestamp": int(row.created * 1000),
         "last_updated_timestamp": int((row.changed or time.time()) * 1000),

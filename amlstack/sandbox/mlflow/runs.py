@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack.sandbox.kinds.base import KindContext
-    from amlstack.sandbox.store.store import JobRow, Resource, Store
+    from amlstack.sandbox.store.store import JobRow, ResourceRow, Store
 
 TYPE = "mlflow/runs"
 EXPERIMENT = "mlflow/experiments"
@@ -64,7 +64,7 @@ class MlflowRun:
     key: str
     id: str
     job: JobRow | None
-    row: Resource | None
+    row: ResourceRow | None
     experiment: str
     name: str
     status: str
@@ -241,7 +241,7 @@ def of_job(store: Store, job: JobRow) -> MlflowRun:
     )
 
 
-def _of_row(store: Store, row: Resource) -> MlflowRun:
+def _of_row(store: Store, row: ResourceRow) -> MlflowRun:
     body = row.body
     job = None if body["job"] is None else store.jobs.get(body["job"])
     root = folder(store.home) if job is None else job_folder(store.home, job.id)
@@ -267,7 +267,7 @@ def _of_row(store: Store, row: Resource) -> MlflowRun:
     return made
 
 
-def _made(store: Store, workspace: str) -> list[Resource]:
+def _made(store: Store, workspace: str) -> list[ResourceRow]:
     return [row for row in store.resources.of_type(TYPE) if row.body["workspace"] == workspace.lower()]
 
 
@@ -301,7 +301,7 @@ def _edit(context: KindContext, run: MlflowRun, key: str, change: Any) -> None:
             _put(context, run.row, {key: change({} if row is None else row.body.get(key) or {})})
 
 
-def _put(context: KindContext, row: Resource, changed: Mapping[str, Any]) -> None:
+def _put(context: KindContext, row: ResourceRow, changed: Mapping[str, Any]) -> None:
     with context.store.transaction():
         now = context.store.resources.get(row.key) or row
         context.store.resources.put(row.id, TYPE, row.parent, {**now.body, **changed})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base import durations
 from amlstack.sandbox.scheduling import quota
-from amlstack.sandbox.store.store import JobError, JobRow, Resource, Store, cluster_of
+from amlstack.sandbox.store.store import JobError, JobRow, ResourceRow, Store, cluster_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ class Grant:
     new: int
 
 
-def scale_of(cluster: Resource) -> Scale:
+def scale_of(cluster: ResourceRow) -> Scale:
     """Reads ``properties.properties.scaleSettings`` of a compute."""
     inner: Mapping[str, Any] = (cluster.body.get("properties") or {}).get("properties") or {}
     settings: Mapping[str, Any] = inner.get("scaleSettings") or {}
@@ -107,7 +107,7 @@ def scale(store: Store, now: float) -> float | None:
     return min(due, default=None)
 
 
-def _scale_one(store: Store, cluster: Resource, now: float) -> list[float]:
+def _scale_one(store: Store, cluster: ResourceRow, now: float) -> list[float]:
     limits = scale_of(cluster)
     there = list(store.nodes.of(cluster.key))
     for number in range(limits.largest):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from amlstack.sandbox.store.store import JobRow, Resource
+    from amlstack.sandbox.store.store import JobRow, ResourceRow
 
 
 def gather(home: Path) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def gather(home: Path) -> dict[str, Any]:
         }
 
 
-def _cluster(store: Store, cluster: Resource) -> dict[str, Any]:
+def _cluster(store: Store, cluster: ResourceRow) -> dict[str, Any]:
     properties = cluster.body["properties"]["properties"]
     scale = properties["scaleSettings"]
     nodes = [{"number": node.number, "state": node.state, "job": node.job} for node in store.nodes.of(cluster.key)]

@@ -21,7 +21,7 @@ from amlstack.sandbox.store.tables.jobs import STATUSES, TERMINAL, Exit, JobErro
 from amlstack.sandbox.store.tables.metrics import MetricTable
 from amlstack.sandbox.store.tables.nodes import NodeTable
 from amlstack.sandbox.store.tables.operations import OperationTable
-from amlstack.sandbox.store.tables.resources import Resource, ResourceTable
+from amlstack.sandbox.store.tables.resources import ResourceRow, ResourceTable
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -35,7 +35,7 @@ __all__ = [
     "Exit",
     "JobError",
     "JobRow",
-    "Resource",
+    "ResourceRow",
     "Store",
     "Transition",
     "cluster_of",
@@ -80,7 +80,7 @@ class Store:
         """Joins several calls into one transaction, across processes too."""
         return self.database.transaction()
 
-    def clusters(self) -> tuple[Resource, ...]:
+    def clusters(self) -> tuple[ResourceRow, ...]:
         """The compute resources; scale settings under ``body["properties"]["properties"]["scaleSettings"]``."""
         return self.resources.of_type(COMPUTE)
 

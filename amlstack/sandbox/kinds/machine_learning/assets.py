@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from amlstack.sandbox.arm.ids import ArmPath
-    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.store import ResourceRow
 
 ASSET = NameRule(
     r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}",
@@ -38,13 +38,13 @@ class Containers(ResourceKind):
         self.noun = noun  # type: ignore[misc]
         self.schema = Schema("machinelearningservices", args, PLACE, envelope=frozenset(), wrapped=True)  # type: ignore[misc]
 
-    def show(self, context: KindContext, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The newest version, and the number that a client gives to one without a version: clients count by it."""
         names = [row.name for row in context.store.resources.under(resource.key, f"{self.type}/versions")]
         following = str(max((int(name) for name in names if name.isdecimal()), default=0) + 1)
         return {"nextVersion": following, **({"latestVersion": names[-1]} if names else {})}
 
-    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
+    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
         """Those that are not archived, unless the others or all are asked for (``listViewType``)."""
         return tuple(row for row in super().select(context, path, query) if _seen(query, archived=_archived(row)))
 
@@ -57,14 +57,14 @@ class Versions(ResourceKind):
     makes_parent = True
     note = "Immutable: an equal PUT is answered, another one refused (409); only its labels can change."
 
-    def check_same(self, body: Body, before: Resource, noun: str, path_name: str) -> None:
+    def check_same(self, body: Body, before: ResourceRow, noun: str, path_name: str) -> None:
         """Refuses to change what is registered."""
         old, new = before.body["properties"], body["properties"]
         if _fixed(old) != _fixed(new):
             message = f"The specified {noun} {path_name} is already registered and cannot be changed."
             raise Refused(409, "UserError", message)
 
-    def keep(self, body: Body, before: Resource) -> Body:
+    def keep(self, body: Body, before: ResourceRow) -> Body:
         """Only the labels are taken over."""
         labels = {key: value for key, value in body["properties"].items() if key in LABELS}
         return {**before.body, "properties": {**before.body["properties"], **labels}}
@@ -75,7 +75,7 @@ class Versions(ResourceKind):
         defaults: Body = {"isAnonymous": False, "isArchived": False, "tags": {}, "properties": {}}
         return {**body, "properties": {**defaults, **body["properties"]}}
 
-    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
+    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
         """Those that are not archived, unless asked otherwise (``listViewType``); newest first and so many if asked."""
         container = context.store.resources.get(path.parent)
         whole = container is not None and _archived(container)
@@ -85,7 +85,7 @@ class Versions(ResourceKind):
         top = query.get("$top", "")
         return tuple(rows[: int(top)] if top.isdecimal() else rows)
 
-    def show(self, context: KindContext, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """An asset is done as soon as it is there."""
         del context, resource
         return {"provisioningState": "Succeeded"}
@@ -101,7 +101,7 @@ class CodeVersions(Versions):
         "machinelearningservices", "CodeVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
     )
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The address must be a folder that holds something."""
         properties = body["properties"]
         if before is not None:
@@ -118,7 +118,7 @@ class CodeVersions(Versions):
         if not context.store.blobs.under(place[0], place[1], f"{place[2]}/" if place[2] else ""):
             raise invalid("properties.codeUri", f"there are no files at '{uri}'.")
 
-    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
+    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
         """The versions of one name; asked for a hash, those of all names in the workspace that have it."""
         wanted = query.get("hash")
         if wanted is None:
@@ -162,7 +162,7 @@ class EnvironmentVersions(Versions):
         "machinelearningservices", "EnvironmentVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
     )
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """It needs something to run in."""
         del context
         properties = body["properties"]
@@ -178,7 +178,7 @@ class EnvironmentVersions(Versions):
         return {**filled, "properties": {**defaults, **filled["properties"]}}
 
 
-def _archived(row: Resource) -> bool:
+def _archived(row: ResourceRow) -> bool:
     return bool(row.body["properties"].get("isArchived"))
 
 
@@ -198,7 +198,7 @@ def _fixed(properties: Body) -> Body:
     }
 
 
-def _workspace(context: KindContext, path: ArmPath) -> Resource:
+def _workspace(context: KindContext, path: ArmPath) -> ResourceRow:
     words = path.text.split("/")
     found = context.store.resources.get("/".join(words[:9]))
     if found is None:

@@ -13,7 +13,7 @@ from amlstack.sandbox.parents import component_record
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
     from amlstack.sandbox.kinds.base import Body, KindContext
-    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.store import ResourceRow
 
 
 class ComponentVersions(Versions):
@@ -26,7 +26,7 @@ class ComponentVersions(Versions):
         "machinelearningservices", "ComponentVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
     )
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """It has a specification; what that runs in must be there when a job is made of it."""
         del context
         if before is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from amlstack.sandbox.arm.ids import ArmPath
-    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.store import ResourceRow
 
 SCALE_DEFAULTS = {"minNodeCount": 0, "nodeIdleTimeBeforeScaleDown": "PT2M"}
 
@@ -43,7 +43,7 @@ class Computes(ResourceKind):
         "nothing."
     )
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The size must exist, the scale must make sense."""
         del path, before
         principals.check(context, body)
@@ -69,7 +69,7 @@ class Computes(ResourceKind):
         filled = {**defaults, "remoteLoginPortPublicAccess": "NotSpecified", **cluster, "scaleSettings": scale}
         return {**body, "properties": {**compute, "properties": filled}}
 
-    def keep(self, body: Body, before: Resource) -> Body:
+    def keep(self, body: Body, before: ResourceRow) -> Body:
         """Takes the new scale and identity and drops the rest without a word, as the service does.
 
         That the identity changes in place is what terraform-provider-azurerm does (pull request 26404) and what
@@ -83,7 +83,7 @@ class Computes(ResourceKind):
             "properties": {**compute, "properties": {**compute["properties"], "scaleSettings": scale}},
         }
 
-    def show(self, context: KindContext, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Node counts, live from the scheduler's table."""
         compute = resource.body["properties"]
         nodes = context.store.nodes.of(resource.key)
@@ -120,7 +120,7 @@ class Computes(ResourceKind):
             message = f"'underlyingResourceAction={action}' is not allowed for AmlCompute; use Delete."
             raise Refused(400, "InvalidRequest", message)
 
-    def removing(self, context: KindContext, resource: Resource) -> bool:
+    def removing(self, context: KindContext, resource: ResourceRow) -> bool:
         """Ends the jobs on it, then its nodes."""
         if not jobs.end_on(context, resource):
             return False

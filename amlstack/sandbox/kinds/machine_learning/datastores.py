@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from amlstack.sandbox.arm.ids import ArmPath
-    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.store import ResourceRow
 
 DEFAULT = "workspaceblobstore"
 
@@ -28,7 +28,7 @@ class Datastores(ResourceKind):
     actions = ("listSecrets",)
     note = "workspaceblobstore and workspaceartifactstore of every workspace, read only; listSecrets gives a SAS."
 
-    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
+    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
         """All, or the default one (``isDefault``), or those named (``names``)."""
         rows = context.store.resources.under(path.parent, self.type)
         if query.get("isDefault", "").lower() == "true":
@@ -37,7 +37,7 @@ class Datastores(ResourceKind):
             rows = tuple(row for row in rows if row.name in names.split(","))
         return rows
 
-    def action(self, context: KindContext, resource: Resource, name: str, body: Body) -> Reply:
+    def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply:
         """``listSecrets``: a SAS for the container, as for an account without shared keys."""
         if name.lower() != "listsecrets":
             return super().action(context, resource, name, body)
@@ -46,7 +46,7 @@ class Datastores(ResourceKind):
         return Reply(200, {"secretsType": "Sas", "sasToken": token})
 
 
-def make_defaults(context: KindContext, workspace: Resource) -> None:
+def make_defaults(context: KindContext, workspace: ResourceRow) -> None:
     """The two blob datastores of a new workspace, in its storage account."""
     properties = workspace.body["properties"]
     account = properties["storageAccount"].rsplit("/", 1)[-1]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from amlstack.sandbox.arm.ids import ArmPath
-    from amlstack.sandbox.store.store import JobRow, Resource
+    from amlstack.sandbox.store.store import JobRow, ResourceRow
 
 TYPE = f"{ML}/workspaces/jobs"
 MUTABLE = ("description", "tags", "displayName", "properties", "isArchived")
@@ -111,23 +111,23 @@ def render(job: JobRow) -> Body:
     }
 
 
-def end_all(context: KindContext, resource: Resource) -> bool:
+def end_all(context: KindContext, resource: ResourceRow) -> bool:
     """Cancels every job at or below a resource; whether all have ended."""
     return _end(context, _below(context, resource))
 
 
-def end_on(context: KindContext, compute: Resource) -> bool:
+def end_on(context: KindContext, compute: ResourceRow) -> bool:
     """Cancels every job that runs or waits on a compute; whether all have ended."""
     return _end(context, (job for job in context.store.jobs.list(active=True) if cluster_of(job) == compute.key))
 
 
-def forget_all(context: KindContext, resource: Resource) -> None:
+def forget_all(context: KindContext, resource: ResourceRow) -> None:
     """Removes the records of every job at or below a resource."""
     for job in _below(context, resource):
         _forget(context, job)
 
 
-def _below(context: KindContext, resource: Resource) -> tuple[JobRow, ...]:
+def _below(context: KindContext, resource: ResourceRow) -> tuple[JobRow, ...]:
     prefix = resource.key + "/"
     return tuple(job for job in context.store.jobs.list() if job.arm_id.lower().startswith(prefix))
 

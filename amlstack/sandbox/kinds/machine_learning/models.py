@@ -12,7 +12,7 @@ from amlstack.sandbox.kinds.machine_learning.assets import PLACE, Containers, Ve
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
     from amlstack.sandbox.kinds.base import Body, KindContext
-    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.store import ResourceRow
 
 
 class ModelVersions(Versions):
@@ -25,7 +25,7 @@ class ModelVersions(Versions):
         "machinelearningservices", "ModelVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
     )
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """It has an address."""
         del context
         if before is not None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from amlstack.sandbox.arm.ids import ArmPath
-    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.store import ResourceRow
 
 _TRIGGER, _JOB = "properties.trigger", "properties.action.jobDefinition"
 _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
@@ -53,7 +53,7 @@ class ScheduleKind(ResourceKind):
         "the sandbox fires no schedule. Only a disabled one can be deleted."
     )
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The trigger can fire, and the job could be submitted."""
         del before
         properties = body["properties"]
@@ -68,13 +68,13 @@ class ScheduleKind(ResourceKind):
         del context, path
         return {**body, "properties": {"isEnabled": True, "tags": {}, "properties": {}, **body["properties"]}}
 
-    def check_removal(self, resource: Resource) -> None:
+    def check_removal(self, resource: ResourceRow) -> None:
         """An enabled one stays."""
         if resource.body["properties"]["isEnabled"]:
             message = f"The schedule '{resource.name}' is enabled. A schedule must be disabled to be deleted."
             raise Refused(409, "UserError", message)
 
-    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[Resource, ...]:
+    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
         """The enabled ones, the others, or all (``listViewType``)."""
         rows = super().select(context, path, query)
         view = query.get("listViewType", "EnabledOnly")

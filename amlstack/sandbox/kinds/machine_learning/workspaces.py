@@ -12,7 +12,7 @@ from amlstack.sandbox.kinds.machine_learning import datastores
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
-    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.store import ResourceRow
 
 TYPE = f"{ML}/workspaces"
 
@@ -41,7 +41,7 @@ class Workspaces(ResourceKind):
 
     assigned = ResourceKind.assigned | {"workspaceId", "discoveryUrl", "mlFlowTrackingUri"}
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """What a workspace stands on must exist; which of it cannot change later."""
         del path
         properties = body["properties"]
@@ -62,11 +62,11 @@ class Workspaces(ResourceKind):
         extra = {"hbiWorkspace": False, "v1LegacyMode": False, "workspaceId": str(uuid.uuid4())}
         return {"kind": "Default", "sku": {"name": "Basic", "tier": "Basic"}, **body, "properties": {**extra, **given}}
 
-    def keep(self, body: Body, before: Resource) -> Body:
+    def keep(self, body: Body, before: ResourceRow) -> Body:
         """A second PUT keeps what the service assigned."""
         return {**before.body, **body, "properties": {**before.body["properties"], **body["properties"]}}
 
-    def show(self, context: KindContext, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Where its data plane is."""
         host = context.base.removeprefix("https://")
         return {
@@ -74,7 +74,7 @@ class Workspaces(ResourceKind):
             "mlFlowTrackingUri": f"azureml://{host}/mlflow/v1.0{resource.id}",
         }
 
-    def made(self, context: KindContext, resource: Resource) -> None:
+    def made(self, context: KindContext, resource: ResourceRow) -> None:
         """The default datastores."""
         datastores.make_defaults(context, resource)
 

@@ -9,7 +9,7 @@ from amlstack.sandbox.kinds import principals
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.store import ResourceRow
 
 
 class Identities(ResourceKind):
@@ -27,7 +27,7 @@ class Identities(ResourceKind):
     patches = True
     note = "Its principal can hold roles. Nothing signs in as it."
 
-    def show(self, context: KindContext, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Its object id and client id, new with every creation."""
         del context
         return {

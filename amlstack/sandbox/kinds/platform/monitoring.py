@@ -10,7 +10,7 @@ from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKin
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
-    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.store import ResourceRow
 
 NAMESPACE = uuid.UUID("8f2f7f5e-6d0c-4c1c-9d57-0c6f0e4a9b11")
 
@@ -40,7 +40,7 @@ class LogWorkspaces(ResourceKind):
         del context, path
         return {**body, "properties": {"sku": {"name": "PerGB2018"}, "retentionInDays": 30, **body["properties"]}}
 
-    def show(self, context: KindContext, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The customer id by which agents would know it."""
         del context
         return {"customerId": str(uuid.uuid5(NAMESPACE, resource.key))}
@@ -78,7 +78,7 @@ class InsightsComponents(ResourceKind):
     made_status = 200
     note = "The resource only: nothing is ingested, nothing can be queried."
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The type of application is required, and the log workspace must exist."""
         del path, before
         properties = body["properties"]
@@ -88,7 +88,7 @@ class InsightsComponents(ResourceKind):
         if logs is not None and context.store.resources.get(logs) is None:
             raise invalid("properties.WorkspaceResourceId", f"the workspace '{logs}' was not found.")
 
-    def show(self, context: KindContext, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Identifiers that a client would put into its configuration."""
         del context
         key = str(uuid.uuid5(NAMESPACE, resource.key))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from amlstack.sandbox.arm.ids import ArmPath
-    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.store import ResourceRow
 
 NAMESPACE = "Microsoft.Authorization"
 _NAMES = NameRule(
@@ -31,7 +31,7 @@ class Definitions(ResourceKind):
     tracked = False
     note = "Of a subscription. Conditions of field, exists, equals, notEquals, in, notIn, contains, allOf, anyOf, not."
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A rule with its condition and effect, in the part of the language that is evaluated here."""
         del context, before
         if path.group is not None:
@@ -62,7 +62,7 @@ class Sets(ResourceKind):
     tracked = False
     note = "Of a subscription; its definitions must exist, and take the parameters that it gives them."
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Definitions that exist, parameters that they declare, expressions over the set's own."""
         del before
         own = body["properties"].get("parameters") or {}
@@ -94,7 +94,7 @@ class Assignments(ResourceKind):
         "To a subscription or a resource group. PUT of what it denies is `403 RequestDisallowedByPolicy`, from then on."
     )
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A definition or set that exists, with values for what it declares."""
         del before
         policy = body["properties"].get("policyDefinitionId")
@@ -109,13 +109,13 @@ class Assignments(ResourceKind):
             message = f"The policy assignment '{path.name}' is missing the parameter(s) '{', '.join(missing)}'."
             raise Refused(400, "MissingPolicyParameter", message)
 
-    def show(self, context: KindContext, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The scope that it reaches."""
         del context
         return {"scope": resource.id.rpartition("/providers/")[0]}
 
 
-def found(context: KindContext, resource_id: str) -> Resource:
+def found(context: KindContext, resource_id: str) -> ResourceRow:
     """A definition or set by its id.
 
     Raises:
@@ -128,7 +128,7 @@ def found(context: KindContext, resource_id: str) -> Resource:
     return resource
 
 
-def _declared(name: str, definition: Resource, given: Mapping[str, Any]) -> None:
+def _declared(name: str, definition: ResourceRow, given: Mapping[str, Any]) -> None:
     known = definition.body["properties"].get("parameters") or {}
     for parameter, entry in given.items():
         if parameter not in known:

@@ -9,7 +9,7 @@ from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKin
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
-    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.store import ResourceRow
 
 
 class Registries(ResourceKind):
@@ -24,7 +24,7 @@ class Registries(ResourceKind):
     assigned = ResourceKind.assigned | {"loginServer"}
     note = "The resource only: no images are stored or built."
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Registry names are unique in all of Azure."""
         del body
         if before is None:
@@ -38,7 +38,7 @@ class Registries(ResourceKind):
         del context, path
         return {**body, "properties": {"adminUserEnabled": False, **body["properties"]}}
 
-    def show(self, context: KindContext, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The registry's host name, which nothing answers here."""
         del context
         return {"loginServer": f"{resource.name.lower()}.azurecr.io"}

@@ -11,7 +11,7 @@ from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKin
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
-    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.store import ResourceRow
 
 UUID = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _DEFINITION = re.compile(
@@ -34,7 +34,7 @@ class RoleAssignments(ResourceKind):
         "compared and deleted with their scope; requests and jobs are not refused for want of a role."
     )
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A role's id, a principal that exists, one assignment of a role to a principal on a scope, never another."""
         given = body["properties"]
         definition, principal = given["roleDefinitionId"], given["principalId"]
@@ -54,7 +54,7 @@ class RoleAssignments(ResourceKind):
             if theirs["principalId"] == principal and theirs["roleDefinitionId"].lower() == definition.lower():
                 raise Refused(409, "RoleAssignmentExists", "The role assignment already exists.")
 
-    def show(self, context: KindContext, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The scope that it reaches."""
         del context
         return {"scope": resource.id.rpartition("/providers/")[0]}

@@ -9,7 +9,7 @@ from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKin
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
-    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.store import ResourceRow
 
 
 class StorageAccounts(ResourceKind):
@@ -34,7 +34,7 @@ class StorageAccounts(ResourceKind):
     assigned = ResourceKind.assigned | {"primaryEndpoints", "primaryLocation", "statusOfPrimary"}
     note = "Blob data plane with SAS or bearer; shared keys are refused; no listKeys, files, queues or tables."
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Account names are unique in all of Azure."""
         del body
         if before is None:
@@ -50,7 +50,7 @@ class StorageAccounts(ResourceKind):
         defaults = {"supportsHttpsTrafficOnly": True, "minimumTlsVersion": "TLS1_2", "accessTier": "Hot"}
         return {**body, "properties": {**defaults, **given}}
 
-    def show(self, context: KindContext, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The blob endpoint: a path of the sandbox's one endpoint."""
         return {
             "primaryEndpoints": {"blob": f"{context.base}/blob/{resource.name}/"},
@@ -58,7 +58,7 @@ class StorageAccounts(ResourceKind):
             "statusOfPrimary": "available",
         }
 
-    def removing(self, context: KindContext, resource: Resource) -> bool:
+    def removing(self, context: KindContext, resource: ResourceRow) -> bool:
         """An account goes with its blobs."""
         context.store.blobs.drop_account(resource.name)
         return True

@@ -9,7 +9,7 @@ from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKin
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
-    from amlstack.sandbox.store.store import Resource
+    from amlstack.sandbox.store.store import ResourceRow
 
 
 class Vaults(ResourceKind):
@@ -26,7 +26,7 @@ class Vaults(ResourceKind):
     assigned = ResourceKind.assigned | {"vaultUri"}
     note = "The resource only: no secrets, and a deleted vault's name is free at once (Azure keeps it for days)."
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: Resource | None) -> None:
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Vault names are unique in all of Azure."""
         del body
         if before is None:
@@ -40,7 +40,7 @@ class Vaults(ResourceKind):
         defaults = {"enableSoftDelete": True, "softDeleteRetentionInDays": 90, "publicNetworkAccess": "Enabled"}
         return {**body, "properties": {**defaults, **body["properties"]}}
 
-    def show(self, context: KindContext, resource: Resource) -> Body:
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The vault's address, which nothing answers here."""
         del context
         return {"vaultUri": f"https://{resource.name.lower()}.vault.azure.net/"}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class ResourceRow:
     """One resource.
 
     Attributes:
@@ -50,12 +50,14 @@ class ResourceTable:
         self._db = database
         self._history = history
 
-    def get(self, resource_id: str) -> Resource | None:
+    def get(self, resource_id: str) -> ResourceRow | None:
         """The resource of this id."""
         row = self._db.one("SELECT * FROM resources WHERE key = ?", resource_id.lower())
         return _row(row) if row else None
 
-    def put(self, resource_id: str, kind: str, parent: str, body: dict[str, Any], state: str = "Succeeded") -> Resource:
+    def put(
+        self, resource_id: str, kind: str, parent: str, body: dict[str, Any], state: str = "Succeeded"
+    ) -> ResourceRow:
         """Makes or replaces a resource; letters and time of creation stay those of the first PUT."""
         now = time.time()
         key = resource_id.lower()
@@ -83,23 +85,23 @@ class ResourceTable:
                 self._history.add("resource", key, state)
             return moved > 0
 
-    def under(self, parent: str, kind: str | None = None) -> tuple[Resource, ...]:
+    def under(self, parent: str, kind: str | None = None) -> tuple[ResourceRow, ...]:
         """The direct children of a resource, by time of creation; of one type."""
         rows = self._db.all("SELECT * FROM resources WHERE parent = ? ORDER BY created, key", parent.lower())
         return tuple(row for row in map(_row, rows) if kind is None or row.type.lower() == kind.lower())
 
-    def below(self, resource_id: str) -> tuple[Resource, ...]:
+    def below(self, resource_id: str) -> tuple[ResourceRow, ...]:
         """Everything below a resource at any depth, deepest first."""
         prefix = resource_id.lower() + "/"
         rows = self._db.all("SELECT * FROM resources WHERE substr(key, 1, ?) = ?", len(prefix), prefix)
         return tuple(sorted(map(_row, rows), key=lambda row: -row.key.count("/")))
 
-    def of_type(self, kind: str) -> tuple[Resource, ...]:
+    def of_type(self, kind: str) -> tuple[ResourceRow, ...]:
         """All resources of one type, e.g. ``Microsoft.MachineLearningServices/workspaces/computes``."""
         rows = self._db.all("SELECT * FROM resources WHERE lower(type) = ? ORDER BY created, key", kind.lower())
         return tuple(map(_row, rows))
 
-    def all(self) -> tuple[Resource, ...]:
+    def all(self) -> tuple[ResourceRow, ...]:
         """All resources, by time of creation."""
         return tuple(map(_row, self._db.all("SELECT * FROM resources ORDER BY created, key")))
 
@@ -113,7 +115,7 @@ class ResourceTable:
             return gone
 
 
-def _row(row: sqlite3.Row) -> Resource:
+def _row(row: sqlite3.Row) -> ResourceRow:
     values = dict(row)
     values["body"] = json.loads(values["body"])
-    return Resource(**values)
+    return ResourceRow(**values)

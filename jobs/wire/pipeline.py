@@ -29,6 +29,7 @@ from jobs.wire.command import (
     some,
 )
 from jobs.wire.component import component_body, component_id, resources_file
+from jobs.wire.keys import JOB
 from jobs.wire.passthrough import builtin, own_keys, passthrough_component_body
 from jobs.wire.pipeline_ports import BOUND, input_ports, inside, output_ports, under
 from jobs.wire.references import PREFIX, Refs
@@ -43,7 +44,12 @@ if TYPE_CHECKING:
 
     StepRefs = Mapping[str, Refs]
 
-OF_A_NODE = ("computeId", "distribution", "environmentVariables", "identity", "limits", "queueSettings", "services")
+_NOT_OF_A_NODE = frozenset({
+    "name", "display_name", "description", "experiment_name", "tags", "properties", "parent_job_name",
+    "command", "code", "environment", "inputs", "outputs", *RESOURCE_FIELDS,
+})  # fmt: skip
+"""What a step's component or its pipeline has, and what its node has in other words than a command body."""
+OF_A_NODE = tuple(sorted(key.wire for key in JOB if key.field not in _NOT_OF_A_NODE))
 NOT_CLUSTERS = ("local", "serverless")
 _RAW = ("environmentVariables", "computeId")
 _VERSIONED = re.compile(r"azureml:(?P<name>[^/:@]+):(?P<version>.+)")

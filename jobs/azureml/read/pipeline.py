@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 STEP_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _OTHERS = ("import", "if_else", "do_while", "parallel_for")
+_READ = ", ".join(f"`{kind}`" for kind in ("command", "sweep", *KINDS[:-1])) + f" and `{KINDS[-1]}`"
 
 
 def _output(cursor: Cursor) -> Any:
@@ -87,8 +88,7 @@ def _step(cursor: Cursor) -> Any:
         return cursor.bad(
             "step-type",
             f"The step is of type `{kind}`",
-            "azure-ai-ml takes it as a private preview at most; steps of type `command`, `sweep`, `parallel`, `spark`, "
-            "`pipeline`, `automl` and `data_transfer` are read",
+            f"azure-ai-ml takes it as a private preview at most; steps of type {_READ} are read",
             "Make it one of these.",
             key="type",
         )

@@ -20,6 +20,7 @@ class Resources(Model):
         str | None, Field(description="Shared memory of the container, e.g. `64g`; Azure ML's own default is 2g.")
     ] = None
     docker_args: Annotated[str | tuple[str, ...] | None, Field(description="Further arguments of `docker run`.")] = None
+    rack_count: Annotated[Count | None, Field(description="Number of racks that the nodes are spread over.")] = None
     resource_properties: Annotated[
         dict[str, Any] | None, Field(description="Properties of the resources, passed through unchanged.")
     ] = None

@@ -56,6 +56,7 @@ RESOURCES = (
     _resource("max_instance_count"),
     _resource("shm_size"),
     _resource("docker_args"),
+    _resource("rack_count"),
     _resource("resource_properties", "properties"),
 )
 """The fields that make up Azure ML's `resources`."""

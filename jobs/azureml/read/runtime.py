@@ -79,6 +79,7 @@ RESOURCES = {
     "max_instance_count": count,
     "shm_size": text,
     "docker_args": lambda cursor: listed(text)(cursor) if isinstance(cursor.value, list) else text(cursor),
+    "rack_count": count,
     "properties": mapping,
 }
 """Keys of resources."""

@@ -57,6 +57,7 @@ class Job(Run, Resources):
     identity: Annotated[Identity | None, Field(description="As whom the job reads its data.")] = None
     services: Annotated[dict[str, Service] | None, Field(description="Ways into the running job, by name.")] = None
     parent_job_name: Annotated[str | None, Field(description="Run that this one is filed under.")] = None
+    lineage_word: Annotated[str | None, Field(description="Word that the lineage of the run is found by.")] = None
 
     enrich: Annotated[
         StrictBool | None,

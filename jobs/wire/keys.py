@@ -81,6 +81,7 @@ JOB = (
     _key("identity", "sweep"),
     _key("services", "job"),
     _key("parent_job_name", "sweep"),
+    _key("lineage_word", "sweep"),
 )
 """All keys, in the order in which people write a file."""
 INNER = (

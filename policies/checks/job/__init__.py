@@ -8,6 +8,7 @@ from policies.checks.job import (
     fabric_off,
     gpus_idle,
     job_timeout,
+    privileged,
     processes,
     secret,
     shared_memory,
@@ -24,4 +25,5 @@ RULES = (
     spot_checkpoint.RULE,
     job_timeout.RULE,
     secret.RULE,
+    privileged.RULE,
 )

@@ -11,6 +11,7 @@ from policies.checks.job import (
     fabric_off,
     gpus_idle,
     job_timeout,
+    privileged,
     processes,
     secret,
     shared_memory,
@@ -109,6 +110,10 @@ def _job_timeout(subject: Subject, config: Mapping[str, Any], _: Context) -> Fou
     yield job_timeout.check(timeout_of(subject), hours=config["hours"], where=subject.facts.at("timeout"))
 
 
+def _privileged(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
+    yield privileged.check(_docker(subject), where=subject.facts.at("docker"))
+
+
 def _secret(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
     facts = subject.facts
     yield from secret.check(facts.value("whole"), where=facts.at("whole"))
@@ -153,4 +158,5 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(spot_checkpoint.RULE, frozenset({"job"}), _checkpoint),
     Binding(job_timeout.RULE, frozenset({"job"}), _job_timeout),
     Binding(secret.RULE, frozenset({"text"}), _secret),
+    Binding(privileged.RULE, frozenset({"job"}), _privileged),
 )

@@ -51,6 +51,7 @@ class Job(Run, Resources):
 
     # A factory: making one at import would build its validators in every process that imports jobs.
     launcher: Launcher = Field(default_factory=Custom, description="How the ranks are started.")
+    data_class: Annotated[str | None, Field(description="Class of the data that the job reads.")] = None
     compute: Annotated[str | None, Field(description="Cluster by name or id, or `local`; unset: serverless.")] = None
     limits: Annotated[Limits | None, Field(description="When the job is ended.")] = None
     queue_settings: Annotated[QueueSettings | None, Field(description="Tier and priority in the queue.")] = None

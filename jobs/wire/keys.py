@@ -72,6 +72,7 @@ JOB = (
     _key("environment", "trial", wire="environmentId"),
     _key("inputs", "sweep"),
     _key("outputs", "sweep"),
+    _key("data_class", "sweep"),
     _key("environment_variables", "trial"),
     _key("compute", "sweep", wire="computeId"),
     _key("launcher", "trial", file="distribution"),

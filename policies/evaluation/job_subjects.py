@@ -19,6 +19,7 @@ _COMPUTE = (("computeId",), ("compute",), ("settings", "defaultCompute"), ("sett
 _OWN: dict[str, tuple[Path, ...]] = {
     "command": (("command",),),
     "environment": (("environmentId",), ("environment",)),
+    "data_class": (("dataClass",), ("data_class",)),
     "variables": (("environmentVariables",), ("environment_variables",)),
     "shm": (("resources", "shmSize"), ("resources", "shm_size")),
     "docker": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from policies.checks.job import (
+    data_class,
     environment_pin,
     environment_source,
     fabric_off,
@@ -23,6 +24,7 @@ RULES = (
     shared_memory.RULE,
     fabric_off.RULE,
     spot_checkpoint.RULE,
+    data_class.RULE,
     job_timeout.RULE,
     secret.RULE,
     privileged.RULE,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from policies.checks.job import (
+    data_class,
     environment_pin,
     environment_source,
     fabric_off,
@@ -106,6 +107,12 @@ def _checkpoint(subject: Subject, _: Mapping[str, Any], context: Context) -> Fou
     yield spot_checkpoint.check(modes, preemptible=spot, nodes=nodes_of(subject), where=facts.at("outputs"))
 
 
+def _data_class(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
+    facts = subject.facts
+    if config["classes"] and (given := facts.text("data_class")):
+        yield data_class.check(given, classes=config["classes"], where=facts.at("data_class"))
+
+
 def _job_timeout(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
     yield job_timeout.check(timeout_of(subject), hours=config["hours"], where=subject.facts.at("timeout"))
 
@@ -156,6 +163,7 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(shared_memory.RULE, frozenset({"job"}), _shm),
     Binding(fabric_off.RULE, frozenset({"job"}), _fabric_off),
     Binding(spot_checkpoint.RULE, frozenset({"job"}), _checkpoint),
+    Binding(data_class.RULE, frozenset({"job"}), _data_class),
     Binding(job_timeout.RULE, frozenset({"job"}), _job_timeout),
     Binding(secret.RULE, frozenset({"text"}), _secret),
     Binding(privileged.RULE, frozenset({"job"}), _privileged),

@@ -14,7 +14,7 @@ from jobs.model.values import Code, Environment, Input, Model, OwnSource, Scalar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Kind = Literal["parallel", "spark", "pipeline", "automl", "data_transfer"]
+Kind = Literal["parallel", "spark", "pipeline", "automl", "data_transfer", "notebook"]
 KINDS: tuple[str, ...] = get_args(Kind)
 """The same as values."""
 

@@ -46,6 +46,10 @@ def own_keys(step: PassthroughStep, refs: Refs) -> dict[str, Any]:
         mode = (component.spec if component else {}).get("data_copy_mode") or step.spec.get("data_copy_mode")
         identity = None if step.identity is None else step.identity.model_dump(exclude_none=True)
         return some(**{**step.spec, "data_copy_mode": mode, "identity": identity})
+    if step.kind == "notebook":
+        return some(
+            **step.spec, identity=None if step.identity is None else step.identity.model_dump(exclude_none=True)
+        )
     return dict(step.spec)
 
 
@@ -83,7 +87,7 @@ def passthrough_component_body(
         if spec.get("partition_keys"):
             spec["partition_keys"] = json.dumps(spec["partition_keys"])
         spec["task"] = _task(component, refs)
-    elif component.kind == "spark":
+    elif component.kind in ("spark", "notebook"):
         result |= some(
             code=None if component.code is None else code_reference(refs.code_id(component.code.path)),
             environment=environment_reference(component.environment, refs),

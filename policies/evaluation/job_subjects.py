@@ -41,7 +41,7 @@ _OWN: dict[str, tuple[Path, ...]] = {
     "trials": (("limits", "maxTotalTrials"), ("limits", "max_total_trials")),
     "at_once": (("limits", "maxConcurrentTrials"), ("limits", "max_concurrent_trials")),
 }
-_NO_COMMAND = frozenset({"pipeline", "sweep", "spark", "parallel", "automl", "import", "data_transfer"})
+_NO_COMMAND = frozenset({"pipeline", "sweep", "spark", "parallel", "automl", "import", "data_transfer", "notebook"})
 _COMPONENT = re.compile(
     r"(?:.*/components/(?P<name>[^/]+)/versions/|(?:azureml:)?(?P<short>[^/:@]+):)(?P<version>[^/:@]+)"
 )

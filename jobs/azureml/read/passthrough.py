@@ -1,4 +1,4 @@
-"""Steps of an Azure ML pipeline file that are passed through: parallel, spark, automl, data_transfer and pipelines.
+"""Steps of an Azure ML pipeline file that are passed through: all of `KINDS`.
 
 Nothing here is enriched and no rule judges it, so the keys of a kind keep the values of the file; Azure ML judges them.
 Read are the keys that every step has, code and environments, and what the wire form depends on.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Readers = Mapping[str, Reader]
 
 HERE = Code(path=".")
-"""The code of a spark step that names none, for azure-ai-ml the file's own folder."""
+"""The code of a spark or notebook step that names none, for azure-ai-ml the file's own folder."""
 ENVIRONMENT: Reader = command.KEYS["environment"]
 MOVES = {"copy_data": "", "import_data": "source", "export_data": "sink"}
 """Task of a data_transfer step to its key that names a place outside of Azure ML."""
@@ -115,6 +115,7 @@ SPECS: Mapping[str, Readers] = {
     "data_transfer": {
         "task": word(same(*MOVES)), "data_copy_mode": word(same("merge_with_overwrite", "fail_if_conflict")),
     },
+    "notebook": {"code": _code, "file": text, "kernel": text, "environment": nullable(ENVIRONMENT)},
 }  # fmt: skip
 """Keys of each kind that its component has too."""
 STEPS: Mapping[str, Readers] = {
@@ -122,6 +123,7 @@ STEPS: Mapping[str, Readers] = {
     "spark": {"resources": _pool},
     "pipeline": {},
     "data_transfer": {"source": _place, "sink": _place},
+    "notebook": {"parameters": mapping},
 }
 COMPONENT: Readers = {
     **{key: command.KEYS[key] for key in ("display_name", "description", "tags")},
@@ -132,7 +134,7 @@ COMPONENT: Readers = {
     "$schema": text,
     **dict.fromkeys(("name", "version"), unsent),
 }
-REQUIRED = {"parallel": "task", "spark": "entry", "data_transfer": "task"}
+REQUIRED = {"parallel": "task", "spark": "entry", "data_transfer": "task", "notebook": "file"}
 _UNSENT = ("type", "name", "experiment_name", "description", "services", "queue_settings")
 _OF_A_COMPONENT = ("is_deterministic", "code", "command", "environment", "resources")
 
@@ -190,7 +192,7 @@ def read_step(cursor: Cursor, kind: str, node: Readers, outputs: Reader, steps: 
 
 
 def _inline(cursor: Cursor, kind: str, given: dict[str, Any], known: dict[str, Any]) -> Any:
-    """A parallel or spark step whose component is written in it."""
+    """A parallel, spark or notebook step whose component is written in it."""
     description = known.pop("description")
     if _lacks(cursor, kind, given):
         return Bad
@@ -198,11 +200,11 @@ def _inline(cursor: Cursor, kind: str, given: dict[str, Any], known: dict[str, A
         return _parallel(cursor, given, known)
     source = {"code": HERE, "tags": known.get("tags", {}), "description": description}
     source |= {key: value for key in ("code", "environment") if (value := given.pop(key, None)) is not None}
-    step = {"resources": given.pop("resources")} if "resources" in given else {}
+    step = {key: given.pop(key) for key in STEPS[kind] if key in given}
     if isinstance(given.get("conf"), dict):
         given["conf"] = scaled(given["conf"])
-    component = PassthroughComponent(kind="spark", spec=given, inline=True, **source)
-    return PassthroughStep(kind="spark", component=component, spec=step, **known)
+    component = PassthroughComponent(kind=kind, spec=given, inline=True, **source)
+    return PassthroughStep(kind=kind, component=component, spec=step, **known)
 
 
 def _parallel(cursor: Cursor, given: dict[str, Any], known: dict[str, Any]) -> PassthroughStep:
@@ -290,7 +292,7 @@ def read_component(cursor: Cursor, kind: str, steps: Steps) -> PassthroughCompon
         return None
     for key in ("type", "name", "version"):
         given.pop(key, None)
-    if kind == "spark":
+    if kind in ("spark", "notebook"):
         given.setdefault("code", HERE)
     known = {name: given.pop(name) for name in PassthroughComponent.model_fields if name in given}
     known = {name: value for name, value in known.items() if value is not None}

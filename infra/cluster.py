@@ -47,6 +47,7 @@ SETTINGS = (
     Setting(("subnet",), f"{_AML}.subnet", lambda value: {"id": value} if value else None, replaces=True),
     # True is what azure-native registers when the property is absent.
     Setting(("node_public_ip",), f"{_AML}.enableNodePublicIp", lambda value: value is not False, replaces=True),
+    Setting(("isolated_network",), f"{_AML}.isolatedNetwork", replaces=True),
     Setting(("nodes", "min"), f"{_AML}.scaleSettings.minNodeCount"),
     Setting(("nodes", "max"), f"{_AML}.scaleSettings.maxNodeCount"),
     Setting(("nodes", "idle"), f"{_AML}.scaleSettings.nodeIdleTimeBeforeScaleDown"),
@@ -68,7 +69,6 @@ REPLACED_BY = (
     f"{_AML}.osType",
     f"{_AML}.remoteLoginPortPublicAccess",
     f"{_AML}.userAccountCredentials",
-    f"{_AML}.isolatedNetwork",
 )
 """What the service cannot change on a cluster that exists: it answers success and changes nothing, and azure-native
 plans such an update. Only the scale is updated in place."""

@@ -135,6 +135,9 @@ class Cluster(_Model):
     node_public_ip: bool | None = Field(
         None, description="Whether nodes get public addresses; Azure's default when absent."
     )
+    isolated_network: bool | None = Field(
+        None, description="Whether the nodes stand in a network of their own; Azure's default when absent."
+    )
     identity: Annotated[Identity, _or_named("type", Identity)] = Field(
         default_factory=Identity,
         description="As whom the nodes read and write datastores and pull images: a type, or an object.",

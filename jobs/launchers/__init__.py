@@ -11,6 +11,7 @@ from jobs.launchers.custom import Custom
 from jobs.launchers.deepspeed import DeepSpeed
 from jobs.launchers.horovod import Horovod
 from jobs.launchers.huggingface import HuggingFace
+from jobs.launchers.jax import Jax
 from jobs.launchers.lightning import Lightning
 from jobs.launchers.mpi import Mpi
 from jobs.launchers.per_process import PerProcess
@@ -29,7 +30,8 @@ Launcher = Annotated[
     | HuggingFace
     | Accelerate
     | TensorFlow
-    | SingleNode,
+    | SingleNode
+    | Jax,
     Field(discriminator="type"),
 ]
 
@@ -44,6 +46,7 @@ TYPED = (
     Accelerate,
     TensorFlow,
     SingleNode,
+    Jax,
 )
 """The launchers that know what they start, in the order in which the documentation shows them."""
 
@@ -54,6 +57,7 @@ __all__ = [
     "DeepSpeed",
     "Horovod",
     "HuggingFace",
+    "Jax",
     "Launcher",
     "Lightning",
     "Mpi",

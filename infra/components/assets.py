@@ -30,7 +30,7 @@ class StackEnvironment(pulumi.ComponentResource):
     def __init__(self, spec: RegisteredEnvironment, workspace: Workspace) -> None:
         label = f"{spec.name}-{spec.version}"
         super().__init__("amlstack:infra:Environment", label)
-        self.version = resources.StackEnvironment(
+        self.version = resources.EnvironmentVersion(
             label,
             workspace=workspace.workspace_id,
             name=spec.name,

@@ -41,9 +41,10 @@ def run() -> Iterator[Row]:
     from tests.support.jobs import oracle  # noqa: PLC0415 - the tests' one door to azure-ai-ml's internals
 
     where, day = Targets(size=SIZE), date(2026, 1, 1)
+    gate = plan_gate(where, day)
 
     def check(file: Path) -> Any:
-        checked = check_file(file, where, day, gate=plan_gate(where, day))
+        checked = check_file(file, where, day, gate=gate)
         if not checked.plans:
             raise RuntimeError(checked.findings)
         return checked

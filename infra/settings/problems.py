@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding
+from amlstack.base.models import models_in
 from amlstack.base.near_misses import did_you_mean, near
 from infra.settings.model import CURATED_TAG, CUSTOM_TAG, CuratedEnvironment, CustomEnvironment, Settings
 from infra.settings.stackfile import NAMESPACE, Loc
@@ -14,6 +13,7 @@ from infra.settings.stackfile import NAMESPACE, Loc
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
 # What a pattern means, in words, by the last key that it stands on.
@@ -171,14 +171,8 @@ def _model_at(loc: Loc) -> type[BaseModel]:
             model = _TAGGED[part]
         elif isinstance(part, str):
             known = {field.alias or name: field for name, field in model.model_fields.items()}
-            model = next(iter(_models(known[part].annotation)), model) if part in known else model
+            model = next(iter(models_in(known[part].annotation)), model) if part in known else model
     return model
 
 
 _TAGGED: dict[str | int, type[BaseModel]] = {CURATED_TAG: CuratedEnvironment, CUSTOM_TAG: CustomEnvironment}
-
-
-def _models(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [model for inside in get_args(annotation) for model in _models(inside)]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
+from amlstack.base.models import models_in
 from amlstack.base.near_misses import did_you_mean
 from jobs.launchers import TYPED, Custom
 from jobs.model.component import Component
@@ -17,7 +16,7 @@ from jobs.model.step import Step, SweepStep
 from jobs.model.sweep import Sweep
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
+    from pydantic import BaseModel, ValidationError
     from pydantic_core import ErrorDetails
 
 Place = tuple[str | int, ...]
@@ -91,13 +90,7 @@ def _owners(loc: Place, title: str) -> list[type[BaseModel]]:
             found
             for model in models
             if step in model.model_fields
-            for found in _inside(model.model_fields[str(step)].annotation)
+            for found in models_in(model.model_fields[str(step)].annotation)
         ]:
             models = inner
     return models
-
-
-def _inside(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [inner for argument in get_args(annotation) for inner in _inside(argument)]

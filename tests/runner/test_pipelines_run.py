@@ -161,7 +161,7 @@ def test_another_server_takes_a_pipeline_over(lab: Lab) -> None:
 
     assert writer.wait() == 0
     assert row.status == "Completed", row.error
-    assert child_log(lab, key, "second") == "fields"
+    assert child_log(lab, key, "second") == "go"
 
 
 def test_a_lost_node_of_a_step_fails_the_pipeline_by_name(lab: Lab) -> None:

@@ -96,7 +96,7 @@ def from_text(text: Text, base: Path) -> Loaded:
         job = reader.read(cursor)
     else:
         found.append((("type",), _unknown(cursor)))
-    found = consequences.told_once(found, command.KEYS)
+    found = consequences.first_causes(found, command.KEYS)
     placed = []
     for keys, finding in found:
         line, column = text.spot(keys) or (None, None)

@@ -18,7 +18,7 @@ Placed = tuple[tuple[Any, ...], Finding]
 _NAMES = re.compile(r"`([^`]+)`")
 
 
-def told_once(found: Iterable[Placed], outer: Collection[str]) -> list[Placed]:
+def first_causes(found: Iterable[Placed], outer: Collection[str]) -> list[Placed]:
     """The findings of a file without those that another one explains.
 
     What two readers of the same block have seen is one finding. A key of the job itself inside another block is there

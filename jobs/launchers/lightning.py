@@ -52,10 +52,10 @@ class Lightning(TypedLauncher):
             findings += (not_python(command, "Lightning"),)
         else:
             unset = " ".join(f"-u {name}" for name in UNSET)
-            lowered = f"{parts.before}env {unset} python {parts.program}{self._told(shape.nodes, ranks)}"
+            lowered = f"{parts.before}env {unset} python {parts.program}{self._node_settings(shape.nodes, ranks)}"
         return Lowered(lowered, PyTorch(process_count_per_instance=1), ranks, {}, findings)
 
-    def _told(self, nodes: int, ranks: int | None) -> str:
+    def _node_settings(self, nodes: int, ranks: int | None) -> str:
         if self.arguments == "none":
             return ""
         prefix = "--trainer." if self.arguments == "cli" else "--"

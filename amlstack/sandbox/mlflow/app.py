@@ -190,8 +190,8 @@ def _search_experiments(context: KindContext, workspace: str, fields: Mapping[st
         if search.matches(text, {"attributes": {"name": name}, "tags": {}})
     ]
     some, more = search.page(names, fields)
-    told_of = [{**_known(name), "experiment_id": launch.experiment_id(workspace, name)} for name in some]
-    return {"experiments": told_of, **more}
+    experiments = [{**_known(name), "experiment_id": launch.experiment_id(workspace, name)} for name in some]
+    return {"experiments": experiments, **more}
 
 
 def _known(name: str) -> dict[str, str]:

@@ -20,6 +20,7 @@ from infra.settings import read_file
 from policies.config import Config
 from policies.gate import Gate
 from tests.support.infra import garbage
+from tests.support.infra.good_files import NEIGHBOURS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +38,7 @@ TODAY = date(2026, 7, 1)
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("garbage")
-    for name, text in garbage.NEIGHBOURS.items():
+    for name, text in NEIGHBOURS.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     return folder

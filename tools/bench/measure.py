@@ -35,13 +35,18 @@ class Row:
     goal: str = ""
     met: bool | None = None
 
+    @property
+    def ratio(self) -> float | None:
+        """The figure by its anchor's: below 1 is less than the anchor; None without an anchor."""
+        return self.value / self.anchor_value if self.anchor_value else None
+
 
 def table(rows: Iterable[Row]) -> str:
-    """Rows as a Markdown table; the ratio is the anchor's figure by ours."""
+    """Rows as a Markdown table; the ratio is ours by the anchor's figure."""
     lines = ["| what | measured | against | its figure | ratio | goal |", "| --- | --: | --- | --: | --: | --- |"]
     for row in rows:
         anchor = "" if row.anchor_value is None else f"{row.anchor_value:.3g} {row.unit}"
-        ratio = "" if not row.anchor_value or not row.value else f"{row.anchor_value / row.value:.3g}×"
+        ratio = "" if row.ratio is None else f"{row.ratio:.3g}"
         goal = row.goal if row.met is None else f"{row.goal}: {'reached' if row.met else 'missed'}"
         lines.append(f"| {row.what} | {row.value:.3g} {row.unit} | {row.anchor or ''} | {anchor} | {ratio} | {goal} |")
     return "\n".join(lines)

@@ -32,7 +32,7 @@ for file in sys.argv[2:]:
 """
 
 
-def run() -> Iterator[Row]:
+def run(*, quick: bool) -> Iterator[Row]:
     """Time both on the same files, and both as a process of their own."""
     sys.path.insert(0, str(_PROJECT))
     import jobs  # noqa: PLC0415 - what is measured is imported where it is measured
@@ -53,15 +53,16 @@ def run() -> Iterator[Row]:
         return jobs.body(check(file).plans[0].enriched)
 
     with tempfile.TemporaryDirectory() as folder:
-        files = generate(Path(folder), FILES)
+        count = FILES // 5 if quick else FILES
+        files = generate(Path(folder), count)
         spent = dict.fromkeys((check, rendered, oracle.body), 0.0)
         for work in spent:
             _all(work, files[:20])
-        for start in range(0, FILES, TURN):
+        for start in range(0, count, TURN):
             turn = files[start : start + TURN]
             for work in spent:
                 spent[work] += cpu(functools.partial(_all, work, turn))
-        ours, body, theirs = (seconds * 1_000 / FILES for seconds in spent.values())
+        ours, body, theirs = (seconds * 1_000 / count for seconds in spent.values())
         name = "load_job + REST body"
         yield Row("check, per file", ours, "ms", name, theirs, "10× faster", theirs >= 10 * ours)
         yield Row("check + REST body, per file", body, "ms", name, theirs, "10× faster", theirs >= 10 * body)

@@ -34,7 +34,7 @@ MOST = 1.15
 RANKS = 4
 
 
-def run() -> Iterator[Row]:
+def run(*, quick: bool) -> Iterator[Row]:
     """Time the examples for torchrun and for mpirun."""
     python = images.build(images.resolve("acpt-pytorch-2.8-cuda12.6")) / "bin"
     cases: list[tuple[str, str, Callable[[Path, Path], None]]] = [("torchrun", "ddp_torchrun", _torchrun)]
@@ -42,10 +42,10 @@ def run() -> Iterator[Row]:
         cases.append(("mpirun", "mpi_per_process", _mpirun))
     with _sandbox() as environ:
         for name, folder, bare in cases:
-            yield _compared(name, folder, functools.partial(bare, python), environ)
+            yield _compared(name, folder, functools.partial(bare, python), environ, 1 if quick else PAIRS)
 
 
-def _compared(name: str, folder: str, bare: Callable[[Path], None], environ: Mapping[str, str]) -> Row:
+def _compared(name: str, folder: str, bare: Callable[[Path], None], environ: Mapping[str, str], count: int) -> Row:
     def rehearse() -> float:
         words = [sys.executable, "-m", "amlstack.cli.main", "rehearse", "-q", str(EXAMPLES / folder / "job.py")]
         return _timed(lambda: _run(words, PROJECT, environ))
@@ -58,7 +58,7 @@ def _compared(name: str, folder: str, bare: Callable[[Path], None], environ: Map
 
     rehearse(), by_hand()  # both once for the caches
     pairs = []
-    for number in range(PAIRS):
+    for number in range(count):
         if number % 2:
             second = by_hand()
             pairs.append((rehearse(), second))
@@ -68,7 +68,7 @@ def _compared(name: str, folder: str, bare: Callable[[Path], None], environ: Map
     ratios = sorted(ours / theirs for ours, theirs in pairs)
     middle = statistics.median(ratios)
     ours, theirs = (statistics.median(column) for column in zip(*pairs, strict=True))
-    spread = f"now {middle:.2f} ({ratios[0]:.2f}–{ratios[-1]:.2f}, {PAIRS} pairs)"
+    spread = f"now {middle:.2f} ({ratios[0]:.2f}–{ratios[-1]:.2f}, {count} pairs)"
     goal = f"at most {MOST} times as long, {spread}"
     return Row(f"rehearsal of `{folder}`", ours, "s", f"bare {name}", theirs, goal, middle <= MOST)
 

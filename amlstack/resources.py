@@ -6,6 +6,7 @@ content, so that they are known at preview; order comes from ``depends_on``.
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 import pulumi
@@ -52,7 +53,7 @@ def _with_outputs(inputs: dict[str, Any], *outputs: str) -> dict[str, Any]:
     return {_WIRE.get(name, name): value for name, value in {**inputs, **dict.fromkeys(outputs)}.items()}
 
 
-class Snapshot(_Resource):
+class SnapshotResource(_Resource):
     """A folder of code, uploaded once for each content and registered under its hash.
 
     Args:
@@ -91,7 +92,7 @@ class Snapshot(_Resource):
         )
 
 
-class EnvironmentVersion(_Resource):
+class EnvironmentVersionResource(_Resource):
     """An environment whose version is the hash of its content.
 
     Args:
@@ -124,7 +125,7 @@ class EnvironmentVersion(_Resource):
         )
 
 
-class ComponentVersion(_Resource):
+class ComponentVersionResource(_Resource):
     """A component of a pipeline's own file, registered under a version made from its content.
 
     Args:
@@ -155,7 +156,7 @@ class ComponentVersion(_Resource):
         super().__init__("amlstack:components:Version", resource_name, _with_outputs(inputs, "component_id"), opts)
 
 
-class Job(_Resource):
+class JobResource(_Resource):
     """A training run, exactly once for each identity.
 
     Args:
@@ -232,7 +233,7 @@ class Job(_Resource):
         super().__init__("amlstack:jobs:Job", resource_name, _with_outputs(inputs, *outputs), opts)
 
 
-class Schedule(_Resource):
+class ScheduleResource(_Resource):
     """What starts a job again and again; edited in place, disabled before it is deleted.
 
     Args:
@@ -293,7 +294,7 @@ class StackRecord(_Resource):
 
 
 class RunsGuard(_Resource):
-    """Refuses, or announces, what would end active runs of the stack; `Job` judges the edits of a job itself.
+    """Refuses, or announces, what would end active runs of the stack; `JobResource` judges the edits of a job itself.
 
     Args:
         resource_name: Name in the stack.
@@ -318,3 +319,21 @@ class RunsGuard(_Resource):
         places = {f"cluster:{name}": cluster_id for name, cluster_id in clusters.items()}
         inputs = {"workspace": workspace, "stack_id": stack_id, "jobs": dict(jobs), **places}
         super().__init__("amlstack:runs:Guard", resource_name, _with_outputs(inputs), opts)
+
+
+_FORMER = {
+    "Snapshot": SnapshotResource,
+    "EnvironmentVersion": EnvironmentVersionResource,
+    "ComponentVersion": ComponentVersionResource,
+    "Job": JobResource,
+    "Schedule": ScheduleResource,
+}
+"""Names until 0.1.0. Programs that import them go on; a stack's state knows none of these names, only type tokens."""
+
+if not TYPE_CHECKING:  # so that a checker of types still finds a misspelt name
+
+    def __getattr__(name: str) -> type[_Resource]:
+        if (found := _FORMER.get(name)) is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        warnings.warn(f"amlstack.resources.{name} is now {found.__name__}", DeprecationWarning, stacklevel=2)
+        return found

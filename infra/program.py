@@ -78,8 +78,8 @@ async def build(
     from infra.components.assets import Assets  # noqa: PLC0415
     from infra.components.cluster import RdmaCluster  # noqa: PLC0415
     from infra.components.run_requirements import RunRequirements  # noqa: PLC0415
-    from infra.components.training import Schedule, Training  # noqa: PLC0415
-    from infra.components.workspace import Workspace, moved  # noqa: PLC0415
+    from infra.components.training import StackSchedule, Training  # noqa: PLC0415
+    from infra.components.workspace import StackWorkspace, moved  # noqa: PLC0415
 
     if not settings.keep_aliases:
         pulumi.runtime.register_stack_transformation(aliases.drop)
@@ -90,7 +90,7 @@ async def build(
     protect = _protected(settings, pulumi.get_stack())
     # First, so that no run ever bears an id that the state does not know.
     record = resources.StackRecord("stack", stack_id=settings.stack_id)
-    workspace = Workspace(
+    workspace = StackWorkspace(
         settings.workspace,
         names,
         location=settings.location,
@@ -124,13 +124,13 @@ async def build(
     runs = list(runs)
     modes = {run.name: run.declared.on_edit for run in runs if not run.is_schedule}
     assets = Assets(RunRequirements.of(record, workspace, clusters, modes), clusters)
-    submitted = [(run, (Schedule if run.is_schedule else Training)(run, assets).resource) for run in runs]
+    submitted = [(run, (StackSchedule if run.is_schedule else Training)(run, assets).resource) for run in runs]
     outputs: dict[str, Any] = {}
     if settings.azure_policy is not None and rules is not None:
-        from infra.components.azure_policy import AzurePolicy  # noqa: PLC0415
+        from infra.components.azure_policy import StackAzurePolicy  # noqa: PLC0415
 
         spec = assigned(settings.azure_policy, rules, names, on=clock.today())
-        gate = AzurePolicy(spec, depends_on=[workspace.group])
+        gate = StackAzurePolicy(spec, depends_on=[workspace.group])
         outputs["azurePolicy"] = {"assignmentId": gate.assignment_id, "effects": dict(spec.effects)}
     outputs["workspace"] = {"id": names.workspace_id, "name": names.workspace, "resource_group": names.group}
     outputs["clusters"] = {cluster.name: _cluster(cluster, names) for cluster in settings.clusters}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RunPart:
     """What one command job of a run needs, cluster first.
 
     Attributes:
@@ -76,7 +76,7 @@ class Registration:
         body: Of the job or schedule.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[RunPart, ...]
     components: tuple[ComponentVersion, ...]
     body: dict[str, Any]
 
@@ -98,9 +98,9 @@ class Registration:
         return cls(tuple(parts.values()), tuple(_components(name, rendered, whole)), rendered.body)
 
 
-def _part(plan: jobs.Plan, code: snapshot.Snapshot | None) -> Part:
+def _part(plan: jobs.Plan, code: snapshot.Snapshot | None) -> RunPart:
     environment = plan.enriched.environment
-    return Part(
+    return RunPart(
         plan.target.cluster,
         code,
         plan.beside,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from infra.names import Names
-    from infra.settings import Identity
+    from infra.settings import ClusterIdentity
 
 _NAMESPACE: Final = uuid.UUID("6f6ad1b5-4a0c-5b8e-9d0e-0a7f0f2f4c11")
 """Any fixed UUID: the names of role assignments are made from it, so that they are known at preview."""
@@ -66,7 +66,7 @@ CLUSTER: Final = (
 """What the identity of a cluster gets, and nothing more."""
 
 
-def identity(spec: Identity, *, stack: str) -> dict[str, Any]:
+def identity(spec: ClusterIdentity, *, stack: str) -> dict[str, Any]:
     """A cluster's identity as azure-native takes it; written out also where there is none, so that one goes away.
 
     Args:

@@ -66,6 +66,10 @@ CIRCLES: list[list[str]] = []
 """Import circles that are still to be broken; a new one fails, and so does one that is broken and left here."""
 CROWDED: set[str] = set()
 """Folders that are still to be divided."""
+SHARED_CLASS_NAMES: dict[str, list[str]] = {}
+"""Names that classes of several modules have in common, with a reason for each."""
+VERBS = "amlstack.cli.commands"
+"""One verb a file, named as it is typed: the function is the verb, and nothing imports it but the table of verbs."""
 NEITHER_PULUMI_NOR_AZURE = (
     BASE,
     "amlstack.catalog",
@@ -220,3 +224,32 @@ def test_no_folder_has_more_than_fifteen_modules_and_packages() -> None:
         for folder in folders
     }
     assert {folder for folder, size in sizes.items() if size > 15} == CROWDED
+
+
+def public_classes() -> dict[str, list[str]]:
+    """Name to the modules that define a public class of it."""
+    found: dict[str, list[str]] = {}
+    for module, path in modules():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(module)
+    return found
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    assert {name: where for name, where in public_classes().items() if len(where) > 1} == SHARED_CLASS_NAMES
+
+
+def test_no_module_is_called_like_its_only_public_function() -> None:
+    # Which of the two `package.name` is would depend on what was imported first.
+    alike = set()
+    for module, path in modules():
+        functions = [
+            node.name
+            for node in ast.parse(path.read_text()).body
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_")
+        ]
+        if functions == [module.rpartition(".")[2]]:
+            alike.add(module)
+    assert {module for module in alike if not within(module, VERBS)} == set()
+    assert {module for module in alike if within(module, VERBS)}

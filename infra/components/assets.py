@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from amlstack import snapshot
     from infra.components.cluster import RdmaCluster
     from infra.components.run_requirements import RunRequirements
-    from infra.components.workspace import Workspace
+    from infra.components.workspace import StackWorkspace
     from infra.environments import RegisteredEnvironment
     from infra.names import Names
     from infra.registration import Registration
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 class StackEnvironment(pulumi.ComponentResource):
     """One environment version of the workspace; adopted when it is there already, kept when the stack goes."""
 
-    def __init__(self, spec: RegisteredEnvironment, workspace: Workspace) -> None:
+    def __init__(self, spec: RegisteredEnvironment, workspace: StackWorkspace) -> None:
         label = f"{spec.name}-{spec.version}"
         super().__init__("amlstack:infra:Environment", label)
-        self.version = resources.EnvironmentVersion(
+        self.version = resources.EnvironmentVersionResource(
             label,
             workspace=workspace.workspace_id,
             name=spec.name,
@@ -73,7 +73,7 @@ class Assets:
         before = list(needs)
         versions: list[pulumi.Resource] = []
         for component in registration.components:
-            version = resources.ComponentVersion(
+            version = resources.ComponentVersionResource(
                 component.label,
                 workspace=self.stack.workspace.workspace_id,
                 name=component.name,
@@ -94,7 +94,7 @@ class Assets:
     def _snapshot(self, code: snapshot.Snapshot, beside: tuple[Path, ...]) -> pulumi.Resource:
         name = " + ".join([os.path.relpath(code.root, PROJECT), *(package.name for package in beside)])
         if name not in self._snapshots:
-            self._snapshots[name] = resources.Snapshot(
+            self._snapshots[name] = resources.SnapshotResource(
                 name,
                 workspace=self.stack.workspace.workspace_id,
                 path=str(code.root),

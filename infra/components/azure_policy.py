@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from infra.azure_policy_assignment import Assigned
 
 
-class AzurePolicy(pulumi.ComponentResource):
+class StackAzurePolicy(pulumi.ComponentResource):
     """Definitions, the initiative of them, and its assignment."""
 
     def __init__(self, spec: Assigned, *, depends_on: list[pulumi.Resource]) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from infra.components.identities import StackIdentity
-    from infra.components.workspace import Workspace
+    from infra.components.workspace import StackWorkspace
     from infra.settings import Cluster
 
 
@@ -28,7 +28,7 @@ class RdmaCluster(pulumi.ComponentResource):
         *,
         location: str,
         tags: Mapping[str, str],
-        workspace: Workspace,
+        workspace: StackWorkspace,
         shared: StackIdentity | None,
         assign_roles: bool,
     ) -> None:

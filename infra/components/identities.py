@@ -13,7 +13,7 @@ from infra.components.order import behind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from infra.components.workspace import Workspace
+    from infra.components.workspace import StackWorkspace
 
 
 class StackIdentity(pulumi.ComponentResource):
@@ -22,7 +22,9 @@ class StackIdentity(pulumi.ComponentResource):
     It outlives the clusters, so that a cluster that is replaced has its access at once.
     """
 
-    def __init__(self, workspace: Workspace, *, location: str, tags: Mapping[str, str], assign_roles: bool) -> None:
+    def __init__(
+        self, workspace: StackWorkspace, *, location: str, tags: Mapping[str, str], assign_roles: bool
+    ) -> None:
         names = workspace.names
         super().__init__("amlstack:infra:StackIdentity", names.identity)
         self.identity = managedidentity.UserAssignedIdentity(
@@ -38,7 +40,7 @@ class StackIdentity(pulumi.ComponentResource):
         self.register_outputs({"id": names.identity_id})
 
 
-def grant(workspace: Workspace, principal: pulumi.Input[str], *, holder: str, parent: pulumi.Resource) -> None:
+def grant(workspace: StackWorkspace, principal: pulumi.Input[str], *, holder: str, parent: pulumi.Resource) -> None:
     """Assign the roles that a cluster's identity needs.
 
     Args:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pulumi
 
     from infra.components.cluster import RdmaCluster
-    from infra.components.workspace import Workspace
+    from infra.components.workspace import StackWorkspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,14 @@ class RunRequirements:
     """
 
     id: pulumi.Output[str]
-    workspace: Workspace
+    workspace: StackWorkspace
     guard: pulumi.Resource
 
     @classmethod
     def of(
         cls,
         record: resources.StackRecord,
-        workspace: Workspace,
+        workspace: StackWorkspace,
         clusters: Mapping[str, RdmaCluster],
         jobs: Mapping[str, resources.OnEdit],
     ) -> RunRequirements:

@@ -22,7 +22,7 @@ class Training(pulumi.ComponentResource):
         registration = Registration.of(run.name, run.plan, run.codes, assets.names)
         needs = assets.register(registration, parent=self)
         job = run.declared
-        self.resource = resources.Job(
+        self.resource = resources.JobResource(
             run.name,
             workspace=assets.names.workspace_id,
             name=run.name,
@@ -42,14 +42,14 @@ class Training(pulumi.ComponentResource):
         self.register_outputs({"jobId": self.resource.job_id})
 
 
-class Schedule(pulumi.ComponentResource):
+class StackSchedule(pulumi.ComponentResource):
     """One schedule of the stack; everything that its job refers to is there before it can fire."""
 
     def __init__(self, run: Run, assets: Assets) -> None:
         super().__init__("amlstack:infra:Timetable", run.name)  # the type's name is in the state of every stack
         registration = Registration.of(run.name, run.plan, run.codes, assets.names)
         needs = assets.register(registration, parent=self)
-        self.resource = resources.Schedule(
+        self.resource = resources.ScheduleResource(
             run.name,
             workspace=assets.stack.workspace.workspace_id,
             name=run.name,

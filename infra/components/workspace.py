@@ -42,7 +42,7 @@ def moved(settings: Settings, names: Names) -> Finding | None:
     )
 
 
-class Workspace(pulumi.ComponentResource):
+class StackWorkspace(pulumi.ComponentResource):
     """Resource group, storage, key vault, logs, application insights, registry and the workspace on top of them.
 
     Entra ID is the only way in: the storage account has no shared keys, the registry no admin, the vault no access

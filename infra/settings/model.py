@@ -95,7 +95,7 @@ class Nodes(_Model):
         return self
 
 
-class Identity(_Model):
+class ClusterIdentity(_Model):
     """As whom the nodes of a cluster act; a bare string is its `type`."""
 
     type: Literal["stack", "system", "none"] | None = Field(
@@ -135,8 +135,8 @@ class Cluster(_Model):
     node_public_ip: bool | None = Field(
         None, description="Whether nodes get public addresses; Azure's default when absent."
     )
-    identity: Annotated[Identity, _or_named("type", Identity)] = Field(
-        default_factory=Identity,
+    identity: Annotated[ClusterIdentity, _or_named("type", ClusterIdentity)] = Field(
+        default_factory=ClusterIdentity,
         description="As whom the nodes read and write datastores and pull images: a type, or an object.",
     )
     description: str | None = Field(None, description="A sentence for people who find the cluster in the studio.")

@@ -9,7 +9,7 @@ from pydantic import Field, StrictInt
 from jobs.launchers.base import Lowered, Shape, TypedLauncher
 from jobs.launchers.commands import not_python, split
 from jobs.launchers.torchrun import TorchRun
-from jobs.model.distribution import PyTorch
+from jobs.model.distribution import PyTorchDistribution
 
 if TYPE_CHECKING:
     from amlstack.base.findings import Finding
@@ -58,4 +58,4 @@ class Accelerate(TypedLauncher):
             if self.mixed_precision:
                 words.append(f"--mixed_precision {self.mixed_precision}")
             lowered = parts.before + " ".join([*words, parts.program])
-        return Lowered(lowered, PyTorch(process_count_per_instance=1), ranks, {}, findings)
+        return Lowered(lowered, PyTorchDistribution(process_count_per_instance=1), ranks, {}, findings)

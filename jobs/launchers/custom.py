@@ -9,7 +9,7 @@ from pydantic import Field
 from jobs.launchers.base import Collectives, Lowered, Shape
 from jobs.launchers.mpi import RESERVED as MPI_RESERVED
 from jobs.launchers.per_process import PerProcess
-from jobs.model.distribution import Distribution, Mpi, PyTorch, TensorFlow
+from jobs.model.distribution import Distribution, MpiDistribution, PyTorchDistribution, TensorFlowDistribution
 from jobs.model.values import Model
 
 
@@ -36,15 +36,18 @@ class Custom(Model):
 
     def collectives(self, shape: Shape) -> Collectives:
         """MPI's where MPI starts the ranks; nobody knows here whether NCCL carries them instead."""
-        if isinstance(self.distribution, Mpi):
+        if isinstance(self.distribution, MpiDistribution):
             return "mpi"
         return "nccl" if shape.gpus else "gloo"
 
     def _processes(self) -> int | None:
         match self.distribution:
-            case PyTorch(process_count_per_instance=count) | Mpi(process_count_per_instance=count):
+            case (
+                PyTorchDistribution(process_count_per_instance=count)
+                | MpiDistribution(process_count_per_instance=count)
+            ):
                 return count if isinstance(count, int) else (1 if count is None else None)
-            case TensorFlow() | None:
+            case TensorFlowDistribution() | None:
                 return 1
             case _:
                 return None

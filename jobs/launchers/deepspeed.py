@@ -56,8 +56,8 @@ class DeepSpeed(TypedLauncher):
         with_config = self._configured(command)
         if self.autotuning is not None:
             return self._tuned(with_config, ranks, shape)
-        kind: type[distribution.Mpi | distribution.PyTorch]
-        kind = distribution.Mpi if self.on == "mpi" else distribution.PyTorch
+        kind: type[distribution.MpiDistribution | distribution.PyTorchDistribution]
+        kind = distribution.MpiDistribution if self.on == "mpi" else distribution.PyTorchDistribution
         findings = starts_itself(command, ranks, "DeepSpeed")
         return Lowered(with_config, kind(process_count_per_instance=ranks), ranks, {}, findings)
 
@@ -84,5 +84,5 @@ class DeepSpeed(TypedLauncher):
         if parts:
             tuner = f"python -m amlnode deepspeed --nproc {ranks} --autotuning {self.autotuning}"
             lowered = f"{parts.before}{tuner} {parts.program}"
-        per_node = distribution.PyTorch(process_count_per_instance=1) if shape.nodes > 1 else None
+        per_node = distribution.PyTorchDistribution(process_count_per_instance=1) if shape.nodes > 1 else None
         return Lowered(lowered, per_node, ranks, {}, findings)

@@ -35,7 +35,7 @@ class Horovod(TypedLauncher):
         ranks = self.processes_per_node or shape.gpus or 1
         return Lowered(
             command,
-            distribution.Mpi(process_count_per_instance=ranks),
+            distribution.MpiDistribution(process_count_per_instance=ranks),
             ranks,
             {},
             starts_itself(command, ranks, "Horovod"),

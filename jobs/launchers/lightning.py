@@ -10,7 +10,7 @@ from pydantic import Field, StrictInt
 from amlstack.base.findings import Finding
 from jobs.launchers.base import Lowered, Shape, TypedLauncher
 from jobs.launchers.commands import not_python, split
-from jobs.model.distribution import PyTorch
+from jobs.model.distribution import PyTorchDistribution
 
 UNSET = ("WORLD_SIZE", "RANK", "LOCAL_RANK")
 """Azure ML sets these for its one process per node; Lightning then believes that its ranks run already."""
@@ -53,7 +53,7 @@ class Lightning(TypedLauncher):
         else:
             unset = " ".join(f"-u {name}" for name in UNSET)
             lowered = f"{parts.before}env {unset} python {parts.program}{self._node_settings(shape.nodes, ranks)}"
-        return Lowered(lowered, PyTorch(process_count_per_instance=1), ranks, {}, findings)
+        return Lowered(lowered, PyTorchDistribution(process_count_per_instance=1), ranks, {}, findings)
 
     def _node_settings(self, nodes: int, ranks: int | None) -> str:
         if self.arguments == "none":

@@ -64,4 +64,4 @@ class Mpi(TypedLauncher):
                     Level.INFO,
                 ),
             )
-        return Lowered(command, distribution.Mpi(process_count_per_instance=ranks), ranks, {}, findings)
+        return Lowered(command, distribution.MpiDistribution(process_count_per_instance=ranks), ranks, {}, findings)

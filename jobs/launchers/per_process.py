@@ -8,7 +8,7 @@ from pydantic import Field, StrictInt
 
 from jobs.launchers.base import Lowered, Shape, TypedLauncher
 from jobs.launchers.commands import starts_itself
-from jobs.model.distribution import PyTorch
+from jobs.model.distribution import PyTorchDistribution
 
 
 class PerProcess(TypedLauncher):
@@ -35,7 +35,7 @@ class PerProcess(TypedLauncher):
         ranks = self.processes_per_node or shape.gpus or 1
         return Lowered(
             command=command,
-            distribution=PyTorch(process_count_per_instance=ranks),
+            distribution=PyTorchDistribution(process_count_per_instance=ranks),
             processes_per_node=ranks,
             environment={},
             findings=starts_itself(command, ranks, "PerProcess"),

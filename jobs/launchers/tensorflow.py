@@ -46,7 +46,7 @@ class TensorFlow(TypedLauncher):
             )
         return Lowered(
             command,
-            distribution.TensorFlow(worker_count=workers, parameter_server_count=self.parameter_servers),
+            distribution.TensorFlowDistribution(worker_count=workers, parameter_server_count=self.parameter_servers),
             max(1, workers // shape.nodes),
             {},
             findings,

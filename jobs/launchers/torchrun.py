@@ -9,7 +9,7 @@ from pydantic import Field, StrictInt
 from amlstack.base.findings import Finding
 from jobs.launchers.base import Lowered, Shape, TypedLauncher
 from jobs.launchers.commands import not_python, split
-from jobs.model.distribution import PyTorch
+from jobs.model.distribution import PyTorchDistribution
 
 Count = Annotated[StrictInt, Field(ge=1)]
 
@@ -88,7 +88,7 @@ class TorchRun(TypedLauncher):
             lowered = parts.before + " ".join([*words, parts.program])
         return Lowered(
             command=lowered,
-            distribution=PyTorch(process_count_per_instance=1),
+            distribution=PyTorchDistribution(process_count_per_instance=1),
             processes_per_node=ranks,
             environment=RESTARTS if self.max_restarts and self._rendezvous == "c10d" and shape.nodes > 1 else {},
             findings=tuple(findings),

@@ -9,21 +9,21 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 from jobs.model.values import Count, Model
 
 
-class PyTorch(Model):
+class PyTorchDistribution(Model):
     """One process group of ``torch.distributed``; Azure ML sets its variables on every process."""
 
     type: Literal["pytorch"] = "pytorch"
     process_count_per_instance: Annotated[Count | None, Field(description="Processes per node; unset: 1.")] = None
 
 
-class Mpi(Model):
+class MpiDistribution(Model):
     """``mpirun`` over all nodes; Open MPI's variables on every process."""
 
     type: Literal["mpi"] = "mpi"
     process_count_per_instance: Annotated[Count | None, Field(description="Processes per node; unset: 1.")] = None
 
 
-class TensorFlow(Model):
+class TensorFlowDistribution(Model):
     """Workers and parameter servers; ``TF_CONFIG`` on every process."""
 
     type: Literal["tensorflow"] = "tensorflow"
@@ -33,7 +33,7 @@ class TensorFlow(Model):
     ] = 0
 
 
-class Ray(Model):
+class RayDistribution(Model):
     """A Ray cluster over the nodes. Experimental: carried as azure-ai-ml sends it."""
 
     type: Literal["ray"] = "ray"
@@ -49,4 +49,6 @@ class Ray(Model):
     ] = None
 
 
-Distribution = Annotated[PyTorch | Mpi | TensorFlow | Ray, Field(discriminator="type")]
+Distribution = Annotated[
+    PyTorchDistribution | MpiDistribution | TensorFlowDistribution | RayDistribution, Field(discriminator="type")
+]

@@ -11,7 +11,7 @@ from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import exists, is_dir, is_file, names_in
 from amlstack.catalog import environments
 from jobs.launchers import Custom
-from jobs.model.distribution import Ray
+from jobs.model.distribution import RayDistribution
 from jobs.model.values import Environment, Input
 from policies.checks.job import processes as rule
 
@@ -212,7 +212,7 @@ def losses(job: Job) -> Iterator[Finding]:
                 "Leave it out.",
                 Level.WARNING,
             )
-    if isinstance(job.launcher, Custom) and isinstance(job.launcher.distribution, Ray):
+    if isinstance(job.launcher, Custom) and isinstance(job.launcher.distribution, RayDistribution):
         yield Finding(
             "ray-experimental",
             "launcher",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.catalog import fabric
 from jobs.launchers import Custom
-from jobs.model.distribution import Mpi
+from jobs.model.distribution import MpiDistribution
 from jobs.planning import nodeside
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _from_size(
     if size is None:
         return update
     collectives = job.launcher.collectives(shape)
-    starts = isinstance(lowered.distribution, Mpi)
+    starts = isinstance(lowered.distribution, MpiDistribution)
     for setting in fabric.settings(size, collectives=collectives, mpi_starts_ranks=starts):
         if setting.name not in variables:
             variables[setting.name] = setting.value

@@ -17,11 +17,11 @@ pytestmark = pytest.mark.engine
 
 PROGRAM = """\
 import pulumi
-from amlstack.resources import Job, Schedule
+from amlstack.resources import JobResource, ScheduleResource
 
 config = pulumi.Config()
 workspace = config.require("workspace")
-ran = Job(
+ran = JobResource(
     "ran",
     workspace=workspace,
     name="ran",
@@ -36,7 +36,7 @@ properties = {
 }
 if config.get("enabled"):
     properties["isEnabled"] = config.get_bool("enabled")
-timer = Schedule(
+timer = ScheduleResource(
     "timer",
     workspace=workspace,
     name=config.get("name") or "nightly",

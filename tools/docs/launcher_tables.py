@@ -11,6 +11,7 @@ from jobs.launchers import TYPED
 from jobs.launchers.base import Shape
 from jobs.launchers.custom import Custom
 from jobs.model.job import Job
+from jobs.wire.command import DISTRIBUTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -74,4 +75,4 @@ def _started(distribution: Any) -> str:
         return "the command once"
     result = distribution.model_dump(exclude_none=True, exclude={"type"})
     counts = ", ".join(f"`{key}` {value}" for key, value in result.items())
-    return f"{type(distribution).__name__}, {counts}"
+    return f"{DISTRIBUTIONS[distribution.type]}, {counts}"

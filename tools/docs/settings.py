@@ -8,9 +8,9 @@ from infra.cluster import SETTINGS
 from infra.settings.model import (
     AzurePolicy,
     Cluster,
+    ClusterIdentity,
     CuratedEnvironment,
     CustomEnvironment,
-    Identity,
     JobFile,
     Nodes,
     Settings,
@@ -37,7 +37,11 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("`workspace`", "A bare string is the name.", Workspace),
     ("`clusters[]`", "", Cluster),
     ("`clusters[].nodes`", "", Nodes),
-    ("`clusters[].identity`", "A bare string is the type. docs/identities.md says which roles come with it.", Identity),
+    (
+        "`clusters[].identity`",
+        "A bare string is the type. docs/identities.md says which roles come with it.",
+        ClusterIdentity,
+    ),
     ("`environments[]`, curated", "A bare string is the name.", CuratedEnvironment),
     ("`environments[]`, your own", "Registered under a version that is the hash of its content.", CustomEnvironment),
     ("`azurePolicy`", "docs/policies.md says what is assigned.", AzurePolicy),
@@ -100,7 +104,7 @@ def _default(field: FieldInfo) -> str:
     value = field.get_default(call_default_factory=True, validated_data={})
     if value is None or value in ((), {}, ""):
         return "none"
-    if isinstance(value, Identity):
+    if isinstance(value, ClusterIdentity):
         return f"`{value.kind}`"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 

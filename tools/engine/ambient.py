@@ -9,13 +9,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from .model import MANIFEST, OLDEST, SOURCES, Engine, Source, Unavailable
+from .model import MANIFEST, OLDEST, SOURCES, FoundEngine, Source, Unavailable
 
 TIMEOUT = 30
 """Seconds for one start of a command; a cold start of the CLI from a slow disk takes a few."""
 
 
-def find() -> Engine:
+def find() -> FoundEngine:
     """The engine on PATH.
 
     Raises:
@@ -36,7 +36,7 @@ def find() -> Engine:
         raise Unavailable(f"{command} has no Python language host (pulumi-language-python) that starts")
     if _beside_or_on_path("pulumi-language-python-exec", [*places, host.parent]) is None:
         raise Unavailable(f"{host} has no pulumi-language-python-exec beside it")
-    return Engine(_dotted(version), _origin(Path(command)), (Path(command).parent.absolute(),))
+    return FoundEngine(_dotted(version), _origin(Path(command)), (Path(command).parent.absolute(),))
 
 
 def version_of(command: Path) -> tuple[int, int, int] | None:

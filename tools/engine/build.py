@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import store
-from .model import SDK_MODULE, VERSION, Engine, EngineError, target
-from .progress import Progress
+from .model import SDK_MODULE, VERSION, FoundEngine, NoEngineError, target
+from .progress import StepProgress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,11 +58,11 @@ def recipe() -> str:
     return digest.hexdigest()
 
 
-def build() -> Engine:
+def build() -> FoundEngine:
     """Builds into the cache; three to six minutes on two cores, the first time.
 
     Raises:
-        EngineError: Go is missing or too old, or the build failed; the text holds its last lines.
+        NoEngineError: Go is missing or too old, or the build failed; the text holds its last lines.
     """
     go = _find_go()
 
@@ -82,7 +82,7 @@ def _find_go() -> str:
     if go is None:
         spare = [place for place in ("/usr/local/go/bin", "/usr/lib/go/bin") if Path(place, "go").is_file()]
         hint = f"\nA Go lies in {spare[0]}, which is not on PATH: export PATH=$PATH:{spare[0]}" if spare else ""
-        raise EngineError(
+        raise NoEngineError(
             "No Pulumi engine: there is none on PATH, its release cannot be had here, and building it needs Go, which "
             f"was not found on PATH.{hint}\nOne of these helps:\n"
             "  · Go 1.21 or newer: https://go.dev/dl/, or apt-get install golang-go from Debian 13 on\n"
@@ -93,12 +93,12 @@ def _find_go() -> str:
     found = re.search(r"go(\d+)\.(\d+)", answer.stdout)
     if answer.returncode or (found and (int(found[1]), int(found[2])) < OLDEST_GO):
         seen = answer.stdout.strip() or answer.stderr.strip()
-        raise EngineError(f"{go} is {seen}; building the engine needs Go 1.21 or newer: https://go.dev/dl/")
+        raise NoEngineError(f"{go} is {seen}; building the engine needs Go 1.21 or newer: https://go.dev/dl/")
     return go
 
 
 def _compile(go: str, module: Path, part: Part, output: Path) -> None:
-    with Progress(f"building {part.command} from Go modules") as progress:
+    with StepProgress(f"building {part.command} from Go modules") as progress:
         downloads = 0
         packages = 0
 
@@ -134,7 +134,7 @@ def _run(command: list[str], folder: Path, on_line: Callable[[str], None]) -> li
             on_line(last[-1])
         code = process.wait()
     if code != 0:
-        raise EngineError(_failure(command, code, list(last)))
+        raise NoEngineError(_failure(command, code, list(last)))
     return answer.read_text("utf-8").splitlines()
 
 

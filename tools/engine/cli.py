@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from . import ambient, build, release, store
-from .model import SOURCES, Engine, EngineError, Source, Unavailable
+from .model import SOURCES, FoundEngine, NoEngineError, Source, Unavailable
 from .progress import say
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ CHOICE = "AMLSTACK_ENGINE"
 """Environment variable: the one source to use, like ``--source``."""
 
 
-def resolve(only: Source | None = None) -> Engine:
+def resolve(only: Source | None = None) -> FoundEngine:
     """The engine to use: on PATH, cached, downloaded or built, in this order.
 
     Args:
         only: Use this source and no other.
 
     Raises:
-        EngineError: None can be had; the text says why and what helps.
+        NoEngineError: None can be had; the text says why and what helps.
     """
     reasons: list[str] = []
     if only in {None, "path"}:
@@ -50,7 +50,7 @@ def resolve(only: Source | None = None) -> Engine:
             say(f"· {reasons[-1]}")
     if only in {None, "build"}:
         return build.build()
-    raise EngineError(f"No Pulumi engine from the only source allowed ({only}): {'; '.join(reasons)}")
+    raise NoEngineError(f"No Pulumi engine from the only source allowed ({only}): {'; '.join(reasons)}")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         engine = resolve(only)
-    except EngineError as error:
+    except NoEngineError as error:
         say(str(error))
         return 1
     except OSError as error:

@@ -26,7 +26,7 @@ Source = Literal["path", "release", "build"]
 SOURCES: tuple[Source, ...] = ("path", "release", "build")
 
 
-class EngineError(Exception):
+class NoEngineError(Exception):
     """No engine from this source and no sense in trying the next one; the text is the whole message."""
 
 
@@ -35,7 +35,7 @@ class Unavailable(Exception):  # noqa: N818 - a state of the world, not a mistak
 
 
 @dataclass(frozen=True)
-class Engine:
+class FoundEngine:
     """One usable engine.
 
     Attributes:

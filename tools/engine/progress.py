@@ -23,7 +23,7 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
-class Progress:
+class StepProgress:
     """The state of one long step, shown with its time while the context lasts, also while nothing changes."""
 
     def __init__(self, title: str, stream: TextIO | None = None) -> None:

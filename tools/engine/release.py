@@ -16,8 +16,8 @@ from shutil import copyfileobj
 from typing import TYPE_CHECKING
 
 from . import store
-from .model import VERSION, Engine, EngineError, Unavailable, target
-from .progress import Progress
+from .model import VERSION, FoundEngine, NoEngineError, Unavailable, target
+from .progress import StepProgress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,12 +43,12 @@ def recipe() -> str:
     return hashlib.sha256("/".join(target()).encode()).hexdigest()
 
 
-def fetch() -> Engine:
+def fetch() -> FoundEngine:
     """Downloads, verifies and unpacks the release into the cache.
 
     Raises:
         Unavailable: No release for this platform, host not reachable, or the download broke off.
-        EngineError: The file does not have the published checksum.
+        NoEngineError: The file does not have the published checksum.
     """
     system, machine = target()
     if (system, machine) not in SUPPORTED:
@@ -96,7 +96,7 @@ def _download(urls: list[str], archive: Path, expected: str) -> str:
             continue
         if digest != expected:
             archive.unlink()
-            raise EngineError(
+            raise NoEngineError(
                 f"{url}\nhas SHA-256  {digest}\npublished is {expected}\nThe file was deleted, nothing of it used. "
                 "A proxy that rewrites downloads is the usual cause; if there is none, tell Pulumi.\n"
                 f"To build the same version from source instead: AMLSTACK_ENGINE=build make up"
@@ -109,7 +109,7 @@ def _stream(url: str, archive: Path) -> str:
     digest, size = hashlib.sha256(), 0
     with _open(url, STALL_TIMEOUT) as answer, archive.open("wb") as out:
         total = int(answer.headers.get("Content-Length") or 0)
-        with Progress(f"downloading Pulumi {VERSION} from {urllib.parse.urlsplit(url).hostname}") as progress:
+        with StepProgress(f"downloading Pulumi {VERSION} from {urllib.parse.urlsplit(url).hostname}") as progress:
             while chunk := answer.read(CHUNK):
                 out.write(chunk)
                 digest.update(chunk)
@@ -133,7 +133,7 @@ def _unpack(archive: Path, folder: Path, url: str) -> None:
                     copyfileobj(source, out)
                 (folder / name).chmod(0o755)
     except tarfile.TarError as error:
-        raise EngineError(f"{url} is not a readable tar.gz archive ({error}).") from error
+        raise NoEngineError(f"{url} is not a readable tar.gz archive ({error}).") from error
 
 
 class _OnlySafe(urllib.request.HTTPRedirectHandler):
@@ -155,7 +155,7 @@ class _OnlySafe(urllib.request.HTTPRedirectHandler):
 def _refuse_plain(url: str) -> None:
     parts = urllib.parse.urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in {"127.0.0.1", "::1"}):
-        raise EngineError(f"{url} is refused: release files are fetched over https only.")
+        raise NoEngineError(f"{url} is refused: release files are fetched over https only.")
 
 
 def _open(url: str, timeout: float) -> http.client.HTTPResponse:
@@ -172,7 +172,7 @@ def _within(seconds: float, read: Callable[[], str], url: str) -> str:
     def attempt() -> None:
         try:
             answers.append(read())
-        except (OSError, http.client.HTTPException, EngineError) as error:
+        except (OSError, http.client.HTTPException, NoEngineError) as error:
             failures.append(error)
 
     thread = threading.Thread(target=attempt, daemon=True)
@@ -180,7 +180,7 @@ def _within(seconds: float, read: Callable[[], str], url: str) -> str:
     thread.join(seconds)
     if answers:
         return answers[0]
-    if failures and isinstance(failures[0], EngineError):
+    if failures and isinstance(failures[0], NoEngineError):
         raise failures[0]
     raise Unavailable(f"{url}: {_reason(failures[0]) if failures else f'no answer within {seconds:.0f} s'}")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .ambient import version_of
-from .model import COMMANDS, MANIFEST, VERSION, Engine, EngineError, Source, cache
+from .model import COMMANDS, MANIFEST, VERSION, FoundEngine, NoEngineError, Source, cache
 from .progress import say
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ def root() -> Path:
     return cache() / "engine"
 
 
-def cached(source: Source, recipe: str) -> Engine | None:
+def cached(source: Source, recipe: str) -> FoundEngine | None:
     """The finished engine of this source and recipe, if the cache holds it with everything that belongs to it."""
     folder = root() / key(source, recipe)
     if not (folder / MANIFEST).is_file() or not all(os.access(folder / name, os.X_OK) for name in COMMANDS):
         return None
-    return Engine(VERSION, source, (folder,))
+    return FoundEngine(VERSION, source, (folder,))
 
 
 def key(source: Source, recipe: str) -> str:
@@ -37,14 +37,14 @@ def key(source: Source, recipe: str) -> str:
     return f"{VERSION}-{source}-{recipe[:10]}"
 
 
-def make(source: Source, recipe: str, fill: Callable[[Path], None]) -> Engine:
+def make(source: Source, recipe: str, fill: Callable[[Path], None]) -> FoundEngine:
     """The cached engine, made by ``fill`` in a temporary folder if it is not there yet.
 
     ``fill`` gets an empty folder beside the final one. The folder is renamed whole when everything in it starts, so a
     run that is interrupted leaves at most a temporary folder, which the next run removes.
 
     Raises:
-        EngineError: What ``fill`` made is not the pinned engine.
+        NoEngineError: What ``fill`` made is not the pinned engine.
         OSError: The cache cannot be written.
     """
     name = key(source, recipe)
@@ -66,17 +66,19 @@ def make(source: Source, recipe: str, fill: Callable[[Path], None]) -> Engine:
             work.rename(final)
         finally:
             shutil.rmtree(work, ignore_errors=True)
-    return Engine(VERSION, source, (final,))
+    return FoundEngine(VERSION, source, (final,))
 
 
 def _verify(folder: Path) -> None:
     for name in COMMANDS:
         if not (folder / name).is_file():
-            raise EngineError(f"{name} is missing in what was fetched or built; this is not a complete Pulumi engine.")
+            raise NoEngineError(
+                f"{name} is missing in what was fetched or built; this is not a complete Pulumi engine."
+            )
         (folder / name).chmod(0o755)
     seen = version_of(folder / "pulumi")
     if seen is None or ".".join(map(str, seen)) != VERSION:
-        raise EngineError(f"`pulumi version` of the new engine did not answer v{VERSION}; it does not run here.")
+        raise NoEngineError(f"`pulumi version` of the new engine did not answer v{VERSION}; it does not run here.")
 
 
 @contextmanager

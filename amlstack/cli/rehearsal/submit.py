@@ -17,7 +17,7 @@ from amlstack.rpc import Host
 from infra.cluster import properties
 from infra.names import Names
 from infra.registration import Registration
-from infra.settings import Cluster, Identity, Nodes
+from infra.settings import Cluster, ClusterIdentity, Nodes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -153,6 +153,6 @@ def clusters(plan: jobs.Planned) -> list[Cluster]:
                     name=name,
                     size=size or DEFAULT_SIZE,
                     nodes=Nodes.model_construct(min=0, max=most, idle="PT2M"),
-                    identity=Identity(type="none"),
+                    identity=ClusterIdentity(type="none"),
                 )
     return list(found.values())

@@ -15,7 +15,7 @@ from jobs.azureml.cursor import Bad, Cursor
 from jobs.azureml.fields import anything, count, keys, named, text, truth, version, word
 from jobs.azureml.read import command, component
 from jobs.model.component import Component, Port
-from jobs.model.distribution import Mpi, PyTorch
+from jobs.model.distribution import MpiDistribution, PyTorchDistribution
 
 KINDS = {"distributedcomponent": "DistributedComponent", "commandcomponent": "CommandComponent"}
 LAUNCHERS = {"torch.distributed": "pytorch", "mpi": "mpi"}
@@ -144,7 +144,7 @@ def _launched(cursor: Cursor) -> Any:
     if missing:
         return Bad
     processes = fields.get("process_count_per_node")
-    model = PyTorch if fields["type"] == "pytorch" else Mpi
+    model = PyTorchDistribution if fields["type"] == "pytorch" else MpiDistribution
     cursor.bad(
         "dialect-translated",
         f"`launcher: {inner.value['type']}` is the older dialect of components",

@@ -22,7 +22,7 @@ from jobs.azureml.fields import (
     whole,
     word,
 )
-from jobs.model.distribution import Mpi, PyTorch, Ray, TensorFlow
+from jobs.model.distribution import MpiDistribution, PyTorchDistribution, RayDistribution, TensorFlowDistribution
 from jobs.model.values import Identity, Limits, Model, QueueSettings, Service
 from jobs.wire import keys as keys_table
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 _PROCESSES = {"type": anything, "process_count_per_instance": count}
 _KINDS: Mapping[str, tuple[type[Model], Mapping[str, Callable[[Cursor], Any]]]] = {
-    "pytorch": (PyTorch, _PROCESSES),
-    "mpi": (Mpi, _PROCESSES),
+    "pytorch": (PyTorchDistribution, _PROCESSES),
+    "mpi": (MpiDistribution, _PROCESSES),
     "tensorflow": (
-        TensorFlow,
+        TensorFlowDistribution,
         {"type": anything, "worker_count": count, "parameter_server_count": at_least(0)},
     ),
     "ray": (
-        Ray,
+        RayDistribution,
         {
             "type": anything,
             "port": whole,

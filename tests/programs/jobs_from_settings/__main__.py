@@ -1,25 +1,25 @@
-"""Jobs as the settings say them: name → inputs of ``amlstack.resources.Job``, with ``after`` for what it waits for."""
+"""Jobs as the settings say them: name → inputs of `JobResource`, with ``after`` for what it waits for."""
 
 import pulumi
 
-from amlstack.resources import EnvironmentVersion, Job, Snapshot, StackRecord
+from amlstack.resources import EnvironmentVersionResource, JobResource, SnapshotResource, StackRecord
 
 config = pulumi.Config()
 workspace = config.require("workspace")
 first: list[pulumi.Resource] = []
 if folder := config.get("code"):
-    snapshot = Snapshot("code", workspace=workspace, path=folder)
+    snapshot = SnapshotResource("code", workspace=workspace, path=folder)
     pulumi.export("codeId", snapshot.code_id)
     first.append(snapshot)
 if image := config.get("image"):
-    environment = EnvironmentVersion("torch", workspace=workspace, name="torch", body={"image": image})
+    environment = EnvironmentVersionResource("torch", workspace=workspace, name="torch", body={"image": image})
     pulumi.export("environmentId", environment.environment_id)
     first.append(environment)
 stack_id = StackRecord("stack").stack_id if config.get_bool("record") else None
-made: dict[str, Job] = {}
+made: dict[str, JobResource] = {}
 for name, inputs in (config.get_object("jobs") or {}).items():
     after = inputs.pop("after", None)
     needs = [*first, *([made[after]] if after else [])]
     opts = pulumi.ResourceOptions(depends_on=needs)
-    made[name] = Job(name, workspace=workspace, name=name, stack_id=stack_id, opts=opts, **inputs)
+    made[name] = JobResource(name, workspace=workspace, name=name, stack_id=stack_id, opts=opts, **inputs)
     pulumi.export(name, {"id": made[name].job_id, "status": made[name].status, "gone": made[name].gone})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from pulumi.runtime import config as engine_config
 
-from amlstack.base.findings import Finding, Level, errors
+from amlstack.base.findings import Finding, Level, errors, in_file_order
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import clock
 from infra import account
@@ -202,5 +202,5 @@ def _protected(settings: Settings, stack: str) -> bool:
 
 def _show(found: Iterable[Finding]) -> None:
     log = {Level.ERROR: pulumi.log.error, Level.WARNING: pulumi.log.warn, Level.INFO: pulumi.log.info}
-    for finding in found:
+    for finding in in_file_order(found):
         log[finding.level](str(finding))

@@ -92,3 +92,13 @@ def _sentence(text: str) -> str:
 def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Those findings that refuse."""
     return tuple(finding for finding in findings if finding.level is Level.ERROR)
+
+
+def in_file_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings file by file, each file's in the order of its lines; what has no line comes first.
+
+    Files keep the order in which they first come up, and findings of one place the order in which they were found.
+    """
+    found = tuple(findings)
+    files = {file: number for number, file in enumerate(dict.fromkeys(finding.file for finding in found))}
+    return tuple(sorted(found, key=lambda each: (files[each.file], each.line or 0, each.column or 0)))

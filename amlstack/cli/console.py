@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from amlstack.base.findings import Level
+from amlstack.base.findings import Level, in_file_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,8 +23,8 @@ def print_json(value: Any) -> None:
 
 
 def print_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
-    """Print findings, each with its place on a line of its own, then what was seen, the rule and the remedy."""
-    for finding in findings:
+    """Print findings in the order of their files' lines: the place, then what was seen, the rule and the remedy."""
+    for finding in in_file_order(findings):
         place = ":".join(str(part) for part in (finding.file, finding.line, finding.column) if part is not None)
         level = typer.style(str(finding.level), fg=COLOURS[finding.level], bold=True)
         head = ": ".join(part for part in (place, level, finding.where) if part)

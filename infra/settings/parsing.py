@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from amlstack.base.findings import Finding, errors
+from amlstack.base.findings import Finding, errors, in_file_order
 from infra.settings import problems, secrets
 from infra.settings.model import CuratedEnvironment, Settings
 from infra.settings.repair import Mending
@@ -127,8 +127,7 @@ def parse(
     if partial is not None:
         faults += [(mending.written(loc), finding) for loc, finding in _duplicates(partial, mending.doubtful)]
     shown = (located(file, loc, secrets.hidden(finding, texts)) for loc, finding in faults)
-    found = sorted(shown, key=lambda each: each.line or 0)
-    return Reading(tuple(found), partial, frozenset(mending.doubtful), file, texts)
+    return Reading(in_file_order(shown), partial, frozenset(mending.doubtful), file, texts)
 
 
 def located(file: StackFile | None, loc: Loc, finding: Finding) -> Finding:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from amlstack.base.findings import Finding, in_file_order
 from amlstack.catalog import sizes
 from amlstack.cli.main import main
 
@@ -132,6 +133,48 @@ def test_findings_of_all_files_come_together(capsys: pytest.CaptureFixture[str])
     assert "job.yml:5:1: error: distribution [processes-beyond-gpus]" in out
     assert "no.yml: error [file-unreadable]" in out
     assert out.endswith("2 files: 3 errors, 3 warnings\n")
+
+
+def test_findings_of_a_file_are_printed_in_the_order_of_its_lines(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "broken.yml").write_text(AZ + "tags: {a: [1]}\nretries: 3\n")
+    asked = ["check", "broken.yml", "job.yml", "--size", "Standard_NC24r"]
+
+    assert main(asked) == 1
+    lines = [line.split(":") for line in capsys.readouterr().out.splitlines() if line.count(":") > 2 and line[0] != " "]
+    places = [(file, int(line), int(column)) for file, line, column, *_ in lines]
+    assert len({line for file, line, _ in places if file == "broken.yml"}) > 3
+    assert places == sorted(places)
+
+    assert main([*asked, "--json"]) == 1
+    files = result(capsys)["files"]
+    assert [file["file"] for file in files] == ["broken.yml", "job.yml"]
+    for file in files:
+        each = [(finding["line"], finding["column"]) for finding in file["findings"]]
+        assert each == sorted(each)
+
+
+def test_files_keep_their_order_and_findings_of_one_place_theirs() -> None:
+    def found(code: str, file: str | None = None, line: int | None = None, column: int | None = None) -> Finding:
+        return Finding(code, "", "", "", file=file, line=line, column=column)
+
+    asked = [
+        found("b9", "b", 9, 1),
+        found("stack"),
+        found("a2", "a", 2, 1),
+        found("b2-later", "b", 2, 5),
+        found("b2-first", "b", 2, 1),
+        found("b2-second", "b", 2, 1),
+        found("b", "b"),
+        found("a1", "a", 1, 9),
+    ]
+
+    assert [finding.code for finding in in_file_order(asked)] == [
+        *("b", "b2-first", "b2-second", "b2-later", "b9"),
+        "stack",
+        *("a1", "a2"),
+    ]
 
 
 def test_the_stack_says_what_a_cluster_is(capsys: pytest.CaptureFixture[str]) -> None:

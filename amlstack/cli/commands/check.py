@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from amlstack.base.findings import Finding, errors
+from amlstack.base.findings import Finding, errors, in_file_order
 from amlstack.cli.console import print_findings, print_json, tally
 
 if TYPE_CHECKING:
@@ -130,13 +130,13 @@ def _check(
         print_json(
             {
                 "ok": not errors(found),
-                "findings": [finding.as_dict() for finding in about],
+                "findings": [finding.as_dict() for finding in in_file_order(about)],
                 "files": [
                     {
                         "file": str(each.file),
                         "jobs": len(each.plans),
                         "cost": [{place: asdict(price) for place, price in costs(plan).items()} for plan in each.plans],
-                        "findings": [finding.as_dict() for finding in each.findings],
+                        "findings": [finding.as_dict() for finding in in_file_order(each.findings)],
                     }
                     for each in checked
                 ],

@@ -53,14 +53,14 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
 
     Args:
         reading: The settings; where they are faulty, what could be made of them is judged.
-        on: The day of the judgement, for retired sizes.
+        on: The day of the judgement.
         root: The folder that paths in the settings start from.
         place: ``STACK::PROJECT``, for exceptions with patterns over URNs; empty where it is not known.
     """
     if reading.partial is None:
         return Declaration((), reading.findings)
     rules, faults = gate_of(reading, reading.partial, on=on, root=root, place=place)
-    stack = _Stack(reading, reading.partial, on, root, rules)
+    stack = _Stack(reading, reading.partial, root, rules)
     found = [*reading.findings, *faults, *stack.clusters(), *stack.environments()]
     declared: list[Run] = []
     for index, job_file in enumerate(reading.partial.jobs):
@@ -100,7 +100,6 @@ def gate_of(
 class _Stack:
     reading: Reading
     settings: Settings
-    on: date
     root: Path
     rules: gate.Gate
 
@@ -158,7 +157,7 @@ class _Stack:
 
     def run(self, declared: jobs.Declared, source: jobs.Source, path: Path) -> tuple[Run, list[Finding]]:
         """A job, a sweep, a pipeline or a schedule, and what is wrong with it, each thing once."""
-        plan = jobs.resolve(declared, self.target, on=self.on, source=source, environments=self.own_environments)
+        plan = jobs.resolve(declared, self.target, source=source, environments=self.own_environments)
         name = declared.name or path.stem
         parts, locate = plan.parts, runs.location_of(declared, source)
         found = self.judged(name, plan, source)

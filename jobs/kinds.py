@@ -22,7 +22,6 @@ from jobs.wire.sweep import render_sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
-    from datetime import date
 
     from jobs.planning.target import Find
 
@@ -34,7 +33,6 @@ def resolve(
     declared: Declared,
     find: Find,
     *,
-    on: date,
     source: Source | None = None,
     environments: Collection[str] = (),
 ) -> Planned:
@@ -43,14 +41,13 @@ def resolve(
     Args:
         declared: A job, a sweep, a pipeline or a schedule.
         find: The target of a job (of a sweep's trial, of each step), and what is wrong with that.
-        on: The day of the judgement, for retired sizes.
         source: The file.
         environments: Names of environments that the stack registers, beside the curated ones.
 
     Returns:
         A plan; its findings include those on the targets.
     """
-    planned: Planned = _kind(declared).plan(declared, find, on=on, source=source or Source(), environments=environments)
+    planned: Planned = _kind(declared).plan(declared, find, source=source or Source(), environments=environments)
     return planned
 
 

@@ -18,7 +18,6 @@ from jobs.wire.command import LOCAL
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
-    from datetime import date
     from pathlib import Path
 
     from amlstack.base.findings import Finding
@@ -84,7 +83,6 @@ def plan(
     job: Job,
     target: Target | None = None,
     *,
-    on: date,  # noqa: ARG001 - retirement is judged on the rendered body, by `infra.judgement`
     source: Source | None = None,
     environments: Collection[str] = (),
 ) -> Plan:
@@ -93,7 +91,6 @@ def plan(
     Args:
         job: As declared.
         target: The cluster or serverless size; None takes the job's own instance_type.
-        on: The day of the judgement, for retired sizes.
         source: The job's file, for relative paths and the places of findings.
         environments: Names of environments that the stack registers, beside the curated ones.
     """
@@ -124,10 +121,10 @@ def plan(
     )
 
 
-def plan_job(job: Job, find: Find, *, on: date, source: Source, environments: Collection[str] = ()) -> Plan:
+def plan_job(job: Job, find: Find, *, source: Source, environments: Collection[str] = ()) -> Plan:
     """Resolve a job on the target that ``find`` gives it; see `jobs.resolve`."""
     target, wrong = find(job)
-    planned = plan(job, target, on=on, source=source, environments=environments)
+    planned = plan(job, target, source=source, environments=environments)
     return replace(planned, findings=(*planned.findings, *map(source.locate, wrong)))
 
 

@@ -23,7 +23,6 @@ from jobs.wire.pipeline_ports import inside
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-    from datetime import date
     from pathlib import Path
 
     from amlstack.base.findings import Finding
@@ -103,7 +102,7 @@ class PipelinePlan(Resolved):
 
 
 def plan_pipeline(
-    pipeline: Pipeline, find: Find, *, on: date, source: Source, environments: Collection[str] = ()
+    pipeline: Pipeline, find: Find, *, source: Source, environments: Collection[str] = ()
 ) -> PipelinePlan:
     """Resolve a pipeline: plan each step on its own target, and find what is wrong with the whole.
 
@@ -115,14 +114,14 @@ def plan_pipeline(
         if isinstance(step.runs, PassthroughComponent) and step.runs.jobs:
             inner = inside(step.runs, step.compute or pipeline.default_compute or _serverless(pipeline))
             own_file = replace(step.runs.source or Source(), base=source.base)  # its paths are seen from the outermost
-            whole = plan_pipeline(inner, find, on=on, source=own_file, environments=environments)
+            whole = plan_pipeline(inner, find, source=own_file, environments=environments)
             steps |= {f"{name}.jobs.{key}": each for key, each in whole.steps.items()}
             found += (each if each.file else each.under(f"jobs.{name}.component") for each in whole.findings)
         job = step.job()
         if job is None:
             continue
         target, wrong = find(job.model_copy(update={"compute": _compute(pipeline, job)}))
-        planned = plan(job, target, on=on, source=Source(base=source.base), environments=environments)
+        planned = plan(job, target, source=Source(base=source.base), environments=environments)
         steps[name] = planned
         judged = [_of_a_step(finding, job) for finding in (*planned.findings, *wrong)]
         found += (_placed(finding, name, step) for finding in judged if not _elsewhere(finding, step))

@@ -18,7 +18,6 @@ from jobs.wire.sweep import SHORTEST
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
-    from datetime import date
     from pathlib import Path
 
     from jobs.model.sweep import Sweep, SweepLimits
@@ -86,9 +85,9 @@ class SweepPlan(Resolved):
         return {**written(self.job, leave=("trial",)), "trial": declaration(self.job.trial, self.base)}
 
 
-def plan_sweep(sweep: Sweep, find: Find, *, on: date, source: Source, environments: Collection[str] = ()) -> SweepPlan:
+def plan_sweep(sweep: Sweep, find: Find, *, source: Source, environments: Collection[str] = ()) -> SweepPlan:
     """Resolve a sweep: plan its trial, and find what is wrong with the whole; see `jobs.resolve`."""
-    trial = plan_job(sweep.trial, find, on=on, source=Source(base=source.base), environments=environments)
+    trial = plan_job(sweep.trial, find, source=Source(base=source.base), environments=environments)
     found = [finding.under("trial") for finding in trial.findings if not _bound_elsewhere(finding)]
     found += findings(sweep)
     found += _lost(sweep.trial)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -47,7 +46,7 @@ def planned(base: Path, command: str, **more: Any) -> jobs.Plan:
         **{"nodes": 2, "launcher": jobs.PerProcess(), **more},
     )
     target = jobs.Target("Standard_ND96asr_v4", "a100", max_nodes=2)
-    return jobs.plan(job, target, on=date(2026, 1, 1), source=Source("job.py", base))
+    return jobs.plan(job, target, source=Source("job.py", base))
 
 
 def test_a_package_travels_under_its_own_name(code: Path, package: Path) -> None:

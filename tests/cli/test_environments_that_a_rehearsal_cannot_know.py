@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING
 
 import pytest
@@ -38,7 +37,7 @@ def result(here: Path, environment: str, *, size: str | None = None, stack: str 
     path.write_text(f"command: echo\nenvironment: {environment}\ncompute: azureml:big\n")
     where = targets.find(size, stack)
     loaded = jobs.load(path)
-    plan = jobs.resolve(loaded.jobs[0], where.of, on=date(2026, 1, 1), source=loaded.source)
+    plan = jobs.resolve(loaded.jobs[0], where.of, source=loaded.source)
     return list(unregistered.findings(plan, where, path, REFUSAL))
 
 

@@ -298,7 +298,7 @@ def test_data_on_this_machine_refuses_a_stack_and_says_what_to_do(project: Path)
         ("jobs.inline.inputs.one.path", "error", 9),
     ]
     assert "`az ml data create --name data --type uri_folder --path PATH`" in found[0].message
-    assert [each.level for each in jobs.plan(jobs.load(project / "workloads" / "ddp.py").jobs[0], on=TODAY).findings
+    assert [each.level for each in jobs.plan(jobs.load(project / "workloads" / "ddp.py").jobs[0]).findings
             if each.code == "input-local"] == ["warning"]  # fmt: skip
 
 

@@ -52,7 +52,7 @@ def judged(file: garbage.Garbage, folder: Path) -> tuple[Finding, ...]:
         if file.kind == "settings":
             declaration = declare(read_file(place), on=TODAY, root=folder)
             return declaration.findings
-        checked = check_file(place, Targets(size="Standard_ND96asr_v4", root=folder), TODAY, gate=Gate(Config(), TODAY))
+        checked = check_file(place, Targets(size="Standard_ND96asr_v4", root=folder), gate=Gate(Config(), TODAY))
         if not errors(checked.findings):
             for plan in checked.plans:
                 json.dumps(jobs.render(plan.enriched).body if not isinstance(plan, jobs.SchedulePlan) else {})

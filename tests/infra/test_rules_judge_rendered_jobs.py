@@ -29,7 +29,7 @@ def found(declared: jobs.Declared, target: jobs.Target | None = None, **levels: 
     def find(job: jobs.Job) -> tuple[jobs.Target, tuple[()]]:
         return target or jobs.Target(job.instance_type), ()
 
-    planned = jobs.resolve(declared, find, on=TODAY)
+    planned = jobs.resolve(declared, find)
     gate = Gate(config.read({**QUIET, **levels}), TODAY)
     return [(one.code, str(one.level), one.where) for one in judgement.of_plan(gate, "run", planned, jobs.Source())]
 
@@ -129,7 +129,7 @@ def test_a_value_that_cannot_be_read_has_no_consequences(
 
         codes = [finding.code for finding in loaded.findings]
         for declared in loaded.jobs:
-            planned = jobs.resolve(declared, lambda _: (A100, ()), on=TODAY, source=loaded.source)
+            planned = jobs.resolve(declared, lambda _: (A100, ()), source=loaded.source)
             codes += [one.code for one in judgement.of_plan(gate, "run", planned, loaded.source)]
 
         assert codes == expected, (prefix, loaded.findings)
@@ -181,7 +181,7 @@ def test_findings_on_steps_lead_to_the_file_and_line_that_say_it(tmp_path: Path)
         (tmp_path / name).write_text(text)
     loaded = jobs.load(tmp_path / "outer.yml")
     (declared,) = loaded.jobs
-    planned = jobs.resolve(declared, lambda _: (A100, ()), on=TODAY, source=loaded.source)
+    planned = jobs.resolve(declared, lambda _: (A100, ()), source=loaded.source)
 
     found = judgement.of_plan(Gate(config.read(QUIET), TODAY), "run", planned, loaded.source)
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import date
-
 import pytest
 
 import jobs
 
-ON = date(2026, 1, 1)
 WORKSPACE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
 CODE = f"{WORKSPACE}/codes/0123/versions/1"
 
@@ -30,7 +27,7 @@ def test_a_torchrun_job_on_two_a100_nodes() -> None:
         display_name="DDP",
         experiment_name="cifar",
     )
-    plan = jobs.plan(job, jobs.Target("Standard_ND96asr_v4", "a100", 2), on=ON)
+    plan = jobs.plan(job, jobs.Target("Standard_ND96asr_v4", "a100", 2))
     assert plan.findings == ()
     assert jobs.body(plan.enriched, jobs.Refs(WORKSPACE, CODE)) == {
         "properties": {
@@ -86,7 +83,7 @@ def test_a_per_process_job_on_serverless_h100() -> None:
         identity=jobs.Identity(type="managed", client_id="c"),
         services={"look": jobs.Service(type="tensor_board", log_dir="runs", nodes="all")},
     )
-    plan = jobs.plan(job, on=ON)
+    plan = jobs.plan(job)
     assert plan.findings == ()
     assert jobs.body(plan.enriched, jobs.Refs(WORKSPACE)) == {
         "properties": {

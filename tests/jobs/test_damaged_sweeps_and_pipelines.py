@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +17,6 @@ from tests.support.jobs import mutations, other_step_cases, pipeline_cases
 if TYPE_CHECKING:
     from pathlib import Path
 
-ON = date(2026, 1, 1)
 EVERY = int(os.environ.get("AMLSTACK_MUTATIONS", "13"))
 """Every how manyth mutation is tried; 1 tries them all."""
 SWEEP = """\
@@ -90,7 +88,7 @@ def place(tmp_path: Path) -> Path:
 def judged(place: Path) -> list[Any]:
     """What is wrong with a file, the plan's findings among it; a body is rendered where nothing is."""
     loaded = jobs.load(place)
-    plans = [jobs.resolve(each, lambda _: (jobs.Target(), ()), on=ON, source=loaded.source) for each in loaded.jobs]
+    plans = [jobs.resolve(each, lambda _: (jobs.Target(), ()), source=loaded.source) for each in loaded.jobs]
     found = [*loaded.findings, *(finding for plan in plans for finding in plan.findings)]
     wrong = [finding for finding in found if finding.level == "error"]
     if plans and not wrong:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -31,7 +30,7 @@ def planned(base: Path, includes: str) -> Any:
     (base / "parts" / "trainer.yml").write_text(COMPONENT.format(includes=includes))
     loaded = jobs.load(base / "pipeline.yml")
     assert loaded.findings == ()
-    return jobs.resolve(loaded.jobs[0], lambda _: (jobs.Target(), ()), on=date(2026, 1, 1), source=loaded.source)
+    return jobs.resolve(loaded.jobs[0], lambda _: (jobs.Target(), ()), source=loaded.source)
 
 
 def code_of(plan: Any) -> Path:
@@ -65,6 +64,6 @@ def test_a_component_in_python_takes_them_from_its_own_folder(base: Path) -> Non
     )
     step = jobs.Step(component=component, compute="gpu")
     whole = jobs.Pipeline(jobs={"t": step})
-    plan = jobs.resolve(whole, lambda _: (jobs.Target(), ()), on=date(2026, 1, 1), source=jobs.Source(base=base))
+    plan = jobs.resolve(whole, lambda _: (jobs.Target(), ()), source=jobs.Source(base=base))
     files = [file.relative for file in scan(code_of(plan)).files]
     assert files == ["lib/__init__.py", "train.py", "twice.py"]

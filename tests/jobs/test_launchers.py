@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from jobs.launchers.base import TypedLauncher
 
-ON = date(2026, 1, 1)
 SIZES = {
     "ndv2": "Standard_ND40rs_v2",
     "a100": "Standard_ND96asr_v4",
@@ -39,7 +37,7 @@ def plan(launcher: TypedLauncher, *, nodes: int = 2, size: str = "a100", **field
         nodes=nodes,
         launcher=launcher,
     )
-    return jobs.plan(job, jobs.Target(SIZES[size], size, 16), on=ON)
+    return jobs.plan(job, jobs.Target(SIZES[size], size, 16))
 
 
 @pytest.mark.parametrize(
@@ -216,7 +214,7 @@ def test_a_launchers_file_must_lie_in_the_code_folder(tmp_path: Path) -> None:
     (tmp_path / "ds_config.json").write_text("{}")
     job = jobs.Job(command="python t.py", environment="azureml:e:1", code=str(tmp_path), compute="a100",
                    launcher=jobs.DeepSpeed(config="ds.json"))  # fmt: skip
-    (finding,) = jobs.plan(job, jobs.Target(SIZES["a100"]), on=ON).findings
+    (finding,) = jobs.plan(job, jobs.Target(SIZES["a100"])).findings
     assert (finding.code, finding.where) == ("launcher-file-missing", "launcher.config")
     assert "ds_config.json" in finding.remedy
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,8 +20,6 @@ from tests.support.jobs import parity_cases as cases
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-ON = date(2026, 1, 1)
 
 
 def written(folder: Path, text: str, name: str = "job.yml") -> jobs.Loaded:
@@ -70,7 +67,7 @@ def test_what_a_plan_finds_in_a_python_file_has_a_line(tmp_path: Path) -> None:
     loaded = written(tmp_path, ON_LINES, "job.py")
     (job,) = loaded.jobs
     assert isinstance(job, jobs.Job)
-    plan = jobs.plan(job, jobs.Target(size="Standard_ND96isr_H100_v5"), on=date(2026, 1, 1), source=loaded.source)
+    plan = jobs.plan(job, jobs.Target(size="Standard_ND96isr_H100_v5"), source=loaded.source)
     (wrong,) = (finding for finding in plan.findings if finding.code == "input-undefined")
     assert (wrong.file, wrong.line) == (str(tmp_path / "job.py"), 4)
 
@@ -194,7 +191,7 @@ def test_near_misses_of_keys_are_named(tmp_path: Path) -> None:
 def test_findings_of_the_plan_are_placed_in_the_file(tmp_path: Path) -> None:
     loaded = written(tmp_path, HEAD + "resources:\n  shm_size: 1g\n  instance_count: 9\n")
     target = jobs.Target("Standard_ND96asr_v4", "a100", 4)
-    (finding,) = jobs.plan(loaded.jobs[0], target, on=ON, source=loaded.source).findings
+    (finding,) = jobs.plan(loaded.jobs[0], target, source=loaded.source).findings
     assert (finding.where, finding.line, finding.column) == ("resources.instance_count", 5, 3)
     assert finding.file == str(tmp_path / "job.yml")
 
@@ -202,7 +199,7 @@ def test_findings_of_the_plan_are_placed_in_the_file(tmp_path: Path) -> None:
 def test_a_broken_input_is_still_known_to_the_command(tmp_path: Path) -> None:
     loaded = written(tmp_path, "command: echo ${{inputs.a}}\nenvironment: azureml:e:1\ninputs: {a: [1]}\n")
     assert len(loaded.findings) == 1
-    assert jobs.plan(loaded.jobs[0], on=ON, source=loaded.source).findings == ()
+    assert jobs.plan(loaded.jobs[0], source=loaded.source).findings == ()
 
 
 def test_faults_in_an_environment_file_are_placed_there(tmp_path: Path) -> None:
@@ -287,7 +284,7 @@ def test_any_mapping_is_refused_with_findings_or_sent_as_azure_ai_ml_sends_it(
     loaded = written(tmp_path, yaml.safe_dump(file, sort_keys=False))
     found = list(loaded.findings)
     for job in loaded.jobs:
-        found += jobs.plan(job, on=ON, source=loaded.source).findings
+        found += jobs.plan(job, source=loaded.source).findings
     errors = [finding for finding in found if finding.level == "error"]
     try:
         theirs = oracle.body(tmp_path / "job.yml")
@@ -321,7 +318,7 @@ def test_any_python_declaration_is_planned_or_refused_with_findings(result: dict
         assert found
         assert all(finding.seen and (finding.rule or " must " in finding.seen) and finding.where for finding in found)
         return
-    plan = jobs.plan(job, jobs.Target("Standard_ND96asr_v4", "a", 2), on=ON)
+    plan = jobs.plan(job, jobs.Target("Standard_ND96asr_v4", "a", 2))
     assert json.loads(json.dumps(plan.declaration)) == plan.declaration
     refs = jobs.Refs("/w", environment="e")
     assert jobs.body(plan.enriched, refs)["properties"]["jobType"] == "Command"
@@ -331,7 +328,7 @@ def test_a_file_without_a_command_has_its_other_faults_told_as_well(tmp_path: Pa
     file = tmp_path / "job.yml"
     file.write_text("comand: echo ${{inputs.a}}\nenvironment: azureml:e:1\ncode: ./nowhere\n")
     loaded = jobs.load(file)
-    plan = jobs.plan(loaded.jobs[0], source=loaded.source, on=ON)
+    plan = jobs.plan(loaded.jobs[0], source=loaded.source)
     result = [finding.code for finding in (*loaded.findings, *plan.findings) if finding.level.name == "ERROR"]
     assert result == ["key-unknown", "code-missing"]
 

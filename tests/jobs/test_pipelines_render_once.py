@@ -26,7 +26,7 @@ def planned(path: Path, **target: Any) -> jobs.Planned:
     loaded = jobs.load(path)
     assert loaded.findings == ()
     found = jobs.Target(**target)
-    return jobs.resolve(loaded.jobs[0], lambda _: (found, ()), on=date(2026, 1, 1), source=loaded.source)
+    return jobs.resolve(loaded.jobs[0], lambda _: (found, ()), source=loaded.source)
 
 
 def nested(folder: Path, leaf: str) -> Path:
@@ -79,7 +79,7 @@ def test_findings_in_component_files_have_lines_when_the_files_are_gone(tmp_path
     for file in tmp_path.iterdir():
         file.unlink()
 
-    plan = jobs.resolve(loaded.jobs[0], lambda _: (jobs.Target(), ()), on=date(2026, 1, 1), source=loaded.source)
+    plan = jobs.resolve(loaded.jobs[0], lambda _: (jobs.Target(), ()), source=loaded.source)
 
     train = str(tmp_path / "train.yml")
     assert [(each.code, each.file, each.line) for each in plan.findings] == [
@@ -98,7 +98,7 @@ def test_findings_on_what_a_schedule_starts_have_lines_when_its_file_is_gone(tmp
     loaded = jobs.load(tmp_path / "schedule.yml")
     (tmp_path / "job.yml").unlink()
 
-    plan = jobs.resolve(loaded.jobs[0], lambda _: (jobs.Target(), ()), on=date(2026, 1, 1), source=loaded.source)
+    plan = jobs.resolve(loaded.jobs[0], lambda _: (jobs.Target(), ()), source=loaded.source)
 
     found = {each.code: (each.file, each.line) for each in plan.findings}
     assert found["code-missing"] == (str(tmp_path / "job.yml"), 6)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +12,6 @@ import jobs
 if TYPE_CHECKING:
     from pathlib import Path
 
-ON = date(2026, 1, 1)
 A100 = jobs.Target("Standard_ND96asr_v4", "a100", 4)
 H100 = jobs.Target("Standard_ND96isr_H100_v5", "h100", 4)
 CPU = jobs.Target("Standard_HB120rs_v3", "cpu", 4)
@@ -70,7 +68,7 @@ def codes(plan: jobs.Plan) -> list[str]:
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_found(fields: dict[str, Any], target: jobs.Target | None, expected: list[str]) -> None:
-    assert codes(jobs.plan(job(**fields), target, on=ON)) == expected
+    assert codes(jobs.plan(job(**fields), target)) == expected
 
 
 def test_all_faults_come_together() -> None:
@@ -78,7 +76,6 @@ def test_all_faults_come_together() -> None:
         job(command="python t.py ${{inputs.epoch}}", inputs={"epochs": 1}, code="nowhere", nodes=9,
             environment="acpt-pytorch-2.8", launcher=jobs.TorchRun(nproc_per_node=9)),
         A100,
-        on=ON,
     )  # fmt: skip
     assert codes(plan) == [
         "environment-unknown",
@@ -93,18 +90,18 @@ def test_all_faults_come_together() -> None:
 def test_what_azure_itself_takes_is_only_warned_of_in_its_own_words() -> None:
     fields = {"command": "python t.py ${{outputs.a}}", "environment_variables": {"RANK": 0}}
     own = jobs.Custom(distribution={"type": "pytorch"})
-    assert {finding.level for finding in jobs.plan(job(launcher=own, **fields), A100, on=ON).findings} == {"warning"}
-    typed = jobs.plan(job(launcher=jobs.PerProcess(), **fields), A100, on=ON)
+    assert {finding.level for finding in jobs.plan(job(launcher=own, **fields), A100).findings} == {"warning"}
+    typed = jobs.plan(job(launcher=jobs.PerProcess(), **fields), A100)
     assert {finding.level for finding in typed.findings} == {"error"}
 
 
 def test_near_misses_are_named() -> None:
-    plan = jobs.plan(job(command="python t.py ${{inputs.epoch}}", inputs={"epochs": 1}), A100, on=ON)
+    plan = jobs.plan(job(command="python t.py ${{inputs.epoch}}", inputs={"epochs": 1}), A100)
     assert "Did you mean `epochs`?" in plan.findings[0].message
 
 
 def test_a_total_process_count_is_explained() -> None:
-    plan = jobs.plan(job(nodes=2, launcher=jobs.TorchRun(nproc_per_node=16)), A100, on=ON)
+    plan = jobs.plan(job(nodes=2, launcher=jobs.TorchRun(nproc_per_node=16)), A100)
     assert "16 is 2 nodes of 8: a total" in plan.findings[0].message
 
 
@@ -125,7 +122,7 @@ def test_a_total_process_count_is_explained() -> None:
 def test_ranks_are_counted(
     launcher: Any, target: jobs.Target, nodes: int | None, ranks: int | None, world: int | None
 ) -> None:
-    plan = jobs.plan(job(launcher=launcher, nodes=nodes), target, on=ON)
+    plan = jobs.plan(job(launcher=launcher, nodes=nodes), target)
     assert (plan.processes_per_node, plan.world_size) == (ranks, world)
 
 
@@ -157,7 +154,7 @@ TORCHRUN = "--node_rank $NODE_RANK --master_addr $MASTER_ADDR --master_port $MAS
     ],
 )  # fmt: skip
 def test_torchrun_is_put_before_the_training_process(command: str, launcher: dict[str, Any], expected: str) -> None:
-    plan = jobs.plan(job(command=command, launcher=jobs.TorchRun(**launcher), nodes=2), A100, on=ON)
+    plan = jobs.plan(job(command=command, launcher=jobs.TorchRun(**launcher), nodes=2), A100)
     assert plan.findings == ()
     assert plan.enriched.command == expected
     assert jobs.body(plan.enriched)["properties"]["distribution"] == {
@@ -167,7 +164,7 @@ def test_torchrun_is_put_before_the_training_process(command: str, launcher: dic
 
 
 def test_what_is_added_is_listed_with_its_reason() -> None:
-    plan = jobs.plan(job(launcher=jobs.TorchRun(), nodes=2), H100, on=ON)
+    plan = jobs.plan(job(launcher=jobs.TorchRun(), nodes=2), H100)
     added = {each.what: each for each in plan.added}
     assert set(added) == {
         "command",
@@ -197,7 +194,6 @@ def test_the_persons_own_value_wins() -> None:
             docker_args="--ulimit memlock=-1",
         ),
         H100,
-        on=ON,
     )
     assert plan.enriched.environment_variables["NCCL_SOCKET_IFNAME"] == "eth1"
     assert (plan.enriched.shm_size, plan.enriched.docker_args) == ("4g", "--ulimit memlock=-1")
@@ -206,20 +202,20 @@ def test_the_persons_own_value_wins() -> None:
 
 def test_azures_own_words_are_enriched_only_when_asked() -> None:
     plain = job(launcher=jobs.Custom(distribution={"type": "pytorch", "process_count_per_instance": 8}))
-    assert jobs.plan(plain, A100, on=ON).added == ()
-    assert jobs.plan(plain, A100, on=ON).enriched == plain
-    asked = jobs.plan(plain.model_copy(update={"enrich": True}), A100, on=ON)
+    assert jobs.plan(plain, A100).added == ()
+    assert jobs.plan(plain, A100).enriched == plain
+    asked = jobs.plan(plain.model_copy(update={"enrich": True}), A100)
     assert "environment_variables.NCCL_SOCKET_IFNAME" in {each.what for each in asked.added}
 
 
 def test_a_typed_launcher_may_refuse_to_be_enriched() -> None:
-    plan = jobs.plan(job(launcher=jobs.TorchRun(), enrich=False), A100, on=ON)
+    plan = jobs.plan(job(launcher=jobs.TorchRun(), enrich=False), A100)
     assert {each.what for each in plan.added} == {"command", "distribution"}
 
 
 def test_cpu_and_gloo_jobs_get_no_nccl_variables() -> None:
     for target, launcher in ((CPU, jobs.TorchRun()), (A100, jobs.TorchRun(backend="gloo"))):
-        assert jobs.plan(job(launcher=launcher), target, on=ON).enriched.environment_variables == {}
+        assert jobs.plan(job(launcher=launcher), target).enriched.environment_variables == {}
 
 
 def test_the_body_refuses_a_launcher_that_is_not_lowered() -> None:
@@ -232,7 +228,7 @@ def test_the_declaration_is_what_the_person_wrote(tmp_path: Path) -> None:
     source = jobs.Source(base=tmp_path)
     declared = job(launcher=jobs.TorchRun(nproc_per_node=2), nodes=2, inputs={"a": jobs.Input(path="azureml:x:1")},
                    environment={"image": "x", "conda_file": "conda.yml"}, code="src")  # fmt: skip
-    result = jobs.plan(declared, A100, on=ON, source=source).declaration
+    result = jobs.plan(declared, A100, source=source).declaration
     assert result == {
         "command": "python train.py",
         "environment": {"image": "x", "conda_file": "dependencies: [a]\n"},
@@ -259,10 +255,10 @@ def test_the_declaration_is_what_the_person_wrote(tmp_path: Path) -> None:
 def test_what_may_change_later_is_no_part_of_the_declaration(change: dict[str, Any]) -> None:
     declared = job(launcher=jobs.TorchRun())
     changed = declared.model_copy(update=change)
-    assert jobs.plan(declared, A100, on=ON).declaration == jobs.plan(changed, A100, on=ON).declaration
+    assert jobs.plan(declared, A100).declaration == jobs.plan(changed, A100).declaration
 
 
 def test_what_is_derived_is_no_part_of_the_declaration() -> None:
     declared = job(launcher=jobs.TorchRun())
-    assert jobs.plan(declared, A100, on=ON).declaration == jobs.plan(declared, H100, on=ON).declaration
-    assert jobs.plan(declared, A100, on=ON).enriched != jobs.plan(declared, H100, on=ON).enriched
+    assert jobs.plan(declared, A100).declaration == jobs.plan(declared, H100).declaration
+    assert jobs.plan(declared, A100).enriched != jobs.plan(declared, H100).enriched

@@ -16,8 +16,6 @@ from jobs.planning.cost import costs
 if TYPE_CHECKING:
     import pytest
 
-ON = date(2026, 1, 1)
-
 
 def test_every_launcher_and_field_is_documented() -> None:
     page = (PROJECT / "docs" / "launchers.md").read_text()
@@ -30,7 +28,7 @@ def test_every_launcher_and_field_is_documented() -> None:
 
 def planned(**fields: object) -> jobs.Plan:
     job = jobs.Job(command="python t.py", environment="azureml:e:1", compute="a", nodes=2, **fields)
-    return jobs.plan(job, jobs.Target("Standard_ND96asr_v4", "a", 2), on=ON)
+    return jobs.plan(job, jobs.Target("Standard_ND96asr_v4", "a", 2))
 
 
 def test_without_a_price_nothing_is_said() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +19,6 @@ from tests.support.jobs.written_files import body, specs
 if TYPE_CHECKING:
     from pathlib import Path
 
-ON = date(2026, 1, 1)
 SIZE = "Standard_ND96asr_v4"
 FILE = """\
 # Trains.
@@ -51,9 +49,7 @@ tags: {a: 'yes', b: "off"}
 def enriched(path: Path) -> tuple[str | None, Any]:
     loaded = jobs.load(path)
     target = jobs.Target(SIZE, "gpu", 4)
-    plan: Any = jobs.resolve(
-        jobs.with_enrich(loaded.jobs[0], True), lambda job: (target, ()), on=ON, source=loaded.source
-    )
+    plan: Any = jobs.resolve(jobs.with_enrich(loaded.jobs[0], True), lambda job: (target, ()), source=loaded.source)
     text = path.read_bytes().decode()
     return rewritten(text, file_of(plan.job), file_of(plan.enriched)), plan
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from datetime import date
 
 import jobs
 
@@ -27,7 +26,7 @@ def planned(trial: jobs.Component) -> jobs.PipelinePlan:
         sampling_algorithm="random",
     )
     target = jobs.Target("Standard_ND96asr_v4", "a100", 2)
-    plan = jobs.resolve(jobs.Pipeline(jobs={"tune": step}), lambda _: (target, ()), on=date(2026, 1, 1))
+    plan = jobs.resolve(jobs.Pipeline(jobs={"tune": step}), lambda _: (target, ()))
     assert isinstance(plan, jobs.PipelinePlan)
     assert plan.findings == ()
     return plan

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +16,6 @@ from tests.support.jobs import pipeline_cases, sweep_cases
 if TYPE_CHECKING:
     from pathlib import Path
 
-ON = date(2026, 1, 1)
 A100 = jobs.Target("Standard_ND96asr_v4", "a100", 4)
 DIALECT = """\
 $schema: https://componentsdk.azureedge.net/jsonschema/DistributedComponent.json
@@ -42,7 +40,7 @@ launcher:
 def planned(path: Path) -> Any:
     loaded = jobs.load(path)
     (declared,) = loaded.jobs
-    return jobs.resolve(declared, lambda _: (A100, ()), on=ON, source=loaded.source)
+    return jobs.resolve(declared, lambda _: (A100, ()), source=loaded.source)
 
 
 def codes(found: Any) -> list[tuple[str, str]]:
@@ -147,7 +145,7 @@ def test_a_step_of_the_older_dialect_says_its_processes(tmp_path: Path) -> None:
 def test_a_typed_launcher_is_lowered_in_its_component_and_enriched_at_its_step() -> None:
     component = jobs.Component(command="python train.py", environment="acpt-pytorch-2.8-cuda12.6")
     step = jobs.Step(component=component, launcher=jobs.TorchRun(), nodes=2, compute="a100")
-    plan = jobs.resolve(jobs.Pipeline(jobs={"train": step}), lambda _: (A100, ()), on=ON)
+    plan = jobs.resolve(jobs.Pipeline(jobs={"train": step}), lambda _: (A100, ()))
     body = jobs.render(plan.enriched).body["properties"]["jobs"]["train"]
     assert isinstance(plan.enriched, jobs.Pipeline)
     result = jobs.render(plan.enriched).components["train"]["properties"]["componentSpec"]
@@ -235,7 +233,7 @@ def test_a_damaged_file_gives_findings_or_a_body_but_never_raises(
     path.write_text(yaml.safe_dump(put(WHOLE[kind], where, new)), encoding="utf-8")
     loaded = jobs.load(path)
     for declared in loaded.jobs:
-        plan = jobs.resolve(declared, lambda _: (A100, ()), on=ON, source=loaded.source)
+        plan = jobs.resolve(declared, lambda _: (A100, ()), source=loaded.source)
         json.dumps(jobs.render(plan.enriched).body)
         json.dumps(plan.declaration)
     assert loaded.jobs or any(finding.level == "error" for finding in loaded.findings)

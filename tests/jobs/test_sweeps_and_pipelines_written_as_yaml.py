@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,13 +15,11 @@ from tests.support.jobs.written_files import body, specs
 if TYPE_CHECKING:
     from pathlib import Path
 
-ON = date(2026, 1, 1)
-
 
 def enriched(path: Path) -> Any:
     loaded = jobs.load(path)
     (declared,) = loaded.jobs
-    return jobs.resolve(declared, lambda _: (jobs.Target(), ()), on=ON, source=loaded.source).enriched
+    return jobs.resolve(declared, lambda _: (jobs.Target(), ()), source=loaded.source).enriched
 
 
 @pytest.mark.parametrize("case", sweep_cases.ACCEPTED)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -123,7 +122,7 @@ def started(
     """Submits the example under a name, with its checkpoints in a folder of its own."""
     loaded = jobs.load(EXAMPLE / "job.py")
     target = jobs.Target("Standard_ND96asr_v4", "a100", max_nodes=2)
-    plan = jobs.plan(loaded.jobs[0], target, on=date(2026, 1, 1), source=loaded.source)
+    plan = jobs.plan(loaded.jobs[0], target, source=loaded.source)
     assert plan.findings == ()
     body = jobs.body(plan.enriched, jobs.Refs(WORKSPACE, lab.code(files)))["properties"]
     checkpoints = {

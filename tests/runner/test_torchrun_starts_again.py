@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from datetime import date
-
 import pytest
 
 import jobs
@@ -35,7 +33,7 @@ def test_ranks_of_two_nodes_that_are_started_again_find_each_other(lab: Lab) -> 
         nodes=2,
         launcher=jobs.TorchRun(nproc_per_node=2, max_restarts=3),
     )
-    plan = jobs.plan(job, jobs.Target("Standard_ND96asr_v4", "cluster", max_nodes=2), on=date(2026, 1, 1))
+    plan = jobs.plan(job, jobs.Target("Standard_ND96asr_v4", "cluster", max_nodes=2))
     assert plan.findings == ()
     properties = jobs.body(plan.enriched, jobs.Refs(WORKSPACE))["properties"]
     # The node of a rank is not its number's business: c10d deals the ranks to the nodes as they come.

@@ -11,7 +11,6 @@ import pytest
 import jobs
 from amlstack import snapshot
 from amlstack.base.paths import PROJECT
-from amlstack.catalog import clock
 from amlstack.run_identity import DERIVED, IDENTITY, NAME, ON_EDIT, OWNER, RESOURCE, STACK, environment_version
 from tests.support.stack.small_jobs import FOREVER, IMAGE, job, settings, store_of
 
@@ -152,7 +151,7 @@ def rendered(name: str, there: Registered) -> tuple[dict[str, Any], dict[str, An
     """A file's body, and its components' properties by id, with nothing but ids of this workspace put in."""
     loaded = jobs.load(there.files[name])
     target = jobs.Target(SIZE, "a100", 2)
-    plan = jobs.resolve(loaded.jobs[0], lambda _: (target, ()), on=clock.today(), source=loaded.source)
+    plan = jobs.resolve(loaded.jobs[0], lambda _: (target, ()), source=loaded.source)
     refs: dict[str, jobs.Refs] = {}
     for place, part in plan.parts.items():
         code = environment = None
@@ -203,7 +202,7 @@ def test_the_body_in_the_workspace_is_the_one_that_is_rendered(name: str, regist
 def test_amlnode_travels_with_the_step_that_runs_it_and_is_no_part_of_the_runs_identity(registered: Registered) -> None:
     loaded = jobs.load(registered.files["pipeline"])
     target = jobs.Target(SIZE, "a100", 2)
-    plan = jobs.resolve(loaded.jobs[0], lambda _: (target, ()), on=clock.today(), source=loaded.source)
+    plan = jobs.resolve(loaded.jobs[0], lambda _: (target, ()), source=loaded.source)
     look, train = (plan.parts[f"jobs.{name}"] for name in ("look", "train"))
     assert [package.name for package in look.beside] == ["amlnode"]
     assert train.beside == ()

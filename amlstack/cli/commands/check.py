@@ -123,7 +123,7 @@ def _check(
     checked = []
     for file in files:
         doing(str(file))
-        checked.append(check_file(file, where, day, gate=gate))
+        checked.append(check_file(file, where, gate=gate))
     about = (*where.findings, *about, *gate.whole())
     found = (*about, *(finding for each in checked for finding in each.findings))
     if as_json:
@@ -201,7 +201,6 @@ def _gate(where: Targets, day: date, file: Path | None) -> tuple[Gate, tuple[Fin
 def check_file(
     file: Path,
     where: Targets,
-    day: date,
     *,
     gate: Gate,
     enrich: bool | None = None,
@@ -212,7 +211,6 @@ def check_file(
     Args:
         file: The job file.
         where: Where its jobs would run.
-        day: The day of the judgement.
         gate: The rules.
         enrich: Whether values are added; None as each job declares it.
         environment: From a job or component to its environment in the stack; None leaves them as written.
@@ -228,7 +226,7 @@ def check_file(
             from infra.runs import with_environments
 
             declared = with_environments(declared, environment)
-        plan = jobs.resolve(declared, where.of, on=day, source=loaded.source, environments=where.environments())
+        plan = jobs.resolve(declared, where.of, source=loaded.source, environments=where.environments())
         plans.append(plan)
         found += judgement.of_plan(gate, job.name or file.stem, plan, loaded.source)
     return Checked(file, tuple(plans), tuple(found))

@@ -44,8 +44,7 @@ def rehearse(file: File, size: Size = None, stack: Stack = None, only: Only = No
     from amlstack.sandbox.server import daemon
 
     where = targets.find(size, stack)
-    day = clock.today()
-    checked = check_file(file, where, day, gate=plan_gate(where, day), environment=where.environment_of)
+    checked = check_file(file, where, gate=plan_gate(where, clock.today()), environment=where.environment_of)
     import jobs
 
     plans = [plan for plan in checked.plans if only in (None, _name(plan, file))]

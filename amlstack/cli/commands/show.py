@@ -64,8 +64,7 @@ def show(
     from amlstack.cli import targets
 
     where = targets.find(size, stack)
-    day = clock.today()
-    checked = check_file(file, where, day, gate=plan_gate(where, day), enrich=enrich)
+    checked = check_file(file, where, gate=plan_gate(where, clock.today()), enrich=enrich)
     if not checked.plans:
         print_findings(checked.findings, err=True)
         raise typer.Exit(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import jobs
@@ -11,16 +10,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-ON = date(2026, 1, 1)
-
-
 INLINE = "inline"
 
 
 def ours(path: Path) -> tuple[dict[str, Any] | None, list[str]]:
     """Our body, and the errors we found."""
     loaded = jobs.load(path)
-    plans = [jobs.plan(job, on=ON, source=loaded.source) for job in loaded.jobs]
+    plans = [jobs.plan(job, source=loaded.source) for job in loaded.jobs]
     errors = [
         str(finding)
         for finding in (*loaded.findings, *(finding for plan in plans for finding in plan.findings))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import jobs
@@ -11,12 +10,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-ON = date(2026, 1, 1)
-
-
 def ours(path: Path) -> tuple[dict[str, Any] | None, list[str]]:
     loaded = jobs.load(path)
-    plans = [jobs.resolve(each, lambda _: (jobs.Target(), ()), on=ON, source=loaded.source) for each in loaded.jobs]
+    plans = [jobs.resolve(each, lambda _: (jobs.Target(), ()), source=loaded.source) for each in loaded.jobs]
     findings = (*loaded.findings, *(finding for plan in plans for finding in plan.findings))
     errors = [str(finding) for finding in findings if finding.level == "error"]
     if not plans:

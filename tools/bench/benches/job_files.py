@@ -44,7 +44,7 @@ def run(*, quick: bool) -> Iterator[Row]:
     gate = plan_gate(where, day)
 
     def check(file: Path) -> Any:
-        checked = check_file(file, where, day, gate=gate)
+        checked = check_file(file, where, gate=gate)
         if not checked.plans:
             raise RuntimeError(checked.findings)
         return checked

@@ -36,11 +36,13 @@ class Config:
         levels: Enforcement.
         values: Settings.
         exceptions: Exceptions from rules.
+        asked: The rules on each kind of subject that are not disabled, gathered once (`evaluation.verdicts`).
     """
 
     levels: Mapping[str, Level] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     exceptions: tuple[Waiver, ...] = ()
+    asked: dict[str, tuple[Any, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _settings: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def level(self, code: str) -> Level:

@@ -16,7 +16,7 @@ from policies.evaluation.binding import NO_COMPUTE
 from policies.evaluation.context import Context, KnownCluster
 from policies.evaluation.facts import put_unknown
 from policies.evaluation.resource_subjects import judged
-from policies.evaluation.verdicts import judge_resource, judge_whole, weigh
+from policies.evaluation.verdicts import judge_resource, judge_whole, judges_sum, weigh
 from policies.release import version
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ class Gate:
         """
         self.config, self.on = config, on
         self._place, self._context = place, Context(on)
+        self._everything, self._sums = config.everything, judges_sum(config)
         self._seen: list[tuple[str, Any]] = []
 
     def knows(self, cluster: str, size: str) -> None:
@@ -106,12 +107,13 @@ class Gate:
             unreadable: Paths in the properties of values that were written, but could not be read: a rule that rests
                 on one of them is left out, as its finding would only follow from that error.
         """
-        if not judged(token, everything=self.config.everything):
+        if not judged(token, everything=self._everything):
             return ()
-        plain = json.loads(json.dumps(props, default=str))
+        plain = _plain(props)
         for path in unreadable:
             put_unknown(plain, path)
-        self._seen.append((token, plain))
+        if self._sums:  # else ten thousand bodies would be kept for nothing
+            self._seen.append((token, plain))
         chain = f"{parent}${token}" if parent else token
         urn = f"urn:pulumi:{self._place}::{chain}::{name}" if self._place else ""
         verdict = judge_resource(token, plain, self.config, self._context, name=name, urn=urn)
@@ -136,6 +138,21 @@ class Gate:
         if finding.code not in configuration.CODES:
             return finding
         return self.weighed(finding, name) if self.config.enabled(finding.code) else None
+
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
+def _plain(value: Any) -> Any:
+    """A copy as JSON has it, which the judgement may write into; most of a body is JSON already."""
+    kind = type(value)
+    if kind in _SCALARS:
+        return value
+    if kind is dict and all(type(key) is str for key in value):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if kind is list or kind is tuple:
+        return [_plain(inner) for inner in value]
+    return json.loads(json.dumps(value, default=str))
 
 
 def _sentence(text: str) -> str:

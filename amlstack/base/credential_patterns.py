@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +22,9 @@ FORMS: Final = (
 """Patterns of what is a credential wherever it stands, and what it is."""
 
 _FORMS: Final = tuple((re.compile(pattern), what) for pattern, what in FORMS)
+_HEADS: Final = re.compile(r"-----BEGIN |AccountKey=|[?&]sig=|gh[pousr]_|hf_|AKIA|xox[baprs]-|eyJ|://")
+"""What each form, and a URL, holds: nearly every text of a job is done after this one search."""
+
 _IN_URL: Final = re.compile(r"://[^/\s:@]*:(?P<value>[^/\s@]+)@")
 
 _PASSWORD: Final = re.compile(r"(?:^|_)(?:PASSWORD|PASSWD|PASSPHRASE|PWD)$")
@@ -54,6 +58,8 @@ _LEAST_KEY, _LEAST_PASSWORD, _LEAST_TOKEN = 8, 4, 16
 
 def form(text: str) -> str | None:
     """What a text holds that is a credential by its form, e.g. ``a GitHub token``; None for nothing."""
+    if _HEADS.search(text) is None:
+        return None
     for pattern, what in _FORMS:
         if pattern.search(text):
             return what
@@ -68,21 +74,38 @@ def named(name: str, value: str) -> bool:
     A token of a language model's vocabulary (``EOS_TOKEN``) is none: a secret is long and holds a digit. Placeholders,
     expressions, and where a secret lies (a path, a URL) are none either.
     """
-    words = _CAMEL.sub("_", name).replace("-", "_").replace(".", "_").upper()
-    value = value.strip()
-    if words in _NO_SECRETS or _PLACEHOLDER.fullmatch(value):
+    kind = _kind(name)
+    if kind is None:
         return False
-    if _PASSWORD.search(words):
+    value = value.strip()
+    if _PLACEHOLDER.fullmatch(value):
+        return False
+    if kind == "password":
         return len(value) >= _LEAST_PASSWORD
     if " " in value:
         return False
-    if _KEY.search(words):
+    if kind == "key":
         return len(value) >= _LEAST_KEY
-    return _TOKEN.search(words) is not None and len(value) >= _LEAST_TOKEN and any(map(str.isdigit, value))
+    return len(value) >= _LEAST_TOKEN and any(map(str.isdigit, value))
+
+
+@lru_cache(maxsize=4096)  # jobs have few names, and each is asked for in every job
+def _kind(name: str) -> Literal["password", "key", "token"] | None:
+    """What something of that name holds, if it is a secret."""
+    words = _CAMEL.sub("_", name).replace("-", "_").replace(".", "_").upper()
+    if words in _NO_SECRETS:
+        return None
+    if _PASSWORD.search(words):
+        return "password"
+    if _KEY.search(words):
+        return "key"
+    return "token" if _TOKEN.search(words) else None
 
 
 def assigned(text: str) -> Iterator[str]:
     """Names in a command line or a connection string that `named` takes for secrets, each once."""
+    if "=" not in text and "-" not in text:
+        return
     seen: set[str] = set()
     for found in _ASSIGNED.finditer(text):
         name = found["name"] or found["option"]

@@ -50,6 +50,8 @@ class Finding:
 
     def __post_init__(self) -> None:
         """Keep to text that can be printed: half a surrogate pair out of a person's file has no bytes in UTF-8."""
+        if f"{self.where}{self.seen}{self.rule}{self.remedy}{self.file}".isascii():  # as nearly all
+            return
         for name in ("where", "seen", "rule", "remedy", "file"):
             text = getattr(self, name)
             if isinstance(text, str) and not text.isascii():
@@ -57,6 +59,8 @@ class Finding:
 
     def at(self, file: str | None = None, line: int | None = None, column: int | None = None) -> Finding:
         """The same finding with its place in a file filled in where it is not known yet."""
+        if self.file and self.line and self.column:
+            return self
         return replace(self, file=self.file or file, line=self.line or line, column=self.column or column)
 
     def under(self, prefix: str) -> Finding:

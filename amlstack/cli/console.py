@@ -24,11 +24,14 @@ def print_json(value: Any) -> None:
 
 def print_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
     """Print findings in the order of their files' lines: the place, then what was seen, the rule and the remedy."""
+    styled = {level: typer.style(str(level), fg=colour, bold=True) for level, colour in COLOURS.items()}
+    lines = []
     for finding in in_file_order(findings):
         place = ":".join(str(part) for part in (finding.file, finding.line, finding.column) if part is not None)
-        level = typer.style(str(finding.level), fg=COLOURS[finding.level], bold=True)
-        head = ": ".join(part for part in (place, level, finding.where) if part)
-        typer.echo(f"{head} [{finding.code}]\n    {finding.message}", err=err)
+        head = ": ".join(part for part in (place, styled[finding.level], finding.where) if part)
+        lines.append(f"{head} [{finding.code}]\n    {finding.message}")
+    if lines:  # at once: each writing reaches the terminal
+        typer.echo("\n".join(lines), err=err)
 
 
 def tally(findings: Sequence[Finding]) -> str:

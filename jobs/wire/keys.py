@@ -112,7 +112,9 @@ def wire_blocks(*holders: Holder) -> tuple[str, ...]:
 
 def field_of(path: str) -> str:
     """The field of a job for a path in a body, in a pipeline's node or in a component; the path itself for others."""
-    for spelling, field in _FIELDS.items():
-        if path == spelling or path.startswith(f"{spelling}."):
-            return field + path.removeprefix(spelling)
+    spelling = path
+    while spelling:
+        if spelling in _FIELDS:
+            return _FIELDS[spelling] + path.removeprefix(spelling)
+        spelling = spelling.rpartition(".")[0]
     return path

@@ -136,6 +136,17 @@ def open_part(value: Any, path: str) -> Unknown | None:
     return Unknown(path) if value is UNKNOWN else value if isinstance(value, Unknown) else None
 
 
+_KNOWN = frozenset({str, int, float, bool, type(None)})
+
+
+def wholly_known(value: Any) -> bool:
+    """Whether a value is nothing but JSON, as nearly every job is: no part of it is left to be known later."""
+    kind = type(value)
+    if kind is dict:
+        return all(map(wholly_known, value.values()))
+    return all(map(wholly_known, value)) if kind is list else kind in _KNOWN
+
+
 def last_part(value: Any, path: str) -> str:
     """The name at the end of an id or of a child resource's full name.
 
@@ -207,11 +218,14 @@ class Facts:
 
     def path(self, fact: str) -> Path:
         """The same as names."""
-        places = self._paths[fact]
-        if len(places) == 1:
-            return places[0]
-        if (known := self._path_of.get(fact)) is None:
-            known = next((place for place in places if dig(self._props, *place) is not None), places[0])
+        known = self._path_of.get(fact)
+        if known is None:
+            places = self._paths[fact]
+            known = places[0]
+            for place in places if len(places) > 1 else ():
+                if dig(self._props, *place) is not None:
+                    known = place
+                    break
             self._path_of[fact] = known
         return known
 

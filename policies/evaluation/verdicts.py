@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from amlstack.catalog.sizes import Size
     from policies.config import Config
+    from policies.evaluation.binding import Judge
     from policies.evaluation.context import Context
     from policies.evaluation.resource_subjects import Subject
 
@@ -140,16 +141,21 @@ def judge_early(config: Config, context: Context) -> Iterable[tuple[Finding, Ear
             yield from ((finding, one) for finding in found if (finding.code, finding.where) not in one.found)
 
 
+def judges_sum(config: Config) -> bool:
+    """Whether anything is judged on the sum of a stack: only then must its resources be kept."""
+    return config.enabled(stack_budget.RULE.code) and any(config.settings(stack_budget.RULE.code).values())
+
+
 def judge_whole(resources: Iterable[tuple[str, Any]], config: Config, on: date, *, version: str) -> Iterable[Finding]:
     """Judge the stack as a whole, the exceptions and the catalogue.
 
     Args:
-        resources: Type and properties of every resource.
+        resources: Type and properties of every resource; read where `judges_sum`.
         config: The configuration.
         on: The day of the judgement.
         version: The pack's version.
     """
-    if config.enabled(stack_budget.RULE.code) and any(config.settings(stack_budget.RULE.code).values()):
+    if judges_sum(config):
         asked = [subject for kind, props in resources if judged(kind) for subject in subjects(kind, props)]
         yield from judge_stack(asked, config)
     if config.enabled(EXCEPTION_EXPIRED.code):
@@ -170,18 +176,26 @@ def judge(subject: Subject, config: Config, context: Context) -> Verdict:
     elif subject.kind == "job":
         found += _size_of_its_cluster(subject, context)
     # Of what is unknown as a whole there is nothing else to read.
-    for binding in _OF_KIND[subject.kind] if subject.facts.known else ():
-        code = binding.rule.code
-        if not config.enabled(code):
-            continue
+    for code, ask, settings in _enabled(config, subject.kind) if subject.facts.known else ():
         try:
-            for one in binding.judge(subject, config.settings(code), context):
+            for one in ask(subject, settings, context):
                 if one is not None:
                     found.append(one)
         except Undecided as undecided_yet:
             waits.setdefault((undecided_yet.unknown,), []).append(code)
-    refused, notes = _open(subject.where, waits, config)
+    refused, notes = _open(subject.where, waits, config) if waits else ([], ())
     return Verdict((*(one for one in found if config.enabled(one.code)), *refused), notes)
+
+
+def _enabled(config: Config, kind: str) -> tuple[tuple[str, Judge, Mapping[str, Any]], ...]:
+    """The rules on a kind of subject that are not disabled, with their settings."""
+    if (known := config.asked.get(kind)) is None:
+        known = config.asked[kind] = tuple(
+            (binding.rule.code, binding.judge, config.settings(binding.rule.code))
+            for binding in _OF_KIND[kind]
+            if config.enabled(binding.rule.code)
+        )
+    return known
 
 
 def remember(subject: Subject, context: Context) -> None:
@@ -264,9 +278,11 @@ def _size_of_its_cluster(subject: Subject, context: Context) -> list[Finding]:
     where = subject.facts.at("compute")
     found, known = (
         checks.sizes_for(cluster.size, nodes=count, on=context.on, single_node_jobs=single, where=where)
+        if count
+        else ()
         for count in (nodes, cluster.nodes)
     )
-    codes = {finding.code for finding in known} if cluster.nodes else set()
+    codes = {finding.code for finding in known}
     return [finding for finding in found if finding.code not in codes]
 
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from amlstack.base import credential_patterns
+
+if TYPE_CHECKING:
+    import re
 
 FORMS = [
     ("DefaultEndpointsProtocol=https;AccountKey=" + "a" * 86 + "==", "storage account"),
@@ -28,6 +35,12 @@ NO_FORMS = [
 @pytest.mark.parametrize(("text", "what"), FORMS, ids=lambda value: value[:20])
 def test_a_credential_is_known_by_its_form(text: str, what: str) -> None:
     assert what in (credential_patterns.form(text) or "")
+
+
+@pytest.mark.parametrize("pattern", [pattern for pattern, _ in credential_patterns._FORMS], ids=lambda one: one.pattern)
+@given(data=st.data())
+def test_every_text_of_a_form_is_known(pattern: re.Pattern[str], data: Any) -> None:
+    assert credential_patterns.form(data.draw(st.from_regex(pattern))) is not None
 
 
 @pytest.mark.parametrize("text", NO_FORMS, ids=lambda value: value[:20])

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amlstack.base import credential_patterns
 from amlstack.base.findings import Finding
 from policies.checks.examples import job
 from policies.checks.rule import NO_JOB, Rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 RULE = Rule(
     code="secret-in-job",
@@ -36,7 +33,7 @@ RULE = Rule(
     not_exported=NO_JOB,
 )
 
-_VALUES = ("value", "uri", "path", "default")
+_VALUES = frozenset({"value", "uri", "path", "default"})
 """Keys under which the wire keeps what an input is: the input's own name is one level up."""
 
 
@@ -47,6 +44,8 @@ def check(job: Any, *, where: str) -> tuple[Finding, ...]:
         job: Its properties, any JSON; other values in it than JSON's are not looked at.
         where: Their path in the declaration.
     """
+    found: list[tuple[tuple[str, ...], str]] = []
+    _look(job, (where,), "", found)
     return tuple(
         Finding(
             RULE.code,
@@ -55,29 +54,34 @@ def check(job: Any, *, where: str) -> tuple[Finding, ...]:
             rule="Everybody who can read the workspace reads a job's text, and its record is kept",
             remedy="Put it into a key vault, and read it in the job with the job's identity",
         )
-        for path, seen in _suspicions(job, (where,), "")
+        for path, seen in found
     )
 
 
-def _suspicions(value: Any, path: tuple[str, ...], name: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Place and reason of each text that looks like a secret; ``name`` is what people call the value."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            inside = (path, name) if key in _VALUES else ((*path, str(key)), str(key))
-            yield from _suspicions(inner, *inside)
-    elif isinstance(value, list):
-        for number, inner in enumerate(value):
-            yield from _suspicions(inner, (*path, str(number)), name)
-    elif isinstance(value, str):
+def _look(value: Any, path: tuple[str, ...], name: str, found: list[tuple[tuple[str, ...], str]]) -> None:
+    """Add place and reason of each text that looks like a secret; ``name`` is what people call the value.
+
+    A list is filled, and nothing yielded through the levels: this goes through every value of every job.
+    """
+    if isinstance(value, str):
         if what := credential_patterns.form(value):
-            yield path, f"`{name}` holds what looks like {what}"
+            found.append((path, f"`{name}` holds what looks like {what}"))
         elif credential_patterns.named(name, value):
-            yield path, f"`{name}` is named like a secret, and has a value"
+            found.append((path, f"`{name}` is named like a secret, and has a value"))
         else:
-            yield from (
+            found += [
                 (path, f"`{each}` is named like a secret, and is set here")
                 for each in credential_patterns.assigned(value)
-            )
+            ]
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if key in _VALUES:
+                _look(inner, path, name, found)
+            else:
+                _look(inner, (*path, str(key)), str(key), found)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            _look(inner, (*path, str(number)), name, found)
 
 
 def may_be(name: str) -> bool:

@@ -17,7 +17,7 @@ from policies.checks.job import (
     spot_checkpoint,
 )
 from policies.evaluation.binding import Binding, cluster_of, nodes_of, size_of, timeout_of
-from policies.evaluation.facts import Undecided, Unknown, open_part
+from policies.evaluation.facts import Undecided, Unknown, open_part, wholly_known
 
 if TYPE_CHECKING:
     from policies.evaluation.binding import Found
@@ -110,9 +110,9 @@ def _job_timeout(subject: Subject, config: Mapping[str, Any], _: Context) -> Fou
 
 
 def _secret(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
-    facts = subject.facts
-    yield from secret.check(facts.value("whole"), where=facts.at("whole"))
-    for missing, name in _unknown_texts(facts.value("whole"), facts.at("whole"), ""):
+    whole, where = subject.facts.value("whole"), subject.facts.at("whole")
+    yield from secret.check(whole, where=where)
+    for missing, name in () if wholly_known(whole) else _unknown_texts(whole, where, ""):
         if secret.may_be(name):
             raise Undecided(missing)
 

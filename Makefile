@@ -32,7 +32,7 @@ test-deps: ## Open MPI and a compiler for the tests of MPI jobs, where root and 
 	@tools/test_deps.sh
 
 # Tests that start the engine, train, or run a job's ranks; all others may share the cores.
-SLOW := engine or training or ranks
+SLOW := engine or training or ranks or editor
 
 .PHONY: test
 test: test-fast test-slow ## everything the tests need, then all tests

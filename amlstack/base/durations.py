@@ -1,10 +1,11 @@
-"""Durations of ISO 8601 as Azure takes them: days, hours, minutes, seconds; no weeks, months or signs."""
+"""Durations: of ISO 8601 as Azure takes them (no weeks, months or signs), and as people write them (``1h30m``)."""
 
 from __future__ import annotations
 
 import re
 
 _FORM = re.compile(r"P(?=.)(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
+_SHORT = re.compile(r"(?=\d)(?:(\d+)d)?\s*(?:(\d+)h)?\s*(?:(\d+)m(?:in)?)?\s*(?:(\d+)s)?", re.IGNORECASE)
 _UNITS = (86_400, 3_600, 60, 1)
 
 
@@ -14,6 +15,19 @@ def seconds(text: str) -> float | None:
     if found is None:
         return None
     return sum(float(part or 0) * unit for part, unit in zip(found.groups(), _UNITS, strict=True))
+
+
+def whole_seconds(text: str) -> int | None:
+    """The seconds of ``2h``, ``1h30m``, ``90s``, ``1d 12h`` or ``PT2H``; None for what is none, a bare number too.
+
+    A bare number in quotes has no unit, so that nobody can know whether it means seconds or minutes.
+    """
+    text = text.strip()
+    if found := _SHORT.fullmatch(text):
+        parts = found.groups()
+        return sum(int(part or 0) * unit for part, unit in zip(parts, _UNITS, strict=True)) if any(parts) else None
+    exact = seconds(text.upper())
+    return int(exact) if exact is not None and exact.is_integer() else None
 
 
 def iso(seconds: int) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
+from amlstack.base.models import described, reached
 from jobs.azureml.read.command import READ_ONLY
 from jobs.model import passthrough
 from jobs.model.component import Component
@@ -58,6 +59,9 @@ def definitions() -> Schema:
     """Every block of a file, by the name of its model."""
     declared = (Job, Sweep, Pipeline, Schedule, Component)
     _, made = models_json_schema([(each, "validation") for each in declared], ref_template="#/definitions/{model}")
+    for model in reached(declared):
+        for name, text in described(model).items():
+            made["$defs"][model.__name__]["properties"][name]["description"] = text
     found: Schema = {
         "Anything": {"type": "object", "description": "Passed through to Azure ML."},
         **{name: _plain(each) for name, each in made["$defs"].items()},

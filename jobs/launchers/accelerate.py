@@ -22,16 +22,12 @@ class Accelerate(TypedLauncher):
     WHY: ClassVar[str] = "Azure ML starts one process on each node, and accelerate there starts the ranks."
 
     type: Literal["accelerate"] = "accelerate"
-    processes_per_node: Annotated[
-        Annotated[StrictInt, Field(ge=1)] | None,
-        Field(description="Ranks per node (accelerate itself counts in total); unset: one per GPU, or 1."),
-    ] = None
-    mixed_precision: Annotated[
-        Literal["no", "fp16", "bf16", "fp8"] | None, Field(description="Handed on as `--mixed_precision`.")
-    ] = None
-    config_file: Annotated[
-        str | None, Field(description="Accelerate's configuration in the code folder; counts here win over it.")
-    ] = None
+    processes_per_node: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Ranks per node (accelerate itself counts in total); unset: one per GPU, or 1."""
+    mixed_precision: Literal["no", "fp16", "bf16", "fp8"] | None = None
+    """Handed on as `--mixed_precision`."""
+    config_file: str | None = None
+    """Accelerate's configuration in the code folder; counts here win over it."""
 
     def code_files(self) -> tuple[tuple[str, str], ...]:
         """The configuration, which must lie in the code folder."""

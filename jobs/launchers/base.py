@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from jobs.model.values import Model
 
@@ -59,10 +57,8 @@ class TypedLauncher(Model):
     WHY: ClassVar[str] = ""
     """Why the job is lowered as it is, in a sentence; shown beside what was added."""
 
-    backend: Annotated[
-        Collectives | None,
-        Field(description="What carries the collectives; unset: NCCL on GPUs, gloo without."),
-    ] = None
+    backend: Collectives | None = None
+    """What carries the collectives; unset: NCCL on GPUs, gloo without."""
 
     def code_files(self) -> tuple[tuple[str, str], ...]:
         """Files of the code folder that the launcher names: the field, and the path in the folder."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
-
-from pydantic import Field
+from typing import ClassVar, Literal
 
 from jobs.launchers.base import Collectives, Lowered, Shape
 from jobs.launchers.mpi import RESERVED as MPI_RESERVED
@@ -21,9 +19,8 @@ class Custom(Model):
     WHY: ClassVar[str] = ""
 
     type: Literal["custom"] = "custom"
-    distribution: Annotated[
-        Distribution | None, Field(description="Azure ML's own distribution; unset: every node runs the command once.")
-    ] = None
+    distribution: Distribution | None = None
+    """Azure ML's own distribution; unset: every node runs the command once."""
 
     def lower(self, command: str, shape: Shape) -> Lowered:
         """Nothing to do: it is the wire's form already."""

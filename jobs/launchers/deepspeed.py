@@ -30,21 +30,14 @@ class DeepSpeed(TypedLauncher):
     WHY: ClassVar[str] = "DeepSpeed's own launcher needs ssh and a hostfile; Azure ML starts the ranks instead."
 
     type: Literal["deepspeed"] = "deepspeed"
-    on: Annotated[
-        Literal["mpi", "pytorch"], Field(description="What starts the ranks: mpirun, or Azure ML's PyTorch launch.")
-    ] = "mpi"
-    processes_per_node: Annotated[
-        Annotated[StrictInt, Field(ge=1)] | None,
-        Field(description="Ranks per node (not in total); unset: one per GPU, or 1."),
-    ] = None
-    config: Annotated[
-        str | None,
-        Field(description="DeepSpeed's configuration in the code folder; handed on as `--deepspeed_config`."),
-    ] = None
-    autotuning: Annotated[
-        Literal["tune", "run"] | None,
-        Field(description="Search the best configuration (tune), and train with it (run)."),
-    ] = None
+    on: Literal["mpi", "pytorch"] = "mpi"
+    """What starts the ranks: mpirun, or Azure ML's PyTorch launch."""
+    processes_per_node: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Ranks per node (not in total); unset: one per GPU, or 1."""
+    config: str | None = None
+    """DeepSpeed's configuration in the code folder; handed on as `--deepspeed_config`."""
+    autotuning: Literal["tune", "run"] | None = None
+    """Search the best configuration (tune), and train with it (run)."""
 
     def code_files(self) -> tuple[tuple[str, str], ...]:
         """The configuration, which must lie in the code folder."""

@@ -22,13 +22,10 @@ class Horovod(TypedLauncher):
     WHY: ClassVar[str] = "Horovod's ranks are started by mpirun, which Azure ML runs."
 
     type: Literal["horovod"] = "horovod"
-    framework: Annotated[
-        Literal["pytorch", "tensorflow"], Field(description="What Horovod serves; both are launched alike.")
-    ] = "pytorch"
-    processes_per_node: Annotated[
-        Annotated[StrictInt, Field(ge=1)] | None,
-        Field(description="Ranks per node (not in total); unset: one per GPU, or 1."),
-    ] = None
+    framework: Literal["pytorch", "tensorflow"] = "pytorch"
+    """What Horovod serves; both are launched alike."""
+    processes_per_node: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Ranks per node (not in total); unset: one per GPU, or 1."""
 
     def lower(self, command: str, shape: Shape) -> Lowered:
         """Name the ranks per node; the command is run as it is."""

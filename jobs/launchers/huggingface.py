@@ -18,18 +18,12 @@ class HuggingFace(TypedLauncher):
     WHY: ClassVar[str] = "The Trainer reads its rank from the environment, which torchrun or Azure ML sets."
 
     type: Literal["huggingface"] = "huggingface"
-    per: Annotated[
-        Literal["node", "process"],
-        Field(description="`node`: torchrun on each node; `process`: Azure ML's ranks."),
-    ] = "node"
-    processes_per_node: Annotated[
-        Annotated[StrictInt, Field(ge=1)] | None,
-        Field(description="Ranks per node (not in total); unset: one per GPU, or 1."),
-    ] = None
-    local_rank_argument: Annotated[
-        StrictBool,
-        Field(description="Append `--local_rank $LOCAL_RANK` per process, for a Trainer that reads only the argument."),
-    ] = False
+    per: Literal["node", "process"] = "node"
+    """`node`: torchrun on each node; `process`: Azure ML's ranks."""
+    processes_per_node: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Ranks per node (not in total); unset: one per GPU, or 1."""
+    local_rank_argument: StrictBool = False
+    """Append `--local_rank $LOCAL_RANK` per process, for a Trainer that reads only the argument."""
 
     def lower(self, command: str, shape: Shape) -> Lowered:
         """As TorchRun or PerProcess do."""

@@ -31,16 +31,12 @@ class Lightning(TypedLauncher):
     )
 
     type: Literal["lightning"] = "lightning"
-    devices: Annotated[
-        Annotated[StrictInt, Field(ge=1)] | None, Field(description="Ranks per node; unset: one per GPU, or 1.")
-    ] = None
-    arguments: Annotated[
-        Literal["none", "cli", "flags"],
-        Field(
-            description="How num_nodes and devices reach the Trainer: not at all, as LightningCLI's "
-            "`--trainer.num_nodes`, or as `--num_nodes`."
-        ),
-    ] = "none"
+    devices: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Ranks per node; unset: one per GPU, or 1."""
+    arguments: Literal["none", "cli", "flags"] = "none"
+    """How num_nodes and devices reach the Trainer: not at all, as LightningCLI's `--trainer.num_nodes`, or as
+    `--num_nodes`.
+    """
 
     def lower(self, command: str, shape: Shape) -> Lowered:
         """Take the ranks out of the process's environment, and hand the counts on."""

@@ -35,14 +35,10 @@ class Mpi(TypedLauncher):
     WHY: ClassVar[str] = "Azure ML writes the mpirun line and starts every rank with it."
 
     type: Literal["mpi"] = "mpi"
-    backend: Annotated[
-        Collectives | None,
-        Field(description="What carries the collectives; unset: MPI itself, so that no variable of NCCL's is added."),
-    ] = None
-    processes_per_node: Annotated[
-        Annotated[StrictInt, Field(ge=1)] | None,
-        Field(description="Processes per node (not in total); 1: per-node launch; unset: one per GPU, or 1."),
-    ] = None
+    backend: Collectives | None = None
+    """What carries the collectives; unset: MPI itself, so that no variable of NCCL's is added."""
+    processes_per_node: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Processes per node (not in total); 1: per-node launch; unset: one per GPU, or 1."""
 
     def collectives(self, shape: Shape) -> Collectives:
         """MPI's own unless the job says otherwise: NCCL's variables would push MPI's data onto Ethernet."""

@@ -25,10 +25,8 @@ class PerProcess(TypedLauncher):
     WHY: ClassVar[str] = "Azure ML itself starts every rank and tells it who it is."
 
     type: Literal["per-process"] = "per-process"
-    processes_per_node: Annotated[
-        Annotated[StrictInt, Field(ge=1)] | None,
-        Field(description="Ranks per node (not in total); unset: one per GPU, or 1."),
-    ] = None
+    processes_per_node: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Ranks per node (not in total); unset: one per GPU, or 1."""
 
     def lower(self, command: str, shape: Shape) -> Lowered:
         """Name the ranks per node; the command is run as it is."""

@@ -18,13 +18,10 @@ class SingleNode(TypedLauncher):
     WHY: ClassVar[str] = "On one node torchrun needs nobody else to find its ranks."
 
     type: Literal["single-node"] = "single-node"
-    backend: Annotated[
-        Collectives | None,
-        Field(description="What carries the collectives; unset: nothing between nodes, so that no variable is added."),
-    ] = None
-    processes: Annotated[
-        Annotated[StrictInt, Field(ge=1)] | None, Field(description="Ranks; unset: one per GPU, or 1.")
-    ] = None
+    backend: Collectives | None = None
+    """What carries the collectives; unset: nothing between nodes, so that no variable is added."""
+    processes: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Ranks; unset: one per GPU, or 1."""
 
     def collectives(self, shape: Shape) -> Collectives:
         """Nothing leaves the node, so that no fabric's variable is wanted."""

@@ -22,12 +22,10 @@ class TensorFlow(TypedLauncher):
     WHY: ClassVar[str] = "Azure ML starts the workers and writes TF_CONFIG for each of them."
 
     type: Literal["tensorflow"] = "tensorflow"
-    workers: Annotated[
-        Annotated[StrictInt, Field(ge=1)] | None, Field(description="Workers in total; unset: one per node.")
-    ] = None
-    parameter_servers: Annotated[
-        Annotated[StrictInt, Field(ge=0)], Field(description="Parameter servers in total.")
-    ] = 0
+    workers: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Workers in total; unset: one per node."""
+    parameter_servers: Annotated[StrictInt, Field(ge=0)] = 0
+    """Parameter servers in total."""
 
     def lower(self, command: str, shape: Shape) -> Lowered:
         """Name workers and servers; the command is run as it is."""

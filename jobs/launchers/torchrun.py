@@ -51,19 +51,14 @@ class TorchRun(TypedLauncher):
     WHY: ClassVar[str] = "Azure ML starts one process on each node, and torchrun there starts and watches the ranks."
 
     type: Literal["torchrun"] = "torchrun"
-    nproc_per_node: Annotated[Count | None, Field(description="Ranks per node; unset: one per GPU, or 1.")] = None
-    max_restarts: Annotated[
-        Annotated[StrictInt, Field(ge=0)],
-        Field(description="How often torchrun starts all ranks again after one failed; by c10d on several nodes."),
-    ] = 0
-    rdzv: Annotated[
-        Literal["static", "c10d"] | None,
-        Field(description="How the nodes find each other; unset: static, with restarts c10d."),
-    ] = None
-    program: Annotated[
-        Literal["torchrun", "run", "launch"],
-        Field(description="`torchrun`, its module torch.distributed.run, or the older torch.distributed.launch."),
-    ] = "torchrun"
+    nproc_per_node: Count | None = None
+    """Ranks per node; unset: one per GPU, or 1."""
+    max_restarts: Annotated[StrictInt, Field(ge=0)] = 0
+    """How often torchrun starts all ranks again after one failed; by c10d on several nodes."""
+    rdzv: Literal["static", "c10d"] | None = None
+    """How the nodes find each other; unset: static, with restarts c10d."""
+    program: Literal["torchrun", "run", "launch"] = "torchrun"
+    """`torchrun`, its module torch.distributed.run, or the older torch.distributed.launch."""
 
     def lower(self, command: str, shape: Shape) -> Lowered:
         """Put torchrun in front of the command's training process."""

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BeforeValidator, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from jobs.launchers import Custom, Launcher
 from jobs.model.job import Job
 from jobs.model.resources import RESOURCE_FIELDS, Resources
-from jobs.model.values import AssetType, Code, Environment, Input, InputMode, Model, Output, OwnSource, Scalar
+from jobs.model.values import (
+    AssetType,
+    Code,
+    CodeFolder,
+    Environment,
+    Input,
+    InputMode,
+    Model,
+    Output,
+    OwnSource,
+    Scalar,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from jobs.model.location import Source
 
 Primitive = Literal["string", "number", "integer", "boolean"]
 PRIMITIVES: tuple[str, ...] = ("string", "number", "integer", "boolean")
@@ -20,18 +36,22 @@ NO_ENVIRONMENT = "azureml:(none)"
 class Port(Model):
     """An input or output that a component declares."""
 
-    type: Annotated[AssetType | Literal["path"] | Primitive, Field(description="Kind of asset, or of literal.")]
-    description: Annotated[str | None, Field(description="What it is for.")] = None
-    optional: Annotated[StrictBool | None, Field(description="Whether a step may leave it out.")] = None
-    default: Annotated[StrictBool | StrictInt | StrictFloat | StrictStr | None, Field(description="Its default.")] = (
-        None
-    )
-    min: Annotated[StrictInt | StrictFloat | StrictStr | None, Field(description="Least value.")] = None
-    max: Annotated[StrictInt | StrictFloat | StrictStr | None, Field(description="Greatest value.")] = None
-    enum: Annotated[tuple[str, ...] | None, Field(description="The values it may have.")] = None
-    mode: Annotated[
-        InputMode | Literal["upload", "link"] | None, Field(description="How it reaches or leaves the node.")
-    ] = None
+    type: AssetType | Literal["path"] | Primitive
+    """Kind of asset, or of literal."""
+    description: str | None = None
+    """What it is for."""
+    optional: StrictBool | None = None
+    """Whether a step may leave it out."""
+    default: StrictBool | StrictInt | StrictFloat | StrictStr | None = None
+    """Its default."""
+    min: StrictInt | StrictFloat | StrictStr | None = None
+    """Least value."""
+    max: StrictInt | StrictFloat | StrictStr | None = None
+    """Greatest value."""
+    enum: tuple[str, ...] | None = None
+    """The values it may have."""
+    mode: InputMode | Literal["upload", "link"] | None = None
+    """How it reaches or leaves the node."""
 
     @property
     def literal(self) -> bool:
@@ -39,36 +59,78 @@ class Port(Model):
         return self.type in PRIMITIVES
 
 
-def _code(value: Any) -> Any:
-    return Code(path=value) if isinstance(value, str) else value
-
-
 class Component(Resources):
     """A command that pipelines run as a step, with what it reads and writes declared."""
 
-    command: Annotated[StrictStr, Field(description="Shell command; `${{inputs.x}}` and `${{outputs.y}}` are bound.")]
-    environment: Annotated[str | Environment, Field(description="As of a job.")]
-    name: Annotated[str | None, Field(description="Name to register it under.")] = None
-    version: Annotated[str | None, Field(description="Version to register it under.")] = None
-    display_name: Annotated[str | None, Field(description="Name shown in the studio.")] = None
-    description: Annotated[str | None, Field(description="Description.")] = None
-    tags: dict[str, str | None] = Field(default_factory=dict, description="Tags.")
-    properties: dict[str, Any] = Field(default_factory=dict, description="Properties.")
-    is_deterministic: Annotated[
-        StrictBool, Field(description="Whether the same inputs give the same outputs, so that a step may be reused.")
-    ] = True
-    inputs: dict[str, Port] = Field(default_factory=dict, description="What it reads, by name.")
-    outputs: dict[str, Port] = Field(default_factory=dict, description="What it writes, by name.")
-    code: Annotated[Code | None, BeforeValidator(_code), Field(description="Folder that the command runs in.")] = None
+    command: StrictStr
+    """Shell command; `${{inputs.x}}` and `${{outputs.y}}` are bound."""
+    environment: str | Environment
+    """As of a job."""
+    name: str | None = None
+    """Name to register it under."""
+    version: str | None = None
+    """Version to register it under."""
+    display_name: str | None = None
+    """Name shown in the studio."""
+    description: str | None = None
+    """Description."""
+    tags: dict[str, str | None] = Field(default_factory=dict)
+    """Tags."""
+    properties: dict[str, Any] = Field(default_factory=dict)
+    """Properties."""
+    is_deterministic: StrictBool = True
+    """Whether the same inputs give the same outputs, so that a step may be reused."""
+    inputs: dict[str, Port] = Field(default_factory=dict)
+    """What it reads, by name."""
+    outputs: dict[str, Port] = Field(default_factory=dict)
+    """What it writes, by name."""
+    code: CodeFolder | None = None
+    """Folder that the command runs in."""
     # A factory: making one at import would build its validators in every process that imports jobs.
-    launcher: Launcher = Field(default_factory=Custom, description="How the ranks are started.")
-    additional_includes: Annotated[
-        tuple[str, ...], Field(description="Files and folders that go along with the code, under their own names.")
-    ] = ()
-    extra: dict[str, Any] = Field(default_factory=dict, description="Further keys, kept with the component.")
-    schema_uri: Annotated[str | None, Field(description="`$schema` of the file it was written in.")] = None
+    launcher: Launcher = Field(default_factory=Custom)
+    """How the ranks are started."""
+    additional_includes: tuple[str, ...] = ()
+    """Files and folders that go along with the code, under their own names."""
+    extra: dict[str, Any] = Field(default_factory=dict)
+    """Further keys, kept with the component."""
+    schema_uri: str | None = None
+    """`$schema` of the file it was written in."""
     source: OwnSource = None
-    inline: Annotated[StrictBool, Field(description="Whether it stands in the pipeline's own file.")] = False
+    inline: StrictBool = False
+    """Whether it stands in the pipeline's own file."""
+
+    if TYPE_CHECKING:
+        # As of `Job`: what may be given is wider than what a field holds.
+        def __init__(
+            self,
+            *,
+            command: str,
+            environment: str | Environment,
+            code: Code | str | None = None,
+            name: str | None = None,
+            version: str | None = None,
+            display_name: str | None = None,
+            description: str | None = None,
+            tags: Mapping[str, str | None] = ...,
+            properties: Mapping[str, Any] = ...,
+            is_deterministic: bool = True,
+            inputs: Mapping[str, Port] = ...,
+            outputs: Mapping[str, Port] = ...,
+            launcher: Launcher = ...,
+            additional_includes: Sequence[str] = (),
+            extra: Mapping[str, Any] = ...,
+            schema_uri: str | None = None,
+            source: Source | None = None,
+            inline: bool = False,
+            # As of everything that runs on machines.
+            nodes: int | str | None = None,
+            instance_type: str | None = None,
+            locations: Sequence[str] | None = None,
+            max_instance_count: int | str | None = None,
+            shm_size: str | None = None,
+            docker_args: str | Sequence[str] | None = None,
+            resource_properties: Mapping[str, Any] | None = None,
+        ) -> None: ...
 
     def job(self) -> Job:
         """The command job that it would be: its defaults are the inputs, data is yet to be named."""

@@ -1,22 +1,32 @@
 """`Job`: what a person declares. Nothing here is derived; `jobs.plan` derives, `jobs.body` renders."""
 
+# ruff: noqa: TC001 - pydantic reads the annotations
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import BeforeValidator, Field, StrictBool, StrictStr
+from pydantic import Field, StrictBool, StrictStr
 
 from jobs.launchers import Custom, Launcher
 from jobs.model.resources import Resources
 from jobs.model.run_fields import RunFields
-from jobs.model.values import Code, Environment, Identity, Input, Limits, Output, QueueSettings, Scalar, Service
+from jobs.model.values import (
+    CodeFolder,
+    Environment,
+    Identity,
+    Input,
+    Limits,
+    OutputOrType,
+    QueueSettings,
+    Scalar,
+    Service,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Literal
 
-
-def _code(value: Any) -> Any:
-    return Code(path=value) if isinstance(value, str) else value
+    from jobs.model.values import AssetType, Code, Output
 
 
 class Job(RunFields, Resources):
@@ -36,32 +46,79 @@ class Job(RunFields, Resources):
         )
     """
 
-    command: Annotated[StrictStr, Field(description="Shell command; `${{inputs.x}}` and `${{outputs.y}}` are bound.")]
-    environment: Annotated[
-        str | Environment,
-        Field(
-            description="Curated name (`acpt-pytorch-2.8-cuda12.6`), `azureml:NAME:VERSION`, `azureml:NAME@LABEL`, "
-            "`azureml://registries/…`, or one written inline."
-        ),
-    ]
-    code: Annotated[Code | None, BeforeValidator(_code), Field(description="Folder that the command runs in.")] = None
-    inputs: dict[str, Input | Scalar] = Field(default_factory=dict, description="What the command reads, by name.")
-    outputs: dict[str, Output] = Field(default_factory=dict, description="What the command writes, by name.")
-    environment_variables: dict[str, Any] = Field(default_factory=dict, description="Variables of every process.")
+    command: StrictStr
+    """Shell command; `${{inputs.x}}` and `${{outputs.y}}` are bound."""
+    environment: str | Environment
+    """Curated name (`acpt-pytorch-2.8-cuda12.6`), `azureml:NAME:VERSION`, `azureml:NAME@LABEL`,
+    `azureml://registries/…`, or one written inline.
+    """
+    code: CodeFolder | None = None
+    """Folder that the command runs in."""
+    inputs: dict[str, Input | Scalar] = Field(default_factory=dict)
+    """What the command reads, by name."""
+    outputs: dict[str, OutputOrType] = Field(default_factory=dict)
+    """What the command writes, by name."""
+    environment_variables: dict[str, Any] = Field(default_factory=dict)
+    """Variables of every process."""
 
     # A factory: making one at import would build its validators in every process that imports jobs.
-    launcher: Launcher = Field(default_factory=Custom, description="How the ranks are started.")
-    compute: Annotated[str | None, Field(description="Cluster by name or id, or `local`; unset: serverless.")] = None
-    limits: Annotated[Limits | None, Field(description="When the job is ended.")] = None
-    queue_settings: Annotated[QueueSettings | None, Field(description="Tier and priority in the queue.")] = None
-    identity: Annotated[Identity | None, Field(description="As whom the job reads its data.")] = None
-    services: Annotated[dict[str, Service] | None, Field(description="Ways into the running job, by name.")] = None
-    parent_job_name: Annotated[str | None, Field(description="Run that this one is filed under.")] = None
+    launcher: Launcher = Field(default_factory=Custom)
+    """How the ranks are started."""
+    compute: str | None = None
+    """Cluster by name or id, or `local`; unset: serverless."""
+    limits: Limits | None = None
+    """When the job is ended."""
+    queue_settings: QueueSettings | None = None
+    """Tier and priority in the queue."""
+    identity: Identity | None = None
+    """As whom the job reads its data."""
+    services: dict[str, Service] | None = None
+    """Ways into the running job, by name."""
+    parent_job_name: str | None = None
+    """Run that this one is filed under."""
 
-    enrich: Annotated[
-        StrictBool | None,
-        Field(description="Add the fabric's variables and shared memory; unset: for typed launchers only."),
-    ] = None
+    enrich: StrictBool | None = None
+    """Add the fabric's variables and shared memory; unset: for typed launchers only."""
+
+    if TYPE_CHECKING:
+        # What may be given is wider than what a field holds (`code="src"`), which editors cannot see in the fields.
+        def __init__(
+            self,
+            *,
+            command: str,
+            environment: str | Environment,
+            code: Code | str | None = None,
+            inputs: Mapping[str, Input | Scalar] = ...,
+            outputs: Mapping[str, Output | AssetType] = ...,
+            environment_variables: Mapping[str, Any] = ...,
+            launcher: Launcher = ...,
+            compute: str | None = None,
+            limits: Limits | None = None,
+            queue_settings: QueueSettings | None = None,
+            identity: Identity | None = None,
+            services: Mapping[str, Service] | None = None,
+            parent_job_name: str | None = None,
+            enrich: bool | None = None,
+            # As of every run.
+            name: str | None = None,
+            display_name: str | None = None,
+            description: str | None = None,
+            experiment_name: str | None = None,
+            tags: Mapping[str, str | None] = ...,
+            properties: Mapping[str, str | None] = ...,
+            rerun: str | None = None,
+            on_edit: Literal["refuse", "cancel", "keep"] = "refuse",
+            wait: Literal["none", "started", "completed"] = "none",
+            delete_history: bool = False,
+            # As of everything that runs on machines.
+            nodes: int | str | None = None,
+            instance_type: str | None = None,
+            locations: Sequence[str] | None = None,
+            max_instance_count: int | str | None = None,
+            shm_size: str | None = None,
+            docker_args: str | Sequence[str] | None = None,
+            resource_properties: Mapping[str, Any] | None = None,
+        ) -> None: ...
 
     @property
     def typed(self) -> bool:

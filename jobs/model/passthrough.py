@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import Field, StrictBool
 
@@ -22,32 +22,46 @@ KINDS: tuple[str, ...] = get_args(Kind)
 class PassthroughComponent(Model):
     """A component that is sent as it is written: parallel, spark, data transfer, or a pipeline."""
 
-    kind: Annotated[Kind, Field(description="Kind of the component.")]
-    inputs: dict[str, Port] = Field(default_factory=dict, description="What it reads, by name.")
-    outputs: dict[str, Port] = Field(default_factory=dict, description="What it writes, by name.")
-    code: Annotated[Code | None, Field(description="Folder that it runs in.")] = None
-    environment: Annotated[str | Environment | None, Field(description="As of a job.")] = None
-    spec: dict[str, Any] = Field(default_factory=dict, description="Its own keys, in the words of its file.")
-    jobs: dict[str, Any] = Field(default_factory=dict, description="The steps of a pipeline, by name.")
-    display_name: Annotated[str | None, Field(description="Name shown in the studio.")] = None
-    description: Annotated[str | None, Field(description="Description.")] = None
-    tags: dict[str, str | None] = Field(default_factory=dict, description="Tags.")
-    properties: dict[str, Any] = Field(default_factory=dict, description="Properties.")
-    is_deterministic: Annotated[StrictBool | None, Field(description="Whether a step may be reused.")] = None
-    schema_uri: Annotated[str | None, Field(description="`$schema` of the file it was written in.")] = None
+    kind: Kind
+    """Kind of the component."""
+    inputs: dict[str, Port] = Field(default_factory=dict)
+    """What it reads, by name."""
+    outputs: dict[str, Port] = Field(default_factory=dict)
+    """What it writes, by name."""
+    code: Code | None = None
+    """Folder that it runs in."""
+    environment: str | Environment | None = None
+    """As of a job."""
+    spec: dict[str, Any] = Field(default_factory=dict)
+    """Its own keys, in the words of its file."""
+    jobs: dict[str, Any] = Field(default_factory=dict)
+    """The steps of a pipeline, by name."""
+    display_name: str | None = None
+    """Name shown in the studio."""
+    description: str | None = None
+    """Description."""
+    tags: dict[str, str | None] = Field(default_factory=dict)
+    """Tags."""
+    properties: dict[str, Any] = Field(default_factory=dict)
+    """Properties."""
+    is_deterministic: StrictBool | None = None
+    """Whether a step may be reused."""
+    schema_uri: str | None = None
+    """`$schema` of the file it was written in."""
     source: OwnSource = None
-    inline: Annotated[StrictBool, Field(description="Whether it stands in the pipeline's own file.")] = False
+    inline: StrictBool = False
+    """Whether it stands in the pipeline's own file."""
 
 
 class PassthroughStep(Node):
     """A step that is sent as it is written and not enriched: parallel, spark, automl, data transfer, or a pipeline."""
 
-    kind: Annotated[Kind, Field(description="Kind of the step.")]
-    component: Annotated[
-        PassthroughComponent | str | None,
-        Field(description="What it runs, or `azureml:NAME:VERSION`; None: Azure ML's own."),
-    ]
-    spec: dict[str, Any] = Field(default_factory=dict, description="Its own keys, in the words of its file.")
+    kind: Kind
+    """Kind of the step."""
+    component: PassthroughComponent | str | None
+    """What it runs, or `azureml:NAME:VERSION`; None: Azure ML's own."""
+    spec: dict[str, Any] = Field(default_factory=dict)
+    """Its own keys, in the words of its file."""
 
     def job(self) -> Job | None:
         """The code and environment that have to be there, as the command job that would need the same."""

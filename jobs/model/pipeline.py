@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, StrictBool
 
@@ -10,7 +10,7 @@ from jobs.model.job import Job
 from jobs.model.passthrough import PassthroughStep
 from jobs.model.run_fields import RunFields
 from jobs.model.step import Step, SweepStep
-from jobs.model.values import Identity, Input, Model, Output, Scalar, Service
+from jobs.model.values import Identity, Input, Model, OutputOrType, Scalar, Service
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,13 +23,16 @@ AnyStep = Job | Step | SweepStep | PassthroughStep
 class PipelineSettings(Model):
     """What holds for every step that gives nothing else."""
 
-    default_compute: Annotated[str | None, Field(description="Cluster of the steps, or `serverless`.")] = None
-    default_datastore: Annotated[str | None, Field(description="Datastore of the outputs.")] = None
-    continue_on_step_failure: Annotated[
-        StrictBool | None, Field(description="Whether the others go on when a step fails.")
-    ] = None
-    force_rerun: Annotated[StrictBool | None, Field(description="Run every step, reuse none.")] = None
-    extra: dict[str, Any] = Field(default_factory=dict, description="Further settings, sent as they are.")
+    default_compute: str | None = None
+    """Cluster of the steps, or `serverless`."""
+    default_datastore: str | None = None
+    """Datastore of the outputs."""
+    continue_on_step_failure: StrictBool | None = None
+    """Whether the others go on when a step fails."""
+    force_rerun: StrictBool | None = None
+    """Run every step, reuse none."""
+    extra: dict[str, Any] = Field(default_factory=dict)
+    """Further settings, sent as they are."""
 
 
 class Pipeline(RunFields):
@@ -51,14 +54,22 @@ class Pipeline(RunFields):
         )
     """
 
-    jobs: dict[str, AnyStep] = Field(default_factory=dict, description="The steps, by name.")
-    component: Annotated[str | None, Field(description="A registered pipeline component, instead of steps.")] = None
-    inputs: dict[str, Input | Scalar] = Field(default_factory=dict, description="What the pipeline reads.")
-    outputs: dict[str, Output | None] = Field(default_factory=dict, description="What it writes.")
-    compute: Annotated[str | None, Field(description="Cluster of the steps that name none.")] = None
-    settings: Annotated[PipelineSettings | None, Field(description="What holds for all steps.")] = None
-    identity: Annotated[Identity | None, Field(description="As whom the pipeline runs.")] = None
-    services: Annotated[dict[str, Service] | None, Field(description="Services, sent as Azure ML takes them.")] = None
+    jobs: dict[str, AnyStep] = Field(default_factory=dict)
+    """The steps, by name."""
+    component: str | None = None
+    """A registered pipeline component, instead of steps."""
+    inputs: dict[str, Input | Scalar] = Field(default_factory=dict)
+    """What the pipeline reads."""
+    outputs: dict[str, OutputOrType | None] = Field(default_factory=dict)
+    """What it writes."""
+    compute: str | None = None
+    """Cluster of the steps that name none."""
+    settings: PipelineSettings | None = None
+    """What holds for all steps."""
+    identity: Identity | None = None
+    """As whom the pipeline runs."""
+    services: dict[str, Service] | None = None
+    """Services, sent as Azure ML takes them."""
 
     @property
     def default_compute(self) -> str | None:

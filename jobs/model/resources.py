@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from jobs.model.values import Count, Model
 
@@ -12,17 +10,20 @@ from jobs.model.values import Count, Model
 class Resources(Model):
     """The machines of a run, as far as its cluster does not say."""
 
-    nodes: Annotated[Count | None, Field(description="Number of nodes; unset: 1, or the component's.")] = None
-    instance_type: Annotated[str | None, Field(description="VM size of a serverless job.")] = None
-    locations: Annotated[tuple[str, ...] | None, Field(description="Regions that a serverless job may run in.")] = None
-    max_instance_count: Annotated[Count | None, Field(description="Upper bound of nodes of an elastic job.")] = None
-    shm_size: Annotated[
-        str | None, Field(description="Shared memory of the container, e.g. `64g`; Azure ML's own default is 2g.")
-    ] = None
-    docker_args: Annotated[str | tuple[str, ...] | None, Field(description="Further arguments of `docker run`.")] = None
-    resource_properties: Annotated[
-        dict[str, Any] | None, Field(description="Properties of the resources, passed through unchanged.")
-    ] = None
+    nodes: Count | None = None
+    """Number of nodes; unset: 1, or the component's."""
+    instance_type: str | None = None
+    """VM size of a serverless job."""
+    locations: tuple[str, ...] | None = None
+    """Regions that a serverless job may run in."""
+    max_instance_count: Count | None = None
+    """Upper bound of nodes of an elastic job."""
+    shm_size: str | None = None
+    """Shared memory of the container, e.g. `64g`; Azure ML's own default is 2g."""
+    docker_args: str | tuple[str, ...] | None = None
+    """Further arguments of `docker run`."""
+    resource_properties: dict[str, Any] | None = None
+    """Properties of the resources, passed through unchanged."""
 
 
 RESOURCE_FIELDS = tuple(Resources.model_fields)

@@ -31,55 +31,69 @@ Time = Annotated[StrictStr, AfterValidator(_time)]
 
 
 class _Trigger(Model):
-    start_time: Annotated[Time | None, Field(description="First start, ISO-8601 without a zone; unset: now.")] = None
-    end_time: Annotated[Time | None, Field(description="No start after it, ISO-8601 without a zone.")] = None
-    time_zone: Annotated[str, Field(description="Time zone of the times, in Windows' names.")] = "UTC"
+    start_time: Time | None = None
+    """First start, ISO-8601 without a zone; unset: now."""
+    end_time: Time | None = None
+    """No start after it, ISO-8601 without a zone."""
+    time_zone: str = "UTC"
+    """Time zone of the times, in Windows' names."""
 
 
 class Cron(_Trigger):
     """Starts at the times of a cron expression."""
 
     type: Literal["cron"] = "cron"
-    expression: Annotated[StrictStr, Field(description="minute hour day-of-month month day-of-week")]
+    expression: StrictStr
+    """minute hour day-of-month month day-of-week"""
 
 
 class Pattern(Model):
     """At which hours and minutes, and on which days, a recurrence starts."""
 
-    hours: Annotated[tuple[StrictInt, ...], Field(description="Hours, 0 to 23.")]
-    minutes: Annotated[tuple[StrictInt, ...], Field(description="Minutes, 0 to 59.")]
-    week_days: Annotated[tuple[WeekDay, ...] | None, Field(description="Days of the week.")] = None
-    month_days: Annotated[tuple[StrictInt, ...] | None, Field(description="Days of the month.")] = None
+    hours: tuple[StrictInt, ...]
+    """Hours, 0 to 23."""
+    minutes: tuple[StrictInt, ...]
+    """Minutes, 0 to 59."""
+    week_days: tuple[WeekDay, ...] | None = None
+    """Days of the week."""
+    month_days: tuple[StrictInt, ...] | None = None
+    """Days of the month."""
 
 
 class Recurrence(_Trigger):
     """Starts every so many minutes, hours, days, weeks or months."""
 
     type: Literal["recurrence"] = "recurrence"
-    frequency: Annotated[Literal["minute", "hour", "day", "week", "month"], Field(description="The unit.")]
-    interval: Annotated[Annotated[StrictInt, Field(ge=1)], Field(description="How many of them.")]
-    schedule: Annotated[Pattern | None, Field(description="When on such a day; unset: at the time of the start.")] = (
-        None
-    )
+    frequency: Literal["minute", "hour", "day", "week", "month"]
+    """The unit."""
+    interval: Annotated[StrictInt, Field(ge=1)]
+    """How many of them."""
+    schedule: Pattern | None = None
+    """When on such a day; unset: at the time of the start."""
 
 
 class Schedule(Model):
     """A pipeline, or a job that ran before by its name, started by a trigger."""
 
-    name: Annotated[str, Field(description="Name of the schedule.")]
-    trigger: Annotated[Cron | Recurrence, Field(discriminator="type", description="When it starts.")]
-    create_job: Annotated[
-        Pipeline | Job | Sweep | str, Field(description="What it starts; a text names a job that ran before.")
-    ]
-    source_job: Annotated[str | None, Field(description="The job that ran before, when `create_job` changes it.")] = (
-        None
-    )
+    name: str
+    """Name of the schedule."""
+    trigger: Annotated[Cron | Recurrence, Field(discriminator="type")]
+    """When it starts."""
+    create_job: Pipeline | Job | Sweep | str
+    """What it starts; a text names a job that ran before."""
+    source_job: str | None = None
+    """The job that ran before, when `create_job` changes it."""
     source: OwnSource = None
-    display_name: Annotated[str | None, Field(description="Name shown in the studio.")] = None
-    description: Annotated[str | None, Field(description="Description.")] = None
-    tags: dict[str, str | None] = Field(default_factory=dict, description="Tags.")
-    properties: dict[str, str | None] = Field(default_factory=dict, description="Properties.")
-    is_enabled: Annotated[StrictBool | None, Field(description="Whether it starts anything; unset: it does.")] = None
+    display_name: str | None = None
+    """Name shown in the studio."""
+    description: str | None = None
+    """Description."""
+    tags: dict[str, str | None] = Field(default_factory=dict)
+    """Tags."""
+    properties: dict[str, str | None] = Field(default_factory=dict)
+    """Properties."""
+    is_enabled: StrictBool | None = None
+    """Whether it starts anything; unset: it does."""
 
     def with_parts(self, change: Callable[[Any], Any]) -> Self:
         """The same schedule, with what it starts changed; a job that ran before stays."""

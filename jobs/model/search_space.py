@@ -12,30 +12,33 @@ Number = StrictInt | StrictFloat
 
 
 class _Between(Model):
-    min_value: Annotated[Number, Field(description="Lower bound; of the logarithm for the log distributions.")]
-    max_value: Annotated[Number, Field(description="Upper bound; of the logarithm for the log distributions.")]
+    min_value: Number
+    """Lower bound; of the logarithm for the log distributions."""
+    max_value: Number
+    """Upper bound; of the logarithm for the log distributions."""
 
 
 class _Bell(Model):
-    mu: Annotated[Number, Field(description="Mean; of the logarithm for the log distributions.")]
-    sigma: Annotated[Number, Field(description="Standard deviation; of the logarithm for the log distributions.")]
+    mu: Number
+    """Mean; of the logarithm for the log distributions."""
+    sigma: Number
+    """Standard deviation; of the logarithm for the log distributions."""
 
 
 class Choice(Model):
     """One of a few values; a value may be a mapping of names to values or further distributions."""
 
     type: Literal["choice"] = "choice"
-    values: Annotated[
-        tuple[StrictInt | StrictFloat | StrictStr | dict[str, Any], ...],
-        Field(description="The values to choose from."),
-    ] = ()
+    values: tuple[StrictInt | StrictFloat | StrictStr | dict[str, Any], ...] = ()
+    """The values to choose from."""
 
 
 class Randint(Model):
     """A whole number from 0, below an upper bound."""
 
     type: Literal["randint"] = "randint"
-    upper: Annotated[StrictInt, Field(description="Upper bound, itself excluded.")]
+    upper: StrictInt
+    """Upper bound, itself excluded."""
 
 
 class Uniform(_Between):
@@ -54,14 +57,16 @@ class QUniform(_Between):
     """A uniform value, rounded to multiples of q."""
 
     type: Literal["quniform"] = "quniform"
-    q: Annotated[Number, Field(description="Step.")]
+    q: Number
+    """Step."""
 
 
 class QLogUniform(_Between):
     """exp of a uniform value, rounded to multiples of q."""
 
     type: Literal["qloguniform"] = "qloguniform"
-    q: Annotated[Number, Field(description="Step.")]
+    q: Number
+    """Step."""
 
 
 class Normal(_Bell):
@@ -80,14 +85,16 @@ class QNormal(_Bell):
     """A normally distributed value, rounded to multiples of q."""
 
     type: Literal["qnormal"] = "qnormal"
-    q: Annotated[Number, Field(description="Step.")]
+    q: Number
+    """Step."""
 
 
 class QLogNormal(_Bell):
     """exp of a normally distributed value, rounded to multiples of q."""
 
     type: Literal["qlognormal"] = "qlognormal"
-    q: Annotated[Number, Field(description="Step.")]
+    q: Number
+    """Step."""
 
 
 DISTRIBUTIONS: tuple[type[Model], ...] = (

@@ -3,7 +3,7 @@
 # ruff: noqa: TC001 - pydantic reads the annotations
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field, StrictBool
 
@@ -13,7 +13,7 @@ from jobs.model.job import Job
 from jobs.model.resources import RESOURCE_FIELDS, Resources
 from jobs.model.search_space import SearchSpace
 from jobs.model.sweep import SweepResources, Trials
-from jobs.model.values import Identity, Input, Limits, Model, Output, QueueSettings, Scalar, Service
+from jobs.model.values import Identity, Input, Limits, Model, Output, OutputOrType, QueueSettings, Scalar, Service
 
 
 class BareOutput(Output):
@@ -26,22 +26,24 @@ class Node(Model):
     RUNS: ClassVar[str] = "component"
     """The field that names what the step runs."""
 
-    inputs: dict[str, Input | Scalar] = Field(
-        default_factory=dict, description="What it reads: values, data, or `${{parent.…}}`."
-    )
-    outputs: dict[str, Output | None] = Field(
-        default_factory=dict, description="What it writes; a path may be `${{parent.outputs.x}}`."
-    )
-    compute: Annotated[str | None, Field(description="Cluster; unset: the pipeline's default.")] = None
-    identity: Annotated[Identity | None, Field(description="As whom it reads its data.")] = None
-    display_name: Annotated[str | None, Field(description="Name shown in the studio.")] = None
-    tags: dict[str, str | None] = Field(default_factory=dict, description="Tags.")
-    properties: dict[str, str | None] = Field(default_factory=dict, description="Properties.")
-    comment: Annotated[str | None, Field(description="A remark, shown in the studio.")] = None
-    enrich: Annotated[
-        StrictBool | None,
-        Field(description="Add the fabric's variables and shared memory; unset: for typed launchers only."),
-    ] = None
+    inputs: dict[str, Input | Scalar] = Field(default_factory=dict)
+    """What it reads: values, data, or `${{parent.…}}`."""
+    outputs: dict[str, OutputOrType | None] = Field(default_factory=dict)
+    """What it writes; a path may be `${{parent.outputs.x}}`."""
+    compute: str | None = None
+    """Cluster; unset: the pipeline's default."""
+    identity: Identity | None = None
+    """As whom it reads its data."""
+    display_name: str | None = None
+    """Name shown in the studio."""
+    tags: dict[str, str | None] = Field(default_factory=dict)
+    """Tags."""
+    properties: dict[str, str | None] = Field(default_factory=dict)
+    """Properties."""
+    comment: str | None = None
+    """A remark, shown in the studio."""
+    enrich: StrictBool | None = None
+    """Add the fabric's variables and shared memory; unset: for typed launchers only."""
 
     @property
     def runs(self) -> Any:
@@ -56,8 +58,10 @@ class Node(Model):
 class ComponentNode(Node):
     """What the steps of a command component have in common."""
 
-    queue_settings: Annotated[QueueSettings | None, Field(description="Tier and priority in the queue.")] = None
-    extra: dict[str, Any] = Field(default_factory=dict, description="Further keys, sent as they are.")
+    queue_settings: QueueSettings | None = None
+    """Tier and priority in the queue."""
+    extra: dict[str, Any] = Field(default_factory=dict)
+    """Further keys, sent as they are."""
 
     @property
     def own_resources(self) -> Resources | None:
@@ -85,11 +89,16 @@ class ComponentNode(Node):
 class Step(ComponentNode, Resources):
     """A step that runs a component, with what this pipeline gives it or wants otherwise."""
 
-    component: Annotated[Component | str, Field(description="The component, or `azureml:NAME:VERSION`.")]
-    environment_variables: dict[str, Any] = Field(default_factory=dict, description="Variables of every process.")
-    launcher: Annotated[Launcher | None, Field(description="How the ranks are started; unset: the component's.")] = None
-    limits: Annotated[Limits | None, Field(description="When the step is ended.")] = None
-    services: Annotated[dict[str, Service] | None, Field(description="Ways into the running step.")] = None
+    component: Component | str
+    """The component, or `azureml:NAME:VERSION`."""
+    environment_variables: dict[str, Any] = Field(default_factory=dict)
+    """Variables of every process."""
+    launcher: Launcher | None = None
+    """How the ranks are started; unset: the component's."""
+    limits: Limits | None = None
+    """When the step is ended."""
+    services: dict[str, Service] | None = None
+    """Ways into the running step."""
 
     @property
     def own_resources(self) -> Resources:
@@ -107,9 +116,12 @@ class SweepStep(ComponentNode, Trials):
 
     RUNS: ClassVar[str] = "trial"
 
-    trial: Annotated[Component | str, Field(description="The component, or `azureml:NAME:VERSION`.")]
-    search_space: dict[str, SearchSpace] = Field(default_factory=dict, description="What is varied.")
-    resources: Annotated[SweepResources | None, Field(description="Resources; unset: the component's.")] = None
+    trial: Component | str
+    """The component, or `azureml:NAME:VERSION`."""
+    search_space: dict[str, SearchSpace] = Field(default_factory=dict)
+    """What is varied."""
+    resources: SweepResources | None = None
+    """Resources; unset: the component's."""
 
     @property
     def own_resources(self) -> Resources | None:

@@ -11,7 +11,7 @@ from jobs.model.job import Job
 from jobs.model.resources import Resources
 from jobs.model.run_fields import RunFields
 from jobs.model.search_space import SearchSpace
-from jobs.model.values import Model
+from jobs.model.values import Model, Seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,21 +20,22 @@ if TYPE_CHECKING:
 class Objective(Model):
     """What the sweep is after; the training code logs the metric."""
 
-    primary_metric: Annotated[StrictStr, Field(description="Name under which the trials log it.")]
-    goal: Annotated[Literal["minimize", "maximize"], Field(description="Whether small or large is good.")]
+    primary_metric: StrictStr
+    """Name under which the trials log it."""
+    goal: Literal["minimize", "maximize"]
+    """Whether small or large is good."""
 
 
 class Random(Model):
     """Trials drawn at random."""
 
     type: Literal["random"] = "random"
-    rule: Annotated[
-        Literal["random", "sobol"] | None, Field(description="sobol: evenly spread, and the same again by its seed.")
-    ] = None
-    seed: Annotated[StrictInt | None, Field(description="Seed, so that a sweep can be repeated.")] = None
-    logbase: Annotated[
-        StrictInt | StrictFloat | StrictStr | None, Field(description="Base of the log distributions, or `e`.")
-    ] = None
+    rule: Literal["random", "sobol"] | None = None
+    """sobol: evenly spread, and the same again by its seed."""
+    seed: StrictInt | None = None
+    """Seed, so that a sweep can be repeated."""
+    logbase: StrictInt | StrictFloat | StrictStr | None = None
+    """Base of the log distributions, or `e`."""
 
 
 class Grid(Model):
@@ -58,27 +59,36 @@ class Bandit(Model):
     """Ends trials that are further than a slack from the best one."""
 
     type: Literal["bandit"] = "bandit"
-    slack_factor: Annotated[StrictInt | StrictFloat | None, Field(description="Allowed ratio to the best.")] = None
-    slack_amount: Annotated[StrictInt | StrictFloat | None, Field(description="Allowed distance from the best.")] = None
-    evaluation_interval: Annotated[Intervals | None, Field(description="Judged every so many logged metrics.")] = None
-    delay_evaluation: Annotated[Intervals | None, Field(description="Metrics before the first judgement.")] = None
+    slack_factor: StrictInt | StrictFloat | None = None
+    """Allowed ratio to the best."""
+    slack_amount: StrictInt | StrictFloat | None = None
+    """Allowed distance from the best."""
+    evaluation_interval: Intervals | None = None
+    """Judged every so many logged metrics."""
+    delay_evaluation: Intervals | None = None
+    """Metrics before the first judgement."""
 
 
 class MedianStopping(Model):
     """Ends trials that are worse than the median of all running averages."""
 
     type: Literal["median_stopping"] = "median_stopping"
-    evaluation_interval: Annotated[Intervals | None, Field(description="Judged every so many logged metrics.")] = None
-    delay_evaluation: Annotated[Intervals | None, Field(description="Metrics before the first judgement.")] = None
+    evaluation_interval: Intervals | None = None
+    """Judged every so many logged metrics."""
+    delay_evaluation: Intervals | None = None
+    """Metrics before the first judgement."""
 
 
 class TruncationSelection(Model):
     """Ends the worst percentage of trials at every judgement."""
 
     type: Literal["truncation_selection"] = "truncation_selection"
-    truncation_percentage: Annotated[StrictInt, Field(description="Percentage that is ended.")]
-    evaluation_interval: Annotated[Intervals | None, Field(description="Judged every so many logged metrics.")] = None
-    delay_evaluation: Annotated[Intervals | None, Field(description="Metrics before the first judgement.")] = None
+    truncation_percentage: StrictInt
+    """Percentage that is ended."""
+    evaluation_interval: Intervals | None = None
+    """Judged every so many logged metrics."""
+    delay_evaluation: Intervals | None = None
+    """Metrics before the first judgement."""
 
 
 EarlyTermination = Annotated[Bandit | MedianStopping | TruncationSelection, Field(discriminator="type")]
@@ -87,16 +97,25 @@ EarlyTermination = Annotated[Bandit | MedianStopping | TruncationSelection, Fiel
 class SweepLimits(Model):
     """How many trials, and how long."""
 
-    max_total_trials: Annotated[Annotated[StrictInt, Field(ge=0)], Field(description="Trials in total.")]
-    max_concurrent_trials: Annotated[
-        Annotated[StrictInt, Field(ge=0)] | None, Field(description="Trials at the same time.")
-    ] = None
-    timeout: Annotated[
-        Annotated[StrictInt, Field(ge=0)] | None, Field(description="Longest sweep in seconds; unset: no limit.")
-    ] = None
-    trial_timeout: Annotated[
-        Annotated[StrictInt, Field(ge=0)] | None, Field(description="Longest trial in seconds; unset: no limit.")
-    ] = None
+    max_total_trials: Annotated[StrictInt, Field(ge=0)]
+    """Trials in total."""
+    max_concurrent_trials: Annotated[StrictInt, Field(ge=0)] | None = None
+    """Trials at the same time."""
+    timeout: Seconds | None = None
+    """Longest sweep in seconds, in Python also as text (`2h`); unset: no limit."""
+    trial_timeout: Seconds | None = None
+    """Longest trial in seconds, in Python also as text (`2h`); unset: no limit."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            max_total_trials: int,
+            max_concurrent_trials: int | None = None,
+            timeout: int | str | None = None,
+            trial_timeout: int | str | None = None,
+        ) -> None: ...
 
 
 class SweepResources(Resources):
@@ -106,12 +125,14 @@ class SweepResources(Resources):
 class Trials(Model):
     """How a sweep, or a sweep as a step, searches."""
 
-    objective: Annotated[Objective, Field(description="What the sweep is after.")]
-    limits: Annotated[SweepLimits, Field(description="How many trials, and how long.")]
-    sampling_algorithm: Annotated[
-        Literal["random", "grid", "bayesian"] | Sampling | None, Field(description="How trials are chosen.")
-    ] = None
-    early_termination: Annotated[EarlyTermination | None, Field(description="When a trial is given up.")] = None
+    objective: Objective
+    """What the sweep is after."""
+    limits: SweepLimits
+    """How many trials, and how long."""
+    sampling_algorithm: Literal["random", "grid", "bayesian"] | Sampling | None = None
+    """How trials are chosen."""
+    early_termination: EarlyTermination | None = None
+    """When a trial is given up."""
 
 
 class Sweep(RunFields, Trials):
@@ -131,11 +152,12 @@ class Sweep(RunFields, Trials):
         )
     """
 
-    trial: Annotated[Job, Field(description="What is tried.")]
-    search_space: Annotated[dict[str, SearchSpace], Field(description="What is varied, by name.")]
-    resources: Annotated[
-        SweepResources | None, Field(description="Resources of the sweep; unset: those of its trial.")
-    ] = None
+    trial: Job
+    """What is tried."""
+    search_space: dict[str, SearchSpace]
+    """What is varied, by name."""
+    resources: SweepResources | None = None
+    """Resources of the sweep; unset: those of its trial."""
 
     def with_parts(self, change: Callable[[Job], Job]) -> Self:
         """The same sweep of another trial."""

@@ -6,8 +6,9 @@ documentation holds for ours. Every model is frozen and refuses unknown keys.
 
 from __future__ import annotations
 
+import inspect
 import re
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -21,17 +22,44 @@ from pydantic import (
     StrictStr,
 )
 
+from amlstack.base.durations import whole_seconds
 from jobs.model.location import Source
 
 EXPRESSION = re.compile(r"\$\{\{\s*(\S*?)\s*\}\}")
 """A data binding, ``${{inputs.x}}``; its group is what is bound."""
 
 
+class _Signature:
+    """The fields as keyword arguments, for `inspect.signature` and `help`.
+
+    pydantic makes one only when it builds the validators, which are built when a model is first used.
+    """
+
+    def __get__(self, instance: object, owner: type[BaseModel]) -> inspect.Signature:
+        if instance is not None:
+            raise AttributeError("__signature__")
+        return inspect.Signature(
+            [
+                inspect.Parameter(
+                    name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=inspect.Parameter.empty if field.is_required() else field.get_default(),
+                    annotation=field.annotation,
+                )
+                for name, field in owner.model_fields.items()
+                if not field.exclude
+            ]
+        )
+
+
 class Model(BaseModel):
-    """What all parts of a job share: frozen, no unknown keys, the attribute docstrings of Azure's words."""
+    """What all parts of a job share: frozen, no unknown keys."""
 
     # Validators are built when a model is first used: most files use few of the models.
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
+
+    if not TYPE_CHECKING:
+        __signature__ = _Signature()
 
 
 OwnSource = Annotated[
@@ -59,6 +87,20 @@ Count = Annotated[
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 """A literal input; on the wire all of them are text (`true` becomes `True`)."""
 
+
+def _seconds(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    taken = whole_seconds(value)
+    if taken is None:
+        message = "a number of seconds, or text such as `2h`, `1h30m` or `90s`"
+        raise ValueError(f"Input should be {message}")
+    return taken
+
+
+Seconds = Annotated[Annotated[StrictInt, Field(ge=0)], BeforeValidator(_seconds)]
+"""A duration: whole seconds from 0, or text with units (``2h``, ``1h30m``, ``90s``, ``PT2H``)."""
+
 AssetType = Literal["uri_file", "uri_folder", "mltable", "mlflow_model", "custom_model", "triton_model"]
 InputMode = Literal["ro_mount", "rw_mount", "mount", "download", "direct", "eval_mount", "eval_download"]
 OutputMode = Literal["rw_mount", "mount", "upload", "direct"]
@@ -67,46 +109,44 @@ OutputMode = Literal["rw_mount", "mount", "upload", "direct"]
 class Input(Model):
     """Data or a model that a job reads, bound as ``${{inputs.NAME}}``."""
 
-    path: Annotated[
-        str | None,
-        Field(
-            description="Where it lies: `azureml:NAME:VERSION`, `azureml://datastores/…`, an https or wasbs address, "
-            "or a local path."
-        ),
-    ] = None
-    type: Annotated[AssetType, Field(description="Kind of asset.")] = "uri_folder"
-    mode: Annotated[InputMode | None, Field(description="How it reaches the node; unset leaves it to Azure ML.")] = None
-    datastore: Annotated[str | None, Field(description="Datastore that a local path is uploaded to.")] = None
-    path_on_compute: Annotated[str | None, Field(description="Where it is mounted on the node.")] = None
+    path: str | None = None
+    """Where it lies: `azureml:NAME:VERSION`, `azureml://datastores/…`, an https or wasbs address, or a local path."""
+    type: AssetType = "uri_folder"
+    """Kind of asset."""
+    mode: InputMode | None = None
+    """How it reaches the node; unset leaves it to Azure ML."""
+    datastore: str | None = None
+    """Datastore that a local path is uploaded to."""
+    path_on_compute: str | None = None
+    """Where it is mounted on the node."""
 
 
 class Output(Model):
     """A place that a job writes to, bound as ``${{outputs.NAME}}``."""
 
-    type: Annotated[AssetType, Field(description="Kind of asset.")] = "uri_folder"
-    mode: Annotated[OutputMode | None, Field(description="How it leaves the node; unset leaves it to Azure ML.")] = None
-    path: Annotated[str | None, Field(description="Where it is kept; unset: the workspace's default datastore.")] = None
-    name: Annotated[str | None, Field(description="Register the output as this asset.")] = None
-    version: Annotated[str | None, Field(description="Version of that asset.")] = None
-    description: Annotated[str | None, Field(description="Description of that asset.")] = None
+    type: AssetType = "uri_folder"
+    """Kind of asset."""
+    mode: OutputMode | None = None
+    """How it leaves the node; unset leaves it to Azure ML."""
+    path: str | None = None
+    """Where it is kept; unset: the workspace's default datastore."""
+    name: str | None = None
+    """Register the output as this asset."""
+    version: str | None = None
+    """Version of that asset."""
+    description: str | None = None
+    """Description of that asset."""
 
 
 class Code(Model):
     """The folder that is copied to every node and is the working directory of the command."""
 
-    path: Annotated[
-        str,
-        Field(
-            description="Folder, relative to the job file; or the address of code that is registered already "
-            "(`azureml:NAME:VERSION`, `azureml://registries/…`, `git+https://…`)."
-        ),
-    ]
-    includes: Annotated[
-        tuple[str, ...],
-        Field(
-            description="Files and folders that go along under their own names; `NAME.zip` for a folder, compressed."
-        ),
-    ] = ()
+    path: str
+    """Folder, relative to the job file; or the address of code that is registered already (`azureml:NAME:VERSION`,
+    `azureml://registries/…`, `git+https://…`).
+    """
+    includes: tuple[str, ...] = ()
+    """Files and folders that go along under their own names; `NAME.zip` for a folder, compressed."""
 
     @property
     def local(self) -> bool:
@@ -114,74 +154,105 @@ class Code(Model):
         return bool(self.path) and not re.match(r"(azureml:|git\+|https?://)", self.path)
 
 
+def _code(value: Any) -> Any:
+    return Code(path=value) if isinstance(value, str) else value
+
+
+CodeFolder = Annotated[Code, BeforeValidator(_code)]
+"""Code, or the path of its folder."""
+
+
+def _output(value: Any) -> Any:
+    return {"type": value} if isinstance(value, str) else value
+
+
+OutputOrType = Annotated[Output, BeforeValidator(_output)]
+"""An output, or its type alone (`uri_folder`)."""
+
+
 class Build(Model):
     """A Docker build context."""
 
-    path: Annotated[str, Field(description="Folder with the Dockerfile, relative to the job file, or an address.")]
-    dockerfile_path: Annotated[str | None, Field(description="Dockerfile in that folder, when not `Dockerfile`.")] = (
-        None
-    )
+    path: str
+    """Folder with the Dockerfile, relative to the job file, or an address."""
+    dockerfile_path: str | None = None
+    """Dockerfile in that folder, when not `Dockerfile`."""
 
 
 class Environment(Model):
     """An environment written inline: an image, perhaps with conda packages on top, or a build context."""
 
-    image: Annotated[str | None, Field(description="Docker image.")] = None
-    conda_file: Annotated[
-        str | dict[str, Any] | None,
-        Field(description="Conda specification: a file relative to the job file, or its content."),
-    ] = None
-    build: Annotated[Build | None, Field(description="Docker build context, instead of an image.")] = None
-    os_type: Annotated[Literal["linux", "windows"] | None, Field(description="Operating system.")] = None
-    name: Annotated[str | None, Field(description="Name to register it under; unset: named by its content.")] = None
-    version: Annotated[str | None, Field(description="Version to register it under.")] = None
-    description: Annotated[str | None, Field(description="Description of the registered version.")] = None
-    tags: Annotated[dict[str, Any] | None, Field(description="Tags of the registered version.")] = None
-    properties: Annotated[dict[str, Any] | None, Field(description="Properties of the registered version.")] = None
-    inference_config: Annotated[dict[str, Any] | None, Field(description="Routes of an inference container.")] = None
-    datastore: Annotated[str | None, Field(description="Datastore that a build context is uploaded to.")] = None
+    image: str | None = None
+    """Docker image."""
+    conda_file: str | dict[str, Any] | None = None
+    """Conda specification: a file relative to the job file, or its content."""
+    build: Build | None = None
+    """Docker build context, instead of an image."""
+    os_type: Literal["linux", "windows"] | None = None
+    """Operating system."""
+    name: str | None = None
+    """Name to register it under; unset: named by its content."""
+    version: str | None = None
+    """Version to register it under."""
+    description: str | None = None
+    """Description of the registered version."""
+    tags: dict[str, Any] | None = None
+    """Tags of the registered version."""
+    properties: dict[str, Any] | None = None
+    """Properties of the registered version."""
+    inference_config: dict[str, Any] | None = None
+    """Routes of an inference container."""
+    datastore: str | None = None
+    """Datastore that a build context is uploaded to."""
 
 
 class Limits(Model):
     """When Azure ML ends a job by itself."""
 
-    timeout: Annotated[
-        Annotated[StrictInt, Field(ge=0)] | None, Field(description="Longest run in seconds; 0 or unset: no limit.")
-    ] = None
+    timeout: Seconds | None = None
+    """Longest run in seconds, in Python also as text (`2h`, `1h30m`); 0 or unset: no limit."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, timeout: int | str | None = None) -> None: ...
 
 
 class QueueSettings(Model):
     """Where a job stands in the queue."""
 
-    job_tier: Annotated[
-        Literal["null", "spot", "basic", "standard", "premium"] | None,
-        Field(description="Tier of a serverless job; a cluster has its own priority instead."),
-    ] = None
-    priority: Annotated[Literal["low", "medium", "high"] | None, Field(description="Priority among jobs.")] = None
+    job_tier: Literal["null", "spot", "basic", "standard", "premium"] | None = None
+    """Tier of a serverless job; a cluster has its own priority instead."""
+    priority: Literal["low", "medium", "high"] | None = None
+    """Priority among jobs."""
 
 
 class Identity(Model):
     """As whom a job reads its data."""
 
-    type: Annotated[
-        Literal["managed", "user_identity", "aml_token"],
-        Field(description="The cluster's managed identity, the submitting user, or Azure ML's token."),
-    ]
-    client_id: Annotated[str | None, Field(description="Client id of a user-assigned managed identity.")] = None
-    object_id: Annotated[str | None, Field(description="Object id of a user-assigned managed identity.")] = None
-    resource_id: Annotated[str | None, Field(description="ARM id of a user-assigned managed identity.")] = None
+    type: Literal["managed", "user_identity", "aml_token"]
+    """The cluster's managed identity, the submitting user, or Azure ML's token."""
+    client_id: str | None = None
+    """Client id of a user-assigned managed identity."""
+    object_id: str | None = None
+    """Object id of a user-assigned managed identity."""
+    resource_id: str | None = None
+    """ARM id of a user-assigned managed identity."""
 
 
 class Service(Model):
     """Something to look into a running job with."""
 
-    type: Annotated[
-        Literal["ssh", "jupyter_lab", "tensor_board", "vs_code"] | None,
-        Field(description="Kind of service; unset: one of Azure ML's own, sent without a kind."),
-    ] = None
-    nodes: Annotated[Literal["all"] | None, Field(description="`all`: on every node; unset: on the first.")] = None
-    port: Annotated[StrictInt | None, Field(description="Port in the container.")] = None
-    properties: Annotated[dict[str, Any] | None, Field(description="Further settings of the service.")] = None
-    ssh_public_keys: Annotated[str | None, Field(description="Key that may log in (ssh).")] = None
-    log_dir: Annotated[str | None, Field(description="Folder of the event files (tensor_board).")] = None
-    endpoint: Annotated[str | None, Field(description="Address, where Azure ML does not choose it.")] = None
+    type: Literal["ssh", "jupyter_lab", "tensor_board", "vs_code"] | None = None
+    """Kind of service; unset: one of Azure ML's own, sent without a kind."""
+    nodes: Literal["all"] | None = None
+    """`all`: on every node; unset: on the first."""
+    port: StrictInt | None = None
+    """Port in the container."""
+    properties: dict[str, Any] | None = None
+    """Further settings of the service."""
+    ssh_public_keys: str | None = None
+    """Key that may log in (ssh)."""
+    log_dir: str | None = None
+    """Folder of the event files (tensor_board)."""
+    endpoint: str | None = None
+    """Address, where Azure ML does not choose it."""

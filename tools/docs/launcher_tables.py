@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
+from amlstack.base.models import described
 from jobs.launchers import TYPED
 from jobs.launchers.base import Shape
 from jobs.launchers.custom import Custom
 from jobs.model.job import Job
+from jobs.model.sweep import SweepLimits
+from jobs.model.values import Build, Code, Environment, Identity, Input, Limits, Output, QueueSettings, Service
 from jobs.wire.command import DISTRIBUTIONS
 
 if TYPE_CHECKING:
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
 
     from pydantic.fields import FieldInfo
 
-    from jobs.launchers.base import TypedLauncher
 
 EXAMPLE = Shape(nodes=2, gpus=8)
 """What the launcher table's examples are lowered onto."""
@@ -46,19 +48,35 @@ def job_table() -> str:
     return _fields(Job, first=Job.__annotations__)  # what only jobs have
 
 
-def _section(kind: type[TypedLauncher | Custom]) -> str:
+def part_sections() -> str:
+    """Every part of a job that is a model of its own, with its fields."""
+    parts = (Input, Output, Code, Environment, Build, Limits, Identity, Service, QueueSettings, SweepLimits)
+    return "\n\n".join(_section(part) for part in parts)
+
+
+def _section(kind: type[BaseModel]) -> str:
     text = inspect.cleandoc(kind.__doc__ or "").replace("``", "`")
     return f"### {kind.__name__}\n\n{text}\n\n{_fields(kind)}"
 
 
 def _fields(model: type[BaseModel], first: Collection[str] = ()) -> str:
     rows = ["| field | default | meaning |", "| --- | --- | --- |"]
+    meanings = described(model)
     for name, field in sorted(model.model_fields.items(), key=lambda item: item[0] not in first):
-        if name == "type":
+        if name == "type" and field.annotation is not None and len(get_args(field.annotation)) == 1:
             continue
-        meaning = (field.description or "").replace("|", "\\|")
+        words = ", ".join(f"`{word}`" for word in _words(field.annotation))
+        meaning = f"{meanings[name]} {words}{'.' if words else ''}".strip().replace("|", "\\|")
         rows.append(f"| `{name}` | {_default(field)} | {meaning} |")
     return "\n".join(rows)
+
+
+def _words(annotation: Any) -> list[str]:
+    """The words of which a field takes one."""
+    inside = get_args(annotation)
+    if get_origin(annotation) is Literal:
+        return [str(word) for word in inside]
+    return [word for each in inside for word in _words(each)]
 
 
 def _default(field: FieldInfo) -> str:

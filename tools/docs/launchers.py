@@ -48,4 +48,5 @@ On two nodes of eight GPUs (SingleNode: on one), with the command `python train.
 def page() -> str:
     """The text of docs/launchers.md."""
     text = f"{INTRO}{launcher_tables.launcher_table()}\n\n## Fields of `Job`\n\n{launcher_tables.job_table()}\n\n"
+    text += f"## Fields of the parts of a job\n\n{launcher_tables.part_sections()}\n\n"
     return f"{text}## Fields of the launchers\n\n{launcher_tables.launcher_sections()}\n"

@@ -27,7 +27,14 @@ class WaitTimeoutError(Exception):
 
 
 def follow(
-    services: Services, call: Call, workspace: str, record: Record, *, until: Callable[[Record], bool], what: str
+    services: Services,
+    call: Call,
+    workspace: str,
+    record: Record,
+    *,
+    until: Callable[[Record], bool],
+    what: str,
+    at_once: bool = False,
 ) -> Record | None:
     """Asks for the record until ``until`` holds.
 
@@ -38,6 +45,7 @@ def follow(
         record: The run as last seen.
         until: What is waited for.
         what: Shown in the progress line, e.g. ``ends``.
+        at_once: The record is older than what is waited for, so that the first look needs no pause.
 
     Returns:
         The record at the end; ``None`` when it vanished meanwhile.
@@ -53,6 +61,7 @@ def follow(
     patience = _LOCAL_PATIENCE if local else _PATIENCE
     delay = _FIRST_DELAY
     current: Record | None = record
+    asked = not at_once
     while current is not None and not until(current):
         seconds = time.monotonic() - started
         services.host.status(
@@ -60,8 +69,10 @@ def follow(
         )
         if call.timeout is not None and seconds >= call.timeout:
             raise WaitTimeoutError(f"{current.job_id} is still {current.status} after {_clock(seconds)}")
-        pause(current.delay or delay, services.cancelled)
-        delay = min(delay * _GROWTH, _LONGEST_DELAY)
+        if asked:
+            pause(current.delay or delay, services.cancelled)
+            delay = min(delay * _GROWTH, _LONGEST_DELAY)
+        asked = True
         try:
             current = services.runs.get(workspace, current.job_id)
             answered = time.monotonic()

@@ -41,6 +41,26 @@ def test_jobs_wait_in_order_for_nodes_and_none_overtakes(lab: Lab) -> None:
     assert "Provisioning" not in lab.steps(second)
 
 
+def test_held_jobs_stay_queued_and_start_once_they_are_released(lab: Lab) -> None:
+    lab.store.hold_jobs(hold=True)
+    job = lab.job("true", name="job")
+    cancelled = lab.job("true", name="cancelled")
+    parent = lab.job("", name="parent", jobType="Pipeline", computeId=None)
+
+    async def go() -> None:
+        await lab.drive(lambda: lab.store.jobs[job].status == "Queued")
+        lab.store.jobs.request_cancel(cancelled)
+        lab.store.jobs.request_cancel(parent)
+        await lab.drive(lambda: lab.ended(cancelled, parent))
+
+    asyncio.run(go())
+    assert lab.store.jobs[job].status == "Queued"
+    assert lab.steps(parent) == ["NotStarted", "CancelRequested", "Canceled"]
+    assert not lab.store.nodes.all()
+    lab.store.hold_jobs(hold=False)
+    assert lab.run(job).status == "Completed"
+
+
 def test_a_small_job_gets_the_node_that_is_free(lab: Lab) -> None:
     pipe = lab.pipe()
     one = lab.job(f"cat {pipe}", name="one")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -16,7 +17,9 @@ import pytest
 from typer.testing import CliRunner
 
 from amlstack.base import home as homes
-from amlstack.sandbox.server import daemon, processes, tls
+from amlstack.cli.commands.sandbox import app
+from amlstack.sandbox.kinds.base import KindContext
+from amlstack.sandbox.server import daemon, processes, serve, tls
 from amlstack.sandbox.server import status as report
 from amlstack.sandbox.store.store import Store
 from tests.support.running import ended_with_us
@@ -160,6 +163,35 @@ def test_a_second_server_of_a_home_gives_way(home: Path) -> None:
     assert "another server already serves" in second.stderr
 
 
+def test_a_server_lets_held_jobs_start_when_another_process_releases_them(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AMLSTACK_HOME", str(home))
+    monkeypatch.setattr(serve, "TICK_SECONDS", 0)
+    cli = CliRunner()
+    assert cli.invoke(app, ["release"]).exit_code == 1, "there is no sandbox yet"
+    daemon.hold(home, hold=True)
+
+    async def go() -> None:
+        with contextlib.closing(Store(home)) as store:
+            context = KindContext(store, "https://127.0.0.1:1", "key", asyncio.Event())
+            ticks = asyncio.create_task(serve._ticks(context))
+            for _ in range(3):
+                await asyncio.sleep(0)
+            assert (store.holds_jobs(), context.wake.is_set()) == (True, False)
+            assert cli.invoke(app, ["release"]).exit_code == 0
+            await asyncio.wait_for(context.wake.wait(), 60)
+            ticks.cancel()
+
+    asyncio.run(go())
+
+
+def test_jobs_are_held_from_the_start_of_a_sandbox(home: Path) -> None:
+    daemon.up(home, hold_jobs=True)
+
+    assert report.gather(home)["held"] is True
+
+
 def test_status_is_read_without_a_server(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arm = Arm(daemon.up(home))
     workspace = arm.make_workspace("known")
@@ -178,8 +210,6 @@ def test_status_is_read_without_a_server(home: Path, monkeypatch: pytest.MonkeyP
     assert cluster["nodes"] == [{"number": 0, "state": "busy", "job": "one"}]
     assert (row["name"], row["status"], row["compute"]) == ("one", "Running", "gpu")
     monkeypatch.setenv("AMLSTACK_HOME", str(home))
-    from amlstack.cli.commands.sandbox import app
-
     fields = CliRunner().invoke(app, ["status"], env={"COLUMNS": "120"}).output
     assert json.loads(CliRunner().invoke(app, ["status", "--json"]).output)["jobs"][0]["name"] == "one"
     for word in ("not running", "gpu", "Standard_ND96isr_H100_v5", "0 busy", "one", "Running"):

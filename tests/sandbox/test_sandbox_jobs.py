@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -142,6 +143,20 @@ def test_a_cancelled_job_stays_as_it_is(manager: Manager, gpu: str) -> None:
     assert manager.call("POST", f"{path}/cancel", {})[0] == 200
     assert manager.call("GET", path)[1]["properties"]["status"] == "Canceled"
     assert manager.call("POST", f"{manager.workspace}/jobs/two/cancel", {})[1]["code"] == "ResourceNotFound"
+
+
+@pytest.mark.parametrize(("nodes", "expected"), [((), "Canceled"), ((0,), "CancelRequested")])
+def test_a_cancelled_job_ends_at_once_when_it_has_no_nodes_yet(
+    manager: Manager, gpu: str, nodes: tuple[int, ...], expected: str
+) -> None:
+    manager.context = dataclasses.replace(manager.context, scheduled=True)
+    put(manager, "one", job(gpu))
+    manager.store.jobs.set_nodes("one", nodes)
+
+    manager.call("POST", f"{manager.workspace}/jobs/one/cancel", {})
+
+    assert manager.store.jobs["one"].status == expected
+    assert manager.context.wake.is_set()
 
 
 def test_a_job_with_a_runner_is_only_asked_to_end(manager: Manager, gpu: str) -> None:

@@ -56,6 +56,10 @@ the sandbox answers `400 UserError`.
 Long-running operations advance by polls of the operation or the resource, and once a second when nobody polls. They
 answer `retry-after-ms`, so that tests do not wait.
 
+Jobs start as soon as their cluster has nodes for them. `amlstack sandbox up --hold-jobs` keeps those that have not
+started in the queue, sweeps and pipelines included, until `amlstack sandbox release`: what a program submits can be
+looked at and cancelled before anything runs. A job that has no nodes yet is `Canceled` as soon as it is cancelled.
+
 ## Answers that Azure's documentation leaves open
 
 The sandbox had to choose; do not rely on Azure doing the same.

@@ -16,10 +16,14 @@ app = typer.Typer(no_args_is_help=True, help="Azure on this machine: start it, l
 
 @app.command()
 def up(
-    *, shell: Annotated[bool, typer.Option("--shell", help="Print export lines instead, as `env` does.")] = False
+    *,
+    shell: Annotated[bool, typer.Option("--shell", help="Print export lines instead, as `env` does.")] = False,
+    hold_jobs: Annotated[
+        bool, typer.Option("--hold-jobs", help="Keep jobs that have not started in the queue until `release`.")
+    ] = False,
 ) -> None:
     """Start the sandbox, or find it running."""
-    endpoint = _running()
+    endpoint = _running(hold_jobs=hold_jobs)
     if shell:
         _print_variables(endpoint)
         return
@@ -80,8 +84,26 @@ def status(*, as_json: Annotated[bool, typer.Option("--json", help="For programs
     where = f"running at {state['url']}" if state["running"] else "not running (amlstack sandbox up)"
     console = Console()
     console.print(f"sandbox {where}: {state['resources']} resources", highlight=False)
+    if state["held"]:
+        console.print("jobs that have not started are held in the queue (amlstack sandbox release)", highlight=False)
     for table in report.tables(state):
         console.print(table)
+
+
+@app.command()
+def release() -> None:
+    """Let the jobs start that `up --hold-jobs` keeps in the queue."""
+    from amlstack.base import paths
+    from amlstack.sandbox.server import daemon
+    from amlstack.sandbox.store.store import folder
+
+    if not (folder(paths.home()) / "state.db").exists():
+        _fail("There is no sandbox here (amlstack sandbox up).")
+    try:
+        daemon.hold(hold=False)
+    except daemon.SandboxError as error:
+        _fail(str(error))
+    typer.echo("jobs start as their clusters have room for them")
 
 
 @app.command()
@@ -150,11 +172,11 @@ def _agree(*, yes: bool) -> None:
         raise typer.Exit(1)
 
 
-def _running() -> Endpoint:
+def _running(*, hold_jobs: bool = False) -> Endpoint:
     from amlstack.sandbox.server import daemon
 
     try:
-        return daemon.up()
+        return daemon.up(hold_jobs=hold_jobs)
     except daemon.SandboxError as error:
         _fail(str(error))
 

@@ -27,7 +27,9 @@ def end(services: Services, call: Call, workspace: str, record: Record) -> None:
     services.host.status(f"cancelling {record.job_id}, which is {record.status}", call.urn)
     services.runs.cancel(workspace, record.job_id)
     try:
-        follow(services, call, workspace, record, until=lambda now: not is_active(now.status), what="has ended")
+        # A run that has not begun is over as soon as it is cancelled.
+        ended, what = (lambda now: not is_active(now.status)), "has ended"
+        follow(services, call, workspace, record, until=ended, what=what, at_once=True)
     except InterruptedWaitError:
         raise InterruptedWaitError(f"the wait for the end of {record.job_id}", uncertain=True) from None
 

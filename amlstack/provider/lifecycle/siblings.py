@@ -10,7 +10,7 @@ from amlstack.provider.lifecycle import marks
 from amlstack.provider.lifecycle.ending import end, of_job, stack_ids
 from amlstack.provider.states import OnEdit, is_active
 from amlstack.rpc import UNKNOWN, ProviderError, bare
-from amlstack.run_identity import NO_JOB, owner_of
+from amlstack.run_identity import NO_JOB, owner_of, resource_of
 
 if TYPE_CHECKING:
     from amlstack.provider.lifecycle.memory import DeploymentMemory
@@ -26,7 +26,7 @@ class Siblings:
         self._deployment = deployment
         self._lock = threading.Lock()
         # Listed once in a deployment: what is looked for is older than it. Each find is looked at again.
-        self._listed: dict[tuple[str, str, str], list[Record]] = {}
+        self._listed: dict[tuple[str, str, str], dict[str, list[Record]]] = {}
 
     def of(self, call: Call, workspace: str, run: str, owner: str, values: Values) -> list[Record]:
         """The active runs of the job but ``run``, as they are now.
@@ -42,7 +42,8 @@ class Siblings:
             ArmError: The workspace cannot be asked.
         """
         found: list[Record] = []
-        for one in self._active(workspace, owner, next(iter(stack_ids(values)), "")):
+        active = self._active(workspace, owner, next(iter(stack_ids(values)), ""))
+        for one in (*active.get(resource_of(call.urn), ()), *active.get(str(bare(values.get("name"))), ())):
             if one.job_id == run or not of_job(one, call, values):
                 continue
             if self._deployment.holder(workspace, one.job_id) not in (None, call.urn):
@@ -108,11 +109,15 @@ class Siblings:
     def _orphans(self, call: Call, workspace: str, run: str, state: Values) -> list[Record]:
         return [one for one in self.of(call, workspace, run, owner_of(call.urn), state) if not one.kept_for]
 
-    def _active(self, workspace: str, owner: str, stack_id: str) -> list[Record]:
+    def _active(self, workspace: str, owner: str, stack_id: str) -> dict[str, list[Record]]:
+        """The stack's active runs by what a record names its job with: the resource, or only the job's name."""
         key = (workspace.casefold(), owner, stack_id)
         with self._lock:
             if key not in self._listed:
-                self._listed[key] = owned.active(self._services.arm, workspace, owner, stack_id)
+                found: dict[str, list[Record]] = {}
+                for one in owned.active(self._services.arm, workspace, owner, stack_id):
+                    found.setdefault(one.name if one.resource is None else one.resource, []).append(one)
+                self._listed[key] = found
             return self._listed[key]
 
 

@@ -21,14 +21,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox.parents import progress
-from amlstack.sandbox.parents.parent import is_parent
+from amlstack.sandbox.parents.parent import PARENTS
 from amlstack.sandbox.runner.files import temporary_folder
 from amlstack.sandbox.scheduling import allocation
 from amlstack.sandbox.server import processes
 from amlstack.sandbox.store.store import JobError, JobRow, Store, cluster_of, job_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
+
+    from amlstack.sandbox.store.store import ActiveJob
 
 
 async def run(store: Store, home: Path, wake: asyncio.Event) -> None:
@@ -80,31 +83,40 @@ class Scheduler:
         for key in [key for key, runner in self.runners.items() if _ended(runner)]:
             self._forget(key)
         limits: list[float] = []
+        held = self.store.holds_jobs()
         while True:
-            self._look_at_jobs()
-            moved, limits = self._look_at_parents(now)
+            jobs = self.store.jobs.active()
+            self._look_at_jobs(jobs, held=held)
+            moved, limits = self._look_at_parents(jobs, now, held=held)
             if not moved:
                 break
         self._tidy()
         return min([*limits, *_known(allocation.scale(self.store, now))], default=None)
 
-    def _look_at_jobs(self) -> None:
+    def _look_at_jobs(self, jobs: Iterable[ActiveJob], *, held: bool) -> None:
         full: set[str] = set()
-        for job in self.store.jobs.list(active=True):
-            if is_parent(job):
+        for job in jobs:
+            if job.type in PARENTS:
                 continue
             if job.id in self.runners:
                 self._cancel(job)
             elif job.runner_pid is not None:
                 self._take_over(job)
             elif job.cancel_requested:
-                self._end(job, "Canceled")
-            else:
+                self._end(job.id, "Canceled")
+            elif job.placed or not (held or job.cluster in full):
                 self._try_place(job, full)
+            elif job.status == "NotStarted":
+                self.store.jobs.move(job.id, "Queued", expect=("NotStarted",))
 
-    def _look_at_parents(self, now: float) -> tuple[bool, list[float]]:
+    def _look_at_parents(self, jobs: Iterable[ActiveJob], now: float, *, held: bool) -> tuple[bool, list[float]]:
         """Takes every sweep and pipeline as far as it can go; whether one moved, and when time limits are reached."""
-        steps = [progress.advance(self.store, job, now) for job in self.store.jobs.list(active=True) if is_parent(job)]
+        rows = [
+            self.store.jobs.get(job.id)
+            for job in jobs
+            if job.type in PARENTS and not (held and job.status == "NotStarted")
+        ]
+        steps = [progress.advance(self.store, row, now) for row in rows if row is not None and row.active]
         return any(moved for moved, _ in steps), [due for _, due in steps if due is not None]
 
     def close(self) -> None:
@@ -112,22 +124,19 @@ class Scheduler:
         for key in tuple(self.runners):
             self._unwatch(key)
 
-    def _try_place(self, job: JobRow, full: set[str]) -> None:
+    def _try_place(self, job: ActiveJob, full: set[str]) -> None:
         """One job that cannot be started must not keep all others from starting."""
         try:
-            self._place(job, full)
+            if (row := self.store.jobs.get(job.id)) is not None:
+                self._place(row, full)
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to this job
             traceback.print_exc()
-            self._end(job, "Failed", JobError("SandboxError", f"The sandbox could not start the job: {error}"))
+            self._end(job.id, "Failed", JobError("SandboxError", f"The sandbox could not start the job: {error}"))
 
     def _place(self, job: JobRow, full: set[str]) -> None:
         """Gives a waiting job its nodes and starts it, or lets it wait behind the first that does not fit."""
-        cluster = cluster_of(job)
         if job.nodes:  # the last server had placed it and ended before its runner had claimed the job
             self._start(job)
-            return
-        if cluster in full:
-            self.store.jobs.move(job.id, "Queued", expect=("NotStarted",))
             return
         with self.store.transaction():
             granted = allocation.allocate(self.store, job)
@@ -136,7 +145,7 @@ class Scheduler:
                 return
             self.store.jobs.move(job.id, "Queued", expect=("NotStarted",))
             if granted is None:
-                full.add(cluster or "")
+                full.add(cluster_of(job) or "")
                 return
             if granted.new:
                 self.store.jobs.move(job.id, "Provisioning", detail=f"{granted.new} node(s)")
@@ -157,7 +166,7 @@ class Scheduler:
             )
         self._watch(job.id, Runner(child.pid, os.pidfd_open(child.pid), child=child))
 
-    def _take_over(self, job: JobRow) -> None:
+    def _take_over(self, job: ActiveJob | JobRow) -> None:
         """Watches the runner that an earlier server started; one that is gone has left its job behind."""
         if job.runner_pid is not None and processes.alive(job.runner_pid, job.runner_started):
             with contextlib.suppress(ProcessLookupError):
@@ -166,7 +175,7 @@ class Scheduler:
                 return
         self._lost(job)
 
-    def _cancel(self, job: JobRow) -> None:
+    def _cancel(self, job: ActiveJob | JobRow) -> None:
         runner = self.runners[job.id]
         # Before it has claimed its job a runner may not yet listen; it looks at the request when it does.
         if job.cancel_requested and not runner.asked and job.runner_pid == runner.pid:
@@ -184,21 +193,21 @@ class Scheduler:
         else:
             self._lost(job)
 
-    def _lost(self, job: JobRow) -> None:
+    def _lost(self, job: ActiveJob | JobRow) -> None:
         processes.end_marked(self.home, job.id)
         temporary_folder.remove(self.home, job.id)
         if job.cancel_requested:
-            self._end(job, "Canceled")
+            self._end(job.id, "Canceled")
             return
         log = job_folder(self.home, job.id) / "runner.log"
         message = f"The sandbox's runner of this job ended before the job did; its processes were ended. Its log: {log}"
-        self._end(job, "Failed", JobError("RunnerLost", message))
+        self._end(job.id, "Failed", JobError("RunnerLost", message))
 
-    def _end(self, job: JobRow, status: str, error: JobError | None = None) -> None:
+    def _end(self, key: str, status: str, error: JobError | None = None) -> None:
         with self.store.transaction():
-            self.store.jobs.move(job.id, status, error=error)
-            self.store.jobs.set_runner(job.id, None, None)
-            self.store.nodes.release(job.id)
+            self.store.jobs.move(key, status, error=error)
+            self.store.jobs.set_runner(key, None, None)
+            self.store.nodes.release(key)
 
     def _tidy(self) -> None:
         """Nodes held by a job that ended or was deleted become free."""

@@ -123,8 +123,12 @@ def find(home: Path | None = None) -> Endpoint | None:
     return endpoint if processes.alive(endpoint.pid, endpoint.started) else None
 
 
-def up(home: Path | None = None) -> Endpoint:
+def up(home: Path | None = None, *, hold_jobs: bool = False) -> Endpoint:
     """Starts the server unless it runs, and waits until it answers. May be called by several at once.
+
+    Args:
+        home: The home folder; `amlstack.base.paths.home` by default.
+        hold_jobs: From now on jobs stay queued until `hold` lets them start, those that wait already included.
 
     Raises:
         SandboxError: It ended or did not answer in time; the end of its log is in the message. Or the home holds
@@ -132,12 +136,30 @@ def up(home: Path | None = None) -> Endpoint:
     """
     home = paths.home() if home is None else home
     with _alone(home):
+        if hold_jobs:
+            hold(home, hold=True)
         endpoint = find(home)
         if endpoint is not None and _answers(endpoint, patience=HUNG_SECONDS):
             return endpoint
         if endpoint is not None:
             _end(endpoint.pid, endpoint.started)
         return _start(home)
+
+
+def hold(home: Path | None = None, *, hold: bool) -> None:
+    """Keeps jobs that have not started in the queue from now on, or lets them start; the server sees it in a second.
+
+    Raises:
+        SandboxError: The state file was written by another version.
+    """
+    from amlstack.sandbox.store.database import StateError  # noqa: PLC0415
+    from amlstack.sandbox.store.store import Store  # noqa: PLC0415 - to start a sandbox nobody needs the tables
+
+    try:
+        with contextlib.closing(Store(paths.home() if home is None else home)) as store:
+            store.hold_jobs(hold=hold)
+    except StateError as error:
+        raise SandboxError(str(error)) from None
 
 
 def down(home: Path | None = None, *, remove: bool = False) -> int:

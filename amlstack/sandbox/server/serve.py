@@ -92,9 +92,13 @@ async def _serve(home: Path) -> None:
 
 
 async def _ticks(context: KindContext) -> None:
+    held = False
     while True:
         await asyncio.sleep(TICK_SECONDS)
         provisioning.advance_all(context)
+        before, held = held, context.store.holds_jobs()
+        if before and not held:  # another process has let them start
+            context.wake.set()
 
 
 async def _gather(first: asyncio.Event, second: asyncio.Event) -> None:

@@ -21,15 +21,19 @@ if TYPE_CHECKING:
 
 
 def gather(home: Path) -> dict[str, Any]:
-    """Plain data for ``--json``: ``running``, ``url``, ``pid``, ``clusters``, ``jobs``, ``resources`` (a count)."""
+    """Plain data for ``--json``: ``running``, ``url``, ``pid``, ``held``, ``clusters``, ``jobs``, ``resources``.
+
+    The last one is a count; ``held`` says whether jobs that have not started are held in the queue.
+    """
     endpoint = daemon.find(home)
     known = {"url": endpoint.url, "pid": endpoint.pid} if endpoint else {"url": None, "pid": None}
     state: dict[str, Any] = {"running": endpoint is not None, **known, "home": str(folder(home))}
     if not (folder(home) / "state.db").exists():
-        return {**state, "clusters": [], "jobs": [], "resources": 0}
+        return {**state, "held": False, "clusters": [], "jobs": [], "resources": 0}
     with contextlib.closing(Store(home)) as store:
         return {
             **state,
+            "held": store.holds_jobs(),
             "clusters": [_cluster(store, cluster) for cluster in store.clusters()],
             "jobs": [_job(store, job) for job in store.jobs.list()],
             "resources": sum(row.type.startswith("Microsoft.") for row in store.resources.all()),

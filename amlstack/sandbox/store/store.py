@@ -17,7 +17,7 @@ from amlstack.sandbox.store.places import folder, job_folder
 from amlstack.sandbox.store.tables.blobs import Blob, BlobTable, Container
 from amlstack.sandbox.store.tables.family import FamilyTable
 from amlstack.sandbox.store.tables.history import HistoryTable, Transition
-from amlstack.sandbox.store.tables.jobs import STATUSES, TERMINAL, Exit, JobError, JobRow, JobTable
+from amlstack.sandbox.store.tables.jobs import STATUSES, TERMINAL, ActiveJob, Exit, JobError, JobRow, JobTable
 from amlstack.sandbox.store.tables.metrics import MetricTable
 from amlstack.sandbox.store.tables.nodes import NodeTable
 from amlstack.sandbox.store.tables.operations import OperationTable
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "STATUSES",
     "TERMINAL",
+    "ActiveJob",
     "Blob",
     "Container",
     "Exit",
@@ -45,6 +46,9 @@ __all__ = [
 
 COMPUTE = "Microsoft.MachineLearningServices/workspaces/computes"
 """The type of a cluster's resource row."""
+
+HELD = "jobs-held"
+"""The key in the table of settings that is there while jobs are held in the queue."""
 
 
 class Store:
@@ -83,6 +87,17 @@ class Store:
     def clusters(self) -> tuple[ResourceRow, ...]:
         """The compute resources; scale settings under ``body["properties"]["properties"]["scaleSettings"]``."""
         return self.resources.of_type(COMPUTE)
+
+    def holds_jobs(self) -> bool:
+        """Whether jobs stay queued until somebody lets them start."""
+        return self.database.one("SELECT 1 FROM meta WHERE key = ?", HELD) is not None
+
+    def hold_jobs(self, *, hold: bool) -> None:
+        """Keeps jobs that have not started queued from now on, or lets them start."""
+        if hold:
+            self.database.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", HELD, "yes")
+        else:
+            self.database.execute("DELETE FROM meta WHERE key = ?", HELD)
 
     def close(self) -> None:
         """Closes this process's connection."""

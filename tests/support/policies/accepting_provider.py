@@ -48,6 +48,9 @@ class Accepting(Plugin):
             self.created.append(name)
         return answer
 
+    def Read(self, request: Any, context: Any) -> Any:
+        return provider_pb2.ReadResponse(id=request.id, properties=request.properties, inputs=request.inputs)
+
     def Delete(self, request: Any, context: Any) -> Any:
         return empty_pb2.Empty()
 

@@ -6,12 +6,12 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.arm import references, typecheck
-from amlstack.sandbox.arm.ids import ML
+from amlstack.sandbox.arm.ids import GROUPS, ML
 from amlstack.sandbox.arm.refusals import Refused, not_emulated
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema, system_data
 from amlstack.sandbox.parents import progress
-from amlstack.sandbox.parents.parent import PARENTS
-from amlstack.sandbox.store.store import cluster_of, job_folder
+from amlstack.sandbox.parents.parent import PARENTS, is_parent
+from amlstack.sandbox.store.store import job_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import JobRow, ResourceRow
 
 TYPE = f"{ML}/workspaces/jobs"
+ABOVE = frozenset({GROUPS.lower(), f"{ML}/workspaces".lower()})
+"""The types of resources that jobs lie below."""
 MUTABLE = ("description", "tags", "displayName", "properties", "isArchived")
 DEFAULTS: Body = {
     "experimentName": "Default",
@@ -79,10 +81,12 @@ def act(context: KindContext, path: ArmPath, action: str) -> Reply:
 
 
 def cancel(context: KindContext, job: JobRow) -> None:
-    """Asks for a job's end, and gives it where no scheduler is there to do so."""
-    context.store.jobs.request_cancel(job.id)
-    if not context.scheduled and job.runner_pid is None:
-        context.store.jobs.move(job.id, "Canceled", detail="nobody had started it")
+    """Asks for a job's end, and gives it at once where nothing of the job has begun."""
+    with context.store.transaction():
+        asked = context.store.jobs.request_cancel(job.id)
+        now = context.store.jobs[job.id]
+        if asked and now.runner_pid is None and not (context.scheduled and (now.nodes or is_parent(now))):
+            context.store.jobs.move(job.id, "Canceled", detail="nobody had started it")
     context.wake.set()
 
 
@@ -118,7 +122,7 @@ def end_all(context: KindContext, resource: ResourceRow) -> bool:
 
 def end_on(context: KindContext, compute: ResourceRow) -> bool:
     """Cancels every job that runs or waits on a compute; whether all have ended."""
-    return _end(context, (job for job in context.store.jobs.list(active=True) if cluster_of(job) == compute.key))
+    return _end(context, map(context.store.jobs.get, context.store.jobs.on_compute(compute.key)))
 
 
 def forget_all(context: KindContext, resource: ResourceRow) -> None:
@@ -129,13 +133,15 @@ def forget_all(context: KindContext, resource: ResourceRow) -> None:
 
 def _below(context: KindContext, resource: ResourceRow) -> tuple[JobRow, ...]:
     prefix = resource.key + "/"
+    if resource.type.lower() not in ABOVE:
+        return ()
     return tuple(job for job in context.store.jobs.list() if job.arm_id.lower().startswith(prefix))
 
 
-def _end(context: KindContext, jobs: Iterable[JobRow]) -> bool:
+def _end(context: KindContext, jobs: Iterable[JobRow | None]) -> bool:
     done = True
     for job in jobs:
-        if job.active:
+        if job is not None and job.active:
             cancel(context, job)
             done = done and not context.store.jobs[job.id].active
     return done

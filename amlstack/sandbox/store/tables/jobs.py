@@ -93,6 +93,29 @@ class JobRow:
         return f"{self.workspace}/jobs/{self.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class ActiveJob:
+    """What the scheduler looks at of a job that has not ended; the body, which is most of a row, is left unread.
+
+    Attributes:
+        id: Key of the jobs table.
+        status: One of `STATUSES` but `TERMINAL`.
+        type: ``jobType`` of the body.
+        cluster: The lower-cased ARM id of the compute that it asked for; None for a serverless job.
+        placed: It was given nodes.
+        cancel_requested, runner_pid, runner_started: As in `JobRow`.
+    """
+
+    id: str
+    status: str
+    type: str
+    cluster: str | None
+    placed: bool
+    cancel_requested: bool
+    runner_pid: int | None
+    runner_started: int | None
+
+
 class JobTable:
     """The jobs table. Every change of status is also written to the history, in the same transaction."""
 
@@ -137,6 +160,15 @@ class JobTable:
         rows = self._db.all(f"SELECT * FROM jobs {rules[active]} ORDER BY created, id", *values)  # noqa: S608 - our words
         return tuple(_row(row) for row in rows if workspace is None or row["workspace"].lower() == workspace.lower())
 
+    def active(self) -> tuple[ActiveJob, ...]:
+        """The jobs that have not ended, in order of creation."""
+        rows = self._db.all(_ACTIVE, *sorted(STATUSES - TERMINAL))
+        return tuple(_active(row) for row in rows)
+
+    def on_compute(self, compute: str) -> tuple[str, ...]:
+        """Keys of the jobs that have not ended and asked for a compute (its lower-cased ARM id)."""
+        return tuple(job.id for job in self.active() if job.cluster == compute)
+
     def move(
         self,
         key: str,
@@ -165,10 +197,11 @@ class JobTable:
             message = f"{status} is no status of a job"
             raise ValueError(message)
         with self._db.transaction():
-            job = self.get(key)
-            if job is None or not job.active or (expect is not None and job.status not in set(expect)):
+            row = self._db.one("SELECT status FROM jobs WHERE id = ?", key)
+            before = None if row is None else str(row["status"])
+            if before is None or before in TERMINAL or (expect is not None and before not in set(expect)):
                 return False
-            if job.status == "CancelRequested" and status not in TERMINAL:
+            if before == "CancelRequested" and status not in TERMINAL:
                 return False
             now = time.time()
             self._db.execute(
@@ -181,7 +214,7 @@ class JobTable:
                 None if exits is None else json.dumps([[e.node, e.rank, e.code, e.log] for e in exits]),
                 key,
             )
-            if status != job.status:
+            if status != before:
                 self._history.add("job", key, status, detail)
             return True
 
@@ -213,6 +246,14 @@ class JobTable:
         return self._db.execute("DELETE FROM jobs WHERE id = ?", key) > 0
 
 
+_ACTIVE = f"""
+SELECT id, status, json_extract(body, '$.properties.jobType') AS type,
+  json_extract(body, '$.properties.computeId') AS cluster, nodes <> '[]' AS placed, cancel_requested, runner_pid,
+  runner_started
+FROM jobs WHERE status IN ({", ".join("?" * len(STATUSES - TERMINAL))}) ORDER BY created, id
+"""  # noqa: S608 - our words
+
+
 def _row(row: sqlite3.Row) -> JobRow:
     values = dict(row)
     values["body"] = json.loads(values["body"])
@@ -221,3 +262,9 @@ def _row(row: sqlite3.Row) -> JobRow:
     values["error"] = JobError(**json.loads(values["error"])) if values["error"] else None
     values["cancel_requested"] = bool(values["cancel_requested"])
     return JobRow(**values)
+
+
+def _active(row: sqlite3.Row) -> ActiveJob:
+    values = dict(row)
+    compute = values["cluster"]
+    return ActiveJob(**{**values, "cluster": str(compute).lower() if compute else None})

@@ -1,0 +1,138 @@
+"""100 clusters and 1,000 jobs on the sandbox: up, refresh and destroy, by the clock and in CPU.
+
+The same program runs against a provider in this process that takes everything, which leaves the engine's own cost. The
+sandbox holds the jobs in its queue, so that none runs; they are submitted, read, and at the end cancelled one by one.
+CPU seconds are those of the engine, the program, the providers and the sandbox's server. On both sides the engine
+writes its state at the end only (`PULUMI_SKIP_CHECKPOINTS`): what it writes between grows with the square of the number
+of resources, takes minutes here, and would hide the difference. With `--quick` it is 10 clusters and 100 jobs.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from measure import Row
+
+from amlstack import engine
+from amlstack.base.paths import PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MOST = 2.0
+STEPS = {
+    "up": ("up", "--yes", "--skip-preview"),
+    "refresh": ("refresh", "--yes", "--skip-preview"),
+    "destroy": ("destroy", "--yes", "--skip-preview"),
+}
+TICK = os.sysconf("SC_CLK_TCK")
+PROGRAM = """\
+import pulumi
+
+GROUP, WORKSPACE = "scale", "scale"
+HOME = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}"
+HOME += f"/providers/Microsoft.MachineLearningServices/workspaces/{WORKSPACE}"
+SCALE = {"minNodeCount": 0, "maxNodeCount": 2, "nodeIdleTimeBeforeScaleDown": "PT10M"}
+INNER = {"vmSize": "Standard_ND96isr_H100_v5", "scaleSettings": SCALE}
+NAMES = {"resourceGroupName": GROUP, "workspaceName": WORKSPACE, "location": "eastus"}
+
+clusters = []
+for i in range(CLUSTERS):
+    compute = {"computeType": "AmlCompute", "disableLocalAuth": True, "properties": INNER}
+    inputs = {"computeName": f"cluster-{i}", **NAMES, "properties": compute}
+    clusters.append(pulumi.CustomResource("azure-native:machinelearningservices:Compute", f"cluster-{i}", inputs))
+record = pulumi.CustomResource("amlstack:stack:Record", "stack", {"stackId": "of-the-benchmark"})
+known = {"workspace": HOME, "stackId": record.id}
+guard = {"jobs": {f"job-{i}": "refuse" for i in range(JOBS)}}
+guard |= {f"cluster:cluster-{i}": one.id for i, one in enumerate(clusters)}
+runs = pulumi.CustomResource("amlstack:runs:Guard", "runs", {**known, **guard})
+for i in range(JOBS):
+    cluster = clusters[i % CLUSTERS]
+    properties = {
+        "jobType": "Command",
+        "command": "python train.py --epochs 3 --learning-rate 0.1",
+        "computeId": cluster.id,
+        "limits": {"jobLimitsType": "Command", "timeout": "PT1H"},
+        "environmentId": "azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/1",
+        "resources": {"instanceCount": 2, "shmSize": "950g"},
+        "environmentVariables": {"NCCL_DEBUG": "INFO", "UCX_TLS": "rc,self,sm"},
+        "distribution": {"distributionType": "PyTorch", "processCountPerInstance": 8},
+        "experimentName": "scale",
+        "tags": {"team": "a"},
+    }
+    declared = {"name": f"job-{i}", "declaration": {"job": i}, "body": {"properties": properties}}
+    options = pulumi.ResourceOptions(depends_on=[runs])
+    pulumi.CustomResource("amlstack:jobs:Job", f"job-{i}", {**known, **declared, "placedOn": [cluster.id]}, options)
+"""
+
+
+def run(*, quick: bool = False) -> Iterator[Row]:
+    """Each step on both."""
+    jobs, clusters = (100, 10) if quick else (1000, 100)
+    sys.path.insert(0, str(PROJECT))
+    from tests.support.policies.accepting_provider import attached  # noqa: PLC0415 - reached by the path above
+
+    with tempfile.TemporaryDirectory() as folder:
+        with attached() as provider:
+            accepted = _measured(Path(folder) / "accepting", jobs, clusters, provider.environ)
+        with _sandbox(Path(folder) / "home") as (environ, server):
+            taken = _measured(Path(folder) / "sandbox", jobs, clusters, environ, server)
+    for step in STEPS:
+        for what, ours, anchor in zip(("", ", CPU"), taken[step], accepted[step], strict=True):
+            goal = f"at most {MOST:.0f} times as much (now {ours / anchor:.2f})"
+            name = f"{step} of {clusters} clusters and {jobs:,} jobs on the sandbox{what}"
+            yield Row(name, ours, "s", "accepting provider", anchor, goal, ours <= MOST * anchor)
+
+
+def _measured(
+    folder: Path, jobs: int, clusters: int, environ: Mapping[str, str], server: int | None = None
+) -> dict[str, tuple[float, float]]:
+    """Step → seconds by the clock and of CPU."""
+    from amlstack.sandbox.arm.entra import SUBSCRIPTION  # noqa: PLC0415
+    from tests.support.harness import STAND_IN, Stack  # noqa: PLC0415
+
+    given = f"SUBSCRIPTION, CLUSTERS, JOBS = {SUBSCRIPTION!r}, {clusters}, {jobs}\n"
+    found = {}
+    more = {"PULUMI_SKIP_CHECKPOINTS": "1"}
+    stack = Stack(given + PROGRAM, folder, engine.find().folders, env={**environ, **more}, path=(STAND_IN,))
+    try:
+        for step, words in STEPS.items():
+            start, before = time.monotonic(), _spent(server)
+            stack.pulumi(*words).ok()
+            found[step] = time.monotonic() - start, _spent(server) - before
+            print(f"{step}: {found[step][0]:.1f} s, CPU {found[step][1]:.1f} s", file=sys.stderr, flush=True)
+    finally:
+        stack.close()
+    return found
+
+
+def _spent(server: int | None) -> float:
+    """CPU seconds so far of this process, of its children that have ended, and of the sandbox's server."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    spent = sum(one.ru_utime + one.ru_stime for one in usages)
+    if server is not None:
+        words = Path(f"/proc/{server}/stat").read_text().rpartition(")")[2].split()
+        spent += (int(words[11]) + int(words[12])) / TICK
+    return spent
+
+
+@contextmanager
+def _sandbox(home: Path) -> Iterator[tuple[dict[str, str], int]]:
+    """A sandbox that holds its jobs, with a workspace: the variables of its clients, and its server's process."""
+    from amlstack.sandbox.server import daemon  # noqa: PLC0415
+    from tests.support.sandbox.sandbox_client import Arm  # noqa: PLC0415
+
+    home.mkdir()
+    endpoint = daemon.up(home, hold_jobs=True)
+    try:
+        Arm(endpoint).make_workspace("scale")
+        yield {**endpoint.environ(), "AMLSTACK_HOME": str(home)}, endpoint.pid
+    finally:
+        daemon.down(home)

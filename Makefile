@@ -31,6 +31,9 @@ check: venv docs-check ## format, lint, types, workflows, generated pages
 test-deps: ## Open MPI and a compiler for the tests of MPI jobs, where root and apt are there
 	@tools/test_deps.sh
 
+# Tests start hundreds of Python processes. Where no bytecode may be written, each of them compiles all that it imports.
+TESTS := env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest
+
 # Tests that start the engine, train, or run a job's ranks; all others may share the cores.
 SLOW := engine or training or ranks or editor
 
@@ -39,11 +42,11 @@ test: test-fast test-slow ## everything the tests need, then all tests
 
 .PHONY: test-fast
 test-fast: venv test-deps ## tests without engine, training or ranks, one process per core
-	@$(PY) -m pytest -n auto -m "not ($(SLOW))"
+	@$(TESTS) -n auto --dist worksteal -m "not ($(SLOW))"
 
 .PHONY: test-slow
 test-slow: venv test-deps ## tests with the engine, with training or with ranks, one after the other
-	@$(PY) -m pytest -m "$(SLOW)"
+	@$(TESTS) -m "$(SLOW)"
 
 .PHONY: coverage
 coverage: venv test-deps ## lines and branches that the fast tests run: a table, and build/coverage/index.html (no gate)

@@ -6,6 +6,7 @@ engine's own word and not a guess from its text output.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import selectors
@@ -117,12 +118,26 @@ def select(env: Mapping[str, str]) -> None:
     Raises:
         EngineError: The engine refused; its words are in the message.
     """
+    if _is_selected(env):
+        return
     done = subprocess.run(
         ["pulumi", "stack", "select", "--create", "--non-interactive", STACK],
         cwd=paths.PROJECT, env=dict(env), capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode:
         raise EngineError(f"the stack could not be selected: {done.stderr.strip()}")
+
+
+def _is_selected(env: Mapping[str, str]) -> bool:
+    """Whether the stack exists and is the default already, by the engine's own files: asking it takes longer."""
+    project = hashlib.sha1(os.fsencode(paths.PROJECT / "Pulumi.yaml"), usedforsecurity=False).hexdigest()
+    stacks = paths.home() / "pulumi" / ".pulumi" / "stacks"
+    try:
+        (noted,) = Path(env["PULUMI_HOME"], "workspaces").glob(f"*-{project}-workspace.json")
+        selected = json.loads(noted.read_text())["stacks"][env["PULUMI_BACKEND_URL"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return str(selected).endswith(f"/{STACK}") and any(stacks.glob(f"*/{STACK}.json"))
 
 
 @dataclass(slots=True)
@@ -134,6 +149,7 @@ class Outcome:
         ops: Operation (``create``, ``same``, ``update``, ``replace`` ...) of each URN, the last one seen.
         diagnostics: Messages of weight (error, warning, info#err) in the order they came, with their URN.
         policies: Results of policies in the last phase, as the engine reports them: refusals and advice.
+        redescribed: URNs of the last phase that stay the same, and yet the state records something else of them.
         packs: Name → version of the policy packs that ran.
         output: The command's own text, for when nothing better explains a failure.
         phases: How many phases (preview, update) have begun.
@@ -143,6 +159,7 @@ class Outcome:
     ops: dict[str, str] = field(default_factory=dict)
     diagnostics: list[tuple[str, str, str]] = field(default_factory=list)
     policies: list[Mapping[str, Any]] = field(default_factory=list)
+    redescribed: set[str] = field(default_factory=set)
     packs: dict[str, str] = field(default_factory=dict)
     output: str = ""
     phases: int = 0
@@ -168,8 +185,12 @@ class Outcome:
             self.phases += 1
             self.ops.clear()
             self.policies.clear()
+            self.redescribed.clear()
         if meta := (event.get("resourcePreEvent") or {}).get("metadata"):
             self.ops[meta["urn"]] = meta["op"]
+        done = (event.get("resOutputsEvent") or {}).get("metadata")
+        if done and done["op"] == "same" and done.get("old") != done.get("new"):
+            self.redescribed.add(done["urn"])
         diagnostic = event.get("diagnosticEvent")
         if diagnostic and not diagnostic.get("ephemeral") and diagnostic["severity"] != "debug":
             message = (diagnostic["severity"], diagnostic.get("urn", ""), diagnostic["message"].strip())

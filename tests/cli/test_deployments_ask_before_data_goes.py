@@ -95,7 +95,7 @@ def test_a_state_file_of_an_unknown_form_records_nothing(text: str, tmp_path: Pa
         (False, False, False, ["preview"]),
         (True, False, False, ["preview"]),
         (True, True, False, ["preview", "up"]),
-        (False, False, True, ["up"]),
+        (False, False, True, ["preview", "up"]),
     ],
     ids=["a script", "no", "yes", "agreed before"],
 )

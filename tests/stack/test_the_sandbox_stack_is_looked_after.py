@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.cli.sandbox_arm import SandboxArm
+from amlstack.cli.stack import state
 from amlstack.sandbox.server import daemon
 from tests.support.running import ended_with_us
 from tests.support.stack.fresh_clone import Clone, Said
@@ -17,6 +19,7 @@ from tests.support.stack.small_jobs import FOREVER, IMAGE, SIZE, job, runs, stor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.support.running import Engine
 
@@ -74,6 +77,14 @@ def visited(visit: Visit) -> Visit:
     assert first.code == 0, first.text
     visit.found["first"] = visit.resources()
 
+    recorded = state_file(home)
+    visit.found["state"] = [recorded.read_bytes()]
+    visit.do("second", "up")
+    visit.found["state"].append(recorded.read_bytes())
+    visit.found["dependencies"] = without_dependencies(recorded)
+    visit.do("edited state", "up")
+    visit.found["state"].append(recorded.read_bytes())
+
     for verb, words in PLAIN.items():
         visit.said[f"plain {verb}"] = plain(clone, words)
 
@@ -104,6 +115,25 @@ def visited(visit: Visit) -> Visit:
     return visit
 
 
+def state_file(home: Path) -> Path:
+    return state.files(home)["sandbox"]
+
+
+def without_dependencies(file: Path) -> list[str]:
+    """Takes the dependencies of the cluster out of the state; what they were."""
+    document = json.loads(file.read_text())
+    cluster = cluster_of(document)
+    dependencies: list[str] = cluster.pop("dependencies")
+    file.write_text(json.dumps(document))
+    return dependencies
+
+
+def cluster_of(document: dict[str, Any]) -> dict[str, Any]:
+    resources: list[dict[str, Any]] = document["checkpoint"]["latest"]["resources"]
+    (cluster,) = (one for one in resources if one["type"].endswith(":Compute"))
+    return cluster
+
+
 def plain(clone: Clone, words: str) -> Said:
     """A command of plain Pulumi in a shell that has nothing but what ``amlstack sandbox env`` prints."""
     python = clone.folder / ".venv" / "bin" / "python"
@@ -112,6 +142,25 @@ def plain(clone: Clone, words: str) -> Said:
         ["bash", "-c", script], cwd=clone.folder, env=clone.environ, capture_output=True, text=True, check=False
     )
     return Said(done.returncode, done.stdout + done.stderr)
+
+
+def test_an_up_with_nothing_to_do_previews_and_leaves_the_state_as_it_is(visit: Visit) -> None:
+    said = visit.said["second"]
+    assert said.code == 0, said.text
+    assert "nothing to change: everything is as declared" in said.text
+    assert re.search(r"job quick-\w+ has run before: Completed", said.text), said.text
+    assert "updating" not in said.text
+    before, after, _ = visit.found["state"]
+    assert before == after
+
+
+def test_what_the_state_alone_lacks_is_recorded_by_an_update(visit: Visit) -> None:
+    said = visit.said["edited state"]
+    assert "updating" in said.text
+    assert "nothing to change" in said.text
+    *_, after = visit.found["state"]
+    assert visit.found["dependencies"]
+    assert sorted(cluster_of(json.loads(after))["dependencies"]) == sorted(visit.found["dependencies"])
 
 
 @pytest.mark.parametrize("verb", PLAIN)

@@ -14,7 +14,7 @@ from amlstack.base import paths
 from amlstack.cli import summary
 from amlstack.cli.consent import Yes  # noqa: TC001 - typer reads the annotation
 from amlstack.cli.progress import Progress
-from amlstack.cli.stack import explain, runs
+from amlstack.cli.stack import explain, runs, state
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,7 +96,10 @@ def _settings() -> Any:
     return read_file(paths.PROJECT / f"Pulumi.{STACK}.yaml").partial
 
 
-def _outputs(env: Mapping[str, str]) -> dict[str, Any]:
+def _outputs(env: Mapping[str, str]) -> Mapping[str, Any]:
+    """The stack's outputs: as the state records them, else from the engine, which takes a part of a second to start."""
+    if (recorded := state.read().outputs()) is not None:
+        return recorded
     from amlstack.engine import STACK
 
     done = subprocess.run(

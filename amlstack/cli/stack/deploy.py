@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack import engine as engines
 from amlstack.base import paths
 from amlstack.cli import consent
-from amlstack.cli.stack import losses, state
+from amlstack.cli.stack import losses, state, unchanged
 from amlstack.cli.stack.missing_resources import lost
 
 if TYPE_CHECKING:
@@ -57,8 +59,8 @@ class Deployment:
     def run(self, *, yes: bool, refresh: bool) -> Deployed:
         """Deploys.
 
-        A preview by itself, which the engine would make anyway, comes first where something could be lost; the update
-        then skips its own.
+        Where the stack holds something, a preview by itself comes first, which the engine would make anyway. The update
+        then skips its own, and is left out where it would change nothing.
 
         Args:
             yes: Whether data may be lost without a question.
@@ -74,13 +76,15 @@ class Deployment:
             if refreshed.code and not missing:
                 return Deployed(refreshed, updated=False)
             before = state.read()
-        if yes or not losses.is_worth_asking(before):
+        if not losses.is_worth_asking(before):
             outcome = self._engine("up", "--yes", *self.pack, phases=("previewing", "updating"))
             return Deployed(outcome, updated=outcome.phases > 1)
-        preview = self._engine("preview", *self.pack, phases=("previewing",))
-        if preview.code:
-            return Deployed(preview, updated=False)
-        if not self._agreed(losses.of(preview.ops, before, paths.home())):
+        with tempfile.TemporaryDirectory(prefix="amlstack-plan-") as folder:
+            plan = Path(folder) / "plan.json"
+            preview = self._engine("preview", "--save-plan", str(plan), *self.pack, phases=("previewing",))
+            if preview.code or unchanged.by(preview, plan, before):
+                return Deployed(preview, updated=False)
+        if not yes and not self._agreed(losses.of(preview.ops, before, paths.home())):
             return Deployed(preview, updated=False, refused=True)
         return Deployed(self._engine("up", "--yes", "--skip-preview", *self.pack, phases=("updating",)), updated=True)
 

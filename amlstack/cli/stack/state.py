@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base import paths
+from amlstack.base import paths, pulumi_wire
 from amlstack.engine import STACK
 
 if TYPE_CHECKING:
@@ -28,6 +28,13 @@ class State:
 
     resources: tuple[Mapping[str, Any], ...] = ()
     pending: tuple[str, ...] = field(default=())
+
+    def outputs(self) -> Mapping[str, Any] | None:
+        """The stack's outputs; None where they are not recorded as plain values (a secret among them, say)."""
+        stacks = [one for one in self.resources if one.get("type") == "pulumi:pulumi:Stack"]
+        if len(stacks) != 1 or pulumi_wire.SIGNATURE in json.dumps(outputs := stacks[0].get("outputs") or {}):
+            return None
+        return outputs
 
 
 def files(home: Path | None = None) -> dict[str, Path]:

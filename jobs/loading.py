@@ -127,11 +127,13 @@ def _unknown(cursor: Cursor) -> Finding:
 def _load_python(path: Path) -> Loaded:
     from jobs.pythonfiles.field_lines import place_of  # noqa: PLC0415 - nor needs it a syntax tree
     from jobs.pythonfiles.guard import guarded  # noqa: PLC0415 - a YAML file runs nothing
+    from jobs.pythonfiles.mistakes import noted, placed  # noqa: PLC0415 - nor has it models to make
 
     source = Source(str(path), path.parent)
     module: dict[str, Any] = {"__name__": f"amlstack_job_{path.stem}", "__file__": str(path.resolve())}
     raised: BaseException | None = None
-    with guarded(str(path), str(path.parent.resolve())) as guard:
+    content = b""
+    with guarded(str(path), str(path.parent.resolve())) as guard, noted(str(path)) as mistakes:
         try:
             content = path.read_bytes()
             source = replace(source, place=place_of(content))
@@ -142,6 +144,8 @@ def _load_python(path: Path) -> Loaded:
             raised = error
     if guard.ends:
         return Loaded((), tuple(_ends(call, line, path) for call, line in dict.fromkeys(guard.ends)), source)
+    if mistakes:  # what else is raised may only follow from them
+        return Loaded((), placed(mistakes, content, str(path)), source)
     if isinstance(raised, ValidationError):
         from jobs.model.validation_errors import findings_of  # noqa: PLC0415 - it knows the fields of all that can be declared
 

@@ -9,11 +9,17 @@ if TYPE_CHECKING:
 
 
 def near(word: str, known: Iterable[str], n: int = 3) -> tuple[str, ...]:
-    """Known names close to a word in any letter case, best first; only those nearly as close as the best one."""
+    """Known names close to a word in any letter case, best first; only those nearly as close as the best one.
+
+    Where none is close, those that begin as one part of the word does: ``node_count`` may be ``nodes``.
+    """
     import difflib  # noqa: PLC0415 - only a mistake needs it
 
     by_lower = {name.lower(): name for name in known}
     matches = difflib.get_close_matches(word.lower(), by_lower, n=n, cutoff=0.6)
+    if not matches:
+        parts = [part for part in word.lower().split("_") if len(part) >= 4]
+        return tuple(name for low, name in by_lower.items() if low.startswith(tuple(parts)))[:n] if parts else ()
     close = [difflib.SequenceMatcher(None, match, word.lower()).ratio() for match in matches]
     return tuple(by_lower[match] for match, ratio in zip(matches, close, strict=True) if ratio > close[0] - 0.1)
 

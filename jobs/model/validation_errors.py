@@ -46,7 +46,9 @@ def _finding(place: Place, details: list[ErrorDetails], title: str) -> Finding:
     owners = _owners(detail["loc"][:-1], title)
     owner = owners[0].__name__ if owners else title
     if detail["type"] == "extra_forbidden":
-        known = [name for model in owners for name in model.model_fields]
+        known = [
+            name for model in owners for name in model.model_fields if name != "type" or model not in _KINDS.values()
+        ]
         seen = f"`{place[-1]}` is not a known field of {owner}"
         return Finding("key-unknown", where, seen, "Every field is a known one", did_you_mean(str(place[-1]), known))
     if detail["type"] == "missing":

@@ -28,17 +28,29 @@ def place_of(code: bytes) -> Callable[[str], Place]:
         job = None
 
     def place(where: str) -> Place:
-        if job is None:
-            return where, None, None
-        spot, value = job
-        for step in _STEP.findall(where):
-            found = _inside(value, step)
-            if found is None:
-                break
-            spot, value = found
-        return where, spot.lineno, spot.col_offset + 1
+        return (where, None, None) if job is None else (where, *_nearest(*job, where))
 
     return place
+
+
+def parsed(module: ast.Module) -> ast.expr | None:
+    """The expression that is assigned to ``job``; None where there is none."""
+    found = _job(module)
+    return found and found[1]
+
+
+def inside(value: ast.expr, where: str) -> tuple[int, int]:
+    """Line and column, from 1, of a field of a declaration: its keyword, else the nearest that holds it."""
+    return _nearest(value, value, where)
+
+
+def _nearest(spot: ast.stmt | ast.expr | ast.keyword, value: ast.expr, where: str) -> tuple[int, int]:
+    for step in _STEP.findall(where):
+        found = _inside(value, step)
+        if found is None:
+            break
+        spot, value = found
+    return spot.lineno, spot.col_offset + 1
 
 
 def _job(module: ast.Module) -> tuple[ast.stmt | ast.expr | ast.keyword, ast.expr] | None:

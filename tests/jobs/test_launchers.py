@@ -267,5 +267,3 @@ def test_the_union_holds_every_launcher_by_its_own_name() -> None:
 def test_every_launcher_says_what_it_reserves_and_why(kind: type[TypedLauncher]) -> None:
     assert kind.RESERVED
     assert kind.WHY.endswith(".")
-    assert all(field.description for field in kind.model_fields.values() if field.annotation is not None
-               and field is not kind.model_fields["type"])  # fmt: skip

@@ -6,10 +6,11 @@ then ``#path#size`` of each file in the order of lower-cased paths, then all con
 
 from __future__ import annotations
 
-from amlstack.snapshot.folder import HASH_VERSION, File, Snapshot, scan
+from amlstack.snapshot.folder import HASH_VERSION, Snapshot, scan
 from amlstack.snapshot.manifest import differences
 from amlstack.snapshot.own import OwnCode, own_code, together
 from amlstack.snapshot.staging import staged, zipped
+from amlstack.snapshot.walk import File
 
 __all__ = [
     "HASH_VERSION",

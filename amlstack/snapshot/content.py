@@ -3,81 +3,186 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Final
+import os
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from amlstack.base.findings import Finding
-from amlstack.snapshot.secrets import HEAD, suspicion
-from amlstack.snapshot.tool_leftovers import litter
+from amlstack.snapshot.remembered import FileContent
+from amlstack.snapshot.secrets import HEAD, secret_in
+from amlstack.snapshot.walk import FileState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from concurrent.futures import Future
 
-    from amlstack.snapshot.folder import File
+    from amlstack.snapshot.walk import File
 
-_CHUNK: Final = HEAD
+_BATCH: Final = 4 * 1024 * 1024
+_AHEAD: Final = 2
+"""Batches that may wait for the slowest hash. With the one that is being read they are all that is in memory."""
+
+
+class _Piece(NamedTuple):
+    """A part of one file's content; each file ends with an empty one."""
+
+    file: File
+    data: bytes
+
+
+_Batch = list[_Piece]
 
 
 class Content:
-    """Reads each file once, for every hash that it is part of.
-
-    Args:
-        files: In hash order.
-        extra: Those of them that travel beside the folder.
+    """What the files of one snapshot hold, as far as they have been read.
 
     Attributes:
-        digests: After `read`, SHA-256 of each file of the folder alone, by its name.
+        facts: By place.
+        unsteady: Places of files that changed between the walk and the end of their reading.
+        findings: Files that could not be read, or whose size changed.
     """
 
-    def __init__(self, files: tuple[File, ...], extra: frozenset[File]) -> None:
-        self._files = files
-        own = tuple(file for file in files if file not in extra)
-        left = litter(file.relative for file in own)
-        tidy = tuple(file for file in own if file.relative not in left)
-        self._lists = (files, own, tidy)
-        # Each list is part of the one before: of equal length they are equal, and hashed once. Most folders have
-        # nothing beside them and nothing that is left out.
-        distinct = {len(each): each for each in self._lists}
-        self._hashes = {length: (frozenset(each), _started(each)) for length, each in distinct.items()}
-        self._own = frozenset(own)
-        self.digests: dict[str, str] = {}
+    def __init__(self) -> None:
+        self.facts: dict[str, FileContent] = {}
+        self.unsteady: set[str] = set()
+        self.findings: list[Finding] = []
 
-    def read(self) -> Iterator[Finding]:
-        """Findings for files that cannot be read, change meanwhile or look like secrets."""
-        for file in self._files:
-            alone = hashlib.sha256()
-            hashes = [alone, *(whole for members, whole in self._hashes.values() if file in members)]
+    def forget(self, *, all_but: Collection[str]) -> None:
+        """Drops all that was found, the facts of these places excepted: what is read next is read afresh."""
+        self.facts = {place: facts for place, facts in self.facts.items() if place in all_but}
+        self.unsteady.clear()
+        self.findings.clear()
+
+    def read(self, files: Sequence[File], wholes: Iterable[Collection[File]] = ()) -> tuple[str, ...]:
+        """Reads files in their order.
+
+        Args:
+            files: What is read. The facts of those that have none are there afterwards.
+            wholes: Parts of ``files``, each in the same order.
+
+        Returns:
+            The content hash of each whole, 64 hex digits; without meaning where there are findings.
+        """
+        hashes = [_Whole(part) for part in wholes]
+        with _Feeding([_Each(self.facts), *hashes]) as feeding:
+            for batch in _batches(self._pieces(files)):
+                feeding.feed(batch)
+        return tuple(whole.hexdigest() for whole in hashes)
+
+    def _pieces(self, files: Sequence[File]) -> Iterator[_Piece]:
+        for file in files:
             read = 0
             try:
-                with file.path.open("rb") as stream:
-                    while chunk := stream.read(_CHUNK):
-                        if not read and (finding := suspicion(file.relative, chunk)):
-                            yield finding
+                with file.open() as stream:
+                    while chunk := stream.read(min(HEAD, max(file.size - read, 0) + 1)):
                         read += len(chunk)
-                        for each in hashes:
-                            each.update(chunk)
+                        yield _Piece(file, chunk)
+                    if FileState.of(os.fstat(stream.fileno())) != file.state:
+                        self.unsteady.add(file.place)
             except OSError as error:
                 seen = f"{file.relative} cannot be read ({error.strerror or error})"
                 rule, remedy = "Everything in the folder is uploaded", "Make it readable or list it in .amlignore"
-                yield Finding("file-unreadable", "", seen, rule, remedy, file=file.relative)
+                self.findings.append(Finding("file-unreadable", "", seen, rule, remedy, file=file.relative))
                 continue
-            if not file.size and (finding := suspicion(file.relative, b"")):
-                yield finding
+            yield _Piece(file, b"")
             if read != file.size:
                 seen = f"{file.relative} had {file.size} bytes and then {read}"
                 rule = "A snapshot is taken of a folder that nobody writes to"
-                yield Finding("file-changed", "", seen, rule, "Try again", file=file.relative)
-            if file in self._own:
-                self.digests[file.relative] = alone.hexdigest()
-
-    def hashes(self) -> tuple[str, str, str]:
-        """After `read`: of everything, of the folder alone, and of that without what tools leave in it."""
-        whole, own, tidy = (self._hashes[len(each)][1].hexdigest() for each in self._lists)
-        return whole, own, tidy
+                self.findings.append(Finding("file-changed", "", seen, rule, "Try again", file=file.relative))
 
 
-def _started(files: tuple[File, ...]) -> hashlib._Hash:
-    """A content hash that knows how many files there are, their names and sizes; their contents come next."""
-    started = hashlib.sha256(str(len(files)).encode())
-    for file in files:
-        started.update(f"#{file.relative}#{file.size}".encode())
-    return started
+class _Each:
+    """Finds the facts of each file that has none."""
+
+    def __init__(self, facts: dict[str, FileContent]) -> None:
+        self._facts = facts
+        self._hash = hashlib.sha256()
+        self._head: bytes | None = None
+
+    def __call__(self, batch: _Batch) -> None:
+        for file, data in batch:
+            if file.place in self._facts:
+                continue
+            if data:
+                self._hash.update(data)
+                if self._head is None:
+                    self._head = data
+            else:
+                self._facts[file.place] = FileContent(self._hash.hexdigest(), secret_in(self._head or b""))
+                self._hash, self._head = hashlib.sha256(), None
+
+
+class _Whole:
+    """The content hash of some of the files: it begins with how many there are, their names and sizes."""
+
+    def __init__(self, files: Collection[File]) -> None:
+        self._hash = hashlib.sha256(str(len(files)).encode())
+        self._names = {file.relative for file in files}
+        for file in files:
+            self._hash.update(f"#{file.relative}#{file.size}".encode())
+
+    def __call__(self, batch: _Batch) -> None:
+        for file, data in batch:
+            if data and file.relative in self._names:
+                self._hash.update(data)
+
+    def hexdigest(self) -> str:
+        """After all batches."""
+        return self._hash.hexdigest()
+
+
+class _Feeding:
+    """Gives each batch to all hashes, each in a thread of its own: hashlib lets others run while it computes.
+
+    The last batch, which is the only one of a small folder, needs no thread.
+    """
+
+    def __init__(self, hashes: Sequence[Callable[[_Batch], None]]) -> None:
+        self._hashes = hashes
+        self._threads: list[ThreadPoolExecutor] = []
+        self._running: deque[list[Future[None]]] = deque()
+        self._last: _Batch = []
+
+    def feed(self, batch: _Batch) -> None:
+        """Batches come in the order of the files; each hash takes them in this order."""
+        if self._last:
+            self._threads = self._threads or [ThreadPoolExecutor(1) for _ in self._hashes]
+            self._running.append(
+                [thread.submit(each, self._last) for thread, each in zip(self._threads, self._hashes, strict=True)]
+            )
+        self._last = batch
+        while len(self._running) > _AHEAD:
+            _wait(self._running.popleft())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        try:
+            if kind is None:
+                for futures in self._running:
+                    _wait(futures)
+                for each in self._hashes:
+                    each(self._last)
+        finally:
+            for thread in self._threads:
+                thread.shutdown(cancel_futures=True)
+
+
+def _wait(futures: Iterable[Future[None]]) -> None:
+    for future in futures:
+        future.result()
+
+
+def _batches(pieces: Iterable[_Piece]) -> Iterator[_Batch]:
+    batch: _Batch = []
+    size = 0
+    for piece in pieces:
+        batch.append(piece)
+        size += len(piece.data)
+        if size >= _BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

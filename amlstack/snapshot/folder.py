@@ -1,36 +1,25 @@
-"""Walks a folder, judges what it finds and hashes it."""
+"""A folder as an upload would hold it: its files, what is wrong with them, and the hashes of their content."""
 
 from __future__ import annotations
 
-import os
-import stat
+import hashlib
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from amlstack.base.findings import Finding, Level, errors
+from amlstack.base.findings import Finding, errors
+from amlstack.snapshot import remembered, secrets
 from amlstack.snapshot.content import Content
 from amlstack.snapshot.ignore import Ignore
+from amlstack.snapshot.remembered import Remembered
+from amlstack.snapshot.tool_leftovers import litter
+from amlstack.snapshot.walk import File, FileState, Walk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
 
 HASH_VERSION: Final = "202208"
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """One file of a snapshot.
-
-    Attributes:
-        path: Where its content lies; links resolved.
-        relative: Its name in the snapshot, with ``/``; the link's name where it is one.
-        size: In bytes.
-    """
-
-    path: Path
-    relative: str
-    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +32,8 @@ class Snapshot:
         hash: Content hash, 64 hex digits; empty when an error among the findings makes the content unknown.
         own_hash: The same of the folder alone, without what travels beside it.
         tidy_hash: The same as ``own_hash`` without what tools leave in a folder.
-        digests: SHA-256 of each file of the folder alone, by its name; empty where the hashes are.
+        digests: SHA-256 of each file, by its name; empty where the hashes are.
+        beside: Names of the files that travel beside the folder.
         findings: Errors refuse the upload; warnings are for the reader.
     """
 
@@ -54,14 +44,25 @@ class Snapshot:
     findings: tuple[Finding, ...]
     tidy_hash: str = ""
     digests: Mapping[str, str] = field(default_factory=dict)
+    beside: frozenset[str] = frozenset()
 
     @property
     def bytes(self) -> int:
         """The size of all files together."""
         return sum(file.size for file in self.files)
 
+    @property
+    def own_digests(self) -> dict[str, str]:
+        """SHA-256 of each file of the folder alone, by its name."""
+        return {name: digest for name, digest in self.digests.items() if name not in self.beside}
 
-def scan(folder: Path, beside: Sequence[Path] = ()) -> Snapshot:
+    @property
+    def key(self) -> str:
+        """Names all contents and their places, 64 hex digits: two snapshots with one key are the same upload."""
+        return _key(self.digests, self.beside)
+
+
+def scan(folder: Path, beside: Sequence[Path] = (), *, remember: bool = True) -> Snapshot:
     """What an upload of ``folder`` would hold. Never raises for what is wrong with the folder: that is in the findings.
 
     Each package (a folder of Python files) in ``beside`` travels along under its own name, unless the folder has
@@ -69,38 +70,102 @@ def scan(folder: Path, beside: Sequence[Path] = ()) -> Snapshot:
 
     Two files whose paths differ only in letter case are ordered by the exact path; azure-ai-ml leaves their order to
     the file system, so its hash of such a folder may differ between two machines.
+
+    Args:
+        folder: The folder.
+        beside: Packages that travel along.
+        remember: Files of a large folder that did not change since an earlier scan are not read again
+            (`amlstack.snapshot.remembered`).
     """
-    shown = str(folder)
+    began = remembered.now()
     if not folder.is_dir():
         return Snapshot(folder, (), "", "", (_no_folder(folder),))
     root = folder.resolve()
     ignore = Ignore.of(root)
-    walk = _Walk(root, ignore, findings=list(ignore.findings))
-    walk.folder(root, "", root, frozenset({root}), excluded=False)
+    walk = Walk(root, ignore, findings=list(ignore.findings))
+    walk.folder(str(root), "", root, frozenset({root}), excluded=False)
     extra = [file for package in beside if not (root / package.name).exists() for file in _package(package)]
     files = tuple(sorted([*walk.files, *extra], key=lambda file: (file.relative.lower(), file.relative)))
     if not files and not errors(walk.findings):
         walk.wrong(
             "code-folder-empty",
-            shown,
-            f"{shown} holds no file that would be uploaded",
+            str(folder),
+            f"{folder} holds no file that would be uploaded",
             "A code snapshot needs at least one file",
             remedy=f"Check {ignore.path.name}" if ignore.path else "",
         )
     if errors(walk.findings):
         return Snapshot(root, files, "", "", tuple(walk.findings))
-    content = Content(files, frozenset(extra))
-    walk.findings += content.read()
-    if errors(walk.findings):
-        return Snapshot(root, files, "", "", tuple(walk.findings))
-    whole, own, tidy = content.hashes()
-    return Snapshot(root, files, whole, own, tuple(walk.findings), tidy, content.digests)
+    memory = Remembered.of(root, began) if remember and remembered.is_large(files) else None
+    content = Content()
+    names = frozenset(file.relative for file in extra)
+    hashes = _hashes(files, walk.files, names, content, memory)
+    secret = [
+        secrets.finding(file.relative, content.facts[file.place].secret)
+        for file in files
+        if file.place in content.facts
+    ]
+    findings = (*walk.findings, *filter(None, secret), *content.findings)
+    if errors(findings):
+        return Snapshot(root, files, "", "", findings)
+    whole, own, tidy = hashes
+    return Snapshot(root, files, whole, own, findings, tidy, _digests(files, content), names)
+
+
+def _hashes(
+    files: Sequence[File], inside: Sequence[File], beside: frozenset[str], content: Content, memory: Remembered | None
+) -> tuple[str, str, str]:
+    """The hash of everything, of the folder alone, and of that without what tools leave in it.
+
+    Args:
+        files: All, in hash order.
+        inside: Those of the folder alone.
+        beside: Names of the others.
+        content: Knows what the files hold afterwards.
+        memory: Of an earlier scan, if there is one.
+    """
+    trusted = memory.trusted(inside) if memory is not None else {}
+    if memory is not None and trusted:
+        # The files that are not known are read first: with their digests the hashes may be known.
+        content.facts |= trusted
+        content.read([file for file in files if file.place not in trusted])
+        known = None if content.findings else memory.kept.read(f"hashes {_key(_digests(files, content), beside)}")
+        if content.findings or known is not None:
+            memory.keep(inside, content)
+            return known or ("", "", "")
+    own = tuple(file for file in files if file.relative not in beside)
+    left = litter(file.relative for file in own)
+    lists = (files, own, tuple(file for file in own if file.relative not in left))
+    # Each list is part of the one before: of equal length they are equal, and hashed once. Most folders have nothing
+    # beside them and nothing that is left out.
+    distinct = {len(each): each for each in lists}
+    content.forget(all_but=trusted)
+    hashes = content.read(files, distinct.values())
+    if content.unsteady & trusted.keys():  # written to since the walk: what was known of them is no more
+        content.forget(all_but=())
+        hashes = content.read(files, distinct.values())
+    found = dict(zip(distinct, hashes, strict=True))
+    result = (found[len(lists[0])], found[len(lists[1])], found[len(lists[2])])
+    if memory is not None and not content.findings:
+        memory.keep(inside, content)
+        memory.kept.write(f"hashes {_key(_digests(files, content), beside)}", result)
+    return result
+
+
+def _digests(files: Sequence[File], content: Content) -> dict[str, str]:
+    return {file.relative: content.facts[file.place].digest for file in files}
+
+
+def _key(digests: Mapping[str, str], beside: frozenset[str]) -> str:
+    # No name holds a zero byte.
+    words = (f"{name}\0{digest}\0{'+' if name in beside else ''}" for name, digest in digests.items())
+    return hashlib.sha256("\0".join(words).encode()).hexdigest()
 
 
 def _package(folder: Path) -> list[File]:
     """A package's Python files under its own name."""
     paths = sorted(path for path in folder.rglob("*.py") if path.is_file())
-    return [File(path, path.relative_to(folder.parent).as_posix(), path.stat().st_size) for path in paths]
+    return [File(str(path), path.relative_to(folder.parent).as_posix(), FileState.of(path.stat())) for path in paths]
 
 
 def _no_folder(folder: Path) -> Finding:
@@ -111,149 +176,3 @@ def _no_folder(folder: Path) -> Finding:
         seen = f"there is no folder {folder}"
         remedy = f"{folder.parent} holds {', '.join(near[:8])}" if near else f"{folder.parent} holds no folder either"
     return Finding("code-folder-missing", "", seen, "The code of a job is a folder", remedy, file=str(folder))
-
-
-class _LeavesError(Exception):
-    """Something that would be taken lies outside of the folder, behind a linked folder."""
-
-
-@dataclass(slots=True)
-class _Walk:
-    root: Path
-    ignore: Ignore
-    files: list[File] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-
-    def wrong(
-        self, code: str, file: str, seen: str, rule: str, *, remedy: str = "", level: Level = Level.ERROR
-    ) -> None:
-        self.findings.append(Finding(code, "", seen, rule, remedy, level, file=file))
-
-    def folder(self, actual: Path, prefix: str, real: Path, above: frozenset[Path], *, excluded: bool) -> None:
-        """Takes what lies in one folder.
-
-        Args:
-            actual: The folder as walked, through links.
-            prefix: Its name in the snapshot with a trailing ``/``; empty for the root.
-            real: The folder with links resolved: what ignore patterns see.
-            above: All folders that it lies in, resolved; finds circles.
-            excluded: The patterns take nothing directly below; only a link can lead out of that.
-        """
-        base = os.path.relpath(real, self.ignore.base)
-        start = "" if base == "." else f"{base}/"
-        try:
-            entries = sorted(os.scandir(actual), key=lambda entry: entry.name)
-        except OSError as error:
-            if not excluded and not self.ignore.excludes(f"{start}x"):
-                self.unreadable(prefix.rstrip("/") or ".", error)
-            return
-        for entry in entries:
-            try:
-                is_folder = entry.is_dir()
-            except OSError:
-                is_folder = False  # a circle of links: judged as a broken link below
-            if is_folder:
-                self.subfolder(entry, prefix, real, above, excluded=excluded)
-            elif not excluded and not self.ignore.excludes(start + entry.name):
-                self.file(entry, prefix, real)
-
-    def subfolder(
-        self, entry: os.DirEntry[str], prefix: str, real: Path, above: frozenset[Path], *, excluded: bool
-    ) -> None:
-        relative = prefix + entry.name
-        linked = entry.is_symlink()
-        target = Path(os.path.realpath(entry.path)) if linked else real / entry.name
-        if linked or not excluded:
-            excluded = self.ignore.excludes_all_below(os.path.relpath(target, self.ignore.base))
-        if target in above:
-            if not excluded:
-                self.wrong(
-                    "link-circle",
-                    relative,
-                    f"the link {relative} leads back to a folder that it lies in",
-                    "A snapshot has an end",
-                    remedy="Remove the link or list its target in .amlignore",
-                )
-            return
-        if entry.name == ".git" and not prefix and not excluded and not linked:
-            self.git()
-        try:
-            self.folder(Path(entry.path), f"{relative}/", target, above | {target}, excluded=excluded)
-        except _LeavesError:
-            if not (linked and real.is_relative_to(self.root)):
-                raise
-            self.leaves(relative, target)
-
-    def file(self, entry: os.DirEntry[str], prefix: str, real: Path) -> None:
-        relative = prefix + entry.name
-        if not real.is_relative_to(self.root):
-            raise _LeavesError
-        path = real / entry.name
-        if entry.is_symlink():
-            path = Path(os.path.realpath(path))
-            if not path.is_relative_to(self.root):
-                self.leaves(relative, path)
-                return
-        try:
-            relative.encode()
-            status = path.stat()
-        except UnicodeEncodeError:
-            shown = relative.encode(errors="backslashreplace").decode()
-            self.wrong(
-                "file-name-no-text",
-                shown,
-                f"the name {shown} is no UTF-8",
-                "Azure's paths are text",
-                remedy="Rename it",
-            )
-            return
-        except OSError as error:
-            if entry.is_symlink():
-                self.wrong(
-                    "link-broken",
-                    relative,
-                    f"the link {relative} leads nowhere",
-                    "A link is uploaded as the content it leads to",
-                    remedy="Mend or remove it, or list it in .amlignore",
-                )
-            else:
-                self.unreadable(relative, error)
-            return
-        if not stat.S_ISREG(status.st_mode):
-            self.wrong(
-                "file-special",
-                relative,
-                f"{relative} is a pipe, a socket or a device",
-                "Only files with content can be uploaded",
-                remedy="List it in .amlignore",
-            )
-            return
-        self.files.append(File(path, relative, status.st_size))
-
-    def leaves(self, relative: str, target: Path) -> None:
-        self.wrong(
-            "link-leaves-folder",
-            relative,
-            f"the link {relative} leads to {target}, outside of the code folder",
-            "What is uploaded lies in the folder: nothing else is sent to Azure by surprise",
-            remedy="Copy the content into the folder, or list the link in .amlignore",
-        )
-
-    def unreadable(self, relative: str, error: OSError) -> None:
-        self.wrong(
-            "file-unreadable",
-            relative,
-            f"{relative} cannot be read ({error.strerror or error})",
-            "Everything in the folder is uploaded",
-            remedy="Make it readable or list it in .amlignore",
-        )
-
-    def git(self) -> None:
-        self.wrong(
-            "git-folder-in-code",
-            ".git",
-            "the folder .git would be uploaded with the code",
-            "The history of a repository is large, changes the hash with every commit and may hold secrets",
-            remedy=f"Add .git/ to {self.ignore.path.name if self.ignore.path else '.amlignore'}",
-            level=Level.WARNING,
-        )

@@ -7,6 +7,8 @@ ignored folder, and a folder reached through a link is judged by where it really
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
 import warnings
 from dataclasses import dataclass, field
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from amlstack.base.findings import Finding
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 NAMES: Final = (".amlignore", ".gitignore")
@@ -136,7 +139,7 @@ def _set(members: str, *, negated: bool) -> str:
     return "[" + head + members.replace("\\", "\\\\") + "]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ignore:
     """The rules of one folder.
 
@@ -191,9 +194,9 @@ class Ignore:
 
     def excludes(self, relative: str) -> bool:
         """Whether the file at ``relative`` (to `base`, with ``/``) is left out."""
-        for rule in reversed(self.rules):
-            if rule.regex.match(relative):
-                return rule.excludes
+        for matches, excludes in self._decisions:
+            if matches(relative):
+                return excludes
         return False
 
     def excludes_all_below(self, relative: str) -> bool:
@@ -201,3 +204,13 @@ class Ignore:
         if not all(rule.excludes for rule in self.rules):
             return False
         return any(rule.whole_folders and rule.regex.match(f"{relative}/") for rule in self.rules)
+
+    @functools.cached_property
+    def _decisions(self) -> tuple[tuple[Callable[[str], object], bool], ...]:
+        """The rules from the last to the first, neighbours that decide the same as one pattern."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # as in `parse`
+            return tuple(
+                (re.compile("|".join(f"(?:{rule.regex.pattern})" for rule in group)).match, excludes)
+                for excludes, group in itertools.groupby(reversed(self.rules), key=lambda rule: rule.excludes)
+            )

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
-    from amlstack.snapshot.folder import File, Snapshot
+    from amlstack.snapshot.folder import Snapshot
+    from amlstack.snapshot.walk import File
 
 _DECLARES: Final = re.compile(rb"^jobs?[ \t]*(?::[^=\n]+)?=(?!=)", re.MULTILINE)
 _OUR_WORDS: Final = re.compile(rb"^(?:from[ \t]+jobs(?:\.\w+)*[ \t]+import\b|import[ \t]+jobs\b)", re.MULTILINE)
@@ -45,8 +46,8 @@ def declarations(found: Snapshot, own: Collection[Path], commands: Sequence[str]
     """
     files = [file for file in found.files if file.relative not in left]
     theirs = any(file.relative == "jobs.py" or file.relative.startswith("jobs/") for file in files)
-    places = {path.resolve() for path in own}
-    unused = {file.relative: file for file in files if file.path in places or _declares(file, theirs=theirs)}
+    places = {str(path.resolve()) for path in own}
+    unused = {file.relative: file for file in files if file.place in places or _declares(file, theirs=theirs)}
     running = [file for file in files if file.relative not in unused]
     used = {name for name in unused if any(_names(command, name) for command in commands)}
     while unused:
@@ -59,10 +60,11 @@ def declarations(found: Snapshot, own: Collection[Path], commands: Sequence[str]
 
 
 def _declares(file: File, *, theirs: bool) -> bool:
-    suffix = PurePosixPath(file.relative).suffix.lower()
+    suffix = _suffix(file.relative)
     if suffix == ".py":
-        # A folder with a module `jobs` of its own means that one.
-        return not theirs and bool(_DECLARES.search(content := _content(file)) and _OUR_WORDS.search(content))
+        # A folder with a module `jobs` of its own means that one. Nearly no file has the word: it is looked for first.
+        content = b"" if theirs else _content(file)
+        return b"jobs" in content and bool(_DECLARES.search(content) and _OUR_WORDS.search(content))
     if suffix in (".yml", ".yaml"):
         content = _content(file)
         if _SCHEMA.search(content):
@@ -77,7 +79,7 @@ def _used(running: Sequence[File], candidates: Collection[str]) -> set[str]:
     used: set[str] = set()
     stems = {name: PurePosixPath(name).stem.encode() for name in candidates}
     for file in running:
-        suffix = PurePosixPath(file.relative).suffix.lower()
+        suffix = _suffix(file.relative)
         if suffix not in (".py", "", *_SCRIPTS):
             continue
         content = _content(file)
@@ -137,9 +139,15 @@ def _names(text: str, relative: str) -> bool:
     return path.suffix == ".py" and re.search(rf"-m\s+(?:\w+\.)*{re.escape(path.stem)}(?![\w-])", text) is not None
 
 
+def _suffix(relative: str) -> str:
+    """As of a path, in lower case."""
+    stem, dot, ending = relative[relative.rfind("/") + 1 :].rpartition(".")
+    return f"{dot}{ending}".lower() if stem and ending else ""
+
+
 def _content(file: File) -> bytes:
     try:
-        with file.path.open("rb") as stream:
-            return stream.read(HEAD)
+        with file.open() as stream:
+            return stream.read(min(HEAD, file.size + 1))
     except OSError:
         return b""

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from amlstack.snapshot import remembered
 from amlstack.snapshot.job_files import declarations
 from amlstack.snapshot.manifest import compact
 from amlstack.snapshot.tool_leftovers import litter
@@ -44,9 +45,25 @@ def own_code(found: Snapshot, *, declared_in: Collection[Path] = (), commands: S
     """
     if not found.own_hash:
         return OwnCode()
-    left = litter(found.digests)
+    kept = remembered.keeper(found.root) if remembered.is_large(found.files) else None
+    if kept is None:
+        return _own_code(found, declared_in, commands)
+    declared = [str(path.resolve()) for path in declared_in]
+    places = sorted(file.relative for file in found.files if file.place in declared)
+    key = f"own {found.key} {json.dumps([places, list(commands)])}"
+    if (known := kept.read(key)) is not None:
+        return OwnCode(known[0], tuple(known[1]), known[2])
+    own = _own_code(found, declared_in, commands)
+    if remembered.is_steady(found.files):
+        kept.write(key, [own.hash, own.former, own.files])
+    return own
+
+
+def _own_code(found: Snapshot, declared_in: Collection[Path], commands: Sequence[str]) -> OwnCode:
+    digests = found.own_digests
+    left = litter(digests)
     left |= declarations(found, declared_in, commands, left)
-    digests = {path: digest for path, digest in found.digests.items() if path not in left}
+    digests = {path: digest for path, digest in digests.items() if path not in left}
     former = tuple(dict.fromkeys((found.own_hash, found.tidy_hash)))
     return OwnCode(_hash(digests), former, compact(digests))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
 from typing import Final
 
 from amlstack.base.credential_patterns import FORMS
@@ -30,41 +29,56 @@ _SUFFIXES: Final = {
 _FOLDERS: Final = {".ssh": "keys of SSH", ".aws": "credentials of AWS", ".azure": "tokens of the Azure CLI"}
 _TEMPLATE: Final = re.compile(r"\.(example|sample|template|dist)$", re.IGNORECASE)
 
-_CONTENT: Final = tuple((re.compile(pattern.encode()), what) for pattern, what in FORMS)
+_START: Final = re.compile(r"^(?:\\b|\[[^]]*\])")
+_CONTENT: Final = tuple(
+    (re.compile(_START.sub("", pattern).encode()), re.compile(pattern.encode()), what) for pattern, what in FORMS
+)
+"""Each pattern twice, first without the boundary or set that it begins with: text at the start is found ten times as
+fast, and nearly no file has it."""
 
 HEAD: Final = 1024 * 1024
 """How many bytes from the start of a file are looked at."""
 
 
-def suspicion(relative: str, head: bytes) -> Finding | None:
+def finding(relative: str, secret: tuple[str, int] | None) -> Finding | None:
     """A warning when the file's name or the start of its content looks like a secret; never quotes the content.
 
     Args:
         relative: Path in the snapshot, with ``/``.
+        secret: What `secret_in` found in the content.
+    """
+    if by_name := _by_name(relative):
+        return _finding(relative, f"{relative} looks like a secret: {by_name}", None)
+    return _finding(relative, f"{relative} holds what looks like {secret[0]}", secret[1]) if secret else None
+
+
+def secret_in(head: bytes) -> tuple[str, int] | None:
+    """What the start of a file holds that looks like a secret, and its line.
+
+    Args:
         head: The first `HEAD` bytes.
     """
-    by_name = _by_name(PurePosixPath(relative))
-    if by_name:
-        return _finding(relative, f"{relative} looks like a secret: {by_name}", None)
     if b"\0" in head[:8192]:
         return None  # a binary file: matches there are chance
-    for pattern, what in _CONTENT:
-        if match := pattern.search(head):
-            line = head.count(b"\n", 0, match.start()) + 1
-            return _finding(relative, f"{relative} holds what looks like {what}", line)
+    for quick, pattern, what in _CONTENT:
+        if quick.search(head) and (match := pattern.search(head)):
+            return what, head.count(b"\n", 0, match.start()) + 1
     return None
 
 
-def _by_name(path: PurePosixPath) -> str | None:
-    name = path.name
+def _by_name(relative: str) -> str | None:
+    *folders, name = relative.split("/")
     if _TEMPLATE.search(name):
         return None
-    if why := _NAMES.get(name) or _SUFFIXES.get(path.suffix.lower()):
+    stem, _, ending = name.rpartition(".")
+    if why := _NAMES.get(name) or (stem and _SUFFIXES.get(f".{ending.lower()}")):
         return why
     if name.startswith(".env."):
         return _NAMES[".env"]
-    folder = next((part for part in path.parts[:-1] if part in _FOLDERS), None)
-    return f"{folder}/ holds {_FOLDERS[folder]}" if folder else None
+    if _FOLDERS.keys().isdisjoint(folders):
+        return None
+    folder = next(part for part in folders if part in _FOLDERS)
+    return f"{folder}/ holds {_FOLDERS[folder]}"
 
 
 def _finding(relative: str, seen: str, line: int | None) -> Finding:

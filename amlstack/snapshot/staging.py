@@ -57,7 +57,7 @@ def staged(folder: Path, includes: Sequence[Path], cache: Path) -> Path:
         for include in includes:
             if (inner := zipped(include)) is not None:
                 _compress(inner, target / include.name, Ignore.of(folder.resolve()))
-        digest = scan(target).hash
+        digest = scan(target, remember=False).hash
         if not digest:
             return folder
         found = cache / digest

@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import os
 import socket
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from amlstack.base.findings import Level
-from amlstack.snapshot import scan
+from amlstack.snapshot import File, scan
 from amlstack.snapshot import scan as scan_function
-from amlstack.snapshot.secrets import suspicion
+from amlstack.snapshot.secrets import finding, secret_in
+
+if TYPE_CHECKING:
+    from io import FileIO
+    from pathlib import Path
 
 SAS = "https://a.blob.core.windows.net/c?sv=2024&sig=" + "A" * 43 + "%3D"
 
@@ -91,14 +95,10 @@ def test_pipes_and_sockets_are_refused_instead_of_read(code: Path, monkeypatch: 
 
 
 def test_a_file_that_cannot_be_opened_is_a_finding(code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real_open = Path.open
+    def refuse(file: File) -> FileIO:
+        raise PermissionError(13, "Permission denied")
 
-    def refuse(self: Path, *args: object, **kwargs: object) -> object:
-        if self.name == "train.py":
-            raise PermissionError(13, "Permission denied")
-        return real_open(self, *args, **kwargs)
-
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(File, "open", refuse)
     found = scan(code)
     assert [finding.code for finding in found.findings] == ["file-unreadable"]
     assert found.hash == ""
@@ -161,7 +161,7 @@ def test_what_looks_like_a_secret_is_a_warning_that_does_not_quote_it(code: Path
     ],
 )
 def test_what_only_resembles_a_secret_is_left_alone(name: str, content: bytes) -> None:
-    assert suspicion(name, content) is None
+    assert finding(name, secret_in(content)) is None
 
 
 def test_the_line_of_a_secret_is_given(code: Path) -> None:

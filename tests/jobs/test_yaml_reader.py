@@ -85,6 +85,7 @@ def test_of_a_key_that_stands_twice_the_last_counts_and_both_places_are_told() -
         ("a: &x [*x]\n", "yaml-alias", 1, 8),
         ("a: &x 1\nb: &x 2\n", "yaml-alias", 2, 4),
         ("a: 2024-13-40\n", "yaml-value", 1, 4),
+        ("a: !!int +\n", "yaml-value", 1, 4),
         ("a: b\x07\n", "yaml-syntax", 1, None),
         ("? {a: 1}\n: 2\n", "yaml-key", 1, 3),
         ("a: {<<: 3}\n", "yaml-merge", 1, 9),

@@ -46,12 +46,12 @@ class Text:
 
     def spot(self, path: Sequence[Any]) -> Spot | None:
         """Where the value at that path stands, or its nearest parent that is there; a mapping's value by its key."""
-        box, mark = self._root, None
+        box = self._root
         if box is None:
             return None
-        mark = box.mark
+        mark = box[1]
         for step in path:
-            found = box.inner.get(step)
+            found = box[2].get(step)
             if found is None:
                 break
             mark, box = found
@@ -132,7 +132,7 @@ def _built(content: str, file: str | None, loader_class: Any) -> Text:
         return Text(None, (*builder.findings, refusal.finding.at(file)), file, None)
     except yaml.YAMLError as error:
         return Text(None, (*builder.findings, syntax(error, content).at(file)), file, None)
-    return Text(root.value if root else None, tuple(builder.findings), file, root)
+    return Text(root[0] if root else None, tuple(builder.findings), file, root)
 
 
 def _refused(file: str | None, code: str, seen: str, rule: str, remedy: str, *, line: int | None = None) -> Text:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import Any
 
 import yaml
 from yaml.constructor import SafeConstructor
 
 from amlstack.base.findings import Finding, Level
 from amlstack.base.yamltext.faults import RefusalError, refusal, refusal_at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_DEPTH = 60
 MAX_VALUES = 100_000
@@ -35,19 +32,11 @@ _SCALARS: dict[str, Any] = {
 }
 
 
-@dataclass(slots=True)
-class Box:
-    """A value being built: its place, the places of what is in it, and how many values it holds written out."""
+Box = tuple[Any, Any, dict[Any, tuple[Any, Any]], int, bool]
+"""A value; its mark; the mark and the box of what is in it, by key or index; how many values it holds written out;
+whether it is the key that merges. A plain tuple, as a job file has fifty of them and a check a thousand files."""
 
-    value: Any
-    mark: Any
-    inner: dict[Any, tuple[Any, Box]] = field(default_factory=dict)
-    weight: int = 1
-    open: bool = False
-    merge: bool = False
-
-
-_NOTHING: dict[Any, tuple[Any, Box]] = {}  # what is in a scalar; shared, as most values are scalars
+_NOTHING: dict[Any, tuple[Any, Any]] = {}  # what is in a scalar; shared, as most values are scalars
 
 
 class Builder:
@@ -56,36 +45,49 @@ class Builder:
     def __init__(self, file: str | None) -> None:
         self.file = file
         self.findings: list[Finding] = []
-        self.anchors: dict[str, Box] = {}
+        self.anchors: dict[str, Box | None] = {}  # None while what it stands for is open
 
     def build(self, loader: Any) -> Box | None:
         """The document's root; None for an empty one.
 
+        Most events are scalars without tag and anchor, and most of those are text: they are done in the loop itself.
+
         Raises:
             RefusalError: At the first fault that leaves nothing to read on.
         """
-        root: Box | None = None
-        stack: list[tuple[Box, list[Box]]] = []  # open collections, with the parts gathered so far
-        for event in _events(loader):
-            kind = type(event)
+        roots: list[Box] = []
+        parts = roots  # what the innermost open collection has gathered so far
+        stack: list[tuple[Any, list[Box]]] = []  # open collections by their first event, with the parts around each
+        take = loader.get_event
+        while (kind := type(event := take())) is not yaml.StreamEndEvent:
             if kind is yaml.ScalarEvent:
+                if event.tag is None and event.anchor is None and _is_text(event):
+                    parts.append((event.value, event.start_mark, _NOTHING, 1, False))
+                    continue
                 box = self._scalar(event)
+                if box[4] and (not stack or type(stack[-1][0]) is yaml.SequenceStartEvent or len(parts) % 2):
+                    raise _merges_nothing(box)
+                parts.append(box)
             elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
                 if len(stack) >= MAX_DEPTH:
                     raise refusal(
                         event, "yaml-nesting", f"More than {MAX_DEPTH} levels are nested", "Job files are shallow", ""
                     )
-                _check_tag(event, "map" if kind is yaml.MappingStartEvent else "seq")
-                box = Box({} if kind is yaml.MappingStartEvent else [], event.start_mark, open=True)
-                self._anchor(event, box)
-                stack.append((box, []))
-                continue
-            elif kind is yaml.AliasEvent:
-                box = self._alias(event)
+                if event.tag is not None:
+                    _check_tag(event, "map" if kind is yaml.MappingStartEvent else "seq")
+                self._anchor(event, None)
+                stack.append((event, parts))
+                parts = []
             elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
-                box, parts = stack.pop()
-                self._close(box, parts)
-            elif kind is yaml.DocumentStartEvent and root is not None:
+                start, around = stack.pop()
+                box = self._closed(start, parts)
+                if start.anchor:
+                    self.anchors[start.anchor] = box
+                around.append(box)
+                parts = around
+            elif kind is yaml.AliasEvent:
+                parts.append(self._alias(event))
+            elif kind is yaml.DocumentStartEvent and roots:
                 raise refusal(
                     event,
                     "yaml-documents",
@@ -93,17 +95,7 @@ class Builder:
                     "A job file holds one document",
                     "Split the file at `---`.",
                 )
-            else:
-                continue
-            if stack:
-                if box.merge and (isinstance(stack[-1][0].value, list) or len(stack[-1][1]) % 2):
-                    raise _merges_nothing(box)
-                stack[-1][1].append(box)
-            elif box.merge:
-                raise _merges_nothing(box)
-            else:
-                root = box
-        return root
+        return roots[0] if roots else None
 
     def _scalar(self, event: Any) -> Box:
         value, tag = event.value, event.tag
@@ -123,7 +115,7 @@ class Builder:
                 )
             try:
                 made = make(_NODE(tag, value, event.start_mark, event.end_mark))
-            except (ValueError, OverflowError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
+            except (ValueError, OverflowError, LookupError, TypeError, AttributeError, yaml.YAMLError) as error:
                 kind = tag.removeprefix(_TAG)
                 raise refusal(
                     event,
@@ -132,12 +124,11 @@ class Builder:
                     f"YAML reads it as a {kind}",
                     "Put it in quotes if text is meant.",
                 ) from error
-        box = Box(made, event.start_mark, _NOTHING, merge=tag == _MERGE)
-        if event.anchor:
-            self._anchor(event, box)
+        box = (made, event.start_mark, _NOTHING, 1, tag == _MERGE)
+        self._anchor(event, box)
         return box
 
-    def _anchor(self, event: Any, box: Box) -> None:
+    def _anchor(self, event: Any, box: Box | None) -> None:
         if event.anchor in self.anchors:
             raise refusal(
                 event,
@@ -150,8 +141,7 @@ class Builder:
             self.anchors[event.anchor] = box
 
     def _alias(self, event: Any) -> Box:
-        box = self.anchors.get(event.anchor)
-        if box is None:
+        if event.anchor not in self.anchors:
             raise refusal(
                 event,
                 "yaml-alias",
@@ -159,7 +149,8 @@ class Builder:
                 "An alias follows its anchor",
                 f"Write `&{event.anchor}` where it is defined.",
             )
-        if box.open:
+        box = self.anchors[event.anchor]
+        if box is None:
             raise refusal(
                 event,
                 "yaml-alias",
@@ -167,75 +158,86 @@ class Builder:
                 "A job file is finite",
                 "Write the part out.",
             )
-        return Box(box.value, event.start_mark, box.inner, box.weight)
+        value, _, inner, weight, _ = box
+        return value, event.start_mark, inner, weight, False
 
-    def _close(self, box: Box, parts: list[Box]) -> None:
-        box.open = False
-        for part in parts:
-            box.weight += part.weight
-        if box.weight > MAX_VALUES:
-            raise refusal_at(
-                box.mark,
+    def _closed(self, start: Any, parts: list[Box]) -> Box:
+        weight = 1 + sum([part[3] for part in parts])
+        if weight > MAX_VALUES:
+            raise refusal(
+                start,
                 "yaml-aliases",
                 f"Written out, this holds more than {MAX_VALUES:,} values",
                 "Aliases must not multiply a file",
                 "Write the parts out, or fewer of them.",
             )
-        if isinstance(box.value, list):
-            for index, part in enumerate(parts):
-                box.value.append(part.value)
-                box.inner[index] = (part.mark, part)
-            return
+        if type(start) is yaml.SequenceStartEvent:
+            inside = {index: (part[1], part) for index, part in enumerate(parts)}
+            return [part[0] for part in parts], start.start_mark, inside, weight, False
+        values: dict[Any, Any] = {}
+        inner: dict[Any, tuple[Any, Any]] = {}
         merges = []
-        for key, part in zip(parts[::2], parts[1::2], strict=True):
-            if key.merge:
+        each = iter(parts)
+        for (name, mark, _, _, merge), part in zip(each, each, strict=True):
+            if merge:
                 merges.append(part)
-            else:
-                self._pair(box, key, part)
+                continue
+            if type(name) is not str and isinstance(name, (dict, list)):
+                raise refusal_at(mark, "yaml-key", "A key is itself a mapping or a list", "Keys are plain words", "")
+            if name in values:
+                self._twice(name, inner[name][0], mark)
+            values[name] = part[0]
+            inner[name] = (mark, part)
         for part in merges:
-            self._merge(box, part)
+            _merge(values, inner, part)
+        return values, start.start_mark, inner, weight, False
 
-    def _pair(self, box: Box, key: Box, part: Box) -> None:
-        name = key.value
-        if isinstance(name, (dict, list)):
-            raise refusal_at(key.mark, "yaml-key", "A key is itself a mapping or a list", "Keys are plain words", "")
-        if name in box.value:
-            first = box.inner[name][0]
-            self.findings.append(
-                Finding(
-                    "yaml-duplicate-key",
-                    str(name),
-                    f"`{name}` is given here and in line {first.line + 1}",
-                    "A key stands once; azure-ai-ml takes the last one, and so is it done here",
-                    "Remove one of the two.",
-                    Level.WARNING,
-                ).at(self.file, key.mark.line + 1, key.mark.column + 1)
-            )
-        box.value[name] = part.value
-        box.inner[name] = (key.mark, part)
-
-    def _merge(self, box: Box, part: Box) -> None:
-        sources = [part] if isinstance(part.value, dict) else [inner for _, inner in part.inner.values()]
-        if not all(isinstance(source.value, dict) for source in sources) or not isinstance(part.value, (dict, list)):
-            raise refusal_at(
-                part.mark,
-                "yaml-merge",
-                "`<<` is followed by something else than mappings",
-                "`<<` merges mappings into this one",
-                "Write `<<: *anchor`.",
-            )
-        for source in sources:
-            for name, value in source.value.items():
-                if name not in box.value:
-                    box.value[name] = value
-                    box.inner[name] = source.inner[name]
+    def _twice(self, name: Any, first: Any, mark: Any) -> None:
+        self.findings.append(
+            Finding(
+                "yaml-duplicate-key",
+                str(name),
+                f"`{name}` is given here and in line {first.line + 1}",
+                "A key stands once; azure-ai-ml takes the last one, and so is it done here",
+                "Remove one of the two.",
+                Level.WARNING,
+            ).at(self.file, mark.line + 1, mark.column + 1)
+        )
 
 
-def _events(loader: Any) -> Iterator[Any]:
-    # Asking first whether there is one would cost as much again.
-    take = loader.get_event
-    while type(event := take()) is not yaml.StreamEndEvent:
-        yield event
+def _merge(values: dict[Any, Any], inner: dict[Any, tuple[Any, Any]], part: Box) -> None:
+    value, mark, inside, _, _ = part
+    sources = [part] if isinstance(value, dict) else [source for _, source in inside.values()]
+    if not all(isinstance(source[0], dict) for source in sources) or not isinstance(value, (dict, list)):
+        raise refusal_at(
+            mark,
+            "yaml-merge",
+            "`<<` is followed by something else than mappings",
+            "`<<` merges mappings into this one",
+            "Write `<<: *anchor`.",
+        )
+    for source in sources:
+        for name, given in source[0].items():
+            if name not in values:
+                values[name] = given
+                inner[name] = source[2][name]
+
+
+def _is_text(event: Any) -> bool:
+    """Whether a scalar without a tag is text, by quotes or because it looks like nothing else."""
+    if not event.implicit[0]:
+        return True
+    value = event.value
+    return (_implicit_short(value) if len(value) < _SHORT else _implicit(value)) == _STR
+
+
+_SHORT = 40
+
+
+@lru_cache(maxsize=8192)
+def _implicit_short(value: str) -> str:
+    """The same for short texts: keys and words, of which all job files have the same few."""
+    return _implicit(value)
 
 
 def _implicit(value: str) -> str:
@@ -258,4 +260,4 @@ def _check_tag(event: Any, kind: str) -> None:
 
 def _merges_nothing(box: Box) -> RefusalError:
     rule, remedy = "`<<` is a key that merges mappings", 'Put it in quotes: "<<".'
-    return refusal_at(box.mark, "yaml-merge", "`<<` stands as a value", rule, remedy)
+    return refusal_at(box[1], "yaml-merge", "`<<` stands as a value", rule, remedy)

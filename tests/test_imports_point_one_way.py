@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING
 
 import pytest
@@ -89,13 +90,19 @@ def modules() -> Iterator[tuple[str, Path]]:
             yield dotted.removesuffix(".__init__"), path
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """A file's tree: several tests look at each."""
+    return ast.parse(path.read_text())
+
+
 def imported(path: Path, *, module_level: bool = False, typing: bool = True) -> set[str]:
     """Absolute names that a file imports.
 
     With module_level, not those inside functions or under TYPE_CHECKING; without typing, not those under TYPE_CHECKING.
     """
     names: set[str] = set()
-    todo: list[ast.AST] = [ast.parse(path.read_text())]
+    todo: list[ast.AST] = [parsed(path)]
     while todo:
         node = todo.pop()
         if isinstance(node, ast.Import):
@@ -230,7 +237,7 @@ def public_classes() -> dict[str, list[str]]:
     """Name to the modules that define a public class of it."""
     found: dict[str, list[str]] = {}
     for module, path in modules():
-        for node in ast.parse(path.read_text()).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, []).append(module)
     return found
@@ -246,7 +253,7 @@ def test_no_module_is_called_like_its_only_public_function() -> None:
     for module, path in modules():
         functions = [
             node.name
-            for node in ast.parse(path.read_text()).body
+            for node in parsed(path).body
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_")
         ]
         if functions == [module.rpartition(".")[2]]:

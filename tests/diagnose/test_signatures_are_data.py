@@ -4,12 +4,13 @@ import re
 
 import pytest
 
+from amlstack.diagnose.reading import lines
 from amlstack.diagnose.reading.lines import DIGITS, notable
 from amlstack.diagnose.reading.scanner import scan
 from amlstack.diagnose.signatures import SURE, EventRole, table
 from tests.support.diagnose.kept_logs import HARMLESS, LINES
 
-CASES = [(code, line) for code, lines in LINES.items() for line in lines]
+CASES = [(code, line) for code, found in LINES.items() for line in found]
 # Found by their words, then turned into what the signal or exit code means.
 SETTLED = {"mpi-process-signalled", "spawned-process-signalled", "killed", "exit-137"}
 
@@ -20,8 +21,18 @@ def test_a_line_gives_its_code_alone(code: str, line: str) -> None:
 
 
 @pytest.mark.parametrize(("code", "line"), CASES)
-def test_line_is_found_among_a_block_of_healthy_lines(code: str, line: str) -> None:
-    healthy = b"step 1 loss 2.0\n" * 35_000  # twice that is more than a block
+def test_line_is_found_among_a_block_of_healthy_lines(code: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "BLOCK", 1 << 13)  # of a mebibyte, most of the time would go into healthy lines
+    healthy = b"step 1 loss 2.0\n" * 300  # twice that is more than a block
+    log = scan("log", [healthy, b"[rank3]: " + line.encode() + b"\n", healthy])
+    assert [(event.code, event.line) for event in log.events] == [(code, 301)]
+    assert log.lines == 601
+
+
+def test_line_is_found_after_a_whole_block_of_healthy_lines() -> None:
+    code, line = CASES[0]
+    healthy = b"step 1 loss 2.0\n" * 35_000
+    assert len(healthy) < lines.BLOCK < 2 * len(healthy)
     log = scan("log", [healthy, b"[rank3]: " + line.encode() + b"\n", healthy])
     assert [(event.code, event.line) for event in log.events] == [(code, 35_001)]
     assert log.lines == 70_001

@@ -12,6 +12,7 @@ import jobs
 from amlstack.base.findings import Finding, Level
 from amlstack.base.spelling import camel
 from infra import cluster
+from infra.components import tokens
 from jobs.wire.command import LOCAL
 from jobs.wire.keys import BLOCKS, field_of
 from policies.checks.cluster import managed_identity, public_ip, subnet_present
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from infra.settings import Reading, Settings
     from policies.gate import Gate
 
-COMPUTE, JOB = "azure-native:machinelearningservices:Compute", "amlstack:jobs:Job"
-SCHEDULE = "amlstack:schedules:Schedule"
-ENVIRONMENT, COMPONENT = "amlstack:environments:Version", "amlstack:components:Version"
 WORKSPACE = "/subscriptions/-/resourceGroups/-/providers/Microsoft.MachineLearningServices/workspaces/-"
 """Stands for the workspace, which a rule never looks at, in ids."""
 
@@ -63,7 +61,7 @@ def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> 
     nodes = spec.nodes.model_copy(update={"min": 0, "max": 1}) if doubtful else spec.nodes
     location = spec.location or (None if reading.doubts("location") else settings.location)
     found = gate.judge(
-        COMPUTE,
+        tokens.COMPUTE,
         spec.name,
         {
             "computeName": spec.name,
@@ -74,7 +72,7 @@ def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> 
                 stack_identity=STACK_IDENTITY,
             ),
         },
-        parent="amlstack:infra:RdmaCluster",
+        parent=tokens.CLUSTERS,
     )
     certain = [finding for finding in found if not (doubtful and "scaleSettings" in finding.where)]
     return tuple(_in_settings(reading, ("clusters", index, *cluster.setting_of(one.where)), one) for one in certain)
@@ -109,7 +107,7 @@ def of_the_rest(gate: Gate, reading: Reading, settings: Settings) -> tuple[Findi
     found = [
         _in_settings(reading, (finding.where,), finding)
         for name, token in _LOCATED.items()
-        for finding in gate.judge(token, name, props, parent="amlstack:infra:Workspace")
+        for finding in gate.judge(token, name, props, parent=tokens.WORKSPACE_PARENT)
     ]
     return tuple(dict.fromkeys(found))
 
@@ -163,19 +161,22 @@ def judged(
         environment_id = None
         if isinstance(environment := part.enriched.environment, jobs.Environment):
             environment_id = f"{WORKSPACE}/environments/{environment.name or 'inline'}/versions/-"
-            for finding in gate.judge(ENVIRONMENT, environment.name or name, {"body": {"image": environment.image}}):
+            for finding in gate.judge(
+                tokens.ENVIRONMENT, environment.name or name, {"body": {"image": environment.image}}
+            ):
                 yield _located(replace(finding, where="environment.image"), planned, place, source, prefix)
         refs[place.removeprefix("jobs.")] = jobs.Refs(WORKSPACE, None, environment_id)
     whole = refs.get("trial", refs.get("", jobs.Refs(WORKSPACE)))
     rendered = jobs.render(planned.enriched, whole, refs)
+    token, parent = (tokens.SCHEDULE, tokens.SCHEDULES) if timed else (tokens.JOB, tokens.JOBS)
     for body in rendered.components.values():
         *_, component, _, version = jobs.component_id(body, whole).split("/")
-        gate.judge(COMPONENT, component, {"name": component, "version": version, "body": body["properties"]})
+        props = {"name": component, "version": version, "body": body["properties"]}
+        gate.judge(tokens.COMPONENT, component, props, parent=parent)
     body = rendered.body
-    token, parent = JOB, "amlstack:infra:Training"
     at: tuple[str, ...] = ("body", "properties")
     if timed:
-        token, parent, at = SCHEDULE, "amlstack:infra:Timetable", (*at, "action", "jobDefinition")
+        at = (*at, "action", "jobDefinition")
         body = {"properties": {"action": {"jobDefinition": body["properties"]}}}
     unreadable = [(*at, *_on_wire(path, prefix)) for path in source.unreadable]
     props = {"name": name, "body": body}

@@ -77,12 +77,12 @@ async def build(
     from amlstack import resources  # noqa: PLC0415
     from infra.components.assets import Assets  # noqa: PLC0415
     from infra.components.cluster import RdmaCluster  # noqa: PLC0415
+    from infra.components.parents import Parents  # noqa: PLC0415
     from infra.components.run_requirements import RunRequirements  # noqa: PLC0415
-    from infra.components.training import StackSchedule, Training  # noqa: PLC0415
+    from infra.components.training import submit  # noqa: PLC0415
     from infra.components.workspace import StackWorkspace, moved  # noqa: PLC0415
 
-    if not settings.keep_aliases:
-        pulumi.runtime.register_stack_transformation(aliases.drop)
+    pulumi.runtime.register_stack_transformation(aliases.keep if settings.keep_aliases else aliases.drop)
     if secret:
         pulumi.runtime.register_stack_transformation(secret_inputs.seal(secret))
     sign_in.provide(_config(), settings.arm_endpoint)
@@ -110,6 +110,7 @@ async def build(
         shared = StackIdentity(
             workspace, location=settings.location, tags=settings.tags, assign_roles=settings.assign_roles
         )
+    parents = Parents()
     clusters = {
         cluster.name: RdmaCluster(
             cluster,
@@ -118,13 +119,14 @@ async def build(
             workspace=workspace,
             shared=shared,
             assign_roles=settings.assign_roles,
+            parent=parents.clusters,
         )
         for cluster in settings.clusters
     }
     runs = list(runs)
     modes = {run.name: run.declared.on_edit for run in runs if not run.is_schedule}
     assets = Assets(RunRequirements.of(record, workspace, clusters, modes), clusters)
-    submitted = [(run, (StackSchedule if run.is_schedule else Training)(run, assets).resource) for run in runs]
+    submitted = [(run, submit(run, assets, parents)) for run in runs]
     outputs: dict[str, Any] = {}
     if settings.azure_policy is not None and rules is not None:
         from infra.components.azure_policy import StackAzurePolicy  # noqa: PLC0415

@@ -110,6 +110,6 @@ class Progress:
 
 
 def name_of(urn: str) -> str:
-    """``RdmaCluster a100`` of a URN: the last type and the name."""
+    """``Compute a100`` of a URN: the last type and the name."""
     *_, kinds, name = urn.split("::")
     return f"{kinds.rsplit('$', 1)[-1].rsplit(':', 1)[-1]} {name}"

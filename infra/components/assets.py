@@ -10,6 +10,8 @@ import pulumi
 
 from amlstack import resources
 from amlstack.base.paths import PROJECT
+from infra.components import tokens
+from infra.components.parents import formerly_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,26 +20,9 @@ if TYPE_CHECKING:
     from amlstack import snapshot
     from infra.components.cluster import RdmaCluster
     from infra.components.run_requirements import RunRequirements
-    from infra.components.workspace import StackWorkspace
     from infra.environments import RegisteredEnvironment
     from infra.names import Names
     from infra.registration import Registration
-
-
-class StackEnvironment(pulumi.ComponentResource):
-    """One environment version of the workspace; adopted when it is there already, kept when the stack goes."""
-
-    def __init__(self, spec: RegisteredEnvironment, workspace: StackWorkspace) -> None:
-        label = f"{spec.name}-{spec.version}"
-        super().__init__("amlstack:infra:Environment", label)
-        self.version = resources.EnvironmentVersionResource(
-            label,
-            workspace=workspace.workspace_id,
-            name=spec.name,
-            body=spec.body,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[workspace]),
-        )
-        self.register_outputs({"id": spec.id_in(workspace.names)})
 
 
 @dataclass(slots=True)
@@ -59,13 +44,21 @@ class Assets:
         """The stack's names and ids."""
         return self.stack.workspace.names
 
-    def register(self, registration: Registration, parent: pulumi.Resource) -> list[pulumi.Resource]:
-        """Register what comes before a run, in its order; the resources, which the run depends on."""
+    def register(
+        self, registration: Registration, parent: pulumi.Resource, former_parent: str
+    ) -> list[pulumi.Resource]:
+        """Register what comes before a run, in its order; the resources, which the run depends on.
+
+        Args:
+            registration: What the run needs.
+            parent: Of its component versions.
+            former_parent: Type of the component that was theirs in stacks of an earlier version.
+        """
         needs: list[pulumi.Resource] = []
         for part in registration.parts:
             cluster = self.clusters.get(part.cluster or "")
-            if cluster is not None and cluster not in needs:
-                needs.append(cluster)
+            if cluster is not None and cluster.compute not in needs:
+                needs += cluster.resources
             if part.code is not None:
                 needs.append(self._snapshot(part.code, part.beside))
             if part.environment is not None:
@@ -80,7 +73,9 @@ class Assets:
                 version=component.version,
                 body=component.properties,
                 opts=pulumi.ResourceOptions(
-                    parent=parent, depends_on=[*before, *(versions if component.is_pipeline else ())]
+                    parent=parent,
+                    aliases=[formerly_in(former_parent, tokens.COMPONENT, component.label)],
+                    depends_on=[*before, *(versions if component.is_pipeline else ())],
                 ),
             )
             versions.append(version)
@@ -107,5 +102,16 @@ class Assets:
     def _environment(self, spec: RegisteredEnvironment) -> pulumi.Resource:
         key = spec.id_in(self.names)
         if key not in self._environments:
-            self._environments[key] = StackEnvironment(spec, self.stack.workspace)
+            label = f"{spec.name}-{spec.version}"
+            # Adopted when it is there already, kept when the stack goes.
+            self._environments[key] = resources.EnvironmentVersionResource(
+                label,
+                workspace=self.stack.workspace.workspace_id,
+                name=spec.name,
+                body=spec.body,
+                opts=pulumi.ResourceOptions(
+                    aliases=[formerly_in(tokens.FORMER_ENVIRONMENT, tokens.ENVIRONMENT, label)],
+                    depends_on=[self.stack.workspace],
+                ),
+            )
         return self._environments[key]

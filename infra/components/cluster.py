@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pulumi
-from pulumi_azure_native import machinelearningservices as ml
 
 from infra.cluster import REPLACED_BY, properties
+from infra.components import azure_native, tokens
 from infra.components.identities import grant
-from infra.components.order import behind
+from infra.components.parents import formerly_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,8 +19,13 @@ if TYPE_CHECKING:
     from infra.settings import Cluster
 
 
-class RdmaCluster(pulumi.ComponentResource):
-    """One cluster of the stack."""
+class RdmaCluster:
+    """One cluster of the stack.
+
+    Attributes:
+        compute: The cluster.
+        resources: It and its roles, which a job on it comes after.
+    """
 
     def __init__(
         self,
@@ -31,29 +36,37 @@ class RdmaCluster(pulumi.ComponentResource):
         workspace: StackWorkspace,
         shared: StackIdentity | None,
         assign_roles: bool,
+        parent: pulumi.Resource,
     ) -> None:
-        super().__init__("amlstack:infra:RdmaCluster", spec.name)
         names = workspace.names
         wire = properties(spec, location=location, tags=tags, stack_identity=names.identity_id)
-        self.compute = ml.Compute(
+        self.compute = azure_native.register(
+            tokens.COMPUTE,
             spec.name,
-            compute_name=spec.name,
-            # Known at preview, and the engine knows where they come from: it deletes clusters before the workspace.
-            resource_group_name=behind(names.group, workspace.group),
-            workspace_name=behind(names.workspace, workspace.workspace),
-            location=wire["location"],
-            identity=wire["identity"],
-            properties=wire["properties"],
-            tags=wire["tags"],
-            opts=pulumi.ResourceOptions(
-                parent=self,
+            {
+                "computeName": spec.name,
+                # Known at preview, and the engine knows where they come from: it deletes clusters before the workspace.
+                "resourceGroupName": workspace.group_name,
+                "workspaceName": workspace.name,
+                **wire,
+            },
+            pulumi.ResourceOptions(
+                parent=parent,
+                aliases=[formerly_in(tokens.FORMER_CLUSTER, tokens.COMPUTE, spec.name)],
                 depends_on=[workspace, *([shared] if shared and spec.identity.kind == "stack" else ())],
                 replace_on_changes=list(REPLACED_BY),
                 # The name stays, so the old cluster has to go before the new one can come.
                 delete_before_replace=True,
             ),
         )
+        self.resources: list[pulumi.Resource] = [self.compute]
         if spec.identity.kind == "system" and assign_roles:
-            principal = self.compute.identity.apply(lambda own: own.principal_id if own else None)
-            grant(workspace, principal, holder=names.cluster_id(spec.name), parent=self)
-        self.register_outputs({"id": names.cluster_id(spec.name)})
+            identity = azure_native.output(self.compute, "identity")
+            principal = identity.apply(lambda value: (value or {}).get("principalId"))
+            self.resources += grant(
+                workspace,
+                principal,
+                holder=names.cluster_id(spec.name),
+                parent=parent,
+                former_parent=tokens.FORMER_CLUSTER,
+            )

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pulumi
-from pulumi_azure_native import authorization, managedidentity
+from pulumi_azure_native import managedidentity
 
 from infra import roles
+from infra.components import azure_native, tokens
 from infra.components.order import behind
+from infra.components.parents import formerly_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +32,7 @@ class StackIdentity(pulumi.ComponentResource):
         self.identity = managedidentity.UserAssignedIdentity(
             "identity",
             resource_name_=names.identity,
-            resource_group_name=behind(names.group, workspace.group),
+            resource_group_name=workspace.group_name,
             location=location,
             tags=dict(tags),
             opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
@@ -40,7 +42,14 @@ class StackIdentity(pulumi.ComponentResource):
         self.register_outputs({"id": names.identity_id})
 
 
-def grant(workspace: StackWorkspace, principal: pulumi.Input[str], *, holder: str, parent: pulumi.Resource) -> None:
+def grant(
+    workspace: StackWorkspace,
+    principal: pulumi.Input[str],
+    *,
+    holder: str,
+    parent: pulumi.Resource,
+    former_parent: str | None = None,
+) -> list[pulumi.Resource]:
     """Assign the roles that a cluster's identity needs.
 
     Args:
@@ -48,22 +57,30 @@ def grant(workspace: StackWorkspace, principal: pulumi.Input[str], *, holder: st
         principal: Object id of the identity, known once it exists.
         holder: ARM id of the identity, or of the cluster with an identity of its own.
         parent: The component that the assignments belong to.
+        former_parent: Type of the component that they belonged to in stacks of an earlier version.
+
+    Returns:
+        The assignments.
     """
     names, label = workspace.names, holder.rsplit("/", 1)[-1]
     on = {"storage": workspace.storage, "registry": workspace.registry}
+    granted: list[pulumi.Resource] = []
     for role in roles.CLUSTER:
-        authorization.RoleAssignment(
-            f"{label}-{role.name.lower().replace(' ', '-')}",
-            role_assignment_name=roles.assignment_name(role, names, holder),
-            scope=behind(roles.scope(role, names).lstrip("/"), on[role.part]),
-            role_definition_id=roles.definition_id(role, names),
-            principal_id=principal,
+        name = f"{label}-{role.name.lower().replace(' ', '-')}"
+        properties = {
+            "roleAssignmentName": roles.assignment_name(role, names, holder),
+            "scope": behind(roles.scope(role, names).lstrip("/"), on[role.part]),
+            "roleDefinitionId": roles.definition_id(role, names),
+            "principalId": principal,
             # Without it Azure looks the principal up at once, and a new one is often not found yet.
-            principal_type="ServicePrincipal",
-            opts=pulumi.ResourceOptions(
-                parent=parent,
-                # Azure changes neither on an assignment that exists; the name is taken until the old one is gone.
-                replace_on_changes=["principalId", "roleDefinitionId"],
-                delete_before_replace=True,
-            ),
+            "principalType": "ServicePrincipal",
+        }
+        opts = pulumi.ResourceOptions(
+            parent=parent,
+            aliases=[formerly_in(former_parent, tokens.ROLE_ASSIGNMENT, name)] if former_parent else None,
+            # Azure changes neither on an assignment that exists; the name is taken until the old one is gone.
+            replace_on_changes=["principalId", "roleDefinitionId"],
+            delete_before_replace=True,
         )
+        granted.append(azure_native.register(tokens.ROLE_ASSIGNMENT, name, properties, opts))
+    return granted

@@ -97,7 +97,7 @@ class StackWorkspace(pulumi.ComponentResource):
         """
         self.names = names
         # Known at preview, and the engine knows where it comes from: it deletes the group last.
-        self._group_name = behind(names.group, self.group)
+        self.group_name = behind(names.group, self.group)
         # The names are taken until the old resource is gone.
         fixed = pulumi.ResourceOptions(parent=self, depends_on=[self.group], delete_before_replace=True)
         # What holds data: the engine refuses to delete it until somebody takes the protection off.
@@ -108,7 +108,7 @@ class StackWorkspace(pulumi.ComponentResource):
         self.workspace = machinelearningservices.Workspace(
             "workspace",
             workspace_name=names.workspace,
-            resource_group_name=self._group_name,
+            resource_group_name=self.group_name,
             location=self._location,
             friendly_name=spec.display_name or spec.name,
             description=spec.description,
@@ -122,7 +122,8 @@ class StackWorkspace(pulumi.ComponentResource):
             tags=self._tags,
             opts=pulumi.ResourceOptions.merge(self._kept, pulumi.ResourceOptions(depends_on=parts)),
         )
-        # The id as what is in the workspace needs it, and as what lives on all of it does.
+        # Name and id as what is in the workspace needs them, and the id as what lives on all of it does.
+        self.name = behind(names.workspace, self.workspace)
         self.workspace_id = behind(names.workspace_id, self.workspace)
         self.whole = behind(names.workspace_id, self.group, self.logs, *parts, self.workspace)
         self.register_outputs({"id": names.workspace_id})
@@ -131,7 +132,7 @@ class StackWorkspace(pulumi.ComponentResource):
         account: pulumi.CustomResource = storage.StorageAccount(
             "storage",
             account_name=self.names.storage,
-            resource_group_name=self._group_name,
+            resource_group_name=self.group_name,
             location=self._location,
             kind="StorageV2",
             sku=storage.SkuArgs(name="Standard_LRS"),
@@ -149,7 +150,7 @@ class StackWorkspace(pulumi.ComponentResource):
         vault: pulumi.Resource = keyvault.Vault(
             "key-vault",
             vault_name=self.names.key_vault,
-            resource_group_name=self._group_name,
+            resource_group_name=self.group_name,
             location=self._location,
             properties=keyvault.VaultPropertiesArgs(
                 tenant_id=tenant,
@@ -168,7 +169,7 @@ class StackWorkspace(pulumi.ComponentResource):
         self.logs = operationalinsights.Workspace(
             "logs",
             workspace_name=self.names.logs,
-            resource_group_name=self._group_name,
+            resource_group_name=self.group_name,
             location=self._location,
             sku=operationalinsights.WorkspaceSkuArgs(name="PerGB2018"),
             retention_in_days=30,
@@ -178,7 +179,7 @@ class StackWorkspace(pulumi.ComponentResource):
         insights: pulumi.Resource = applicationinsights.Component(
             "insights",
             resource_name_=self.names.insights,
-            resource_group_name=self._group_name,
+            resource_group_name=self.group_name,
             location=self._location,
             kind="web",
             application_type="web",
@@ -193,7 +194,7 @@ class StackWorkspace(pulumi.ComponentResource):
         registry: pulumi.Resource = containerregistry.Registry(
             "registry",
             registry_name=self.names.registry,
-            resource_group_name=self._group_name,
+            resource_group_name=self.group_name,
             location=self._location,
             # Only the premium tier can be closed to the internet.
             sku=containerregistry.SkuArgs(name="Standard" if self._public == "Enabled" else "Premium"),

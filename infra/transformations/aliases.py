@@ -1,17 +1,21 @@
-"""azure-native's aliases of older API versions, left out.
+"""azure-native's aliases of older API versions, without which a stack of an older major version is replaced.
 
-Every resource registers its type in each API version that a stack of an older major version may hold: 51 for a compute
-cluster, which is most of the time that a preview of many clusters takes.
+A generated class gives every resource its type in each API version that such a stack may hold. Computing them
+takes much of a preview, so only a stack that asks for them (`keep_aliases`) has them.
 """
 
 from __future__ import annotations
 
 import copy
+import inspect
 import re
+from functools import cache
+from importlib import import_module
 
 import pulumi
 
 _VERSIONED = re.compile(r"azure-native:[^/:]+/v\d{8}[^:]*:")
+_IN_SOURCE = re.compile(r'Alias\(type_="([^"]+)"\)')
 
 
 def drop(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
@@ -19,8 +23,37 @@ def drop(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformati
     aliases = args.opts.aliases
     if not isinstance(aliases, list) or not any(map(_old, aliases)):
         return None
+    return _with_aliases(args, [alias for alias in aliases if not _old(alias)])
+
+
+def keep(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+    """A stack transformation: what moved to another parent is found in each older API version at its former place, too.
+
+    A resource that a generated class registers has the aliases for its own place already.
+    """
+    aliases = args.opts.aliases
+    if not isinstance(aliases, list) or not args.type_.startswith("azure-native:"):
+        return None
+    places = [alias for alias in aliases if isinstance(alias, str)]
+    if not places:
+        return None
+    older = [place.replace(f"${args.type_}::", f"${kind}::") for place in places for kind in older_types(args.type_)]
+    return _with_aliases(args, [*aliases, *older])
+
+
+@cache
+def older_types(token: str) -> tuple[str, ...]:
+    """The types that azure-native's class of a token has as aliases, as its generated source lists them."""
+    _, module, name = token.split(":")
+    kind = getattr(import_module(f"pulumi_azure_native.{module}"), name)
+    return tuple(_IN_SOURCE.findall(inspect.getsource(kind)))
+
+
+def _with_aliases(
+    args: pulumi.ResourceTransformationArgs, aliases: list[pulumi.Input[str | pulumi.Alias]]
+) -> pulumi.ResourceTransformationResult:
     opts = copy.copy(args.opts)
-    opts.aliases = [alias for alias in aliases if not _old(alias)]
+    opts.aliases = aliases
     return pulumi.ResourceTransformationResult(props=args.props, opts=opts)
 
 

@@ -122,7 +122,7 @@ def test_an_unknown_type_function_and_schema_are_refused_by_name(plugin: StandIn
 def test_names_and_places_are_filled_in_at_check(stand_in: MakeStandIn, sandbox: Sandbox) -> None:
     plugin = stand_in(sandbox.environ)
     plugin.create(urn(GROUP, "place"), group("rg-place"))
-    name = urn(COMPUTE, "cluster", parent="amlstack:infra:RdmaCluster")
+    name = urn(COMPUTE, "cluster", parent="amlstack:infra:Clusters")
     inputs = plugin.inputs(name, {"resourceGroupName": "rg-place", "workspaceName": "w", "sku": None})
     assert inputs == {
         "resourceGroupName": "rg-place",

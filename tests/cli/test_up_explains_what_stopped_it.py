@@ -11,7 +11,7 @@ from amlstack.engine import Outcome
 
 CLOSING = "an unhandled error occurred: program exited with non-zero exit code: 1"
 WRONG = "1 thing is wrong with this stack; nothing was changed."
-JOB = "urn:pulumi:sandbox::amlstack::amlstack:infra:Training$amlstack:jobs:Job::train"
+JOB = "urn:pulumi:sandbox::amlstack::amlstack:infra:Jobs$amlstack:jobs:Job::train"
 GATE = (
     "run train-1 ended Failed, and what depends on it waits until it has completed. "
     "It is not run again by itself: set `rerun` to another word to run it again"

@@ -1,0 +1,49 @@
+"""Where a person finds the resources of one kind in state and preview: one parent for all of them.
+
+A component around every single resource would double the registrations of a stack. Stacks of earlier versions have such
+components: their resources move to the parent of their kind by an alias, without a replacement.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import pulumi
+
+from infra.components import tokens
+
+
+class _Parent(pulumi.ComponentResource):
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind, kind.rsplit(":", 1)[-1].lower())
+        self.register_outputs({})
+
+
+class Parents:
+    """The parents of a stack; one without children is not registered."""
+
+    @cached_property
+    def clusters(self) -> pulumi.Resource:
+        """Of the clusters, and of the roles of clusters with an identity of their own."""
+        return _Parent(tokens.CLUSTERS)
+
+    @cached_property
+    def jobs(self) -> pulumi.Resource:
+        """Of jobs, sweeps and pipelines, and of the component versions that they name."""
+        return _Parent(tokens.JOBS)
+
+    @cached_property
+    def schedules(self) -> pulumi.Resource:
+        """Of schedules, and of the component versions that they name."""
+        return _Parent(tokens.SCHEDULES)
+
+
+def formerly_in(component: str, token: str, name: str) -> str:
+    """The URN of a resource in a stack of an earlier version, for its alias.
+
+    Args:
+        component: Type of the component that was around it.
+        token: Its own type.
+        name: Its name in the stack.
+    """
+    return f"urn:pulumi:{pulumi.get_stack()}::{pulumi.get_project()}::{component}${token}::{name}"

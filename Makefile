@@ -76,9 +76,10 @@ bench: venv ## benchmarks, each beside what it is compared with (docs/benchmarks
 pack: venv ## the policy pack as one archive with its checksum (CONFIG=FILE builds a configuration in)
 	@$(PY) -m policies.pack.archive $(if $(CONFIG),--config $(CONFIG))
 
+# With bytecode also where the shell forbids it: five interpreters would compile a thousand modules at every `up`.
 .PHONY: up
 up: venv ## everything from a fresh clone, then `pulumi up` of the sandbox stack and its training job (YES=1 asks nothing)
-	@.venv/bin/amlstack up
+	@env -u PYTHONDONTWRITEBYTECODE .venv/bin/amlstack up $(if $(YES),--yes)
 
 .PHONY: down
 down: ## destroys the sandbox stack; leaves no process and no file behind but the caches (YES=1 asks nothing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from typing import Any
 
 import pytest
@@ -29,6 +30,16 @@ def test_make_targets_that_a_run_calls_exist(path: Any) -> None:
     called = set(re.findall(r"\bmake ([a-z-]+)", path.read_text("utf-8")))
     assert called
     assert called <= TARGETS
+
+
+@pytest.mark.parametrize("verb", ["up", "down"])
+def test_make_asks_nothing_when_that_is_said(verb: str) -> None:
+    asking, silent = (
+        subprocess.run(["make", "-n", verb, *words], cwd=PROJECT, capture_output=True, text=True, check=True).stdout
+        for words in ((), ("YES=1",))
+    )
+    assert f"amlstack {verb} --yes" in silent
+    assert "--yes" not in asking
 
 
 def test_lock_file_names_public_hosts_only() -> None:

@@ -20,18 +20,24 @@ if TYPE_CHECKING:
 JOB = "secret-name-of-the-run"
 
 
+class PortedHub(Hub):
+    """With the port that nodes call."""
+
+    port: int
+
+
 @pytest.fixture
-def hub(tmp_path: Path) -> Iterator[Hub]:
+def hub(tmp_path: Path) -> Iterator[PortedHub]:
     server = socket.create_server(("127.0.0.1", 0))
     server.settimeout(0.2)
-    made = Hub(server, tmp_path / "socket", JOB, ["node-0", "node-1"])
+    made = PortedHub(server, tmp_path / "socket", JOB, ["node-0", "node-1"])
     made.port = server.getsockname()[1]
     yield made
     made.end()
     server.close()
 
 
-def call(hub: Hub, source: str = "127.0.0.1") -> Connection:
+def call(hub: PortedHub, source: str = "127.0.0.1") -> Connection:
     link = socket.create_connection(("127.0.0.1", hub.port), timeout=30, source_address=(source, 0))
     return Connection(link)
 
@@ -53,7 +59,9 @@ def hello(line: Connection, **changed: Any) -> dict[str, Any]:
         {"node": "one"},
     ],
 )
-def test_first_node_hangs_up_without_naming_the_run_when_the_proof_is_wrong(hub: Hub, changed: dict[str, Any]) -> None:
+def test_first_node_hangs_up_without_naming_the_run_when_the_proof_is_wrong(
+    hub: PortedHub, changed: dict[str, Any]
+) -> None:
     line = call(hub)
     line.send(**hello(line, **({"proof": "0" * 64} | changed if "proof" not in changed else changed)))
     with pytest.raises(HungUpError):
@@ -62,7 +70,7 @@ def test_first_node_hangs_up_without_naming_the_run_when_the_proof_is_wrong(hub:
     assert hub.missing(0) == ("node-1",)
 
 
-def test_greeting_of_the_first_node_does_not_hold_the_runs_name(hub: Hub) -> None:
+def test_greeting_of_the_first_node_does_not_hold_the_runs_name(hub: PortedHub) -> None:
     line = call(hub)
     heard = [line.receive()]
     line.close()
@@ -74,7 +82,7 @@ def test_greeting_of_the_first_node_does_not_hold_the_runs_name(hub: Hub) -> Non
     assert heard[1]["proof"] == proof(JOB, "c")
 
 
-def test_a_proof_is_of_no_use_a_second_time(hub: Hub) -> None:
+def test_a_proof_is_of_no_use_a_second_time(hub: PortedHub) -> None:
     first = call(hub)
     sent = hello(first)
     first.send(**sent)
@@ -88,7 +96,7 @@ def test_a_proof_is_of_no_use_a_second_time(hub: Hub) -> None:
     again.close()
 
 
-def test_a_node_that_has_come_does_not_come_from_another_address(hub: Hub) -> None:
+def test_a_node_that_has_come_does_not_come_from_another_address(hub: PortedHub) -> None:
     first = call(hub)
     first.send(**hello(first))
     assert "proof" in first.receive()

@@ -30,7 +30,8 @@ every_size = pytest.mark.parametrize("size", SIZES, ids=lambda size: size.name)
 
 
 def rows(name: str) -> list[dict[str, Any]]:
-    return json.loads(DATA.joinpath(f"{name}.json").read_text())
+    found: list[dict[str, Any]] = json.loads(DATA.joinpath(f"{name}.json").read_text())
+    return found
 
 
 def short(size: sizes.Size) -> str:

@@ -18,6 +18,8 @@ from tests.support.diagnose.log_texts import CLOSED, child_failed, row, tracebac
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from amlstack.diagnose.diagnosis import Diagnosis
+
 PIECES = st.one_of(
     st.sampled_from([line for lines in LINES.values() for line in lines]),
     st.sampled_from(
@@ -28,7 +30,7 @@ PIECES = st.one_of(
 )  # fmt: skip
 
 
-def is_sound(verdict: object, lines: dict[str, int]) -> None:
+def is_sound(verdict: Diagnosis, lines: dict[str, int]) -> None:
     fields = verdict.as_dict()
     assert fields["confidence"] in ("low", "medium", "high")
     assert (fields["cause"] is not None) is fields["found"]

@@ -50,8 +50,8 @@ def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 
 def replaced(place: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    values: Any = json.loads(json.dumps(WHOLE))
-    at = values
+    values: dict[str, Any] = json.loads(json.dumps(WHOLE))
+    at: Any = values
     for part in place[:-1]:
         at = at[part]
     at[place[-1]] = value

@@ -12,6 +12,7 @@ from amlstack.catalog import sizes
 from amlstack.catalog.sizes import Price
 from jobs.planning.cost import costs
 from jobs.wire import pipeline as wire
+from jobs.wire.component import component_body
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +62,6 @@ def test_each_component_is_rendered_once_at_depth_six(tmp_path: Path, monkeypatc
         rendered[component.command] += 1
         return component_body(component, *arguments)
 
-    component_body = wire.component_body
     monkeypatch.setattr(wire, "component_body", counted)
     components = jobs.render(plan.enriched).components
 

@@ -32,7 +32,7 @@ def hits(definition: Mapping[str, Any], resource: Mapping[str, Any]) -> bool:
     """What Azure's language makes of a resource, with the parameters' defaults."""
     parameters = azure_policy_language.values(definition["properties"]["parameters"], {})
     condition = definition["properties"]["policyRule"]["if"]
-    return azure_policy_language.hits(condition, azure_policy.TYPE, resource, parameters)
+    return azure_policy_language.hits(condition, azure_policy_language.COMPUTES, resource, parameters)
 
 
 def some_cluster(chance: random.Random) -> dict[str, Any]:

@@ -17,11 +17,11 @@ from google.protobuf import empty_pb2
 from pulumi.runtime import proto
 from pulumi.runtime.proto import analyzer_pb2_grpc
 
+from amlstack.base.paths import PROJECT
 from amlstack.rpc.host import CHANNEL_OPTIONS
 from policies import config
 from policies.pack import archive
 from policies.release import version
-from tests.support.harness import PROJECT
 from tests.support.policies.pack_process import ENGINE, started
 from tests.support.policies.showing import request, shown
 

@@ -211,7 +211,8 @@ KEEP, LATE = "keep", Fault("write", 1, late=True)
 def test_any_history_runs_what_was_asked_for_and_ends_what_was_asked_for(
     wire: Wire, arm: FakeArm, history: list[Any]
 ) -> None:
-    arm.jobs.clear(), arm.asked.clear(), arm.begun.clear(), arm.cancelled.clear(), arm.statuses.clear()
+    for record in (arm.jobs, arm.asked, arm.begun, arm.cancelled, arm.statuses):
+        record.clear()
     arm.page = 100
     for name, owner in BYSTANDERS.items():
         properties = {"status": "Running", "properties": owner, "computeId": CLUSTER}

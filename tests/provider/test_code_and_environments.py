@@ -132,7 +132,7 @@ def test_code_of_a_vanished_workspace_is_uploaded_again_when_the_workspace_is_ba
 ) -> None:
     snapshot = wire.snapshot()
     snapshot.up(of(code))
-    workspaces = dict.fromkeys(arm.workspaces) if isinstance(arm.workspaces, dict) else set(arm.workspaces)
+    workspaces = set(arm.workspaces)
     arm.workspaces.clear()
     arm.resources.clear()
     snapshot.refresh()

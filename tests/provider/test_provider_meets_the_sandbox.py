@@ -35,7 +35,7 @@ def arm(own_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> ArmClient:
 @pytest.fixture
 def workspace(arm: ArmClient, own_sandbox: Sandbox) -> str:
     group = f"/subscriptions/{own_sandbox.endpoint.subscription}/resourceGroups/meet"
-    needs = {
+    needs: dict[str, tuple[str, dict[str, Any]]] = {
         "storageAccount": (
             "Microsoft.Storage/storageAccounts/meet",
             {"kind": "StorageV2", "sku": {"name": "Standard_LRS"}},
@@ -53,12 +53,13 @@ def workspace(arm: ArmClient, own_sandbox: Sandbox) -> str:
     properties = {key: f"{group}/providers/{path}" for key, (path, _) in needs.items()}
     scale = {"minNodeCount": 0, "maxNodeCount": 1}
     cluster = {"vmSize": "Standard_ND96isr_H100_v5", "vmPriority": "Dedicated", "scaleSettings": scale}
-    for path, body in (
+    resources: tuple[tuple[str, dict[str, Any]], ...] = (
         (group, {}),
         *((f"{group}/providers/{path}", body) for path, body in needs.values()),
         (workspace, {"identity": {"type": "SystemAssigned"}, "properties": properties}),
         (f"{workspace}/computes/rdma", {"properties": {"computeType": "AmlCompute", "properties": cluster}}),
-    ):
+    )
+    for path, body in resources:
         namespace = path.rpartition("/providers/")[2].split("/", 1)[0] if "/providers/" in path else ""
         arm.finish(arm.put(path, {"location": "eastus", **body}, VERSIONS.get(namespace, "2025-12-01")))
     return workspace

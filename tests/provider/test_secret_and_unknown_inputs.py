@@ -16,9 +16,9 @@ from azure.core.credentials import AccessToken
 from google.protobuf.json_format import MessageToDict
 from pulumi.runtime.proto import provider_pb2
 
+from amlstack.base.pulumi_wire import SIGNATURE
 from amlstack.provider.server import TYPES
 from amlstack.rpc import UNKNOWN, Secret, decode, encode, opened
-from amlstack.rpc.wire import SIGNATURE
 from amlstack.run_identity import canonical, job_id, sha256
 from tests.support.provider.fake_arm import TOKEN
 from tests.support.provider.fake_workspace import WORKSPACE
@@ -63,7 +63,9 @@ BODIES: dict[str, dict[str, Any]] = {
 
 
 def shape_of(token: str) -> InputShape:
-    return TYPES[token].shape
+    kind: Any = TYPES[token]
+    shape: InputShape = kind.shape
+    return shape
 
 
 def value_of(name: str, rule: InputField) -> Any:

@@ -156,7 +156,12 @@ def test_what_is_lost_is_asked_about_on_a_terminal(
 ) -> None:
     asked: list[str] = []
     monkeypatch.setattr("amlstack.cli.consent.on_a_terminal", lambda: terminal)
-    monkeypatch.setattr("amlstack.cli.consent.given", lambda question: asked.append(question) or answer)
+
+    def given(question: str) -> bool:
+        asked.append(question)
+        return answer
+
+    monkeypatch.setattr("amlstack.cli.consent.given", given)
     homes.claim(folder)
     write(folder, "sandbox/mounts/account/blobs/checkpoints/ckpt.pt")
 

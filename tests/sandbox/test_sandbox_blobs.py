@@ -10,6 +10,7 @@ from azure.core.exceptions import HttpResponseError, ResourceModifiedError
 from azure.storage.blob import BlobBlock, BlobServiceClient, ContainerClient
 
 from amlstack.sandbox.data import sas
+from tests.support.sandbox.refusals import status_and_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,8 +39,7 @@ def container(
 def refused(call: Callable[[], Any]) -> tuple[int | None, str | None]:
     with pytest.raises(HttpResponseError) as caught:
         call()
-    assert caught.value.response is not None
-    return caught.value.status_code, caught.value.response.headers.get("x-ms-error-code")
+    return status_and_code(caught.value)
 
 
 def test_a_container_exists_once_it_was_made_and_is_made_once(container: ContainerClient) -> None:
@@ -89,7 +89,7 @@ def test_lists_come_in_pages_that_hold_each_entry_once(container: ContainerClien
         assert sorted(walked) == ["a", "a-b", "b/", "b0", "z", "ü/"]
     assert [blob.name for blob in container.list_blobs(name_starts_with="b/", results_per_page=2)] == names[2:5]
 
-    first = container.list_blobs(results_per_page=3).by_page()
+    first: Any = container.list_blobs(results_per_page=3).by_page()
     next(first)
     token = first.continuation_token
     container.delete_blob("a")
@@ -139,12 +139,12 @@ def test_a_read_with_a_condition_answers_it(container: ContainerClient) -> None:
     blob = container.get_blob_client("a")
     etag = blob.upload_blob(b"first")["etag"]
 
-    same = {"etag": etag, "match_condition": MatchConditions.IfNotModified}
-    other = {"etag": etag, "match_condition": MatchConditions.IfModified}
+    same: dict[str, Any] = {"etag": etag, "match_condition": MatchConditions.IfNotModified}
+    other: dict[str, Any] = {"etag": etag, "match_condition": MatchConditions.IfModified}
     assert blob.download_blob(**same).readall() == b"first"
     assert refused(lambda: blob.download_blob(**other))[0] == 304
     assert refused(lambda: blob.get_blob_properties(**other))[0] == 304
-    stale = {"etag": '"0x1"', "match_condition": MatchConditions.IfNotModified}
+    stale: dict[str, Any] = {"etag": '"0x1"', "match_condition": MatchConditions.IfNotModified}
     assert refused(lambda: blob.download_blob(**stale)) == (412, "ConditionNotMet")
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tests.support.sandbox.manager import Manager
 
 CRON = {"triggerType": "Cron", "expression": "0 2 * * *", "timeZone": "UTC"}
-WEEKLY = {
+WEEKLY: dict[str, Any] = {
     "triggerType": "Recurrence",
     "frequency": "week",
     "interval": 1,

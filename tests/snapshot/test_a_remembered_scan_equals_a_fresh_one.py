@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,7 +66,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def at(monkeypatch: pytest.MonkeyPatch, ahead: int) -> None:
     """Sets the clock of scans, in nanoseconds from the machine's."""
-    clock = remembered.time.time_ns
+    clock = time.time_ns
     monkeypatch.setattr(remembered, "now", lambda: clock() + ahead)
 
 

@@ -27,7 +27,8 @@ def azure() -> ModuleType:
         warnings.simplefilter("ignore")  # its dependencies deprecate each other
         from azure.ai.ml._utils import _asset_utils
 
-    return _asset_utils
+    module: ModuleType = _asset_utils
+    return module
 
 
 @pytest.fixture(scope="module")

@@ -74,7 +74,7 @@ def without(*names: str) -> dict[str, tuple[str, str]]:
     return {name: spec for name, spec in JOBS.items() if name not in names}
 
 
-Change = tuple["Callable[[Declared], None]", "Callable[[Stack], Result]", str]
+Change = tuple["Callable[[Declared], object]", "Callable[[Stack], Result]", str]
 
 
 def removed_cluster(declared: Declared) -> None:

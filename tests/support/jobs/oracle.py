@@ -112,7 +112,7 @@ def schedule(path: Path) -> dict[str, Any]:
         from azure.ai.ml.entities._load_functions import load_schedule
 
         try:
-            result = _json(load_schedule(path)._to_rest_object())
+            result: dict[str, Any] = _json(load_schedule(path)._to_rest_object())
         except Exception as error:
             raise RefusedError(str(error)) from error
     for node in result["properties"]["action"]["jobDefinition"].get("jobs", {}).values():
@@ -144,11 +144,11 @@ def body(path: Path) -> dict[str, Any]:
         environment = None
         try:
             if isinstance(job.environment, Environment):
-                result = job.environment._to_rest_object()
-                environment = json.loads(json.dumps(result, cls=SdkJSONEncoder, exclude_readonly=True))
+                made = job.environment._to_rest_object()
+                environment = json.loads(json.dumps(made, cls=SdkJSONEncoder, exclude_readonly=True))
                 job.environment = "inline"
             rest = to_rest_job_object(job)
-            result = json.loads(json.dumps(rest, cls=SdkJSONEncoder, exclude_readonly=True))
+            result: dict[str, Any] = json.loads(json.dumps(rest, cls=SdkJSONEncoder, exclude_readonly=True))
         except Exception as error:
             raise RefusedError(str(error)) from error
     for key, value in given.items():

@@ -40,7 +40,8 @@ class FakeWorkspace:
     url: str = field(init=False)
 
     def job(self, name: str) -> dict[str, Any]:
-        return self.jobs[f"{WORKSPACE}/jobs/{name}".lower()]["properties"]
+        properties: dict[str, Any] = self.jobs[f"{WORKSPACE}/jobs/{name}".lower()]["properties"]
+        return properties
 
     def set_status(self, name: str, *statuses: str) -> None:
         """The status now, and those that each further GET moves on to."""

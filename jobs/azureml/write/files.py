@@ -8,22 +8,29 @@ from jobs.azureml.write.command import command_file
 from jobs.azureml.write.pipeline import pipeline_file
 from jobs.azureml.write.schedule import schedule_file
 from jobs.azureml.write.sweep import sweep_file
+from jobs.model.job import Job
 from jobs.model.pipeline import Pipeline
 from jobs.model.schedule import Schedule
 from jobs.model.sweep import Sweep
 
 if TYPE_CHECKING:
-    from jobs.model.job import Job
+    from collections.abc import Callable
+
+    from jobs.model.schedule import Declared
+
+WRITERS: dict[type[Declared], Callable[[Any], dict[str, Any]]] = {
+    Job: command_file,
+    Sweep: sweep_file,
+    Pipeline: pipeline_file,
+    Schedule: schedule_file,
+}
+"""Kind of declaration to the writer of its file."""
 
 
-def file_of(declared: Job | Sweep | Pipeline | Schedule) -> dict[str, Any]:
+def file_of(declared: Declared) -> dict[str, Any]:
     """The file's content, for ``az ml job create -f``.
 
     Args:
         declared: ``enriched`` of a plan.
     """
-    if isinstance(declared, Schedule):
-        return schedule_file(declared)
-    if isinstance(declared, Pipeline):
-        return pipeline_file(declared)
-    return sweep_file(declared) if isinstance(declared, Sweep) else command_file(declared)
+    return next(WRITERS[kind] for kind in type(declared).__mro__ if kind in WRITERS)(declared)

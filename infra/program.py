@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 SANDBOX = "sandbox"
 """The stack whose resources hold nothing that anybody would miss."""
+DEBUG = "AMLSTACK_DEBUG"
+"""Any value has the SDK send its debug messages, which `pulumi up --debug` prints."""
 
 
 def main() -> None:
@@ -40,6 +42,8 @@ def main() -> None:
     Raises:
         pulumi.RunError: Something is wrong; each finding has been shown by the engine before.
     """
+    if not os.environ.get(DEBUG):
+        pulumi.log.debug = _without_words
     config = _config()
     file, _ = stackfile.read(_stack_file())
     reading = from_engine(config, file, engine_config.get_config_secret_keys_env())
@@ -184,6 +188,12 @@ def _planned(plan: jobs.Plan) -> dict[str, Any]:
         "worldSize": plan.world_size,
         "added": [added.what for added in plan.added],
     }
+
+
+def _without_words(*_: object, **__: object) -> None:
+    # The SDK sends four debug messages for each resource, and waits for each: a fifth of a large preview. The engine
+    # does not let the program know whether anybody reads them.
+    return
 
 
 def _config() -> Mapping[str, str]:

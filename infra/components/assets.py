@@ -95,7 +95,7 @@ class Assets:
                 path=str(code.root),
                 content_hash=code.hash,
                 beside=os.pathsep.join(map(str, beside)) or None,
-                opts=pulumi.ResourceOptions(depends_on=[self.stack.workspace]),
+                opts=pulumi.ResourceOptions(depends_on=[self.stack.workspace.everything]),
             )
         return self._snapshots[name]
 
@@ -111,7 +111,7 @@ class Assets:
                 body=spec.body,
                 opts=pulumi.ResourceOptions(
                     aliases=[formerly_in(tokens.FORMER_ENVIRONMENT, tokens.ENVIRONMENT, label)],
-                    depends_on=[self.stack.workspace],
+                    depends_on=[self.stack.workspace.everything],
                 ),
             )
         return self._environments[key]

@@ -53,7 +53,10 @@ class RdmaCluster:
             pulumi.ResourceOptions(
                 parent=parent,
                 aliases=[formerly_in(tokens.FORMER_CLUSTER, tokens.COMPUTE, spec.name)],
-                depends_on=[workspace, *([shared] if shared and spec.identity.kind == "stack" else ())],
+                depends_on=[
+                    workspace.everything,
+                    *([shared.everything] if shared and spec.identity.kind == "stack" else ()),
+                ],
                 replace_on_changes=list(REPLACED_BY),
                 # The name stays, so the old cluster has to go before the new one can come.
                 delete_before_replace=True,

@@ -9,7 +9,7 @@ from pulumi_azure_native import managedidentity
 
 from infra import roles
 from infra.components import azure_native, tokens
-from infra.components.order import behind
+from infra.components.order import after, behind
 from infra.components.parents import formerly_in
 
 if TYPE_CHECKING:
@@ -37,8 +37,10 @@ class StackIdentity(pulumi.ComponentResource):
             tags=dict(tags),
             opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
         )
+        granted: list[pulumi.Resource] = []
         if assign_roles:
-            grant(workspace, self.identity.principal_id, holder=names.identity_id, parent=self)
+            granted = grant(workspace, self.identity.principal_id, holder=names.identity_id, parent=self)
+        self.everything = after(self.identity, *granted)
         self.register_outputs({"id": names.identity_id})
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amlstack import resources
+from infra.components.order import after
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,11 +25,13 @@ class RunRequirements:
         id: The stack's random id.
         workspace: Resource group, storage, workspace and the rest of it.
         guard: Judges what would end active runs; it comes before every job and after every cluster.
+        before_jobs: The guard, as an entry of ``depends_on``.
     """
 
     id: pulumi.Output[str]
     workspace: StackWorkspace
     guard: pulumi.Resource
+    before_jobs: pulumi.Output[Any]
 
     @classmethod
     def of(
@@ -53,7 +56,7 @@ class RunRequirements:
             jobs=jobs,
             clusters={name: cluster.compute.id for name, cluster in clusters.items()},
         )
-        return cls(record.stack_id, workspace, guard)
+        return cls(record.stack_id, workspace, guard, after(guard))
 
     def placed_on(self, clusters: Iterable[RdmaCluster]) -> list[pulumi.Output[str]]:
         """Ids of what a run on these clusters lives on."""

@@ -45,7 +45,7 @@ def _job(run: Run, assets: Assets, parent: pulumi.Resource) -> resources.JobReso
         opts=pulumi.ResourceOptions(
             parent=parent,
             aliases=[formerly_in(tokens.FORMER_JOB, tokens.JOB, run.name)],
-            depends_on=[assets.stack.guard, *needs],
+            depends_on=[assets.stack.before_jobs, *needs],
         ),
     )
 

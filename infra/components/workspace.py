@@ -16,7 +16,7 @@ from pulumi_azure_native import (
 )
 
 from amlstack.base.findings import Finding
-from infra.components.order import behind
+from infra.components.order import after, behind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -126,6 +126,7 @@ class StackWorkspace(pulumi.ComponentResource):
         self.name = behind(names.workspace, self.workspace)
         self.workspace_id = behind(names.workspace_id, self.workspace)
         self.whole = behind(names.workspace_id, self.group, self.logs, *parts, self.workspace)
+        self.everything = after(self.group, self.logs, *parts, self.workspace)
         self.register_outputs({"id": names.workspace_id})
 
     def _storage(self) -> pulumi.CustomResource:

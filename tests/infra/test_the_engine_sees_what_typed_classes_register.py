@@ -1,0 +1,119 @@
+"""A stack registered by azure-native's generated classes, and as the program does it: the engine sees no difference."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.running import MakeStack, Sandbox
+
+pytestmark = pytest.mark.engine
+
+PROGRAM = """\
+import json
+import os
+import re
+
+import pulumi
+from google.protobuf import json_format
+from pulumi.runtime import settings
+from pulumi_azure_native import authorization, machinelearningservices
+
+from infra import program
+from infra.components import azure_native, order, tokens
+
+CLASSES = {
+    tokens.COMPUTE: machinelearningservices.Compute,
+    tokens.ROLE_ASSIGNMENT: authorization.RoleAssignment,
+}
+monitor = settings.get_monitor()
+register, requests = monitor.RegisterResource, open(os.environ["REQUESTS"], "a")
+
+
+def recorded(request, *args, **kwargs):
+    requests.write(json_format.MessageToJson(request, indent=None) + "\\n")
+    requests.flush()
+    return register(request, *args, **kwargs)
+
+
+def typed(token, name, properties, opts):
+    words = {re.sub("[A-Z]", lambda found: "_" + found[0].lower(), key): value for key, value in properties.items()}
+    return CLASSES[token](name, **words, opts=opts)
+
+
+def output(resource, name):
+    return getattr(resource, name).apply(lambda own: {"principalId": own.principal_id} if own else None)
+
+
+def behind(value, *resources):
+    return pulumi.Output.all(*(each.urn for each in resources)).apply(lambda _: value)
+
+
+monitor.RegisterResource = recorded
+if os.environ["WAY"] == "typed":
+    azure_native.register, azure_native.output = typed, output
+    order.behind, order.after = behind, lambda *resources: behind(None, *resources)
+program.main()
+"""
+JOB = """\
+name: train
+command: python train.py
+code: src
+environment: azureml:mine
+compute: azureml:gpu2
+limits: {timeout: 3600}
+"""
+CLUSTER = {"size": "Standard_ND96asr_v4", "nodes": {"max": 2}}
+SUBNET = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/default"
+SETTINGS: dict[str, Any] = {
+    "location": "westeurope",
+    "workspace": "ws-seen",
+    "clusters": [
+        {"name": "gpu1", **CLUSTER},
+        {"name": "gpu2", **CLUSTER, "identity": "system", "description": "text", "tags": {"Some_Key": "a"}},
+        {"name": "gpu3", **CLUSTER, "identity": "none", "node_public_ip": False, "subnet": SUBNET},
+    ],
+    "environments": [{"name": "mine", "image": "ubuntu:24.04"}],
+}
+NOT_COMPARED = ("sourcePosition", "stackTrace")
+
+
+def requests_of(way: str, stack: MakeStack, sandbox: Sandbox, folder: Path) -> dict[str, dict[str, Any]]:
+    seen = folder / f"{way}.jsonl"
+    one = stack(PROGRAM, sandbox=sandbox, env={"REQUESTS": str(seen), "WAY": way})
+    for key, value in SETTINGS.items():
+        one.set(f"amlstack:{key}", value)
+    one.set("amlstack:jobs", [str(folder / "train.yml")])
+    one.pulumi("config", "set", "--secret", "--path", "amlstack:tags.team", "kept-secret", "--stack", one.name).ok()
+    one.preview().ok()
+    found = {}
+    for line in seen.read_text().splitlines():
+        request = {key: value for key, value in json.loads(line).items() if key not in NOT_COMPARED}
+        request["dependencies"] = sorted(request.get("dependencies", ()))
+        for dependencies in request.get("propertyDependencies", {}).values():
+            dependencies["urns"] = sorted(dependencies.get("urns", ()))
+        found[f"{request['type']}::{request['name']}"] = request
+    return found
+
+
+def test_the_engine_sees_no_difference(stack: MakeStack, sandbox: Sandbox, tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "train.py").write_text("print('trained')\n")
+    (tmp_path / "train.yml").write_text(JOB)
+    quick, typed = (requests_of(way, stack, sandbox, tmp_path) for way in ("quick", "typed"))
+    assert quick.keys() == typed.keys()
+    for name, request in typed.items():
+        assert quick[name] == request, name
+
+    gpu2 = quick["azure-native:machinelearningservices:Compute::gpu2"]
+    assert len(gpu2["dependencies"]) == 7
+    assert gpu2["propertyDependencies"]["workspaceName"]["urns"]
+    assert "4dabf18193072939515e22adb298388d" in json.dumps(gpu2["object"]["tags"])  # the mark of a secret
+    assert {"version", "parent", "replaceOnChanges", "deleteBeforeReplace", "aliases"} <= gpu2.keys()
+    role = quick["azure-native:authorization:RoleAssignment::gpu2-acrpull"]
+    assert role["object"]["principalId"] == "04da6b54-80e4-46f7-96ec-b56ff0331ba9"  # not known yet

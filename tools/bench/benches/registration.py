@@ -1,0 +1,264 @@
+"""Clusters and jobs by the thousand: our program with all its rules, against bare registrations and plain classes.
+
+The floor registers the resources of our state as `pulumi.CustomResource`, with the same properties, dependencies and
+pack; plain are azure-native's generated classes without a pack. The provider behind all takes everything. Times are by
+the clock: a preview of ours and of the floor in turns, the median of each; plain and each `up` once. Memory is the
+highest resident set of the process, as the kernel has it.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from measure import Row
+
+from amlstack import engine
+from amlstack.base.paths import PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TURNS = 2
+AT_MOST = 1.2
+CLUSTERS_OF_JOBS = 20
+SUBNET = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/n"
+ID = "11111111-1111-1111-1111-111111111111"
+JOBS = """\
+from jobs import Job, Limits, TorchRun
+
+IMAGE = "azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7"
+jobs = [
+    Job(
+        name=f"j{{i:05}}", command="train.py", code="src", inputs={{"seed": i}}, environment=IMAGE, nodes=2,
+        compute=f"c{{i % {clusters}:05}}", launcher=TorchRun(), limits=Limits(timeout=3600),
+    )
+    for i in range({count})
+]
+"""
+FLOOR = """\
+import json
+import pulumi
+
+made = {}
+for one in json.load(open("resources.json")):
+    before = [made[urn] for urn in one["dependencies"] if urn in made]
+    made[one["urn"]] = pulumi.CustomResource(
+        one["type"], one["name"], one["inputs"], pulumi.ResourceOptions(depends_on=before)
+    )
+"""
+PLAIN = """\
+import pulumi
+from pulumi_azure_native import machinelearningservices as ml, resources
+
+NAMES = {{"resource_group_name": "rg", "workspace_name": "ws-bench"}}
+group = resources.ResourceGroup("group", resource_group_name="rg", location="westeurope")
+workspace = ml.Workspace("workspace", resource_group_name=group.name, workspace_name="ws-bench", location="westeurope")
+behind = pulumi.ResourceOptions(depends_on=[workspace])
+clusters = [
+    ml.Compute(
+        f"c{{i:05}}", compute_name=f"c{{i:05}}", **NAMES, location="westeurope", opts=behind,
+        identity=ml.ManagedServiceIdentityArgs(type="SystemAssigned"),
+        properties=ml.AmlComputeArgs(
+            compute_type="AmlCompute", disable_local_auth=True,
+            properties=ml.AmlComputePropertiesArgs(
+                vm_size="Standard_ND96isr_H100_v5", vm_priority="Dedicated", enable_node_public_ip=False,
+                subnet=ml.ResourceIdArgs(id="{subnet}"), os_type="Linux", remote_login_port_public_access="Disabled",
+                scale_settings=ml.ScaleSettingsArgs(
+                    min_node_count=0, max_node_count=2, node_idle_time_before_scale_down="PT10M"
+                ),
+            ),
+        ),
+    )
+    for i in range({clusters})
+]
+for i in range({jobs}):
+    ml.Job(
+        f"j{{i:05}}", id=f"j{{i:05}}", **NAMES, opts=pulumi.ResourceOptions(depends_on=[clusters[i % {clusters}]]),
+        properties=ml.CommandJobArgs(
+            job_type="Command", command="python train.py --seed ${{{{inputs.seed}}}}",
+            compute_id=f"/subscriptions/s/computes/c{{i % {clusters}:05}}",
+            code_id="/subscriptions/s/codes/c/versions/1",
+            environment_id="azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7",
+            distribution=ml.PyTorchArgs(distribution_type="PyTorch", process_count_per_instance=8),
+            resources=ml.JobResourceConfigurationArgs(instance_count=2, shm_size="950g"),
+            inputs={{"seed": ml.LiteralJobInputArgs(job_input_type="literal", value=str(i))}},
+            limits=ml.CommandJobLimitsArgs(job_limits_type="Command", timeout="PT1H"),
+            environment_variables={{"NCCL_SOCKET_IFNAME": "eth0", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}},
+        ),
+    )
+"""
+
+
+def run(*, quick: bool) -> Iterator[Row]:
+    """Clusters, jobs over twenty clusters, and ten times as many jobs."""
+    sys.path.insert(0, str(PROJECT))
+    count = 200 if quick else 1000
+    with _Bench.open() as bench:
+        yield from bench.against("clusters", count, 0)
+        yield from bench.against("jobs", CLUSTERS_OF_JOBS, count)
+        yield from bench.of_many(count, 2 * count if quick else 10 * count)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    folder: Path
+    environ: dict[str, str]
+    engine: engine.Engine
+    stacks: Any
+
+    @classmethod
+    @contextmanager
+    def open(cls) -> Iterator[_Bench]:
+        from tests.support.harness import Stack  # noqa: PLC0415 - reached by the path that `run` adds
+        from tests.support.policies.accepting_provider import attached  # noqa: PLC0415
+
+        with tempfile.TemporaryDirectory() as folder, attached() as provider:
+            # A program is compiled once and its bytecode kept, as on any machine.
+            environ = {**provider.environ, "PYTHONDONTWRITEBYTECODE": ""}
+            yield cls(Path(folder), environ, engine.find(), Stack)
+
+    @property
+    def pack(self) -> tuple[str, str]:
+        from tests.support.harness import ANALYZER  # noqa: PLC0415
+
+        return ("--policy-pack", str(ANALYZER))
+
+    def against(self, what: str, clusters: int, jobs: int) -> Iterator[Row]:
+        """Rows of one kind: ours against the floor and against plain."""
+        name = f"{jobs or clusters:,} {what}"
+        with (
+            self.ours(clusters, jobs) as deployed,
+            self.ours(clusters, jobs) as ours,
+            self.plain(clusters, jobs) as plain,
+        ):
+            up = _seconds(deployed, "up", *self.pack)
+            again = _seconds(deployed, "up", *self.pack)
+            with self.floor(deployed) as floor:
+                turns = [
+                    (_seconds(ours, "preview", *self.pack), _seconds(floor, "preview", *self.pack))
+                    for _ in range(TURNS)
+                ]
+            ours_took, floor_took = map(statistics.median, zip(*turns, strict=True))
+            plain_took = _seconds(plain, "preview")
+            plain_up, plain_again = _seconds(plain, "up"), _seconds(plain, "up")
+        yield _at_most(f"preview of {name}", ours_took, "bare CustomResource, same pack", floor_took)
+        yield _faster(f"preview of {name}", ours_took, plain_took, 3)
+        yield _faster(f"up of {name}", up, plain_up, 2.5)
+        yield _faster(f"up of {name}, nothing to change", again, plain_again, 3)
+
+    def of_many(self, few: int, many: int) -> Iterator[Row]:
+        """Rows of a preview of many jobs: per job, and the memory that it takes."""
+        took = {}
+        for count in (few, many):
+            with self.ours(CLUSTERS_OF_JOBS, count) as stack, _peaks(stack) as peaks:
+                took[count] = _seconds(stack, "preview", *self.pack) / count
+        yield _at_most(f"preview of {many:,} jobs, per job", took[many], f"of {few:,} jobs", took[few])
+        for process, limit in (("program", 1.5), ("pack", 0.5)):
+            taken = peaks[process]
+            yield Row(f"memory of the {process}, {many:,} jobs", taken, "GB", goal=f"below {limit}", met=taken < limit)
+
+    @contextmanager
+    def ours(self, clusters: int, jobs: int) -> Iterator[Any]:
+        with tempfile.TemporaryDirectory(dir=self.folder) as name:
+            folder = Path(name)
+            stack = self.stacks.of_project(folder / "stack", self.engine.folders, env=self.environ)
+            names = [f"c{i:05}" for i in range(clusters)]
+            cluster = {"size": "Standard_ND96isr_H100_v5", "nodes": {"max": 2}, "node_public_ip": False}
+            cluster |= {"subnet": SUBNET, "identity": "system"}
+            config: dict[str, Any] = {
+                "azure-native:subscriptionId": ID,
+                "azure-native:tenantId": ID,
+                "amlstack:location": "westeurope",
+                "amlstack:workspace": "ws-bench",
+                "amlstack:assign_roles": False,
+                "amlstack:clusters": [{"name": name, **cluster} for name in names],
+            }
+            if jobs:
+                (folder / "src").mkdir()
+                (folder / "src" / "train.py").write_text("print('trained')\n")
+                (folder / "jobs.py").write_text(JOBS.format(clusters=clusters, count=jobs))
+                config["amlstack:jobs"] = [str(folder / "jobs.py")]
+            stack.settings.write_text(yaml.safe_dump({"config": config}))
+            yield stack
+            stack.close()
+
+    @contextmanager
+    def floor(self, deployed: Any) -> Iterator[Any]:
+        kept = [
+            {"name": one["urn"].split("::")[-1], "dependencies": [], "inputs": {}, **one}
+            for one in deployed.state()["resources"]
+            if one.get("custom") and not one["type"].startswith("pulumi:")
+        ]
+        with self.stack(FLOOR) as stack:
+            stack.write("resources.json", json.dumps(kept))
+            yield stack
+
+    def plain(self, clusters: int, jobs: int) -> Any:
+        return self.stack(PLAIN.format(clusters=clusters, jobs=jobs, subnet=SUBNET))
+
+    @contextmanager
+    def stack(self, program: str) -> Iterator[Any]:
+        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+            stack = self.stacks(program, Path(folder) / "stack", self.engine.folders, env=self.environ)
+            yield stack
+            stack.close()
+
+
+def _at_most(what: str, ours: float, anchor: str, theirs: float) -> Row:
+    return Row(what, ours, "s", anchor, theirs, f"at most {AT_MOST} times", ours <= AT_MOST * theirs)
+
+
+def _faster(what: str, ours: float, theirs: float, goal: float) -> Row:
+    words = f"at least {goal} times faster (now {theirs / ours:.2f})"
+    return Row(what, ours, "s", "azure-native's classes, no pack", theirs, words, ours * goal <= theirs)
+
+
+def _seconds(stack: Any, verb: str, *words: str) -> float:
+    start = time.monotonic()
+    more = ("--yes", "--skip-preview") if verb == "up" else ()
+    stack.pulumi(verb, *more, *words).ok()
+    return time.monotonic() - start
+
+
+@contextmanager
+def _peaks(stack: Any) -> Iterator[dict[str, float]]:
+    """GB that the program's and the pack's process had resident at most, filled while the context lasts."""
+    peaks = {"program": 0.0, "pack": 0.0}
+    over = threading.Event()
+    marks = {"program": "pulumi-language-python-exec", "pack": "policies"}
+    own = f"PULUMI_HOME={stack.env['PULUMI_HOME']}"
+
+    def watch() -> None:
+        while not over.wait(0.2):
+            for process in Path("/proc").iterdir():
+                for kind, mark in marks.items():
+                    if process.name.isdigit() and (taken := _peak(process, mark, own)):
+                        peaks[kind] = max(peaks[kind], taken)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield peaks
+    finally:
+        over.set()
+        watcher.join()
+
+
+def _peak(process: Path, mark: str, own: str) -> float:
+    try:
+        if mark not in (process / "cmdline").read_text() or own not in (process / "environ").read_text():
+            return 0.0
+        status = (process / "status").read_text()
+    except (OSError, UnicodeDecodeError):
+        return 0.0
+    return next((int(line.split()[1]) / 1e6 for line in status.splitlines() if line.startswith("VmHWM")), 0.0)

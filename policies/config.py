@@ -36,14 +36,22 @@ class Config:
         levels: Enforcement.
         values: Settings.
         exceptions: Exceptions from rules.
-        asked: The rules on each kind of subject that are not disabled, gathered once (`evaluation.verdicts`).
+        everything: Whether rules on all Azure resources (tags, regions) have something to judge.
+        asked: The rules on each kind of subject that have something to judge, gathered once (`evaluation.verdicts`).
     """
 
     levels: Mapping[str, Level] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     exceptions: tuple[Waiver, ...] = ()
+    everything: bool = field(default=False, init=False, compare=False)
     asked: dict[str, tuple[Any, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _settings: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Work out what every resource asks for."""
+        silent = (("tags-required", "required"), ("region-approved", "regions"))
+        everything = any(self.enabled(code) and self.settings(code)[setting] for code, setting in silent)
+        object.__setattr__(self, "everything", everything)
 
     def level(self, code: str) -> Level:
         """How a rule is enforced."""
@@ -61,14 +69,6 @@ class Config:
                 name: default if given.get(name) is None else given[name] for name, default in _DEFAULTS[code].items()
             }
         return self._settings[code]
-
-    @property
-    def everything(self) -> bool:
-        """Whether rules on all Azure resources have something to judge."""
-        return any(
-            self.enabled(code) and self.settings(code)[setting]
-            for code, setting in (("tags-required", "required"), ("region-approved", "regions"))
-        )
 
 
 def read(given: Mapping[str, Any]) -> Config:

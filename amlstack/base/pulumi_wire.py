@@ -77,7 +77,8 @@ def decode(struct: Struct, marked: Marked = opened) -> dict[str, Any]:
                 fields = value.struct_value.fields
                 if SIGNATURE in fields:
                     return marked(fields[SIGNATURE].string_value, fields, read)
-                return {key: read(one) for key, one in fields.items()}
+                # Not by items(): protobuf's maps make those in Python, one by one.
+                return {key: read(fields[key]) for key in fields}
             case "list_value":
                 return [read(one) for one in value.list_value.values]
             case "number_value":
@@ -88,4 +89,5 @@ def decode(struct: Struct, marked: Marked = opened) -> dict[str, Any]:
             case _:
                 return None
 
-    return {key: read(value) for key, value in struct.fields.items()}
+    fields = struct.fields
+    return {key: read(fields[key]) for key in fields}

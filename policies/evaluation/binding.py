@@ -26,11 +26,19 @@ Judge = Callable[["Subject", Mapping[str, Any], "Context"], Found]
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A rule, the kinds of subject that it judges, and how."""
+    """A rule bound to what it judges.
+
+    Attributes:
+        rule: The rule.
+        kinds: The kinds of subject that it judges.
+        judge: How; raises `Undecided` where a value is missing.
+        silent_without: Settings of which a team has to give one, else the rule is not asked; empty for none.
+    """
 
     rule: Rule
     kinds: frozenset[str]
     judge: Judge
+    silent_without: tuple[str, ...] = ()
 
 
 def size_of(subject: Subject, context: Context) -> Size | None:
@@ -64,11 +72,6 @@ def nodes_of(subject: Subject) -> int:
 def where_nodes(subject: Subject) -> str:
     """Path of its number of nodes."""
     return subject.facts.at("most" if subject.kind == "cluster" else "nodes")
-
-
-def configured(config: Mapping[str, Any]) -> bool:
-    """Whether a team has given any of a rule's values."""
-    return any(value is not None for value in config.values())
 
 
 def timeout_of(subject: Subject) -> int | None:

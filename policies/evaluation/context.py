@@ -54,6 +54,7 @@ class Context:
     Attributes:
         on: The day of the judgement.
         clusters: Clusters of the stack seen so far, by name in small letters.
+        single_node: Names of those that are, or may be, declared for jobs of one node only.
         networks: Address ranges of virtual networks seen so far, by name in small letters.
         groups: Locations of resource groups seen so far, by name in small letters.
         components: Specs of component versions seen so far, by name and version.
@@ -62,6 +63,7 @@ class Context:
 
     on: date
     clusters: dict[str, KnownCluster] = field(default_factory=dict)
+    single_node: set[str] = field(default_factory=set)
     networks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     groups: dict[str, str | None] = field(default_factory=dict)
     components: dict[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -116,6 +116,7 @@ class Subject:
     compute: Any = None
 
 
+@lru_cache(maxsize=1024)  # a stack has few types and many resources
 def judged(resource_type: str, *, everything: bool = False) -> bool:
     """Whether any rule may speak about resources of a type; cheap, so that the others are never read.
 
@@ -125,13 +126,13 @@ def judged(resource_type: str, *, everything: bool = False) -> bool:
     """
     if resource_type in _OURS:
         return True
-    token = _AZURE_NATIVE.fullmatch(resource_type)
-    if token is None:
+    kind = _azure_native_type(resource_type)
+    if kind is None:
         return resource_type.endswith("TemplateDeployment") and _CLASSIC_TEMPLATE.fullmatch(resource_type) is not None
-    kind = token["module"], token["type"]
     return everything or kind in _JUDGED or kind in machines.MACHINES or _holds_template(*kind)
 
 
+@lru_cache(maxsize=1024)
 def _holds_template(module: str, kind: str) -> bool:
     return (module, kind) == ("resources", "Deployment") or _TEMPLATES.fullmatch(kind) is not None
 
@@ -181,10 +182,17 @@ def _subjects(resource_type: str, props: Any, groups: Mapping[str, Any]) -> Iter
     elif resource_type in machines.CLASSIC:
         yield from _machines(props, machines.CLASSIC[resource_type])
         yield from _located(props, ())
+    elif (token := _azure_native_type(resource_type)) is not None:
+        yield from _azure_native(*token, props, groups)
     elif _CLASSIC_TEMPLATE.fullmatch(resource_type):
         yield from _template("", props, groups)
-    elif token := _AZURE_NATIVE.fullmatch(resource_type):
-        yield from _azure_native(token["module"], token["type"], props, groups)
+
+
+@lru_cache(maxsize=1024)
+def _azure_native_type(resource_type: str) -> tuple[str, str] | None:
+    """Module and type of a token of azure-native's; None for any other."""
+    token = _AZURE_NATIVE.fullmatch(resource_type)
+    return None if token is None else (token["module"], token["type"])
 
 
 def _azure_native(module: str, kind: str, props: Any, groups: Mapping[str, Any]) -> Iterator[Subject]:

@@ -52,6 +52,9 @@ class Verdict:
     notes: tuple[Finding, ...] = ()
 
 
+_NOTHING = Verdict(())
+
+
 @dataclass(frozen=True, slots=True)
 class Weight:
     """How much a finding weighs under a configuration.
@@ -156,7 +159,7 @@ def judge_whole(resources: Iterable[tuple[str, Any]], config: Config, on: date, 
         version: The pack's version.
     """
     if judges_sum(config):
-        asked = [subject for kind, props in resources if judged(kind) for subject in subjects(kind, props)]
+        asked = (subject for kind, props in resources if judged(kind) for subject in subjects(kind, props))
         yield from judge_stack(asked, config)
     if config.enabled(EXCEPTION_EXPIRED.code):
         yield from (waiver.finding() for waiver in config.exceptions if not waiver.counts_on(on))
@@ -183,19 +186,25 @@ def judge(subject: Subject, config: Config, context: Context) -> Verdict:
                     found.append(one)
         except Undecided as undecided_yet:
             waits.setdefault((undecided_yet.unknown,), []).append(code)
+    if not found and not waits:  # as almost always
+        return _NOTHING
     refused, notes = _open(subject.where, waits, config) if waits else ([], ())
     return Verdict((*(one for one in found if config.enabled(one.code)), *refused), notes)
 
 
 def _enabled(config: Config, kind: str) -> tuple[tuple[str, Judge, Mapping[str, Any]], ...]:
-    """The rules on a kind of subject that are not disabled, with their settings."""
+    """The rules on a kind of subject that are not disabled and have something to say, with their settings."""
     if (known := config.asked.get(kind)) is None:
         known = config.asked[kind] = tuple(
             (binding.rule.code, binding.judge, config.settings(binding.rule.code))
             for binding in _OF_KIND[kind]
-            if config.enabled(binding.rule.code)
+            if config.enabled(binding.rule.code) and _given(binding.silent_without, config.settings(binding.rule.code))
         )
     return known
+
+
+def _given(names: tuple[str, ...], settings: Mapping[str, Any]) -> bool:
+    return not names or any(settings[name] not in (None, [], {}) for name in names)
 
 
 def remember(subject: Subject, context: Context) -> None:
@@ -218,6 +227,7 @@ def remember(subject: Subject, context: Context) -> None:
             context.clusters[name.lower()] = KnownCluster(
                 subject.size, priority == "lowpriority", subject.single_node_jobs, subject.nodes
             )
+            (context.single_node.add if subject.single_node_jobs else context.single_node.discard)(name.lower())
     except Undecided:
         return
 

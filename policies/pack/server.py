@@ -14,7 +14,7 @@ from concurrent import futures
 from typing import TYPE_CHECKING, Any
 
 import grpc
-from google.protobuf import empty_pb2, json_format
+from google.protobuf import empty_pb2
 from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import analyzer_pb2 as proto
 from pulumi.runtime.proto import analyzer_pb2_grpc, plugin_pb2
@@ -101,7 +101,7 @@ class Pack(analyzer_pb2_grpc.AnalyzerServicer):
     def Configure(self, request: Any, context: Any) -> Any:
         """Take the levels and values that the engine was given, defaults filled in by it."""
         given = {
-            code: {"enforcementLevel": _NAMES[one.enforcementLevel], **json_format.MessageToDict(one.properties)}
+            code: {"enforcementLevel": _NAMES[one.enforcementLevel], **decode(one.properties)}
             for code, one in request.policyConfig.items()
         }
         try:
@@ -175,7 +175,8 @@ class Pack(analyzer_pb2_grpc.AnalyzerServicer):
 
 def serve(pack: Pack) -> None:
     """Serve the pack on loopback, tell the engine the port, stay until it ends this process."""
-    server = grpc.server(futures.ThreadPoolExecutor(max_workers=4), options=_BIG)
+    # One thread: what is remembered of a stack is not for two at a time, and the engine asks one thing after the other.
+    server = grpc.server(futures.ThreadPoolExecutor(max_workers=1), options=_BIG)
     analyzer_pb2_grpc.add_AnalyzerServicer_to_server(pack, server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()

@@ -309,7 +309,7 @@ def test_no_bent_condition_of_a_binding_survives(original: ModuleType, monkeypat
     for changed, module in bent(original):
         if original is binding:  # what the bindings of all subjects read with
             for user in (*MODULES, verdicts):
-                for name in vars(user).keys() & {"size_of", "cluster_of", "nodes_of", "configured", "timeout_of",
+                for name in vars(user).keys() & {"size_of", "cluster_of", "nodes_of", "timeout_of",
                                                  "seconds_of", "where_nodes"}:  # fmt: skip
                     monkeypatch.setattr(user, name, getattr(module, name))
         else:

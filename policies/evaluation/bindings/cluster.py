@@ -36,7 +36,7 @@ def _idle(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
 
 
 def _ceiling(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
-    if config["nodes"] is not None and subject.size is not None:
+    if subject.size is not None:
         yield node_ceiling.check(nodes_of(subject), nodes=int(config["nodes"]), where=where_nodes(subject))
 
 
@@ -80,7 +80,7 @@ def _overlap(subject: Subject, config: Mapping[str, Any], context: Context) -> F
 BINDINGS: tuple[Binding, ...] = (
     Binding(scale_to_zero.RULE, frozenset({"cluster"}), _least),
     Binding(idle_time.RULE, frozenset({"cluster"}), _idle),
-    Binding(node_ceiling.RULE, frozenset({"cluster", "job"}), _ceiling),
+    Binding(node_ceiling.RULE, frozenset({"cluster", "job"}), _ceiling, ("nodes",)),
     Binding(public_ip.RULE, frozenset({"cluster"}), _public_ip),
     Binding(ssh.RULE, frozenset({"cluster"}), _ssh),
     Binding(local_auth.RULE, frozenset({"cluster"}), _local_auth),

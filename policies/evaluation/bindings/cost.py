@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from policies.checks.cost import cluster_budget, hourly_cost, job_cost
-from policies.evaluation.binding import Binding, configured, nodes_of, seconds_of, size_of, timeout_of, where_nodes
+from policies.evaluation.binding import Binding, nodes_of, seconds_of, size_of, timeout_of, where_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 def _budget(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
-    if configured(config) and subject.size is not None and (size := size_of(subject, context)):
+    if subject.size is not None and (size := size_of(subject, context)):
         yield cluster_budget.check(size, nodes=nodes_of(subject), where=where_nodes(subject), **config)
 
 
 def _per_hour(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
-    if configured(config) and subject.size is not None and (size := size_of(subject, context)):
+    if subject.size is not None and (size := size_of(subject, context)):
         yield hourly_cost.check(size, nodes=nodes_of(subject), usd=config["usd"], where=where_nodes(subject))
 
 
 def _per_job(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
-    if configured(config) and (size := size_of(subject, context)):
+    if size := size_of(subject, context):
         facts = subject.facts
         at_once, timeout = _bound(subject)
         yield job_cost.check(
@@ -50,7 +50,7 @@ def _bound(subject: Subject) -> tuple[int, int | None]:
 
 
 BINDINGS: tuple[Binding, ...] = (
-    Binding(cluster_budget.RULE, frozenset({"cluster", "job"}), _budget),
-    Binding(hourly_cost.RULE, frozenset({"cluster", "job"}), _per_hour),
-    Binding(job_cost.RULE, frozenset({"job"}), _per_job),
+    Binding(cluster_budget.RULE, frozenset({"cluster", "job"}), _budget, ("gpus", "vcpus")),
+    Binding(hourly_cost.RULE, frozenset({"cluster", "job"}), _per_hour, ("usd",)),
+    Binding(job_cost.RULE, frozenset({"job"}), _per_job, ("usd",)),
 )

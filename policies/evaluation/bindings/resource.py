@@ -16,19 +16,18 @@ if TYPE_CHECKING:
 
 
 def _region(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
-    if config["regions"] and (location := subject.facts.text("location")):
+    if location := subject.facts.text("location"):
         yield region.check(location, regions=config["regions"], where=subject.facts.at("location"))
 
 
 def _tags(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
-    if config["required"]:
-        tags = subject.facts.mapping("tags")
-        yield required_tags.check(
-            tags, required=config["required"], values=config["values"], where=subject.facts.at("tags")
-        )
+    tags = subject.facts.mapping("tags")
+    yield required_tags.check(
+        tags, required=config["required"], values=config["values"], where=subject.facts.at("tags")
+    )
 
 
 BINDINGS: tuple[Binding, ...] = (
-    Binding(region.RULE, frozenset({"resource"}), _region),
-    Binding(required_tags.RULE, frozenset({"resource"}), _tags),
+    Binding(region.RULE, frozenset({"resource"}), _region, ("regions",)),
+    Binding(required_tags.RULE, frozenset({"resource"}), _tags, ("required",)),
 )

@@ -166,7 +166,7 @@ def test_an_upload_ends_in_the_middle_of_a_file_and_is_repeated(
 def test_a_storage_that_fails_again_and_again_is_not_asked_after_an_interruption(
     wire: Wire, arm: FakeArm, tmp_path: Path, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("amlstack.provider.blob_upload.BACKOFF", (3600, 2))
+    monkeypatch.setattr("amlstack.provider.blobs.client.BACKOFF", (3600, 2))
     code = tmp_path / "code"
     code.mkdir()
     (code / "a").write_text("a")

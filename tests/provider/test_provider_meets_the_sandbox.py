@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
+from azure.core.credentials import AccessToken
+from azure.core.pipeline.transport import RequestsTransport
+from azure.storage.blob import ContainerClient
 
 from amlstack.provider.arm import ArmClient
 from tests.support.provider.provider_wire import Log, Wire, job_inputs
@@ -123,3 +129,105 @@ def test_code_environment_and_run_live_as_against_azure(
     assert adopted.id == job.id
     adopted.remove()
     assert arm.get(job.outputs["jobId"]).body["properties"]["status"] == "Canceled"
+
+
+CODE = {
+    "train.py": b"print(1)\n" * 1000,
+    "copy/of/train.py": b"print(1)\n" * 1000,
+    "data.bin": bytes(range(256)) * 50_000,
+}
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, int]]:
+    """Of each request that puts a blob: its name and the bytes of its body. Nothing of earlier uploads is known."""
+    monkeypatch.setenv("AMLSTACK_CACHE", str(tmp_path / "cache"))
+    found: list[tuple[str, int]] = []
+    real = RequestsTransport.send
+
+    def send(self: RequestsTransport, request: Any, **options: Any) -> Any:
+        if request.method == "PUT" and "/blob/" in request.url:
+            found.append(
+                (request.url.partition("?")[0].rpartition("/code/")[2], int(request.headers["Content-Length"]))
+            )
+        return real(self, request, **options)
+
+    monkeypatch.setattr(RequestsTransport, "send", send)
+    return found
+
+
+def folder(path: Path, files: dict[str, bytes]) -> Path:
+    for name, content in files.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_bytes(content)
+    return path
+
+
+def stored(arm: ArmClient, code_id: str) -> dict[str, bytes]:
+    """The files of a code version."""
+    container, _, name = arm.get(code_id).body["properties"]["codeUri"].rpartition("/")
+    credential = AccessToken(arm.token("https://storage.azure.com"), 2**40)
+    with ContainerClient.from_container_url(
+        container, credential=Mock(spec=["get_token"], get_token=Mock(return_value=credential))
+    ) as there:
+        return {
+            blob.name.removeprefix(f"{name}/"): there.download_blob(blob.name).readall()
+            for blob in there.list_blobs(name_starts_with=f"{name}/")
+        }
+
+
+def test_the_bytes_of_a_content_are_sent_once_for_all_snapshots(
+    wire: Wire, arm: ArmClient, workspace: str, tmp_path: Path, sent: list[tuple[str, int]]
+) -> None:
+    code = folder(tmp_path / "code", CODE)
+    first, second = wire.snapshot(), wire.snapshot()
+    first.up({"workspace": workspace, "path": str(code)})
+    assert stored(arm, first.id) == CODE
+    content = len(CODE["train.py"]) + len(CODE["data.bin"])
+    assert content <= sum(size for _, size in sent) < content + 4096, "and a list of blocks"
+
+    sent.clear()
+    changed = folder(code, {"train.py": b"print(2)\n" * 1000})
+    second.up({"workspace": workspace, "path": str(changed)})
+    assert second.id != first.id
+    assert stored(arm, second.id) == {**CODE, "train.py": b"print(2)\n" * 1000}
+    assert {name: size for name, size in sent if size} == {"train.py": 9000}
+
+
+def test_a_content_that_may_not_be_read_where_it_lies_is_sent_again(
+    wire: Wire,
+    arm: ArmClient,
+    workspace: str,
+    tmp_path: Path,
+    sent: list[tuple[str, int]],
+) -> None:
+    code = folder(tmp_path / "code", CODE)
+    wire.snapshot().up({"workspace": workspace, "path": str(code)})
+    folder(code, {"new.py": b"x = 1\n"})
+    real = ArmClient.token
+    sent.clear()
+    again = wire.snapshot()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ArmClient, "token", lambda self, audience: real(self, "https://ml.azure.com"))
+        again.up({"workspace": workspace, "path": str(code)})
+    assert stored(arm, again.id) == {**CODE, "new.py": b"x = 1\n"}
+    assert sum(size for _, size in sent) >= len(CODE["train.py"]) + len(CODE["data.bin"])
+
+
+def test_a_source_with_another_content_is_not_taken(
+    wire: Wire, arm: ArmClient, workspace: str, tmp_path: Path, sent: list[tuple[str, int]]
+) -> None:
+    code = folder(tmp_path / "code", CODE)
+    wire.snapshot().up({"workspace": workspace, "path": str(code)})
+    sources = next(iter((tmp_path / "cache/uploads").iterdir()))
+    head, _, body = sources.read_bytes().partition(b"\n")
+    ((uri, names),) = json.loads(body)
+    body = json.dumps([[uri, dict(zip(names, reversed(names.values()), strict=True))]]).encode()
+    version = head.split(b" ")[0]
+    sources.write_bytes(version + b" " + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+    folder(code, {"new.py": b"x = 1\n"})
+    sent.clear()
+    again = wire.snapshot()
+    again.up({"workspace": workspace, "path": str(code)})
+    assert stored(arm, again.id) == {**CODE, "new.py": b"x = 1\n"}
+    assert sum(size for _, size in sent) >= len(CODE["data.bin"])

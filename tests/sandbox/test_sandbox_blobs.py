@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -169,3 +170,35 @@ def test_of_many_that_make_the_same_blob_one_alone_succeeds(container: Container
 
     assert sum(won) == 1
     assert blob.download_blob().readall() == bytes([won.index(True) + 1]) * 300_000
+
+
+def test_a_blob_is_put_from_the_url_of_another(container: ContainerClient) -> None:
+    container.create_container()
+    container.upload_blob("a/ü b", b"content", metadata={"of": "a"})
+    source, target = container.get_blob_client("a/ü b"), container.get_blob_client("b")
+
+    target.upload_blob_from_url(source.url, source_content_md5=bytearray(hashlib.md5(b"content").digest()))
+
+    assert target.download_blob().readall() == b"content"
+    assert refused(lambda: target.upload_blob_from_url(source.url, overwrite=False)) == (409, "BlobAlreadyExists")
+
+
+def test_a_source_that_may_not_be_read_or_is_another_is_refused(container: ContainerClient, arm: Arm) -> None:
+    container.create_container()
+    container.upload_blob("a", b"content")
+    source, target = container.get_blob_client("a").url, container.get_blob_client("b")
+    plain = source.partition("?")[0]
+    key = (arm.endpoint.token.parent / "key").read_text()
+    write_only = f"{plain}?{sas.grant(key, 'blobs', container.container_name, 'cw')}"
+    missing = container.get_blob_client("c").url
+
+    def put(url: str, **options: Any) -> tuple[int | None, str | None]:
+        return refused(lambda: target.upload_blob_from_url(url, **options))
+
+    assert put(plain) == (404, "CannotVerifyCopySource")
+    assert put(write_only) == (403, "CannotVerifyCopySource")
+    assert put(missing) == (404, "CannotVerifyCopySource")
+    assert put(plain, source_authorization="Bearer a.b.c") == (401, "CannotVerifyCopySource")
+    assert put(source, source_content_md5=bytearray(16)) == (400, "Md5Mismatch")
+    assert put("https://example.org/a") == (400, "InvalidHeaderValue")
+    assert not target.exists()

@@ -34,8 +34,9 @@ DATA_PLANES = """
 | path | what |
 | --- | --- |
 | `POST /{tenant}/oauth2/v2.0/token` | Entra ID, workload identity: the text of the token file is the client assertion |
-| `/blob/{account}/{container}/{blob}` | block blobs by SAS or bearer: put, block, block list, metadata, get with \
-ranges, head, delete, list by pages, with conditions (etags and times); containers are made, looked at and not deleted |
+| `/blob/{account}/{container}/{blob}` | block blobs by SAS or bearer: put, put from the URL of another blob, block, \
+block list, metadata, get with ranges, head, delete, list by pages, with conditions (etags and times); containers are \
+made, looked at and not deleted |
 | `/history/v1.0{workspace}/…/runs/{job}` | GET the run, its `details` and its `children`; PATCH merges tags and \
 properties, sets displayName, description, hidden; PATCH of its `tags` sets and removes tags |
 | `/mlflow/v1.0{workspace}/api/2.0/mlflow/…` | MLflow's tracking service (API 2.0); every job's `MLFLOW_TRACKING_URI` \

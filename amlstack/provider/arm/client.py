@@ -78,6 +78,19 @@ class ArmClient:
         """Whom a token for Azure Machine Learning itself is for."""
         return self.cloud.ml_audience
 
+    def token(self, audience: str) -> str:
+        """A token of the same credential for another service.
+
+        Raises:
+            ArmError: There is no credential.
+        """
+        from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415 - as in `_once`
+
+        try:
+            return self._made()[1].get_token(f"{audience}/.default").token
+        except ClientAuthenticationError as error:
+            raise ArmError(0, "NoCredential", _no_credential(str(error))) from None
+
     def get(self, path: str, api_version: str = API_VERSION, **options: Any) -> Response:
         """GET; see `request`."""
         return self.request("GET", path, api_version, **options)

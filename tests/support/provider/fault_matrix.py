@@ -198,8 +198,8 @@ def bench() -> Iterator[Bench]:
         for name, value in (
             (f"{retries}.BACKOFF", (0.001,) * 5),
             (f"{retries}.THROTTLED_SECONDS", 0.05),
-            ("amlstack.provider.blob_upload.BACKOFF", (0.001, 0.001)),
-            ("amlstack.provider.blob_upload.JITTER", 0),
+            ("amlstack.provider.blobs.client.BACKOFF", (0.001, 0.001)),
+            ("amlstack.provider.blobs.client.JITTER", 0),
             ("amlstack.provider.waiting._LOCAL_PATIENCE", 0.01),
             ("amlstack.provider.waiting._FIRST_DELAY", 0.01),
         ):

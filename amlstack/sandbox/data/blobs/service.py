@@ -15,7 +15,7 @@ from amlstack.sandbox.arm import entra
 from amlstack.sandbox.arm import request_body as bodies
 from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.data import sas
-from amlstack.sandbox.data.blobs import conditions, containers, wire
+from amlstack.sandbox.data.blobs import conditions, containers, copies, wire
 from amlstack.sandbox.data.blobs.wire import BlobPlace
 
 if TYPE_CHECKING:
@@ -114,9 +114,11 @@ def _found(context: KindContext, place: BlobPlace) -> Blob:
 
 async def _put_blob(context: KindContext, request: Request, place: BlobPlace) -> Response:
     kind = request.headers.get("x-ms-blob-type", "")
-    if kind != "BlockBlob" or "x-ms-copy-source" in request.headers:
-        raise _unknown(f"x-ms-blob-type '{kind}' or a copy, only BlockBlob uploads")
+    if kind != "BlockBlob":
+        raise _unknown(f"x-ms-blob-type '{kind}' or an asynchronous copy, only BlockBlob uploads and Put Blob From URL")
     file = context.store.blobs.fresh()
+    if "x-ms-copy-source" in request.headers:
+        return _made(context, request, place, file, copies.fetch(context, request, file))
     md5 = await _receive(request, file)
     return _made(context, request, place, file, md5)
 

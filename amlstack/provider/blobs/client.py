@@ -1,0 +1,56 @@
+"""Microsoft's client of the blob storage, made so that it announces retries and ends when the engine wants to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.provider.arm import InterruptedWaitError, pause
+
+if TYPE_CHECKING:
+    from amlstack.provider.resource import Call, Services
+
+AT_ONCE: Final = 8 * 1024 * 1024
+"""Bytes of a file that is sent with one request, out of memory."""
+_BLOCK: Final = 4 * 1024 * 1024
+_RETRIES: Final = 5
+BACKOFF: Final = (1, 2)
+"""Seconds before a block is sent again: the first number, and the base of the power that is added each time."""
+JITTER: Final = 1
+"""Seconds by which that varies, so that parallel blocks do not come back together."""
+
+
+def container(services: Services, call: Call, signed: str) -> Any:
+    """A client of the container that ``signed`` opens, with the storage client's own retries.
+
+    Args:
+        services: The engine's log and its wish to end.
+        call: Whose progress it is.
+        signed: URL of the container, with its signature.
+    """
+    # 0.15 s, needed for an upload only.
+    from azure.core.pipeline.transport import RequestsTransport  # noqa: PLC0415
+    from azure.storage.blob import ContainerClient, ExponentialRetry  # noqa: PLC0415
+
+    cancelled = services.cancelled
+
+    class Transport(RequestsTransport):  # type: ignore[misc]  # it is loaded late, and has no type then
+        """Sends nothing more once the engine wants to end."""
+
+        def send(self, request: Any, **options: Any) -> Any:
+            if cancelled.is_set():
+                raise InterruptedWaitError
+            return super().send(request, **options)
+
+    class Retries(ExponentialRetry):
+        """The storage client's own retries, announced, with sleeps that can be interrupted."""
+
+        def sleep(self, settings: Any, transport: Any) -> None:  # noqa: ARG002
+            if seconds := self.get_backoff_time(settings):
+                services.host.status(f"the storage does not take a file; sending it again in {seconds:.0f} s", call.urn)
+                pause(seconds, cancelled)
+
+    initial, base = BACKOFF
+    retries = Retries(initial_backoff=initial, increment_base=base, retry_total=_RETRIES, random_jitter_range=JITTER)
+    return ContainerClient.from_container_url(
+        signed, transport=Transport(), retry_policy=retries, max_single_put_size=AT_ONCE, max_block_size=_BLOCK
+    )

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from amlstack.provider.arm import ArmError
+from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.rpc import ProviderError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def environment_of(arm: ArmClient, workspace: str, body: Values) -> str | None:
 
     Raises:
         ProviderError: The workspace has no version of that environment, or could not be asked.
+        WorkspaceMissingError: There is no such workspace.
     """
     given = (body.get("properties") or {}).get("environmentId")
     match = _LATEST.fullmatch(given) if isinstance(given, str) else None
@@ -36,6 +38,8 @@ def environment_of(arm: ArmClient, workspace: str, body: Values) -> str | None:
     except ArmError as error:
         raise ProviderError(f"the label latest of {container} could not be resolved: {error}") from None
     if not found:
+        if arm.get(workspace, allow=(404,)).status == 404:
+            raise WorkspaceMissingError(workspace)
         name = container.rsplit("/", 1)[-1]
         raise ProviderError(f"the workspace {workspace.rsplit('/', 1)[-1]} has no version of an environment {name}")
     return str(found[0]["id"])

@@ -127,12 +127,20 @@ class Runs:
             WorkspaceMissingError: The workspace is not there.
             ArmError: Anything else, above all 403.
         """
-        response = self._arm.get(f"{workspace}/jobs/{job_id}", allow=(404,))
-        if response.status == 404:
+        record = self.find(workspace, job_id)
+        if record is None:
             # A missing group or workspace is a 404 as well, and says nothing about the record.
             self.require_workspace(workspace)
-            return None
-        return _record(job_id, response)
+        return record
+
+    def find(self, workspace: str, job_id: str) -> Record | None:
+        """The record, or ``None`` when it is not there, be it for want of a workspace: for who submits the run next.
+
+        Raises:
+            ArmError: Anything else than 404.
+        """
+        response = self._arm.get(f"{workspace}/jobs/{job_id}", allow=(404,))
+        return None if response.status == 404 else _record(job_id, response)
 
     def require_workspace(self, workspace: str) -> None:
         """Raises `WorkspaceMissingError` unless the workspace answers."""

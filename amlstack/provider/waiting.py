@@ -63,13 +63,13 @@ def follow(
     current: Record | None = record
     asked = not at_once
     while current is not None and not until(current):
-        seconds = time.monotonic() - started
-        services.host.status(
-            f"{current.job_id} is {current.status}; waiting until it {what} ({_clock(seconds)})", call.urn
-        )
-        if call.timeout is not None and seconds >= call.timeout:
-            raise WaitTimeoutError(f"{current.job_id} is still {current.status} after {_clock(seconds)}")
         if asked:
+            seconds = time.monotonic() - started
+            services.host.status(
+                f"{current.job_id} is {current.status}; waiting until it {what} ({_clock(seconds)})", call.urn
+            )
+            if call.timeout is not None and seconds >= call.timeout:
+                raise WaitTimeoutError(f"{current.job_id} is still {current.status} after {_clock(seconds)}")
             pause(current.delay or delay, services.cancelled)
             delay = min(delay * _GROWTH, _LONGEST_DELAY)
         asked = True

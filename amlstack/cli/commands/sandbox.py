@@ -64,7 +64,11 @@ def down(
 
 
 @app.command()
-def status(*, as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
+def status(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Show every cluster and job, however many there are.")] = False,
+) -> None:
     """Show clusters, nodes and jobs."""
     from amlstack.base import paths
     from amlstack.sandbox.server import status as report
@@ -86,7 +90,7 @@ def status(*, as_json: Annotated[bool, typer.Option("--json", help="For programs
     console.print(f"sandbox {where}: {state['resources']} resources", highlight=False)
     if state["held"]:
         console.print("jobs that have not started are held in the queue (amlstack sandbox release)", highlight=False)
-    for table in report.tables(state):
+    for table in report.tables(state, every=every):
         console.print(table)
 
 

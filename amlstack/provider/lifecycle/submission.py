@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from amlstack.provider import edits
 from amlstack.provider.arm import ArmError
 from amlstack.provider.resource import known
-from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.provider.states import OnEdit
 from amlstack.rpc import ProviderError, bare
 from amlstack.run_identity import DERIVED, IDENTITY, NAME, ON_EDIT, OWNER, RESOURCE, STACK, resource_of, sha256
@@ -22,6 +21,7 @@ def submit(runs: Runs, call: Call, workspace: str, run: str, state: Values) -> R
 
     Raises:
         ProviderError: The service did not accept it.
+        WorkspaceMissingError: There is no such workspace.
     """
     body: dict[str, Any] = bare(state["body"])
     properties = dict(body["properties"])
@@ -65,5 +65,5 @@ def _marks(call: Call, state: Values) -> dict[str, str]:
 def _after_failure(runs: Runs, workspace: str, run: str) -> Record | None:
     try:
         return runs.get(workspace, run)
-    except (ArmError, WorkspaceMissingError):
+    except ArmError:
         return None

@@ -160,9 +160,10 @@ class JobRuns:
         ids = list(dict.fromkeys((job_id(name, *parts, owner), digest(name, *parts)) for parts in runs))
         try:
             for run, identity in ids:
-                if (record := self._runs.get(workspace, run)) is not None:
+                # A missing workspace is seen when the run is submitted: asking for it here doubles what is asked.
+                if (record := self._runs.find(workspace, run)) is not None:
                     return run, identity, record
-        except (ArmError, WorkspaceMissingError):
+        except ArmError:
             if not call.preview:
                 raise
         return *ids[0], None

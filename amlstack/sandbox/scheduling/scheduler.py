@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import ActiveJob
 
 
+REST = 4
+"""Rest after a look at the jobs, as a multiple of what the look took: requests have the most of the server's time."""
+
+
 async def run(store: Store, home: Path, wake: asyncio.Event) -> None:
     """Schedules until it is cancelled; the runners live on.
 
@@ -46,10 +50,13 @@ async def run(store: Store, home: Path, wake: asyncio.Event) -> None:
     try:
         while True:
             wake.clear()
+            began = time.monotonic()
             due = scheduler.step(time.time())
+            took = time.monotonic() - began
             wait = None if due is None else max(0.0, due - time.time())
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(wake.wait(), wait)
+            await asyncio.sleep(took * REST)
     finally:
         scheduler.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.kinds.base import iso
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from amlstack.sandbox.store.store import JobRow, ResourceRow
+
+
+SHOWN = 40
+"""Rows of a table that a person is shown, unless all are asked for."""
 
 
 def gather(home: Path) -> dict[str, Any]:
@@ -73,24 +78,45 @@ def _job(store: Store, job: JobRow) -> dict[str, Any]:
     }
 
 
-def tables(state: dict[str, Any]) -> list[Table]:
-    """The same for a person: one table of clusters and nodes, one of jobs; those that would be empty are left out."""
+def tables(state: dict[str, Any], *, every: bool = False) -> list[Table]:
+    """The same for a person: one table of clusters and nodes, one of jobs; those that would be empty are left out.
+
+    Args:
+        state: What `gather` gives.
+        every: Show every row. Otherwise of more than `SHOWN` those that hold nodes, then the latest; the rest is
+            counted.
+    """
     from rich.table import Table  # noqa: PLC0415 - only a person needs it
 
     found = []
     if state["clusters"]:
-        clusters = Table("cluster", "size", "nodes", "scale", "held by", title="Clusters", title_justify="left")
-        for cluster in state["clusters"]:
+        shown, rest = _shown(state["clusters"], "state", every=every)
+        heads = ("cluster", "size", "nodes", "scale", "held by")
+        clusters = Table(*heads, title="Clusters", title_justify="left", caption=rest, caption_justify="left")
+        for cluster in shown:
             nodes = [f"{node['number']} {node['state']}" for node in cluster["nodes"]]
             held = sorted({node["job"] for node in cluster["nodes"] if node["job"]})
             scale = f"{cluster['min']} to {cluster['max']}"
             clusters.add_row(cluster["name"], cluster["size"], "\n".join(nodes) or "none", scale, "\n".join(held))
         found.append(clusters)
     if state["jobs"]:
-        jobs = Table("job", "status", "on", "nodes", "seconds", "error", title="Jobs", title_justify="left")
-        for job in state["jobs"]:
+        shown, rest = _shown(state["jobs"], "status", every=every)
+        words = ("job", "status", "on", "nodes", "seconds", "error")
+        jobs = Table(*words, title="Jobs", title_justify="left", caption=rest, caption_justify="left")
+        for job in shown:
             error = job["error"]["message"] if job["error"] else ""
             numbers = ", ".join(map(str, job["nodes"]))
             jobs.add_row(job["path"], job["status"], job["compute"], numbers, str(job["seconds"] or ""), error)
         found.append(jobs)
     return found
+
+
+def _shown(rows: list[dict[str, Any]], state: str, *, every: bool) -> tuple[list[dict[str, Any]], str | None]:
+    """The rows to show, in their order, and the others counted by their state; None when there are no others."""
+    if every or len(rows) <= SHOWN:
+        return rows, None
+    ranked = sorted(range(len(rows)), key=lambda number: (bool(rows[number]["nodes"]), number))
+    chosen, left = sorted(ranked[-SHOWN:]), ranked[:-SHOWN]
+    counts = Counter(str(rows[number][state]) for number in left)
+    counted = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
+    return [rows[number] for number in chosen], f"and {len(left):,} more: {counted} (--all shows them)"

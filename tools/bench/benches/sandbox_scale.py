@@ -5,6 +5,11 @@ sandbox holds the jobs in its queue, so that none runs; they are submitted, read
 CPU seconds are those of the engine, the program, the providers and the sandbox's server. On both sides the engine
 writes its state at the end only (`PULUMI_SKIP_CHECKPOINTS`): what it writes between grows with the square of the number
 of resources, takes minutes here, and would hide the difference. With `--quick` it is 10 clusters and 100 jobs.
+
+Where the time goes: a job costs two requests in an up, one in a refresh and three in a destroy (read, cancel, read
+again), each about 2 ms of CPU in the provider's HTTP client (requests below azure-core) and 1 to 2 ms in the server;
+the start of the two plugin processes is a second or two of CPU in each step. The provider that takes everything has
+neither.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def test_make_targets_that_a_run_calls_exist(path: Any) -> None:
 
 
 @pytest.mark.parametrize("verb", ["up", "down"])
-def test_make_asks_nothing_when_that_is_said(verb: str) -> None:
+def test_make_asks_nothing_when_yes_is_given(verb: str) -> None:
     asking, silent = (
         subprocess.run(["make", "-n", verb, *words], cwd=PROJECT, capture_output=True, text=True, check=True).stdout
         for words in ((), ("YES=1",))

@@ -22,7 +22,7 @@ def operation(small_arm: SmallArm) -> dict[str, str]:
     return {**SOON, "Azure-AsyncOperation": f"{small_arm.url}/operations/1"}
 
 
-def test_an_operation_is_followed_to_its_end_and_its_progress_told(
+def test_an_operation_is_followed_to_its_end_with_progress(
     small_arm: SmallArm, arm: Arm, patience: Patience, progress: list[str]
 ) -> None:
     small_arm.answers("PUT", "/thing", Answer(201, {"id": "/Thing"}, operation(small_arm)))
@@ -38,7 +38,7 @@ def test_an_operation_is_followed_to_its_end_and_its_progress_told(
     assert small_arm.asked[0] == ("PUT", "/thing", {"a": 1})
 
 
-def test_a_failed_operation_is_told_in_its_own_words_and_the_resource_is_not_forgotten(
+def test_a_failed_operation_is_shown_in_its_own_words_and_the_resource_is_kept(
     small_arm: SmallArm, arm: Arm, patience: Patience
 ) -> None:
     small_arm.answers("PUT", "/thing", Answer(201, {"id": "/Thing"}, operation(small_arm)))
@@ -97,7 +97,7 @@ def test_a_connection_that_was_closed_meanwhile_is_opened_again(
     assert len(small_arm.calls("GET")) == 3
 
 
-def test_a_sandbox_that_is_gone_is_said_to_be(small_arm: SmallArm, arm: Arm, patience: Patience) -> None:
+def test_a_sandbox_that_is_gone_gives_an_error(small_arm: SmallArm, arm: Arm, patience: Patience) -> None:
     small_arm.answers("GET", "/thing", Answer(0, hangs_up=True))
     with pytest.raises(ProviderError, match=r"does not answer .*amlstack sandbox status") as gone:
         arm.read("/thing", "v", patience)

@@ -96,7 +96,7 @@ def test_a_location_comes_from_before_the_stack_or_the_group(old: Any, new: Any,
         ),
     ],
 )
-def test_all_that_is_wrong_is_said_at_once(kind: table.ResourceType, inputs: Any, expected: list[str]) -> None:
+def test_all_mistakes_are_shown_at_once(kind: table.ResourceType, inputs: Any, expected: list[str]) -> None:
     answer = check.failures(kind, inputs).response(inputs)
     assert [failure.reason for failure in answer.failures] == expected
     assert decode(answer.inputs) == inputs

@@ -103,7 +103,7 @@ def test_killed_in_the_middle_the_next_up_converges(stack: Any, own_sandbox: Any
     assert made.preview().ok().changes == {}
 
 
-def test_without_a_sandbox_nothing_is_done_and_the_reason_is_said(stack: Any) -> None:
+def test_nothing_is_done_and_the_reason_is_shown_without_a_sandbox(stack: Any) -> None:
     from tests.support.harness import STAND_IN
 
     text = (

@@ -156,7 +156,9 @@ def test_the_data_file_has_the_form_that_a_refresh_writes() -> None:
     assert catalogue_refresh.text(json.loads(text)) == text
 
 
-def test_a_refusal_is_told_in_azure_s_words(azure: Azure, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refusal_of_azure_is_shown_in_its_own_words(
+    azure: Azure, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     azure.refuses = True
 
     assert main(ASK) == 1

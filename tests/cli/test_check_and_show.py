@@ -105,7 +105,7 @@ def test_an_exception_makes_a_violation_a_warning_and_names_its_owner(
 @pytest.mark.parametrize(
     ("text", "words"), [(None, "[file-missing]"), ('{"x": "mandatory"}', "no rule 'x'"), ("[", "is no JSON")]
 )
-def test_a_configuration_that_cannot_be_used_is_told_beside_the_rest(
+def test_an_unusable_configuration_gives_a_finding_beside_the_others(
     here: Path, capsys: pytest.CaptureFixture[str], text: str | None, words: str
 ) -> None:
     if text is not None:
@@ -207,7 +207,7 @@ def test_the_size_of_a_serverless_job_is_its_own(here: Path, capsys: pytest.Capt
     assert "instance_type [sriov-fabric]" in capsys.readouterr().out
 
 
-def test_what_a_run_costs_is_said_once_a_price_is_known(
+def test_the_cost_of_a_run_is_shown_when_a_price_is_known(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     row = sizes.get("Standard_ND96isr_H100_v5")

@@ -53,7 +53,7 @@ def test_what_a_file_leaves_for_the_end_of_the_process_changes_nothing(tmp_path:
     assert "x\n" in done.stderr
 
 
-def test_a_wrong_option_is_told_as_ever(tmp_path: Path) -> None:
+def test_a_wrong_option_gives_the_usual_error(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(GOOD)
     done = check("job.py", "--stack", "nowhere", folder=tmp_path)
     assert "Traceback" not in done.stderr

@@ -59,9 +59,9 @@ def test_an_environment_that_no_stack_declares(here: Path) -> None:
     ["azureml:AzureML-acpt-pytorch-2.8-cuda12.6@latest", "azureml://registries/azureml/environments/a/versions/1",
      "{image: x}"],
 )  # fmt: skip
-def test_what_needs_no_workspace_is_not_told(environment: str, here: Path) -> None:
+def test_an_environment_that_needs_no_workspace_gives_no_note(environment: str, here: Path) -> None:
     assert result(here, environment, size="Standard_ND96isr_H100_v5") == []
 
 
-def test_what_the_read_stack_declares_is_not_told(here: Path) -> None:
+def test_an_environment_that_the_stack_declares_gives_no_note(here: Path) -> None:
     assert result(here, "azureml:mine", stack="prod") == []

@@ -90,7 +90,7 @@ def test_one_start_is_priced(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     )
 
 
-def test_a_trigger_without_a_start_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trigger_without_a_start_gives_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
     assert "schedule-starts-at-once" in said(capsys, "check", "nightly.yml")
     assert "schedule-starts-at-once" not in said(capsys, "check", "nightly.py")
 

@@ -28,7 +28,7 @@ GATE = (
     ],
     ids=["the program reported it", "the program ended in silence", "the provider reported it", "nothing reported it"],
 )
-def test_the_engine_s_closing_line_is_told_only_when_nobody_said_more(
+def test_the_engine_s_closing_line_is_shown_only_without_a_better_reason(
     messages: list[str], result: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failures: list[str] = []

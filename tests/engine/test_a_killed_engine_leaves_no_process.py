@@ -60,7 +60,7 @@ def test_processes_of_another_home_stay(home: Path, tmp_path: Path) -> None:
             ours.kill()
 
 
-def test_an_engine_that_nobody_follows_any_more_is_ended_and_its_lock_removed(home: Path) -> None:
+def test_an_abandoned_engine_is_ended_and_its_lock_removed(home: Path) -> None:
     gone = f"{home}:{os.getpid()}:1:word"  # this process's number, but another's start
     with marked(gone) as orphan, marked(leftovers.fresh(home)) as followed:
         lock = home / "pulumi" / ".pulumi" / "locks" / "organization" / "lock.json"

@@ -94,7 +94,7 @@ def test_a_job_file_beside_its_code_and_what_tools_leave_there_are_no_part_of_th
     assert sorted(judged(project).runs[0].own.files) == ["ddp.py", "src/train.py", "train.py"]
 
 
-def test_a_typo_a_size_a_folder_and_a_binding_are_told_together(project: Path) -> None:
+def test_a_typo_a_size_a_folder_and_a_binding_give_findings_together(project: Path) -> None:
     change(project, "Pulumi.team.yaml", "nodes: { max: 2 }", "nodes: { mx: 2 }")
     change(project, "Pulumi.team.yaml", "Standard_ND96asr_v4", "Standard_ND96asr_v5")
     change(project, "workloads/ddp.py", 'code="src"', 'code="scr"')
@@ -171,7 +171,7 @@ def test_a_job_on_what_is_in_doubt_is_not_judged_by_it(project: Path) -> None:
     assert finding.code == "setting-missing"
 
 
-def test_two_jobs_of_one_name_are_told(project: Path) -> None:
+def test_two_jobs_of_one_name_give_a_finding(project: Path) -> None:
     (project / "workloads" / "other.py").write_text(JOB)
     change(project, "Pulumi.team.yaml", "[workloads/ddp.py]", "[workloads/ddp.py, workloads/other.py]")
     (finding,) = judged(project).findings
@@ -263,7 +263,7 @@ def test_an_azure_ml_yaml_is_a_job_of_the_stack(project: Path) -> None:
     assert (run.name, run.plan.target.size, run.plan.world_size) == ("ddp-yaml", "Standard_ND96asr_v4", 16)
 
 
-def test_files_that_look_like_secrets_are_told_with_their_path(project: Path) -> None:
+def test_files_that_look_like_secrets_give_findings_with_their_path(project: Path) -> None:
     (project / "workloads" / "src" / ".env").write_text("PASSWORD=hunter2-and-more-of-it\n")
     found = judged(project).findings
     assert found
@@ -319,7 +319,7 @@ jobs:
 """
 
 
-def test_secrets_in_a_jobs_text_are_told_at_their_place_and_never_shown(project: Path) -> None:
+def test_secrets_in_a_jobs_text_give_findings_at_their_place_and_are_never_shown(project: Path) -> None:
     (project / "pipeline.yml").write_text(PIPELINE)
     change(project, "Pulumi.team.yaml", "workloads/ddp.py", "pipeline.yml")
     (project / "rules.json").write_text('{"secret-in-job": "mandatory", "job-timeout": "disabled"}')

@@ -150,7 +150,7 @@ def test_a_scale_is_updated_and_all_else_of_a_cluster_replaced(stack: MakeStack,
 
 
 @pytest.mark.training
-def test_a_cluster_of_another_size_runs_nothing_again_and_what_would_differ_is_said(
+def test_a_cluster_of_another_size_runs_nothing_again_and_the_difference_is_shown(
     stack: MakeStack, sandbox: Sandbox, job_file: Path
 ) -> None:
     job_file.write_text(JOB.format(name="ddp").replace("TorchRun()", "TorchRun(nproc_per_node=1)"))
@@ -169,7 +169,7 @@ def test_a_cluster_of_another_size_runs_nothing_again_and_what_would_differ_is_s
     one.destroy().ok()
 
 
-def test_every_fault_is_told_in_one_run_and_nothing_is_registered(
+def test_every_mistake_is_shown_in_one_run_and_nothing_is_registered(
     stack: MakeStack, sandbox: Sandbox, job_file: Path
 ) -> None:
     job_file.write_text(JOB.format(name="ddp").replace("inputs.job_id", "inputs.jobid").replace('"src"', '"scr"'))

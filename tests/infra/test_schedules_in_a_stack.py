@@ -80,7 +80,7 @@ def test_each_part_of_what_a_schedule_starts_has_its_code_and_its_cluster(projec
         ("nightly.yml", "./pipeline.yml", "./pipelnie.yml", "nightly.yml:3:1: create_job"),
     ],
 )
-def test_a_fault_of_what_is_started_is_told_once_and_in_its_own_file(
+def test_a_mistake_in_a_scheduled_job_gives_one_finding_in_its_own_file(
     file: str, old: str, new: str, place: str, project: Path
 ) -> None:
     path = project / file

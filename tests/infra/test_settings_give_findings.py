@@ -150,7 +150,7 @@ config:
 """
 
 
-def test_every_fault_of_a_file_is_told_with_its_line_and_column(tmp_path: Path) -> None:
+def test_every_mistake_of_a_file_gives_a_finding_with_line_and_column(tmp_path: Path) -> None:
     path = tmp_path / "Pulumi.team.yaml"
     path.write_text(FAULTY)
     settings, found = read_stack_file(path)

@@ -41,7 +41,7 @@ CIRCLES = {
 
 
 @pytest.mark.parametrize("how", CIRCLES)
-def test_a_component_that_is_a_part_of_itself_is_told_with_its_place(how: str, tmp_path: Path) -> None:
+def test_a_component_that_contains_itself_gives_a_finding_at_its_place(how: str, tmp_path: Path) -> None:
     files, chain = CIRCLES[how]
     (found,) = [each for each in findings(tmp_path, files) if each.code == "component-circle"]
     assert f"({chain})" in found.seen
@@ -61,12 +61,12 @@ def test_components_lie_in_each_other_only_so_deep(tmp_path: Path) -> None:
     assert "component-depth" in codes
 
 
-def test_components_that_grow_without_end_are_told(tmp_path: Path) -> None:
+def test_components_that_grow_without_end_give_a_finding(tmp_path: Path) -> None:
     files = {"a.yml": pipeline("0.yml")}
     files |= {f"{number}.yml": pipeline(*[f"{number + 1}.yml"] * 5) for number in range(10)}
     assert [each.code for each in findings(tmp_path, files)].count("component-depth") == 1
 
 
-def test_a_schedule_that_starts_itself_is_told(tmp_path: Path) -> None:
+def test_a_schedule_that_starts_itself_gives_a_finding(tmp_path: Path) -> None:
     text = "name: n\ntrigger: {type: cron, expression: '0 1 * * *'}\ncreate_job: ./a.yml\n"
     assert [each.code for each in findings(tmp_path, {"a.yml": text})] == ["file-type"]

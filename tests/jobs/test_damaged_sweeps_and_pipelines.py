@@ -113,7 +113,7 @@ def test_the_files_are_good_before_they_are_damaged(kind: str, place: Path) -> N
 
 @pytest.mark.parametrize("family", [mutations.of_data, mutations.of_lines, mutations.of_bytes])
 @pytest.mark.parametrize("kind", FILES)
-def test_a_damaged_file_is_read_or_told_where_it_is_wrong(kind: str, family: Any, place: Path) -> None:
+def test_a_damaged_file_is_read_or_gives_a_finding_at_its_place(kind: str, family: Any, place: Path) -> None:
     refused = 0
     for each in itertools.islice(family(FILES[kind]), 0, None, EVERY):
         place.write_bytes(each.content)
@@ -124,7 +124,7 @@ def test_a_damaged_file_is_read_or_told_where_it_is_wrong(kind: str, family: Any
 
 
 @pytest.mark.parametrize("name", INNER)
-def test_a_damaged_file_that_a_pipeline_names_is_told_in_its_place(name: str, place: Path) -> None:
+def test_a_damaged_file_that_a_pipeline_names_gives_a_finding_at_its_place(name: str, place: Path) -> None:
     place.write_text(PIPELINE)
     inner = place.parent / "sub" / f"{name}.yml"
     refused = 0
@@ -164,7 +164,7 @@ values = st.recursive(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kind=st.sampled_from(sorted(FILES)), more=st.data())
-def test_any_value_at_any_place_is_read_or_told(kind: str, more: Any, place: Path) -> None:
+def test_any_value_at_any_place_is_read_or_gives_a_finding(kind: str, more: Any, place: Path) -> None:
     data = yaml.safe_load(FILES[kind])
     path = more.draw(st.sampled_from(sorted(mutations.paths(data), key=str)))
     place.write_bytes(mutations.replaced(data, path, more.draw(values)))

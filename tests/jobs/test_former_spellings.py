@@ -39,7 +39,7 @@ COMMAND = "command: echo\nenvironment: azureml:e:1\n"
         ),
     ],
 )
-def test_a_word_of_the_preview_is_told_with_todays(tmp_path: Path, text: str, where: str, remedy: str) -> None:
+def test_a_former_spelling_gives_a_finding_with_the_new_one(tmp_path: Path, text: str, where: str, remedy: str) -> None:
     file = tmp_path / "job.yml"
     file.write_text(text)
     errors = [finding for finding in jobs.load(file).findings if finding.level.name == "ERROR"]

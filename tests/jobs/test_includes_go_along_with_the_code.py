@@ -52,7 +52,9 @@ def test_without_includes_the_folder_itself_is_the_code(base: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "code"), [("../libs", "include-missing"), ("twice.py", "include-twice")])
-def test_what_cannot_go_along_is_told_in_the_component_file(name: str, code: str, base: Path) -> None:
+def test_an_include_that_cannot_go_along_gives_a_finding_in_the_component_file(
+    name: str, code: str, base: Path
+) -> None:
     plan = planned(base, name)
     (wrong,) = (finding for finding in plan.findings if finding.level == "error")
     assert (wrong.code, wrong.file, wrong.line) == (code, str(base / "parts" / "trainer.yml"), 4)

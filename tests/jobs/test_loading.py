@@ -126,9 +126,7 @@ def test_a_python_file_may_import_its_neighbours(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_python_file_is_said(
-    text: str, code: str, line: int | None, said: str, tmp_path: Path
-) -> None:
+def test_a_wrong_python_file_gives_findings(text: str, code: str, line: int | None, said: str, tmp_path: Path) -> None:
     loaded = written(tmp_path, text, "job.py")
     (finding,) = loaded.findings
     assert (finding.code, finding.line) == (code, line)
@@ -324,7 +322,7 @@ def test_any_python_declaration_is_planned_or_refused_with_findings(result: dict
     assert jobs.body(plan.enriched, refs)["properties"]["jobType"] == "Command"
 
 
-def test_a_file_without_a_command_has_its_other_faults_told_as_well(tmp_path: Path) -> None:
+def test_a_file_without_a_command_gives_its_other_findings_as_well(tmp_path: Path) -> None:
     file = tmp_path / "job.yml"
     file.write_text("comand: echo ${{inputs.a}}\nenvironment: azureml:e:1\ncode: ./nowhere\n")
     loaded = jobs.load(file)

@@ -121,7 +121,7 @@ ONE_FAULT = [
 
 
 @pytest.mark.parametrize(("old", "new", "code", "said"), ONE_FAULT, ids=lambda value: repr(value)[:24])
-def test_one_fault_is_told_once_and_with_its_remedy(old: str, new: str, code: str, said: str, tmp_path: Path) -> None:
+def test_a_mistake_gives_one_finding_with_its_remedy(old: str, new: str, code: str, said: str, tmp_path: Path) -> None:
     folder(tmp_path)
     text = INLINE.replace(old, new)
     assert text != INLINE

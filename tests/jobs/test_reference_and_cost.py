@@ -32,7 +32,7 @@ def planned(**fields: object) -> jobs.Plan:
     return jobs.plan(job, jobs.Target("Standard_ND96asr_v4", "a", 2))
 
 
-def test_without_a_price_nothing_is_said() -> None:
+def test_a_cost_is_not_shown_without_a_price() -> None:
     assert costs(planned()) == {}
 
 

@@ -89,7 +89,7 @@ def test_what_is_started_is_judged_in_its_own_file(place: Path) -> None:
     assert error.startswith(f"{place.parent / 'pipeline.yml'}:7:5: jobs.t.command")
 
 
-def test_a_command_job_in_a_schedule_is_said_to_be_refused(place: Path) -> None:
+def test_a_command_job_in_a_schedule_gives_a_finding(place: Path) -> None:
     place.write_text("name: s\n" + EVERY + "create_job: ./job.yml\n")
     with pytest.raises(oracle.RefusedError, match="Unsupported job type"):
         oracle.schedule(place)

@@ -116,7 +116,7 @@ def test_a_component_alone_is_the_command_job_that_it_would_be(tmp_path: Path) -
     assert (job.nodes, job.inputs["epochs"], job.inputs["data"]) == (2, 5, jobs.Input(type="uri_folder"))
 
 
-def test_the_older_dialect_is_translated_and_said(tmp_path: Path) -> None:
+def test_the_older_dialect_is_translated_with_a_note(tmp_path: Path) -> None:
     (tmp_path / "train.yml").write_text(DIALECT)
     loaded = jobs.load(tmp_path / "train.yml")
     assert codes(loaded.findings) == [("dialect-translated", "launcher"), ("component-alone", "")]

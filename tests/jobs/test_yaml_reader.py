@@ -65,7 +65,7 @@ def test_any_bytes_are_a_value_or_findings(content: bytes) -> None:
     assert read.data is None or not [finding for finding in read.findings if finding.code != "yaml-duplicate-key"]
 
 
-def test_of_a_key_that_stands_twice_the_last_counts_and_both_places_are_told() -> None:
+def test_a_repeated_key_has_its_last_value_and_a_finding_with_both_places() -> None:
     read = yamltext.parse("a: 1\nb: 2\na: 3\n", "job.yml")
     (finding,) = read.findings
     assert read.data == {"a": 3, "b": 2}

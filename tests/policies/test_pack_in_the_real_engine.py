@@ -186,7 +186,7 @@ def test_a_pack_older_than_the_newest_retirement_says_so_in_the_engine(stack: Ma
     assert f"Version {version()} knows no retirement after" in one.message
 
 
-def test_a_wrong_configuration_is_told_by_the_engine(stack: MakeStack, azure: Attached, tmp_path: Path) -> None:
+def test_a_wrong_configuration_is_shown_by_the_engine(stack: MakeStack, azure: Attached, tmp_path: Path) -> None:
     program = stack("anything_from_settings", env=azure.environ).set("ask", [])
 
     result = program.preview(

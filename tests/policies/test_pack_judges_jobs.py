@@ -92,7 +92,7 @@ def _job(properties: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return "amlstack:jobs:Job", own(properties)
 
 
-def test_a_job_on_a_cluster_that_nobody_showed_is_judged_by_what_needs_no_size() -> None:
+def test_a_job_on_an_unknown_cluster_is_judged_by_rules_that_need_no_size() -> None:
     job = command(environmentVariables={"NCCL_IB_DISABLE": "1"}, limits={})
 
     found = seen(pack(), "amlstack:jobs:Job", own(job))

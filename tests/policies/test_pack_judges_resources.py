@@ -310,7 +310,7 @@ def test_a_job_on_a_cluster_that_is_not_known_yet_needs_no_report(analyze: Analy
     assert analyze(JOB, {"properties": {"jobType": "Command", "computeId": UNKNOWN_STRING_VALUE}}) == []
 
 
-def test_an_expression_is_said_to_be_undecided_rather_than_checked_later(analyze: Analyze) -> None:
+def test_an_expression_is_reported_as_undecided_rather_than_checked_later(analyze: Analyze) -> None:
     (verdict,) = analyze(OWN_JOB, own(job("${{parent.inputs.size}}")))
 
     assert verdict[2] == (

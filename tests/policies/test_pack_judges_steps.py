@@ -73,7 +73,7 @@ def test_the_trial_of_a_sweep_step_is_judged_with_its_component() -> None:
     assert seen(judge, "amlstack:jobs:Job", pipeline(**sweep)) == ["mandatory fabric-switched-off"]
 
 
-def test_a_step_of_a_component_that_nobody_showed_is_judged_by_what_it_says_itself() -> None:
+def test_a_step_of_an_unknown_component_is_judged_by_its_own_properties() -> None:
     judge = pack()
     seen(judge, COMPUTE, cluster())
     variables = {"environment_variables": {"NCCL_IB_DISABLE": "1"}, "resources": {"instance_count": 2}}

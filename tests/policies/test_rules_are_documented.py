@@ -108,7 +108,7 @@ def test_every_setting_is_documented() -> None:
         assert bool(rule.fix) is (rule.code in REMEDIES)
 
 
-def test_only_what_nobody_could_want_is_mandatory_without_a_word_from_the_team() -> None:
+def test_a_rule_is_mandatory_by_default_only_where_no_team_could_want_otherwise() -> None:
     needs_values = {rule.code for rule in checks.RULES if rule.settings and rule.level == "mandatory"}
 
     assert {rule.code for rule in checks.RULES if rule.level == "mandatory"} - needs_values == {

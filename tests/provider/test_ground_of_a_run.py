@@ -82,7 +82,7 @@ def test_a_kept_run_on_the_same_cluster_is_refused_whatever_on_edit_says_now(wir
         job.diff({**job.inputs, "onEdit": "cancel", "placedOn": UNKNOWN})
 
 
-def test_a_run_that_nobody_stands_for_holds_its_cluster_too(wire: Wire, arm: FakeArm) -> None:
+def test_a_run_without_a_resource_holds_its_cluster_too(wire: Wire, arm: FakeArm) -> None:
     orphan = running(wire, arm).id
     wire.restart()
     job = wire.job()

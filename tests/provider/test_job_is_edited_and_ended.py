@@ -170,7 +170,7 @@ def test_a_tag_that_cannot_be_removed_is_named(wire: Wire, arm: FakeArm, log: Lo
     assert "b stay on" in message
 
 
-def test_a_display_name_stays_and_that_is_said(wire: Wire, arm: FakeArm, log: Log) -> None:
+def test_a_display_name_stays_with_a_note(wire: Wire, arm: FakeArm, log: Log) -> None:
     job = wire.job()
     job.up(job_inputs(properties={"displayName": "one"}))
     assert job.up(job_inputs()) == "update"
@@ -225,7 +225,7 @@ def test_the_history_goes_with_the_resource_when_asked_for(wire: Wire, arm: Fake
     assert arm.jobs == {}
 
 
-def test_whether_history_goes_is_what_was_said_last(wire: Wire, arm: FakeArm) -> None:
+def test_history_is_removed_as_last_declared(wire: Wire, arm: FakeArm) -> None:
     job = wire.job()
     job.up(job_inputs(deleteHistory=True))
     assert job.up(job_inputs(deleteHistory=False)) == "same"

@@ -49,7 +49,7 @@ def port_of(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_it_prints_its_port_and_serves_its_schema_until_it_is_told_to_end(
+def test_the_provider_prints_its_port_and_serves_its_schema_until_it_is_ended(
     process: subprocess.Popen[str], how: signal.Signals
 ) -> None:
     with grpc.insecure_channel(f"127.0.0.1:{port_of(process)}", options=CHANNEL_OPTIONS) as channel:

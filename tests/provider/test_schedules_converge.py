@@ -127,7 +127,7 @@ def test_one_that_somebody_made_by_hand_is_refused_until_it_is_imported(wire: Wi
     assert arm.schedules[ID]["properties"] == {"amlstack.owner": "train/dev"}
 
 
-def test_an_id_that_is_none_is_told_what_ids_look_like(wire: Wire) -> None:
+def test_a_wrong_id_is_refused_with_the_form_of_ids(wire: Wire) -> None:
     with pytest.raises(Refused, match="nightly is no id of a schedule, which look like"):
         wire.call("Read", provider_pb2.ReadRequest(id="nightly", urn=wire.schedule().urn))
 
@@ -269,7 +269,7 @@ def test_a_body_that_is_no_schedule_is_refused(body: Any, fields: dict[str, str]
     assert wire.schedule().failures({**inputs(), "body": body}) == fields
 
 
-def test_what_the_service_refuses_is_said_in_its_words(wire: Wire, arm: FakeArm) -> None:
+def test_a_refusal_of_the_service_is_shown_in_its_own_words(wire: Wire, arm: FakeArm) -> None:
     arm.fail("PUT", "/schedules/", 400, message="The cron expression is invalid.")
     with pytest.raises(Refused, match=r"schedule nightly was not accepted: .*The cron expression is invalid"):
         wire.schedule().up(inputs())

@@ -64,7 +64,7 @@ def test_the_rank_that_was_broken_is_named(lab: Lab, way: str, seed: int, monkey
 
 
 @pytest.mark.parametrize("seed", seeds(3))
-def test_a_rank_that_hangs_while_nobody_times_out_is_told_with_little_confidence(lab: Lab, seed: int) -> None:
+def test_a_rank_that_hangs_without_a_timeout_is_named_with_low_confidence(lab: Lab, seed: int) -> None:
     broken, pipe = drawn("silent", seed), lab.pipe()
     code = lab.code({"train.py": STEPS})
     job = lab.job(f"python train.py {broken} {pipe}", nodes=NODES, processes=PROCESSES, codeId=code)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SHOW = "umask; echo $TMPDIR; stat -c %a $(dirname $TMPDIR); echo x > outputs/made; stat -c %a outputs/made"
 
 
-def test_a_job_has_a_temporary_folder_that_nobody_can_foresee(
+def test_a_job_has_a_temporary_folder_with_an_unpredictable_name(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))

@@ -70,7 +70,7 @@ def test_a_default_counts_only_where_nothing_is_set_before_it(tmp_path: Path) ->
     assert fixed_ports.ports(read("python a.py", {}, distribution=PYTORCH), tmp_path) == ()
 
 
-def test_a_port_is_held_until_its_holder_lets_go_and_who_waits_is_told_by_whom() -> None:
+def test_a_port_is_held_until_it_is_released_and_waiters_see_its_holder() -> None:
     port = free_ports.free()
     fields: queue.Queue[str] = queue.Queue()
     first, second = ExitStack(), ExitStack()

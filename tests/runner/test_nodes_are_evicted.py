@@ -56,7 +56,7 @@ def test_a_preempted_job_keeps_its_mounted_output_alone(
     assert lab.survivors() == ()
 
 
-def test_what_cannot_be_evicted_is_said_with_what_there_is(lab: Lab) -> None:
+def test_an_eviction_that_is_impossible_is_refused_with_the_running_jobs(lab: Lab) -> None:
     pipe = lab.pipe()
     job = lab.job(f"echo up > {pipe}; sleep 1000", name="train-abc", nodes=1)
     messages: list[str] = []

@@ -107,7 +107,7 @@ def test_a_failed_step_is_named_and_what_does_not_need_it_still_runs(lab: Lab) -
     assert row.error.message.endswith("Not run: after.")
 
 
-def test_told_not_to_go_on_it_ends_the_other_steps(lab: Lab) -> None:
+def test_a_pipeline_ends_its_other_steps_when_it_may_not_continue(lab: Lab) -> None:
     pipe = lab.pipe()
     breaks = component(lab, "breaks", f"echo > {pipe}; exit 3")
     waits = component(lab, "waits", f"cat {pipe}; sleep 1000")

@@ -43,7 +43,7 @@ def test_the_quota_of_a_family(fields: str, vcpus: int | None) -> None:
 
 
 @pytest.mark.parametrize("fields", ["192", "Standard NDASv4_A100 Family", "Standard NDASv4_A100 Family=many", "=3"])
-def test_a_quota_that_is_none_is_told(fields: str) -> None:
+def test_a_wrong_quota_is_refused(fields: str) -> None:
     with pytest.raises(ValueError, match="Standard NDASv4_A100 Family=192"):
         quota.limit(size(), {quota.VARIABLE: fields})
 

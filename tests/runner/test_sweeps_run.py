@@ -31,7 +31,7 @@ GRID = {"samplingAlgorithmType": "Grid"}
 TWO = {"lr": ["choice", [[0.1, 0.2]]]}
 
 
-def test_every_combination_of_a_grid_is_tried_and_told_to_its_trial(lab: Lab) -> None:
+def test_every_combination_of_a_grid_is_given_to_a_trial(lab: Lab) -> None:
     space = {"lr": ["choice", [[0.1, 0.2]]], "kind": ["choice", [["a", "b"]]]}
     command = "echo ${{search_space.lr}} ${{inputs.kind}} $AZUREML_SWEEP_lr ${{inputs.epochs}} $AZUREML_ROOT_RUN_ID"
     inputs = {"epochs": {"jobInputType": "literal", "value": "3"}}

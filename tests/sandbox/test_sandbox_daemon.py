@@ -129,7 +129,7 @@ def test_down_ends_what_jobs_left_behind_and_nothing_else(home: Path) -> None:
             child.communicate()
 
 
-def test_down_keeps_the_state_unless_told_to_remove_it(home: Path) -> None:
+def test_down_keeps_the_state_unless_its_removal_is_asked_for(home: Path) -> None:
     arm = Arm(daemon.up(home))
     group = arm.make_group("keeper")
 

@@ -85,7 +85,9 @@ def test_the_variables_overrule_a_bundle_and_a_proxy_of_the_user(
         ("GET", "/providers/Microsoft.Management/managementGroups/x", 501, "SandboxNotEmulated"),
     ],
 )
-def test_what_is_not_there_or_not_emulated_is_said_so(arm: Arm, method: str, path: str, status: int, code: str) -> None:
+def test_a_missing_or_unemulated_resource_gives_an_error_that_names_which(
+    arm: Arm, method: str, path: str, status: int, code: str
+) -> None:
     assert arm.call(method, path).error[:2] == (status, code)
 
 

@@ -62,7 +62,7 @@ def test_a_run_shows_what_was_logged_and_keeps_its_own_status(manager: Manager, 
     assert call(manager, "GET", "runs/get", run_id=run)[1]["run"]["info"]["status"] == "FINISHED"
 
 
-def test_the_runs_experiment_is_the_one_that_its_processes_are_told(manager: Manager, run: str) -> None:
+def test_a_run_has_the_experiment_that_its_processes_are_given(manager: Manager, run: str) -> None:
     variables = tracking.variables(manager.store, manager.store.jobs[run], "exp")
     fields = call(manager, "GET", "runs/get", run_id=run)[1]["run"]
     assert fields["info"]["experiment_id"] == variables["AZUREML_EXPERIMENT_ID"]

@@ -173,7 +173,7 @@ def log_of(visit: Visit, step: str) -> Path:
     return visit.clone.home / "sandbox" / "jobs" / run / found[1]
 
 
-def test_every_fault_is_told_with_its_place_in_one_run_and_nothing_is_made(visit: Visit) -> None:
+def test_every_mistake_is_shown_with_its_place_in_one_run_and_nothing_is_created(visit: Visit) -> None:
     said = visit.said["faulty"]
     assert said.code == 1
     for place, words in (
@@ -197,7 +197,7 @@ def test_after_up_itself_was_killed_the_next_one_is_not_locked_out_by_the_engine
 
 
 @pytest.mark.parametrize("victim", ["stand-in", "sandbox", "engine"])
-def test_whoever_is_killed_in_the_middle_of_up_the_command_fails_and_says_what_to_do(visit: Visit, victim: str) -> None:
+def test_up_fails_with_a_remedy_when_one_of_its_processes_is_killed(visit: Visit, victim: str) -> None:
     said = visit.said[f"{victim} killed"]
     assert said.code == 1
     assert "✗" in said.text
@@ -217,7 +217,7 @@ def test_up_again_converges_with_exactly_one_run(visit: Visit) -> None:
     assert "world size 4" in said.text
 
 
-def test_a_sandbox_that_dies_while_a_job_is_followed_is_said_and_the_job_goes_on(visit: Visit) -> None:
+def test_a_job_goes_on_with_a_message_when_the_sandbox_dies_while_it_is_followed(visit: Visit) -> None:
     said = visit.said["sandbox killed while a job is followed"]
     assert said.code == 1
     assert "the sandbox does not answer any more" in said.text
@@ -240,7 +240,7 @@ def test_a_second_up_changes_nothing_and_runs_nothing(visit: Visit) -> None:
     assert visit.known["unchanged"] == visit.known["converged"]
 
 
-def test_a_vanished_record_is_said_and_not_run_again(visit: Visit) -> None:
+def test_a_vanished_record_is_reported_and_not_run_again(visit: Visit) -> None:
     said = visit.said["vanished"]
     assert said.code == 0, said.text
     assert "is gone" in said.text

@@ -163,7 +163,7 @@ def test_an_up_without_an_edit_changes_nothing_and_runs_nothing(story: Story) ->
     assert story.known["unedited"] == story.known["first"]
 
 
-def test_what_is_only_derived_runs_nothing_and_is_said(story: Story) -> None:
+def test_a_change_of_derived_values_runs_nothing_and_is_shown(story: Story) -> None:
     assert story.results["derived"].op("edited", "jobs:Job") == "same"
     assert story.results["derived"].changes == {}
     assert story.known["derived"] == story.known["first"]

@@ -196,7 +196,7 @@ def test_one_that_a_person_paused_stays_paused_when_its_code_is_edited(story: St
     assert "nightly is disabled in the workspace and stays so" in story.said("paused")
 
 
-def test_what_was_changed_outside_is_said_by_refresh_and_set_back_by_up(story: Story) -> None:
+def test_a_change_from_outside_is_shown_by_refresh_and_reverted_by_up(story: Story) -> None:
     assert "nightly was changed outside: body.properties.trigger" in story.said("refresh")
     assert story.op("resumed") == "update"
     assert story.schedules["resumed"]["nightly"]["trigger"] == story.schedules["trigger"]["nightly"]["trigger"]

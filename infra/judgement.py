@@ -33,14 +33,14 @@ STACK_IDENTITY = "/subscriptions/-/resourceGroups/-/providers/Microsoft.ManagedI
 """Stands for the stack's identity, likewise."""
 
 _LOCATED = {
-    "group": "azure-native:resources:ResourceGroup",
-    "storage": "azure-native:storage:StorageAccount",
-    "key-vault": "azure-native:keyvault:Vault",
-    "logs": "azure-native:operationalinsights:Workspace",
-    "insights": "azure-native:applicationinsights:Component",
-    "registry": "azure-native:containerregistry:Registry",
-    "workspace": "azure-native:machinelearningservices:Workspace",
-    "identity": "azure-native:managedidentity:UserAssignedIdentity",
+    "group": tokens.RESOURCE_GROUP,
+    "storage": tokens.STORAGE_ACCOUNT,
+    "key-vault": tokens.KEY_VAULT,
+    "logs": tokens.LOGS,
+    "insights": tokens.INSIGHTS,
+    "registry": tokens.REGISTRY,
+    "workspace": tokens.WORKSPACE,
+    "identity": tokens.IDENTITY,
 }
 """Resources beside the clusters that carry the stack's region and tags."""
 

@@ -77,7 +77,6 @@ async def build(
     Raises:
         pulumi.RunError: The settings name another resource group than the protected one that the stack has.
     """
-    # Loading azure-native takes most of a second, which a stack with faults should not wait for.
     from amlstack import resources  # noqa: PLC0415
     from infra.components.assets import Assets  # noqa: PLC0415
     from infra.components.cluster import RdmaCluster  # noqa: PLC0415
@@ -145,10 +144,12 @@ async def build(
     return {**outputs, "schedules": schedules} if schedules else outputs
 
 
-async def _name_of(group: Any) -> str | None:
+async def _name_of(group: pulumi.Resource) -> str | None:
     """The name of the group that the stack has; None while it has none, and where its registration failed."""
+    from infra.components import azure_native  # noqa: PLC0415
+
     try:
-        name = await group.name.future()
+        name = await azure_native.output(group, "name").future()
     except Exception:  # noqa: BLE001 - the engine has reported it already, and ends the program
         return None
     return str(name) if name else None

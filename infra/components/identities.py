@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pulumi
-from pulumi_azure_native import managedidentity
 
 from infra import roles
 from infra.components import azure_native, tokens
@@ -29,17 +28,22 @@ class StackIdentity(pulumi.ComponentResource):
     ) -> None:
         names = workspace.names
         super().__init__("amlstack:infra:StackIdentity", names.identity)
-        self.identity = managedidentity.UserAssignedIdentity(
+        self.identity = azure_native.register(
+            tokens.IDENTITY,
             "identity",
-            resource_name_=names.identity,
-            resource_group_name=workspace.group_name,
-            location=location,
-            tags=dict(tags),
-            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
+            {
+                "resourceName": names.identity,
+                "resourceGroupName": workspace.group_name,
+                "location": location,
+                "tags": dict(tags),
+                "principalId": None,
+            },
+            pulumi.ResourceOptions(parent=self, delete_before_replace=True),
         )
         granted: list[pulumi.Resource] = []
         if assign_roles:
-            granted = grant(workspace, self.identity.principal_id, holder=names.identity_id, parent=self)
+            principal = azure_native.output(self.identity, "principalId")
+            granted = grant(workspace, principal, holder=names.identity_id, parent=self)
         self.everything = after(self.identity, *granted)
         self.register_outputs({"id": names.identity_id})
 

@@ -1,5 +1,13 @@
 """Types, as Pulumi names them, of what a stack registers and of the parents that group it."""
 
+RESOURCE_GROUP = "azure-native:resources:ResourceGroup"
+STORAGE_ACCOUNT = "azure-native:storage:StorageAccount"
+KEY_VAULT = "azure-native:keyvault:Vault"
+LOGS = "azure-native:operationalinsights:Workspace"
+INSIGHTS = "azure-native:applicationinsights:Component"
+REGISTRY = "azure-native:containerregistry:Registry"
+WORKSPACE = "azure-native:machinelearningservices:Workspace"
+IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 COMPUTE = "azure-native:machinelearningservices:Compute"
 ROLE_ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 ENVIRONMENT = "amlstack:environments:Version"

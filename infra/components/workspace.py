@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pulumi
-from pulumi_azure_native import (
-    applicationinsights,
-    containerregistry,
-    keyvault,
-    machinelearningservices,
-    operationalinsights,
-    resources,
-    storage,
-)
 
 from amlstack.base.findings import Finding
+from infra.components import azure_native, tokens
 from infra.components.order import after, behind
 
 if TYPE_CHECKING:
@@ -75,17 +67,16 @@ class StackWorkspace(pulumi.ComponentResource):
         self._guarded = pulumi.ResourceOptions(parent=self, protect=protect)
         kept = pulumi.ResourceOptions(
             # Where a group's own record lies says nothing of where its resources are.
-            ignore_changes=["location", *(["resource_group_name"] if keeps_group else [])],
+            ignore_changes=["location", *(["resourceGroupName"] if keeps_group else [])],
             # A protected group is never replaced. A state that was written before groups were protected does not say
             # so, and the engine would delete the group first; with creation first it finds the name taken and stops.
             delete_before_replace=not protect,
         )
-        self.group = resources.ResourceGroup(
+        self.group = azure_native.register(
+            tokens.RESOURCE_GROUP,
             "group",
-            resource_group_name=names.group,
-            location=location,
-            tags=self._tags,
-            opts=pulumi.ResourceOptions.merge(self._guarded, kept),
+            {"resourceGroupName": names.group, "location": location, "tags": self._tags, "name": None},
+            pulumi.ResourceOptions.merge(self._guarded, kept),
         )
 
     def fill(self, names: Names, account: Account) -> None:
@@ -105,22 +96,23 @@ class StackWorkspace(pulumi.ComponentResource):
         spec = self._spec
         self.storage, self.registry = self._storage(), self._registry()
         parts = [self.storage, self._key_vault(account.tenant), self._insights(), self.registry]
-        self.workspace = machinelearningservices.Workspace(
+        self.workspace = azure_native.register(
+            tokens.WORKSPACE,
             "workspace",
-            workspace_name=names.workspace,
-            resource_group_name=self.group_name,
-            location=self._location,
-            friendly_name=spec.display_name or spec.name,
-            description=spec.description,
-            identity=machinelearningservices.ManagedServiceIdentityArgs(type="SystemAssigned"),
-            storage_account=names.id_of("Microsoft.Storage/storageAccounts", names.storage),
-            key_vault=names.id_of("Microsoft.KeyVault/vaults", names.key_vault),
-            application_insights=names.id_of("Microsoft.Insights/components", names.insights),
-            container_registry=names.id_of("Microsoft.ContainerRegistry/registries", names.registry),
-            system_datastores_auth_mode="Identity",
-            public_network_access=self._public,
-            tags=self._tags,
-            opts=pulumi.ResourceOptions.merge(self._kept, pulumi.ResourceOptions(depends_on=parts)),
+            {
+                "workspaceName": names.workspace,
+                **self._common,
+                "friendlyName": spec.display_name or spec.name,
+                "description": spec.description,
+                "identity": {"type": "SystemAssigned"},
+                "storageAccount": names.id_of("Microsoft.Storage/storageAccounts", names.storage),
+                "keyVault": names.id_of("Microsoft.KeyVault/vaults", names.key_vault),
+                "applicationInsights": names.id_of("Microsoft.Insights/components", names.insights),
+                "containerRegistry": names.id_of("Microsoft.ContainerRegistry/registries", names.registry),
+                "systemDatastoresAuthMode": "Identity",
+                "publicNetworkAccess": self._public,
+            },
+            pulumi.ResourceOptions.merge(self._kept, pulumi.ResourceOptions(depends_on=parts)),
         )
         # Name and id as what is in the workspace needs them, and the id as what lives on all of it does.
         self.name = behind(names.workspace, self.workspace)
@@ -129,79 +121,81 @@ class StackWorkspace(pulumi.ComponentResource):
         self.everything = after(self.group, self.logs, *parts, self.workspace)
         self.register_outputs({"id": names.workspace_id})
 
+    @property
+    def _common(self) -> dict[str, Any]:
+        return {"resourceGroupName": self.group_name, "location": self._location, "tags": self._tags}
+
     def _storage(self) -> pulumi.CustomResource:
-        account: pulumi.CustomResource = storage.StorageAccount(
-            "storage",
-            account_name=self.names.storage,
-            resource_group_name=self.group_name,
-            location=self._location,
-            kind="StorageV2",
-            sku=storage.SkuArgs(name="Standard_LRS"),
-            allow_shared_key_access=False,
-            allow_blob_public_access=False,
-            enable_https_traffic_only=True,
-            minimum_tls_version="TLS1_2",
-            public_network_access=self._public,
-            tags=self._tags,
-            opts=self._kept,
-        )
-        return account
+        properties = {
+            "accountName": self.names.storage,
+            **self._common,
+            "kind": "StorageV2",
+            "sku": {"name": "Standard_LRS"},
+            "allowSharedKeyAccess": False,
+            "allowBlobPublicAccess": False,
+            "enableHttpsTrafficOnly": True,
+            "minimumTlsVersion": "TLS1_2",
+            "publicNetworkAccess": self._public,
+        }
+        return azure_native.register(tokens.STORAGE_ACCOUNT, "storage", properties, self._kept)
 
     def _key_vault(self, tenant: str) -> pulumi.Resource:
-        vault: pulumi.Resource = keyvault.Vault(
-            "key-vault",
-            vault_name=self.names.key_vault,
-            resource_group_name=self.group_name,
-            location=self._location,
-            properties=keyvault.VaultPropertiesArgs(
-                tenant_id=tenant,
-                sku=keyvault.SkuArgs(family="A", name=keyvault.SkuName.STANDARD),
-                enable_rbac_authorization=True,
-                enable_purge_protection=True,
-                enable_soft_delete=True,
-                public_network_access=self._public,
-            ),
-            tags=self._tags,
-            opts=self._kept,
-        )
-        return vault
+        inner = {
+            "tenantId": tenant,
+            "sku": {"family": "A", "name": "standard"},
+            "enableRbacAuthorization": True,
+            "enablePurgeProtection": True,
+            "enableSoftDelete": True,
+            "publicNetworkAccess": self._public,
+            # As azure-native's classes register what is not given.
+            "enabledForDeployment": False,
+            "enabledForDiskEncryption": False,
+            "enabledForTemplateDeployment": False,
+            "softDeleteRetentionInDays": 90,
+        }
+        properties = {"vaultName": self.names.key_vault, **self._common, "properties": inner}
+        return azure_native.register(tokens.KEY_VAULT, "key-vault", properties, self._kept)
 
     def _insights(self) -> pulumi.Resource:
-        self.logs = operationalinsights.Workspace(
-            "logs",
-            workspace_name=self.names.logs,
-            resource_group_name=self.group_name,
-            location=self._location,
-            sku=operationalinsights.WorkspaceSkuArgs(name="PerGB2018"),
-            retention_in_days=30,
-            tags=self._tags,
-            opts=self._kept,
+        logs = {
+            "workspaceName": self.names.logs,
+            **self._common,
+            "sku": {"name": "PerGB2018"},
+            "retentionInDays": 30,
+        }
+        self.logs = azure_native.register(tokens.LOGS, "logs", logs, self._kept)
+        insights = {
+            "resourceName": self.names.insights,
+            **self._common,
+            "kind": "web",
+            "applicationType": "web",
+            "ingestionMode": "LogAnalytics",
+            "workspaceResourceId": self.names.id_of("Microsoft.OperationalInsights/workspaces", self.names.logs),
+            # As azure-native's classes register what is not given.
+            "flowType": "Bluefield",
+            "requestSource": "rest",
+            "publicNetworkAccessForIngestion": "Enabled",
+            "publicNetworkAccessForQuery": "Enabled",
+        }
+        after_logs = pulumi.ResourceOptions(
+            # An earlier version of azure-native knew it by that type.
+            aliases=[pulumi.Alias(type_="azure-native:insights:Component")],
+            depends_on=[self.logs],
         )
-        insights: pulumi.Resource = applicationinsights.Component(
-            "insights",
-            resource_name_=self.names.insights,
-            resource_group_name=self.group_name,
-            location=self._location,
-            kind="web",
-            application_type="web",
-            ingestion_mode="LogAnalytics",
-            workspace_resource_id=self.names.id_of("Microsoft.OperationalInsights/workspaces", self.names.logs),
-            tags=self._tags,
-            opts=pulumi.ResourceOptions.merge(self._kept, pulumi.ResourceOptions(depends_on=[self.logs])),
-        )
-        return insights
+        opts = pulumi.ResourceOptions.merge(self._kept, after_logs)
+        return azure_native.register(tokens.INSIGHTS, "insights", insights, opts)
 
-    def _registry(self) -> pulumi.Resource:
-        registry: pulumi.Resource = containerregistry.Registry(
-            "registry",
-            registry_name=self.names.registry,
-            resource_group_name=self.group_name,
-            location=self._location,
+    def _registry(self) -> pulumi.CustomResource:
+        properties = {
+            "registryName": self.names.registry,
+            **self._common,
             # Only the premium tier can be closed to the internet.
-            sku=containerregistry.SkuArgs(name="Standard" if self._public == "Enabled" else "Premium"),
-            admin_user_enabled=False,
-            public_network_access=self._public,
-            tags=self._tags,
-            opts=self._kept,
-        )
-        return registry
+            "sku": {"name": "Standard" if self._public == "Enabled" else "Premium"},
+            "adminUserEnabled": False,
+            "publicNetworkAccess": self._public,
+            # As azure-native's classes register what is not given.
+            "anonymousPullEnabled": False,
+            "networkRuleBypassOptions": "AzureServices",
+            "zoneRedundancy": "Disabled",
+        }
+        return azure_native.register(tokens.REGISTRY, "registry", properties, self._kept)

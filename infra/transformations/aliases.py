@@ -27,18 +27,17 @@ def drop(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformati
 
 
 def keep(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
-    """A stack transformation: what moved to another parent is found in each older API version at its former place, too.
+    """A stack transformation: what is registered by its token has the aliases that its class would give it.
 
-    A resource that a generated class registers has the aliases for its own place already.
+    What moved to another parent is found in each older API version at its former place, too.
     """
-    aliases = args.opts.aliases
-    if not isinstance(aliases, list) or not args.type_.startswith("azure-native:"):
+    aliases = args.opts.aliases or []
+    if not args.type_.startswith("azure-native:") or not isinstance(aliases, list) or any(map(_old, aliases)):
         return None
     places = [alias for alias in aliases if isinstance(alias, str)]
-    if not places:
-        return None
-    older = [place.replace(f"${args.type_}::", f"${kind}::") for place in places for kind in older_types(args.type_)]
-    return _with_aliases(args, [*aliases, *older])
+    older = older_types(args.type_)
+    moved = [place.replace(f"${args.type_}::", f"${kind}::") for place in places for kind in older]
+    return _with_aliases(args, [*aliases, *moved, *(pulumi.Alias(type_=kind) for kind in older)])
 
 
 @cache

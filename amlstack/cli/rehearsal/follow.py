@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 TERMINAL = frozenset({"Completed", "Failed", "Canceled", "NotResponding"})
 SWEEP, PIPELINE = "Sweep", "Pipeline"
 POLL_SECONDS = 0.2
-"""Between two looks at the logs and at whether the sandbox's tables have changed."""
+"""Between two looks at the logs."""
+GLANCE_SECONDS = 0.05
+"""Between two looks at whether the sandbox's tables have changed, and with them the job: its end is seen so soon."""
 LONGEST_SECONDS = 5.0
 """Without a change of the tables: the sandbox is asked nevertheless, so that its end is seen."""
 
@@ -98,7 +100,7 @@ class Followed:
                 self._look(self.name, str(record["jobType"]), "", ask=False, logs=logs, last=False)
             if status in TERMINAL:
                 return with_reason(self.arm, self.job_id, record)
-            time.sleep(POLL_SECONDS)
+            self._pause(tables)
 
     def summary(self, record: Mapping[str, Any]) -> Iterator[str]:
         """A line for each child, in the order in which they were made, and one that names the best trial."""
@@ -121,6 +123,14 @@ class Followed:
         names = (name for name, child in self.children.items() if child.run["status"] == "Failed")
         name = next(names, None)
         return None if name is None else job_folder(self.home, name)
+
+    def _pause(self, tables: tuple[object, ...]) -> None:
+        """Until the tables are others, or the logs are due for another look."""
+        end = time.monotonic() + POLL_SECONDS
+        while True:
+            time.sleep(GLANCE_SECONDS)
+            if time.monotonic() >= end or self._tables() != tables:
+                return
 
     def _tables(self) -> tuple[object, ...]:
         """What changes whenever the sandbox writes to its tables."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
@@ -145,6 +146,7 @@ def files(job: Job, base: Path) -> Iterator[Finding]:
         case _:
             pass
     yield from local_inputs(job.inputs, "inputs")
+    yield from missing_inputs(job, base)
 
 
 def local_inputs(inputs: Mapping[str, Input | Scalar], where: str) -> Iterator[Finding]:
@@ -160,6 +162,17 @@ def local_inputs(inputs: Mapping[str, Input | Scalar], where: str) -> Iterator[F
                 f"`azureml:{name}@latest`; or name a datastore: `azureml://datastores/NAME/paths/…`.",
                 Level.WARNING,
             )
+
+
+def missing_inputs(job: Job, base: Path) -> Iterator[Finding]:
+    """Local data that is not there; a warning where another program may make it before azure-ai-ml uploads it."""
+    for name, value in job.inputs.items():
+        if isinstance(value, Input) and value.path and local_path(value.path):
+            path = base / value.path.removeprefix("file:")
+            if not exists(path):
+                rule = "Local data is uploaded when the job is submitted, and read in place by a rehearsal"
+                found = _missing("input-missing", f"inputs.{name}.path", value.path, path, rule)
+                yield found if job.typed else replace(found, level=Level.WARNING)
 
 
 def environment(job: Job, known: Collection[str] = ()) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.paths import is_dir
 from jobs.launchers.base import Shape
 from jobs.model.location import Source
-from jobs.planning import bindings, checks, nodeside
+from jobs.planning import bindings, checks, command_text, nodeside
 from jobs.planning.declared_data import declaration
 from jobs.planning.enrichment import Added, enriched
 from jobs.planning.resolved import Resolved
@@ -132,6 +132,7 @@ def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, base: P
     yield from lowered.findings
     yield from bindings.check(job)
     yield from checks.files(job, base)
+    yield from command_text.check(job, base)
     yield from nodeside.check(job)
     yield from checks.variables(job, checks.reserved(job))
     yield from checks.losses(job)

@@ -1,0 +1,150 @@
+"""What a command's own words show to be wrong before it runs: a script that is not there, words the shell expands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+from amlstack.base.findings import Finding, Level
+from amlstack.base.near_misses import did_you_mean
+from amlstack.base.paths import is_dir, is_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from jobs.model.job import Job
+
+_BINDING = re.compile(r"\$\{\{.*?\}\}|\$?\[\[|\]\]", re.DOTALL)
+_SHELL = re.compile(r"(?<!\$)\$\{\s*(?P<kind>inputs|outputs|search_space)\.(?P<name>[\w.-]+)\s*\}(?!\})")
+_LOCAL_RANK = re.compile(r"--local[_-]rank(?:=|\s+)[\"']?\$\{?RANK\b")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_PYTHON = re.compile(r"(?:\S*/)?python(?:3(?:\.\d+)?)?")
+_SHELLS = frozenset({"bash", "sh", "source", "."})
+_STARTERS = frozenset({"torchrun", "accelerate", "deepspeed", "horovodrun", "mpirun", "mpiexec"})
+_TAKES_A_VALUE = frozenset({"-W", "-X"})
+_CREATES_NOTHING = frozenset({"pip", "pip3", "conda", "apt", "apt-get", "export", "echo", "ls", "nvidia-smi", "set",
+                              "env", "pwd", "date", "which", "ulimit", "true", "sleep", "hostname", "cat"})  # fmt: skip
+"""Programs after which the code folder holds the scripts that it held before."""
+_MOST_NAMES = 2_000
+
+
+def check(job: Job, base: Path) -> Iterator[Finding]:
+    """Findings on the words of a command.
+
+    Args:
+        job: The job.
+        base: Folder that its code is relative to.
+    """
+    yield from _expanded_by_the_shell(job)
+    if _LOCAL_RANK.search(job.command) and job.nodes not in (None, 1):
+        yield Finding(
+            "local-rank-from-rank",
+            "command",
+            "The command passes the global rank, `$RANK`, as the local rank",
+            "A local rank counts the processes of one node; from the second node on the global rank is higher",
+            "Write `$LOCAL_RANK`.",
+            Level.ERROR if job.typed else Level.WARNING,
+        )
+    if job.code is not None and job.code.local:
+        yield from _scripts(job, base / job.code.path)
+
+
+def _expanded_by_the_shell(job: Job) -> Iterator[Finding]:
+    for match in {found[0]: found for found in _SHELL.finditer(job.command)}.values():
+        yield Finding(
+            "binding-of-the-shell",
+            "command",
+            f"`{match[0]}` has one brace on each side, so that the shell expands it",
+            "A binding has two braces on each side; the shell knows no such variable",
+            f"Write `${{{{{match['kind']}.{match['name']}}}}}`.",
+        )
+
+
+def _scripts(job: Job, folder: Path) -> Iterator[Finding]:
+    """Scripts that the command starts and the code folder does not have.
+
+    A script is looked for only as long as nothing ran that may have made it, fetched it or changed the folder.
+    """
+    beside = (
+        {include.rstrip("/").rsplit("/", 1)[-1].removesuffix(".zip") for include in job.code.includes}
+        if job.code
+        else set()
+    )
+    for step in steps(job.command):
+        words = [word for word in step if not _ASSIGNMENT.fullmatch(word)]
+        script = _script(words)
+        if script is not None:
+            first = script.removeprefix("./").split("/", 1)[0]
+            if is_dir(folder) and first not in beside and not is_file(folder / script):
+                yield _missing(script, folder)
+            return
+        if words and words[0].rsplit("/", 1)[-1] not in _CREATES_NOTHING:
+            return
+
+
+def steps(command: str) -> list[list[str]]:
+    """The words of each simple command, in order; none where the shell's grammar is not plain (unbalanced quotes)."""
+    lexer = shlex.shlex(_BINDING.sub("BOUND", command), posix=True, punctuation_chars=";&|()<>\n")
+    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
+    found: list[list[str]] = [[]]
+    try:
+        for word in lexer:
+            if word.strip(";&|()<>\n"):
+                found[-1].append(word)
+            else:
+                found.append([])
+    except ValueError:
+        return []
+    return [each for each in found if each]
+
+
+def _script(words: list[str]) -> str | None:
+    """The file that a simple command starts, relative to the code; None where that is no file of the code."""
+    program, *rest = words or [""]
+    name = program.rsplit("/", 1)[-1]
+    if _PYTHON.fullmatch(program) and rest[:1] == ["-m"] and rest[1:2] and rest[1].startswith("torch.distributed."):
+        name, rest = "torchrun", rest[2:]
+    if name in _STARTERS:
+        found = next((word for word in rest if word.endswith(".py") and "=" not in word), None)
+    elif _PYTHON.fullmatch(program):
+        found = _first_argument(rest)
+        found = found if found is not None and found.endswith(".py") else None
+    elif name in _SHELLS and program == name:
+        found = _first_argument(rest)
+        found = found if found is not None and found.endswith(".sh") else None
+    else:
+        found = program if program.startswith("./") else None
+    return None if found is None or found.startswith(("/", "~", "..")) or "$" in found or "BOUND" in found else found
+
+
+def _first_argument(words: list[str]) -> str | None:
+    """What follows the options of an interpreter; None where it runs a module or text."""
+    waiting = iter(words)
+    for word in waiting:
+        if word in {"-m", "-c", "-"}:
+            return None
+        if word in _TAKES_A_VALUE:
+            next(waiting, None)
+        elif not word.startswith("-"):
+            return word
+    return None
+
+
+def _missing(script: str, folder: Path) -> Finding:
+    names = []
+    for path in folder.rglob("*"):
+        names.append(path.relative_to(folder).as_posix())
+        if len(names) == _MOST_NAMES:
+            break
+    alike = [name for name in names if name.endswith((".py", ".sh"))]
+    return Finding(
+        "script-missing",
+        "command",
+        f"The command starts `{script}`, which is not in the code folder `{folder.name}`",
+        "A command runs in a copy of the code folder",
+        did_you_mean(script.removeprefix("./"), alike, otherwise="Put it there, or name another `code` folder."),
+        # A folder without any script may be filled by what builds the job.
+        Level.ERROR if alike else Level.WARNING,
+    )

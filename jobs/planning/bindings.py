@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean, near
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ def check(job: Job) -> Iterator[Finding]:
                     f"`{match[0]}` binds nothing",
                     "A command binds `${{inputs.NAME}}` and `${{outputs.NAME}}`",
                     f"Did you mean `${{{{{close[0]}.{name}}}}}`?",
-                    Level.ERROR if job.typed else Level.WARNING,
                 )
             continue
         if kind == "search_space":
@@ -56,7 +55,6 @@ def check(job: Job) -> Iterator[Finding]:
                 f"The command binds `{match[0]}`, and the job has no {kind[:-1]} `{name}`",
                 f"Every binding names one of the job's {kind}",
                 did_you_mean(name, known, otherwise=f"Add `{name}` under `{kind}`."),
-                _level(job, match),
             )
     for kind, matches in unknown.items():
         shown = ", ".join(f"`{match[0]}`" for match in matches[:5]) + (", …" if len(matches) > 5 else "")
@@ -67,14 +65,7 @@ def check(job: Job) -> Iterator[Finding]:
             f"The command binds {shown}, and the job has no {kind}",
             f"Every binding names one of the job's {kind}",
             f"Add {names} under `{kind}`.",
-            min((_level(job, match) for match in matches), key=list(Level).index),
         )
-
-
-def _level(job: Job, match: re.Match[str]) -> Level:
-    """An error; but of a job in Azure ML's own words only what azure-ai-ml refuses too, the rest fails in the run."""
-    refused = match["kind"] == "inputs" and not any(letter.isspace() for letter in match[0])
-    return Level.ERROR if job.typed or refused else Level.WARNING
 
 
 def _names(kind: str, names: Iterable[str]) -> Iterator[Finding]:

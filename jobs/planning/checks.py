@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from jobs.planning.target import Target
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}")
+PLACEHOLDER = re.compile(r"<[A-Za-z][^<>]*>")
+"""Neither a name, an id nor a path holds angle brackets."""
+_CURATED = re.compile(
+    r"(?:azureml://registries/azureml/environments/|azureml:(?=azureml-))(?P<name>[^/@:]+)", re.IGNORECASE
+)
 INPUT_LOCAL = "input-local"
 """A finding that is a warning of a job file, and refuses a stack."""
 
@@ -171,7 +176,7 @@ def missing_inputs(job: Job, base: Path) -> Iterator[Finding]:
             path = base / value.path.removeprefix("file:")
             if not exists(path):
                 rule = "Local data is uploaded when the job is submitted, and read in place by a rehearsal"
-                found = _missing("input-missing", f"inputs.{name}.path", value.path, path, rule)
+                found = _missing("input-path-missing", f"inputs.{name}.path", value.path, path, rule)
                 yield found if job.typed else replace(found, level=Level.WARNING)
 
 
@@ -190,7 +195,11 @@ def environment(job: Job, known: Collection[str] = ()) -> Iterator[Finding]:
                 "Write `image:` or `build: {path: …}`.",
             )
         return
-    if value.startswith("azureml:") or value in known or environments.get(value):
+    if PLACEHOLDER.search(value) or value in known or environments.get(value):
+        return
+    if curated := _CURATED.match(value):
+        yield from _of_the_catalogue(curated["name"])
+    if value.startswith("azureml:"):
         return
     yield Finding(
         "environment-unknown",
@@ -200,6 +209,38 @@ def environment(job: Job, known: Collection[str] = ()) -> Iterator[Finding]:
         "an image",
         did_you_mean(value, (*known, *(item.name for item in environments.all_environments()))),
     )
+
+
+def _of_the_catalogue(name: str) -> Iterator[Finding]:
+    """A curated name that is close to one of the catalogue and is none: a warning, since Azure adds some each month."""
+    close = next((each for each in environments.all_environments() if each.name in environments.near(name, 1)), None)
+    if environments.get(name) is None and close is not None:
+        yield Finding(
+            "environment-unknown",
+            "environment",
+            f"`{name}` is no curated environment of the catalogue of {close.checked:%B %Y}",
+            "The registry `azureml` has environments of certain names, and Azure adds some from time to time",
+            f"Did you mean `{close.name}`?",
+            Level.WARNING,
+        )
+
+
+def placeholders(job: Job) -> Iterator[Finding]:
+    """Text such as ``<your-cluster>``, which the author of an example left for somebody to replace."""
+    fields = {"compute": job.compute, "experiment_name": job.experiment_name}
+    if isinstance(job.environment, str):
+        fields["environment"] = job.environment
+    fields |= {f"inputs.{name}.path": value.path for name, value in job.inputs.items() if isinstance(value, Input)}
+    for where, value in fields.items():
+        if value and (match := PLACEHOLDER.search(value)):
+            yield Finding(
+                "placeholder",
+                where,
+                f"`{value}` holds the placeholder `{match[0]}`",
+                "A name or path is that of something that exists",
+                "Replace it.",
+                Level.ERROR if job.typed else Level.WARNING,
+            )
 
 
 def losses(job: Job) -> Iterator[Finding]:

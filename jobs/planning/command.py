@@ -103,6 +103,7 @@ def plan(
     rich, added = enriched(job, lowered, shape, target)
     found = (
         *checks.name(job),
+        *checks.placeholders(job),
         *checks.environment(job, environments),
         *_findings(job, lowered, count, target, base=source.base),
     )

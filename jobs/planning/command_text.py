@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from jobs.model.job import Job
+    from jobs.model.values import Code
 
 _BINDING = re.compile(r"\$\{\{.*?\}\}|\$?\[\[|\]\]", re.DOTALL)
 _SHELL = re.compile(r"(?<!\$)\$\{\s*(?P<kind>inputs|outputs|search_space)\.(?P<name>[\w.-]+)\s*\}(?!\})")
@@ -48,7 +49,7 @@ def check(job: Job, base: Path) -> Iterator[Finding]:
             Level.ERROR if job.typed else Level.WARNING,
         )
     if job.code is not None and job.code.local:
-        yield from _scripts(job, base / job.code.path)
+        yield from _scripts(job.command, job.code, base)
 
 
 def _expanded_by_the_shell(job: Job) -> Iterator[Finding]:
@@ -62,23 +63,20 @@ def _expanded_by_the_shell(job: Job) -> Iterator[Finding]:
         )
 
 
-def _scripts(job: Job, folder: Path) -> Iterator[Finding]:
+def _scripts(command: str, code: Code, base: Path) -> Iterator[Finding]:
     """Scripts that the command starts and the code folder does not have.
 
     A script is looked for only as long as nothing ran that may have made it, fetched it or changed the folder.
     """
-    beside = (
-        {include.rstrip("/").rsplit("/", 1)[-1].removesuffix(".zip") for include in job.code.includes}
-        if job.code
-        else set()
-    )
-    for step in steps(job.command):
+    folder = base / code.path
+    beside = {include.rstrip("/").rsplit("/", 1)[-1].removesuffix(".zip") for include in code.includes}
+    for step in steps(command):
         words = [word for word in step if not _ASSIGNMENT.fullmatch(word)]
         script = _script(words)
         if script is not None:
             first = script.removeprefix("./").split("/", 1)[0]
             if is_dir(folder) and first not in beside and not is_file(folder / script):
-                yield _missing(script, folder)
+                yield _missing(script, folder, code.path)
             return
         if words and words[0].rsplit("/", 1)[-1] not in _CREATES_NOTHING:
             return
@@ -132,7 +130,7 @@ def _first_argument(words: list[str]) -> str | None:
     return None
 
 
-def _missing(script: str, folder: Path) -> Finding:
+def _missing(script: str, folder: Path, written: str) -> Finding:
     names = []
     for path in folder.rglob("*"):
         names.append(path.relative_to(folder).as_posix())
@@ -142,7 +140,7 @@ def _missing(script: str, folder: Path) -> Finding:
     return Finding(
         "script-missing",
         "command",
-        f"The command starts `{script}`, which is not in the code folder `{folder.name}`",
+        f"The command starts `{script}`, which is not in the code folder `{written}`",
         "A command runs in a copy of the code folder",
         did_you_mean(script.removeprefix("./"), alike, otherwise="Put it there, or name another `code` folder."),
         # A folder without any script may be filled by what builds the job.

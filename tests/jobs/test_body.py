@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import jobs
+from amlstack.base.paths import PROJECT
 
 WORKSPACE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
 CODE = f"{WORKSPACE}/codes/0123/versions/1"
@@ -27,7 +28,8 @@ def test_a_torchrun_job_on_two_a100_nodes() -> None:
         display_name="DDP",
         experiment_name="cifar",
     )
-    plan = jobs.plan(job, jobs.Target("Standard_ND96asr_v4", "a100", 2))
+    source = jobs.Source(base=PROJECT / "examples" / "ddp_torchrun")
+    plan = jobs.plan(job, jobs.Target("Standard_ND96asr_v4", "a100", 2), source=source)
     assert plan.findings == ()
     assert jobs.body(plan.enriched, jobs.Refs(WORKSPACE, CODE)) == {
         "properties": {

@@ -116,7 +116,7 @@ def test_local_input_that_does_not_exist_is_a_finding(code: Path) -> None:
     missing = [
         each
         for each in found(code, "python train.py ${{inputs.d}} ${{inputs.e}}", **fields)
-        if each.code == "input-missing"
+        if each.code == "input-path-missing"
     ]
     assert [(each.where, each.level) for each in missing] == [("inputs.d.path", Level.WARNING)]
 

@@ -212,6 +212,7 @@ def test_what_a_launcher_refuses(launcher: Any, fields: dict[str, Any], codes: l
 
 def test_a_launchers_file_must_lie_in_the_code_folder(tmp_path: Path) -> None:
     (tmp_path / "ds_config.json").write_text("{}")
+    (tmp_path / "t.py").write_text("")
     job = jobs.Job(command="python t.py", environment="azureml:e:1", code=str(tmp_path), compute="a100",
                    launcher=jobs.DeepSpeed(config="ds.json"))  # fmt: skip
     (finding,) = jobs.plan(job, jobs.Target(SIZES["a100"])).findings

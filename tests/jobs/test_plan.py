@@ -54,7 +54,7 @@ def codes(plan: jobs.Plan) -> list[str]:
         ({"command": "echo $[[--a ${{inputs.a}}]]"}, A100, []),
         ({"command": "echo ${{search_space.lr}}"}, A100, []),
         ({"inputs": {"1a": 1}}, A100, ["binding-name"]),
-        ({"inputs": {"a": {"path": "data"}}}, A100, ["input-local"]),
+        ({"inputs": {"a": {"path": "data"}}}, A100, ["input-local", "input-path-missing"]),
         ({"inputs": {"a": {"path": "azureml://datastores/d/paths/x"}}}, A100, []),
         ({"code": "nowhere"}, A100, ["code-missing"]),
         ({"code": "azureml:c:1"}, A100, []),
@@ -88,7 +88,7 @@ def test_all_faults_come_together() -> None:
 
 
 def test_what_azure_itself_takes_is_only_warned_of_in_its_own_words() -> None:
-    fields = {"command": "python t.py ${{outputs.a}}", "environment_variables": {"RANK": 0}}
+    fields = {"command": "python t.py", "environment_variables": {"RANK": 0}}
     own = jobs.Custom(distribution={"type": "pytorch"})
     assert {finding.level for finding in jobs.plan(job(launcher=own, **fields), A100).findings} == {"warning"}
     typed = jobs.plan(job(launcher=jobs.PerProcess(), **fields), A100)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import jobs
+from tests.support.jobs.refusals import refusals
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,11 +18,7 @@ def ours(path: Path) -> tuple[dict[str, Any] | None, list[str]]:
     """Our body, and the errors we found."""
     loaded = jobs.load(path)
     plans = [jobs.plan(job, source=loaded.source) for job in loaded.jobs]
-    errors = [
-        str(finding)
-        for finding in (*loaded.findings, *(finding for plan in plans for finding in plan.findings))
-        if finding.level == "error"
-    ]
+    errors = refusals((*loaded.findings, *(finding for plan in plans for finding in plan.findings)))
     if not plans:
         return None, errors
     environment = plans[0].job.environment

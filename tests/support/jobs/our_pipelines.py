@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import jobs
+from tests.support.jobs.refusals import refusals
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,7 +15,7 @@ def planned(path: Path) -> tuple[Any, list[str]]:
     loaded = jobs.load(path)
     plans = [jobs.resolve(each, lambda _: (jobs.Target(), ()), source=loaded.source) for each in loaded.jobs]
     findings = (*loaded.findings, *(finding for plan in plans for finding in plan.findings))
-    return plans[0] if plans else None, [str(finding) for finding in findings if finding.level == "error"]
+    return plans[0] if plans else None, refusals(findings)
 
 
 def ours(path: Path) -> tuple[dict[str, Any], dict[str, Any], list[str]]:

@@ -10,22 +10,20 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding, Level
 from amlstack.catalog import sizes
 from policies import checks
-from policies.checks.cost import stack_budget
 from policies.checks.size import retired_size
-from policies.evaluation import catalogue_age
 from policies.evaluation.binding import cluster_of
 from policies.evaluation.bindings import BINDINGS
 from policies.evaluation.context import Early, KnownCluster
-from policies.evaluation.facts import AT_UP, UNREADABLE, Undecided, Unknown
-from policies.evaluation.resource_subjects import component, fill, judged, subjects
-from policies.pack_rules import CATALOGUE_OLD, CHECKED_AT_UP, EXCEPTION_EXPIRED, TEMPLATE_UNRESOLVED
+from policies.evaluation.facts import Undecided, Unknown
+from policies.evaluation.open_rules import left_open
+from policies.evaluation.resource_subjects import component, fill, subjects
+from policies.pack_rules import CHECKED_AT_UP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import date
     from typing import Any
 
-    from amlstack.catalog.sizes import Size
     from policies.config import Config
     from policies.evaluation.binding import Judge
     from policies.evaluation.context import Context
@@ -144,29 +142,6 @@ def judge_early(config: Config, context: Context) -> Iterable[tuple[Finding, Ear
             yield from ((finding, one) for finding in found if (finding.code, finding.where) not in one.found)
 
 
-def judges_sum(config: Config) -> bool:
-    """Whether anything is judged on the sum of a stack: only then must its resources be kept."""
-    return config.enabled(stack_budget.RULE.code) and any(config.settings(stack_budget.RULE.code).values())
-
-
-def judge_whole(resources: Iterable[tuple[str, Any]], config: Config, on: date, *, version: str) -> Iterable[Finding]:
-    """Judge the stack as a whole, the exceptions and the catalogue.
-
-    Args:
-        resources: Type and properties of every resource; read where `judges_sum`.
-        config: The configuration.
-        on: The day of the judgement.
-        version: The pack's version.
-    """
-    if judges_sum(config):
-        asked = (subject for kind, props in resources if judged(kind) for subject in subjects(kind, props))
-        yield from judge_stack(asked, config)
-    if config.enabled(EXCEPTION_EXPIRED.code):
-        yield from (waiver.finding() for waiver in config.exceptions if not waiver.counts_on(on))
-    if config.enabled(CATALOGUE_OLD.code):
-        yield from catalogue_age.check(on, days=int(config.settings(CATALOGUE_OLD.code)["days"]), version=version)
-
-
 def judge(subject: Subject, config: Config, context: Context) -> Verdict:
     """Judge one thing that a resource asks for by every rule that is not disabled."""
     found: list[Finding] = []
@@ -188,7 +163,7 @@ def judge(subject: Subject, config: Config, context: Context) -> Verdict:
             waits.setdefault((undecided_yet.unknown,), []).append(code)
     if not found and not waits:  # as almost always
         return _NOTHING
-    refused, notes = _open(subject.where, waits, config) if waits else ([], ())
+    refused, notes = left_open(subject.where, waits, config) if waits else ([], ())
     return Verdict((*(one for one in found if config.enabled(one.code)), *refused), notes)
 
 
@@ -230,23 +205,6 @@ def remember(subject: Subject, context: Context) -> None:
             (context.single_node.add if subject.single_node_jobs else context.single_node.discard)(name.lower())
     except Undecided:
         return
-
-
-def judge_stack(subjects: Iterable[Subject], config: Config) -> tuple[Finding, ...]:
-    """Judge the sum of what a stack asks for."""
-    asked: list[tuple[Size, int]] = []
-    unknown: list[Unknown] = []
-    for subject in subjects:
-        if subject.size is None or subject.kind not in {"cluster", "job"}:
-            continue
-        missing = [value for value in (subject.size, subject.nodes) if isinstance(value, Unknown)]
-        unknown += missing
-        size = sizes.get(subject.size) if isinstance(subject.size, str) else None
-        if size is not None and isinstance(subject.nodes, int):
-            asked.append((size, subject.nodes))
-    found = stack_budget.check(asked, **config.settings(stack_budget.RULE.code))
-    refused, notes = _open("", {(value,): [stack_budget.RULE.code] for value in unknown}, config)
-    return (*found, *refused, *notes)
 
 
 def _sizes(subject: Subject, context: Context) -> tuple[list[Finding], list[str], tuple[Unknown, ...]]:
@@ -294,48 +252,3 @@ def _size_of_its_cluster(subject: Subject, context: Context) -> list[Finding]:
     )
     codes = {finding.code for finding in known}
     return [finding for finding in found if finding.code not in codes]
-
-
-def _open(
-    where: str, waits: Mapping[tuple[Unknown, ...], list[str]], config: Config
-) -> tuple[list[Finding], tuple[Finding, ...]]:
-    """What is refused because nobody here will ever know it, and what is only noted."""
-    refused: list[Finding] = []
-    notes: list[Finding] = []
-    for unknown, codes in waits.items():
-        if any(value.why == UNREADABLE for value in unknown):
-            continue
-        enabled = [code for code in dict.fromkeys(codes) if config.enabled(code)]
-        final = any(value.unresolved for value in unknown)
-        bound = [code for code in enabled if final and config.level(code) in {"mandatory", "remediate"}]
-        if bound and config.enabled(TEMPLATE_UNRESOLVED.code):
-            refused.append(_unresolved(where, unknown, bound))
-        elif enabled:
-            notes.append(_wait(where, unknown, enabled))
-    return refused, tuple(notes)
-
-
-def _unresolved(where: str, unknown: tuple[Unknown, ...], codes: list[str]) -> Finding:
-    return Finding(
-        TEMPLATE_UNRESOLVED.code,
-        where,
-        seen=" and ".join(f"{value.path} {value.why}" for value in unknown),
-        rule=f"What a template deploys is judged before it is deployed, and {_list(codes)} open here",
-        remedy="Give the value in the deployment's parameters, or write it out in the template",
-    )
-
-
-def _wait(where: str, unknown: tuple[Unknown, ...], codes: list[str]) -> Finding:
-    later = all(value.why == AT_UP for value in unknown)
-    return Finding(
-        CHECKED_AT_UP.code,
-        where,
-        seen=" and ".join(f"{value.path} {value.why}" for value in unknown),
-        rule=f"{_list(codes)} {'checked at up' if later else 'not decided here'}",
-        remedy="" if later else "Write the value out to have it judged",
-        level=Level.INFO,
-    )
-
-
-def _list(codes: list[str]) -> str:
-    return f"{codes[0]} is" if len(codes) == 1 else f"{', '.join(codes[:-1])} and {codes[-1]} are"

@@ -45,7 +45,7 @@ MAY = {
     "amlstack.report": ("amlstack.report", "amlstack.diagnose", "amlstack.sandbox", "amlstack.catalog", BASE),
     "amlstack.snapshot": ("amlstack.snapshot", BASE),
     "amlstack.rpc": ("amlstack.rpc", BASE),
-    "amlstack.resources": ("amlstack.run_identity", BASE),
+    "amlstack.resources": ("amlstack.resources",),
     "amlstack.run_identity": (),
     "amlstack.engine": ("amlstack.processes", BASE),
     "amlstack.processes": ("amlstack.processes", BASE),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +102,9 @@ class _Stack:
     settings: Settings
     root: Path
     rules: gate.Gate
+    folders: runs.CodeFolders = field(default_factory=runs.CodeFolders)
+    known_environments: dict[str, dict[str, Any]] = field(default_factory=dict)
+    known_targets: dict[tuple[str | None, str | None], tuple[jobs.Target, list[Finding]]] = field(default_factory=dict)
 
     @property
     def own_environments(self) -> tuple[str, ...]:
@@ -164,18 +167,26 @@ class _Stack:
         for place, part in parts.items():
             wrong = _not_deployable(part.job)
             found += (locate(finding.under(place) if place else finding) for finding in wrong)
-        codes = runs.scanned(plan)
+        codes = self.folders.scanned(plan)
         for code in codes.values():
             found += [_in_folder(code.root, finding) for finding in code.findings]
-        return Run(name, plan, codes, runs.own_code(plan, codes, path)), list(dict.fromkeys(found))
+        return Run(name, plan, codes, self.folders.own_code(plan, codes, path)), list(dict.fromkeys(found))
 
     def environment(self, part: jobs.Job | jobs.Component) -> dict[str, Any]:
-        """The environment of a part, as the stack means it."""
-        return environment_of(part, self.settings, self.root)
+        """The environment of a part, as the stack means it; each name is looked up once."""
+        wanted = part.environment
+        if not isinstance(wanted, str):
+            return {}
+        if wanted not in self.known_environments:
+            self.known_environments[wanted] = environment_of(part, self.settings, self.root)
+        return self.known_environments[wanted]
 
     def target(self, job: jobs.Job) -> tuple[jobs.Target, list[Finding]]:
-        """Where a job runs, and what is wrong with that."""
-        return resolve_target(job, self.reading)
+        """Where a job runs, and what is wrong with that; each cluster is looked up once."""
+        wanted = job.compute, job.instance_type
+        if wanted not in self.known_targets:
+            self.known_targets[wanted] = resolve_target(job, self.reading)
+        return self.known_targets[wanted]
 
     def missing(self, loc: tuple[str | int, ...], written: str, rule: str) -> Finding:
         path = self.root / written

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jobs
 from amlstack import snapshot
@@ -51,23 +51,54 @@ class Run:
         return isinstance(self.plan, jobs.SchedulePlan)
 
 
-def scanned(plan: jobs.Planned) -> dict[str, snapshot.Snapshot]:
-    """The content of each part's folder by the part's place; the plan has a finding on a folder that is missing."""
-    return {
-        place: snapshot.scan(part.code, part.beside)
-        for place, part in plan.parts.items()
-        if part.code is not None and is_dir(part.code)
-    }
+class CodeFolders:
+    """The code folders of a declaration. Each is read and hashed once, however many runs name it in whatever way."""
+
+    def __init__(self) -> None:
+        self._scanned: dict[tuple[Any, ...], snapshot.Snapshot] = {}
+        self._own: dict[int, _Own] = {}
+
+    def scanned(self, plan: jobs.Planned) -> dict[str, snapshot.Snapshot]:
+        """The content of each part's folder by the part's place; the plan has a finding on a folder that is missing."""
+        found = {}
+        for place, part in plan.parts.items():
+            if part.code is not None and is_dir(part.code):
+                there = part.code.stat()
+                key = there.st_dev, there.st_ino, part.beside
+                if key not in self._scanned:
+                    self._scanned[key] = snapshot.scan(part.code, part.beside)
+                found[place] = self._scanned[key]
+        return found
+
+    def own_code(self, plan: jobs.Planned, codes: Mapping[str, snapshot.Snapshot], file: Path) -> snapshot.OwnCode:
+        """What of a plan's code counts for its run's identity.
+
+        Args:
+            plan: The plan.
+            codes: What `scanned` found for it.
+            file: The file that declares the run.
+        """
+        parts = plan.parts
+        own = {place: self._own_of(code, parts[place].enriched.command, file) for place, code in codes.items()}
+        return own[""] if "" in own else snapshot.together(own)
+
+    def _own_of(self, code: snapshot.Snapshot, command: str, file: Path) -> snapshot.OwnCode:
+        if (known := self._own.get(id(code))) is None:
+            places = frozenset(each.place for each in code.files)
+            known = self._own[id(code)] = _Own(
+                code, places, None if snapshot.has_job_files(code) else snapshot.own_code(code)
+            )
+        if known.of_all is not None and str(file.resolve()) not in known.places:
+            return known.of_all
+        return snapshot.own_code(code, declared_in=(file,), commands=(command,))
 
 
-def own_code(plan: jobs.Planned, codes: Mapping[str, snapshot.Snapshot], file: Path) -> snapshot.OwnCode:
-    """What of a plan's code counts for its run's identity; ``file`` declares the run."""
-    parts = plan.parts
-    own = {
-        place: snapshot.own_code(code, declared_in=(file,), commands=(parts[place].enriched.command,))
-        for place, code in codes.items()
-    }
-    return own[""] if "" in own else snapshot.together(own)
+class _Own(NamedTuple):
+    """A scanned folder, where its files lie, and what counts of it for runs declared elsewhere, if that is the same."""
+
+    code: snapshot.Snapshot
+    places: frozenset[str]
+    of_all: snapshot.OwnCode | None
 
 
 def with_overrides(declared: jobs.Declared, job_file: JobFile, environment: Environment) -> jobs.Declared:

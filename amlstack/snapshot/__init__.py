@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from amlstack.snapshot.folder import HASH_VERSION, Snapshot, scan
 from amlstack.snapshot.manifest import differences
-from amlstack.snapshot.own import OwnCode, own_code, together
+from amlstack.snapshot.own import OwnCode, has_job_files, own_code, together
 from amlstack.snapshot.staging import staged, zipped
 from amlstack.snapshot.walk import File
 
@@ -18,6 +18,7 @@ __all__ = [
     "OwnCode",
     "Snapshot",
     "differences",
+    "has_job_files",
     "own_code",
     "scan",
     "staged",

@@ -45,9 +45,9 @@ def declarations(found: Snapshot, own: Collection[Path], commands: Sequence[str]
         left: Files that do not count anyway.
     """
     files = [file for file in found.files if file.relative not in left]
-    theirs = any(file.relative == "jobs.py" or file.relative.startswith("jobs/") for file in files)
     places = {str(path.resolve()) for path in own}
-    unused = {file.relative: file for file in files if file.place in places or _declares(file, theirs=theirs)}
+    declaring = {file.relative for file in files_declaring(files)}
+    unused = {file.relative: file for file in files if file.place in places or file.relative in declaring}
     running = [file for file in files if file.relative not in unused]
     used = {name for name in unused if any(_names(command, name) for command in commands)}
     while unused:
@@ -57,6 +57,12 @@ def declarations(found: Snapshot, own: Collection[Path], commands: Sequence[str]
             break
         running = []  # what these use is known; what the used ones use comes next
     return set(unused)
+
+
+def files_declaring(files: Sequence[File]) -> Iterator[File]:
+    """Those of a folder's files that are job files by what they hold."""
+    theirs = any(file.relative == "jobs.py" or file.relative.startswith("jobs/") for file in files)
+    return (file for file in files if _declares(file, theirs=theirs))
 
 
 def _declares(file: File, *, theirs: bool) -> bool:

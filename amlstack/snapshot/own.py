@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from amlstack.snapshot import remembered
-from amlstack.snapshot.job_files import declarations
+from amlstack.snapshot.job_files import declarations, files_declaring
 from amlstack.snapshot.manifest import compact
 from amlstack.snapshot.tool_leftovers import litter
 
@@ -57,6 +57,12 @@ def own_code(found: Snapshot, *, declared_in: Collection[Path] = (), commands: S
     if remembered.is_steady(found.files):
         kept.write(key, [own.hash, own.former, own.files])
     return own
+
+
+def has_job_files(found: Snapshot) -> bool:
+    """Whether job files lie in a folder; without one, what counts of it is the same for all runs declared elsewhere."""
+    left = litter(found.own_digests)
+    return any(files_declaring([file for file in found.files if file.relative not in left]))
 
 
 def _own_code(found: Snapshot, declared_in: Collection[Path], commands: Sequence[str]) -> OwnCode:

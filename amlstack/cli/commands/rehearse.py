@@ -93,9 +93,9 @@ def _rehearse(progress: Progress, endpoint: Endpoint, name: str, plan: jobs.Plan
     from amlstack.cli.rehearsal.follow import Followed
     from amlstack.cli.rehearsal.submit import Rehearsal
     from amlstack.cli.sandbox_arm import connect
-    from infra.runs import scanned
+    from infra.runs import CodeFolders
 
-    codes = scanned(plan)
+    codes = CodeFolders().scanned(plan)
     found = tuple(finding for code in codes.values() for finding in code.findings)
     print_findings(found)
     if errors(found):

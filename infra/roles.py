@@ -93,7 +93,7 @@ def assignment_name(role: Role, names: Names, holder: str) -> str:
     Args:
         role: The role.
         names: The stack's names.
-        holder: ARM id of whoever gets it: the identity, or the cluster with an identity of its own.
+        holder: ARM id of the principal that gets it: the identity, or the cluster with an identity of its own.
     """
     return str(uuid.uuid5(_NAMESPACE, "\n".join((scope(role, names), role.definition, holder)).lower()))
 

@@ -91,7 +91,7 @@ class Gate:
         self._context.clusters.setdefault(cluster.lower(), KnownCluster(size, low_priority=False))
 
     def leave_to_jobs(self, cluster: str) -> None:
-        """Judge a cluster's size at the jobs on it: nobody is shown what was found of the cluster itself."""
+        """Judge a cluster's size at the jobs on it: what was found of the cluster itself is not shown."""
         if known := self._context.clusters.get(cluster.lower()):
             self._context.clusters[cluster.lower()] = replace(known, nodes=0)
 

@@ -65,7 +65,7 @@ def claim(home: Path) -> None:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = home / f"{MARKER}.{secrets.token_hex(4)}"
         fresh.write_text(json.dumps({"kind": _KIND, "made": made}) + "\n", "utf-8")
-        with contextlib.suppress(FileExistsError):  # whoever came first may have made the folder
+        with contextlib.suppress(FileExistsError):  # another process may have made the folder first
             (home / MARKER).hardlink_to(fresh)
         fresh.unlink()
     except OSError as error:

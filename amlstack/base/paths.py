@@ -30,7 +30,7 @@ def cache() -> Path:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file; False, too, for a path that cannot be one: too long, or where nobody may look."""
+    """Whether there is such a file; False, too, for one that is too long or may not be read."""
     try:
         return path.is_file()
     except (OSError, ValueError):

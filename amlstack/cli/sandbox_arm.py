@@ -67,7 +67,7 @@ class SandboxCredential:
 
 
 class SandboxArm(ArmClient):
-    """Asks one sandbox and nobody else: its tokens go nowhere else."""
+    """Asks one sandbox and nothing else: its tokens go nowhere else."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__(endpoint.url, SandboxCredential(endpoint), ca=str(endpoint.ca))

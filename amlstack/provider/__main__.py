@@ -11,5 +11,5 @@ from amlstack.rpc import serve
 if __name__ == "__main__":
     status = serve(Provider)
     sys.stdout.flush()
-    # Not `sys.exit`: it would wait for the threads of the storage client, and what they send nobody waits for any more.
+    # Not `sys.exit`: it would wait for the threads of the storage client, and what they send is not needed any more.
     os._exit(status)

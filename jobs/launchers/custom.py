@@ -32,7 +32,7 @@ class Custom(Model):
         return ()
 
     def collectives(self, shape: Shape) -> Collectives:
-        """MPI's where MPI starts the ranks; nobody knows here whether NCCL carries them instead."""
+        """MPI's where MPI starts the ranks; whether NCCL carries them instead is not known here."""
         if isinstance(self.distribution, MpiDistribution):
             return "mpi"
         return "nccl" if shape.gpus else "gloo"

@@ -15,7 +15,7 @@ class SingleNode(TypedLauncher):
     """One node without a distribution: torchrun starts a rank per GPU there; one rank leaves the command as it is."""
 
     RESERVED: ClassVar[frozenset[str]] = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE"})
-    WHY: ClassVar[str] = "On one node torchrun needs nobody else to find its ranks."
+    WHY: ClassVar[str] = "On one node torchrun finds its ranks by itself."
 
     type: Literal["single-node"] = "single-node"
     backend: Collectives | None = None

@@ -95,7 +95,7 @@ def body(job: Job, refs: Refs | None = None) -> dict[str, Any]:
 
 
 def is_local(compute: str | None) -> bool:
-    """Whether a compute is the machine of whoever submits the job."""
+    """Whether a compute is the machine of the user who submits the job."""
     return compute is not None and compute.lower() == LOCAL
 
 

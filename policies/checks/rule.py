@@ -23,7 +23,7 @@ class Setting:
         name: Its key in the pack's configuration.
         kind: JSON schema type: ``integer``, ``number``, ``array`` (of strings) or ``object`` (of strings).
         help: What it means, as a sentence.
-        default: Its value when nobody sets it; None leaves the rule silent on it.
+        default: Its value when it is not set; None leaves the rule silent on it.
     """
 
     name: str
@@ -74,5 +74,5 @@ class Rule:
     not_exported: str = ""
 
     def defaults(self) -> dict[str, Any]:
-        """The settings' values when nobody sets any."""
+        """The settings' values when none is set."""
         return {setting.name: setting.default for setting in self.settings}

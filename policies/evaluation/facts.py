@@ -26,12 +26,12 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A value that nobody can judge yet: its path and why, e.g. ``is not known before the update``.
+    """A value that cannot be judged yet: its path and why, e.g. ``is not known before the update``.
 
     Attributes:
         path: Its path.
         why: Why it is not known, as the end of a sentence.
-        unresolved: Whether it is part of a template that is deployed as it is: nobody here will ever know it.
+        unresolved: Whether it is part of a template that is deployed as it is: it will never be known here.
     """
 
     path: str

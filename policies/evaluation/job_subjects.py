@@ -141,7 +141,7 @@ def _paths(places: tuple[Path, ...]) -> Mapping[str, tuple[Path, ...]]:
 
 
 def _runs_component(job: Mapping[str, Any]) -> bool:
-    """Whether it is a step or trial that runs a component registered elsewhere, whose command nobody here sees."""
+    """Whether it is a step or trial that runs a component registered elsewhere, whose command is not known here."""
     kind = str(job.get("type") or job.get("jobType") or "command").lower()
     return kind not in _NO_COMMAND and (job.get("componentId") or job.get("component")) is not None
 

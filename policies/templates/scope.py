@@ -39,7 +39,7 @@ class Scope:
         template: Its ``parameters``, ``variables``, ``functions``.
         given: Values of parameters by name in small letters: what is given beside the template.
         unasked: Why a parameter that is not among the given ones is open, whatever its default; empty where it is not.
-        library: Whether the template is only kept: whoever deploys it gives the rest, and is judged then.
+        library: Whether the template is only kept: its deployment gives the rest, and is judged then.
         around: Where it is deployed.
         copies: Index in each loop around, by the loop's name in small letters; the innermost also as the empty name.
         names: Values of the variables of lambdas.

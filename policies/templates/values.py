@@ -1,4 +1,4 @@
-"""Values inside a template: plain data, texts with gaps, and what nobody here can work out."""
+"""Values inside a template: plain data, texts with gaps, and what cannot be worked out here."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def opened(marker: Unknown) -> OpenError:
 
 @dataclass(slots=True)
 class Budget:
-    """How much of one template is worked out before it is given up: nobody writes so much by hand."""
+    """How much of one template is worked out before it is given up: no template written by hand is that large."""
 
     left: int = 200_000
 

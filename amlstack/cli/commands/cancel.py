@@ -49,7 +49,7 @@ def cancel(job: Job) -> None:
         progress.fail(str(error))
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        progress.note(f"job {row.name} was asked to end and will; nobody waits for it any more")
+        progress.note(f"job {row.name} was asked to end and will; this command does not wait for it any more")
         raise
     if status == "Canceled":
         progress.done(f"job {row.name} is canceled; its logs stay")

@@ -262,7 +262,7 @@ class ArmClient:
 
 
 ACTING_HEADER: Final = "x-azureml-token"
-"""Carries a token for Azure Machine Learning itself, with which the service acts for whoever submits a job."""
+"""Carries a token for Azure Machine Learning itself, with which the service acts for the user who submits a job."""
 
 
 def acts_for_a_person(path: str, body: Any) -> bool:

@@ -45,7 +45,7 @@ VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
 """Setting → the environment variables that stand in for it, the first that is set."""
 
 SECRET: Final = ("clientSecret", "clientCertificatePassword", "oidcToken", "oidcRequestToken")
-"""Settings that are nobody else's to read."""
+"""Settings that only their owner may read."""
 
 _EXCHANGE: Final = "api://AzureADTokenExchange"
 _SECONDS: Final = 60.0

@@ -61,7 +61,7 @@ def attended(work: Callable[[], _Result], cancelled: threading.Event | None) -> 
     def run() -> None:
         try:
             results.append(work())
-        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+        except BaseException as error:  # noqa: BLE001 - raised again by the waiting thread
             errors.append(error)
         finally:
             done.set()

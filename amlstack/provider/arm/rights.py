@@ -30,6 +30,6 @@ def needed(method: str, url: str) -> str:
 
 
 def advice(method: str, url: str) -> str:
-    """A sentence for whoever got a 403; empty where nothing is known."""
+    """A sentence for the user who got a 403; empty where nothing is known."""
     right = needed(method, url)
     return f" It needs the right {right}, which the role {_ROLE} has, among others." if right else ""

@@ -148,7 +148,7 @@ class _Upload:
         try:
             if file.size < LEAST_BYTES or not self._copied(file):
                 self._send(file)
-        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+        except BaseException as error:  # noqa: BLE001 - raised again by the waiting thread
             return error
         return None
 

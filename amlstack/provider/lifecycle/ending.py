@@ -67,7 +67,7 @@ def goes_on(deployment: DeploymentMemory, call: Call, workspace: str, record: Re
     """Whether an active run that is kept goes on although the resource that stood for it is deleted.
 
     A mark holds as long as the job is there. It is left over from an edit that never came to be when `Diff` has decided
-    to end the run, and it holds nothing when the job itself is removed: nobody would stand for the run any more.
+    to end the run, and it holds nothing when the job itself is removed: no resource would stand for the run any more.
     """
     if not record.kept_for or _planned(deployment, call, record) is OnEdit.CANCEL:
         return False

@@ -23,7 +23,7 @@ def keep(runs: Runs, workspace: str, run: str, successor: str) -> None:
         successor: The run that its job stands for from now on, or `amlstack.run_identity.NO_JOB`.
 
     Raises:
-        ProviderError: It could not be marked. Whoever goes on would end it by mistake later.
+        ProviderError: It could not be marked. A later deployment would end it by mistake.
     """
     try:
         record = runs.get(workspace, run)

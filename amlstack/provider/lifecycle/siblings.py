@@ -1,4 +1,4 @@
-"""Other active runs of a job than the one that its resource stands for: kept ones, and those that nobody stands for."""
+"""Other active runs of a job than the one that its resource stands for: kept ones, and those without a resource."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Siblings:
         """Says at preview what `settle` will do.
 
         Raises:
-            ProviderError: A run that nobody stands for is active, and ``on_edit`` is refuse.
+            ProviderError: A run without a resource is active, and ``on_edit`` is refuse.
             ArmError: The workspace cannot be asked.
         """
         planned = {plan.run for plan in self._deployment.plans(call.urn)}
@@ -77,7 +77,7 @@ class Siblings:
         A crash at any later point then finds every other run of the job kept or ended.
 
         Raises:
-            ProviderError: A run that nobody stands for is active, and ``on_edit`` is refuse; or one cannot be marked.
+            ProviderError: A run without a resource is active, and ``on_edit`` is refuse; or one cannot be marked.
             ArmError: The workspace cannot be asked.
         """
         for plan in self._deployment.plans(call.urn):
@@ -94,7 +94,7 @@ class Siblings:
                 end(self._services, call, workspace, one)
 
     def end_all(self, call: Call, workspace: str, run: str, old: Values) -> None:
-        """When the job itself is removed: nobody stands for its other runs any more.
+        """When the job itself is removed: no resource stands for its other runs any more.
 
         Records of earlier versions do not say of which resource they are; of these only kept ones are ended.
 

@@ -27,7 +27,7 @@ def known() -> Mapping[str, tuple[str, ...]]:
 def check(text: str, query: Mapping[str, str]) -> None:
     """Refuses a call without an api-version, or with one that the path's type does not have.
 
-    A path of a type that is not in the list is left to whoever knows that type.
+    A path of a type that is not in the list is left to the handler that knows that type.
     """
     version = query.get("api-version")
     if not version:

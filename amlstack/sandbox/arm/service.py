@@ -81,7 +81,7 @@ def _kind(path: ArmPath) -> ResourceKind:
 
 
 def _check_above(context: KindContext, path: ArmPath, method: str) -> None:
-    """The group, then the parent: each has its own 404, so that nobody takes a lost workspace for a lost job."""
+    """The group, then the parent: each has its own 404, so that a lost workspace is not taken for a lost job."""
     if path.type.lower() == GROUPS.lower() or path.group is None:
         return
     if context.store.resources.get(path.group_id) is None:

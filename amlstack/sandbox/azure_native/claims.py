@@ -1,7 +1,7 @@
 """What this stack began to create and has not been seen to remember.
 
 The real plugin refuses to create what exists, and so does this one. But a plugin or an engine that is killed between
-the service's answer and the state file leaves a resource that nobody knows, and then the refusal would stand for ever.
+the service's answer and the state file leaves a resource that no state knows, and then the refusal would be final.
 So the stand-in notes, before it creates, which URN is about to own which id. The note goes as soon as the engine shows
 that it has the resource in its state. A create that finds the resource and its own note goes on where the killed one
 stopped.

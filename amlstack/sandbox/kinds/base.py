@@ -38,7 +38,7 @@ class KindContext:
         base: ``https://127.0.0.1:PORT``, the one endpoint.
         key: The key that signs tokens and SAS.
         wake: Set whenever the scheduler has something to look at.
-        scheduled: A scheduler runs; without one the server itself ends jobs that nobody started.
+        scheduled: A scheduler runs; without one the server itself ends jobs that never started.
     """
 
     store: Store

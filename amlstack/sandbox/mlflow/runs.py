@@ -262,7 +262,7 @@ def _of_row(store: Store, row: ResourceRow) -> MlflowRun:
         artifacts=root / "runs" / row.name / "artifacts",
     )
     if job is not None and not job.active and status not in STATUSES.values():
-        # Nobody is left who could end it.
+        # No process is left that could end it.
         return replace(made, status=STATUSES[job.status], ended=job.ended)
     return made
 

@@ -11,7 +11,7 @@ PORTS = range(20_000, 32_000)
 
 
 def free() -> int:
-    """A port that nobody listens on now; drawn at random, so that two jobs hardly ever draw the same."""
+    """A port that is free now; drawn at random, so that two jobs hardly ever draw the same."""
     draw = random.SystemRandom()
     while True:
         port = draw.choice(PORTS)

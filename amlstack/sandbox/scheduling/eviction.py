@@ -74,7 +74,7 @@ def note_agent(place: Path, pid: int) -> None:
     """Keeps who a node's agent is, for `evict`."""
     fresh = place / f"{AGENT}.new"
     fresh.write_text(json.dumps({"pid": pid, "started": processes.started(pid)}))
-    fresh.replace(place / AGENT)  # whoever reads it meanwhile sees none or all of it
+    fresh.replace(place / AGENT)  # a reader sees none or all of it
 
 
 def _running(store: Store, wanted: str) -> JobRow:

@@ -233,7 +233,7 @@ class Scheduler:
         os.close(runner.handle)
         if runner.child is not None:
             runner.child.poll()
-            runner.child.returncode = runner.child.returncode or 0  # it may outlive this server: nobody waits for it
+            runner.child.returncode = runner.child.returncode or 0  # it may outlive this server and is not waited for
 
 
 def _ended(runner: Runner) -> bool:

@@ -153,7 +153,7 @@ def hold(home: Path | None = None, *, hold: bool) -> None:
         SandboxError: The state file was written by another version.
     """
     from amlstack.sandbox.store.database import StateError  # noqa: PLC0415
-    from amlstack.sandbox.store.store import Store  # noqa: PLC0415 - to start a sandbox nobody needs the tables
+    from amlstack.sandbox.store.store import Store  # noqa: PLC0415 - the tables are not needed to start a sandbox
 
     try:
         with contextlib.closing(Store(paths.home() if home is None else home)) as store:
@@ -201,7 +201,7 @@ def job_folder(job_id: str, home: Path | None = None) -> Path:
     Raises:
         SandboxError: There is no such job.
     """
-    from amlstack.sandbox.store.store import Store  # noqa: PLC0415 - to start a sandbox nobody needs the tables
+    from amlstack.sandbox.store.store import Store  # noqa: PLC0415 - the tables are not needed to start a sandbox
 
     home = paths.home() if home is None else home
     workspace, _, name = job_id.rpartition("/jobs/")
@@ -227,7 +227,7 @@ def _start(home: Path) -> Endpoint:
     while time.monotonic() < end:
         endpoint = find(home)
         if endpoint is not None and endpoint.pid == process.pid and _answers(endpoint):
-            # It outlives this process on purpose; nobody will wait for it.
+            # It outlives this process on purpose and is not waited for.
             process.returncode = 0
             return endpoint
         if process.poll() is not None:

@@ -1,4 +1,4 @@
-"""Where the files of a sandbox lie, and who may read them; whoever only looks for a file need not load the tables."""
+"""Where the files of a sandbox lie, and who may read them; to look for a file, the tables need not be loaded."""
 
 from __future__ import annotations
 

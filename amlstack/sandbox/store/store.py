@@ -1,7 +1,7 @@
 """The sandbox's memory: tables of one SQLite file under ``<home>/sandbox/state.db``, blobs as files beside it.
 
 The server, its scheduler, every runner process and ``amlstack sandbox status`` open the same file; each call is one
-transaction, `Store.transaction` joins several. Nothing is cached, so nobody sees stale rows.
+transaction, `Store.transaction` joins several. Nothing is cached, so rows are never stale.
 
 Who writes what: the server makes and edits resources and jobs, asks for cancels and takes metrics; the scheduler owns
 nodes and the statuses up to the start of a runner, and sweeps and pipelines with the making of their children; the

@@ -1,4 +1,4 @@
-"""Nobody trains over Ethernet by a forgotten variable."""
+"""No job trains over Ethernet because of a forgotten variable."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def check(
 
     Args:
         variables: The job's environment variables.
-        size: The size of its nodes as the catalogue knows it; None where nobody here knows it, and then only what
+        size: The size of its nodes as the catalogue knows it; None where it is not known, and then only what
             switches InfiniBand off counts. On a size without usable InfiniBand nothing is found.
         nodes: Number of nodes.
         command: Its command line.

@@ -50,7 +50,7 @@ def show(context: KindContext, place: BlobPlace) -> Response:
 
 
 def check(context: KindContext, place: BlobPlace) -> None:
-    """Refuses (404) what is asked of a container that nobody made."""
+    """Refuses (404) what is asked of a container that does not exist."""
     if not _exists(context, place):
         message = f"The specified container '{place.container}' does not exist."
         raise Refused(404, "ContainerNotFound", message)

@@ -1,4 +1,4 @@
-"""A job's inputs on a node: text, copies, links to what may be written, and mounts that nobody can write to."""
+"""A job's inputs on a node: text, copies, links to what may be written, and read-only mounts."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def take(shm: int | None, mounts: Sequence[tuple[str, str]]) -> None:
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
         Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
-        libc.prctl(_SET_DUMPABLE, 1, 0, 0, 0)  # its marks stay readable for whoever looks for strays
+        libc.prctl(_SET_DUMPABLE, 1, 0, 0, 0)  # its marks stay readable for the search for stray processes
     _check(libc.mount(b"none", b"/", None, _RECURSIVE | _PRIVATE, None), "mount")
     if shm is not None:
         given = f"size={shm},mode=1777".encode()

@@ -1,4 +1,4 @@
-"""The TMPDIR of a job: a folder with a name that nobody can guess, written down in the job's folder.
+"""The TMPDIR of a job: a folder with an unpredictable name, written down in the job's folder.
 
 A name that another user of the machine can foresee, that user can make first, and then exchanges what mpirun executes.
 """
@@ -16,7 +16,7 @@ from amlstack.sandbox.store.places import job_folder
 
 PREFIX = "amlstack-"
 NOTE = "temporary"
-"""The file in the job's folder that holds the path: whoever ends a job after its runner finds the folder by it."""
+"""The file in the job's folder that holds the path: what ends a job after its runner finds the folder by it."""
 
 
 def make(home: Path, job: str) -> Path:

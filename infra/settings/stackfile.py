@@ -46,7 +46,7 @@ def read(path: Path) -> tuple[StackFile | None, tuple[Finding, ...]]:
         The file, or None and one finding when it cannot be read.
     """
     try:
-        text = yamltext.parse(path.read_bytes(), path.name)
+        text = yamltext.parse(path.read_bytes(), path.name, room=10)
     except OSError as error:
         return None, (_unreadable(path, error.strerror or str(error)),)
     for wrong in text.findings:  # a key that is given twice too: the engine refuses such a file

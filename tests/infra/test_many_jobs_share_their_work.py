@@ -128,3 +128,15 @@ def test_environments_of_two_names_stay_apart(tmp_path: Path) -> None:
     images = [run.plan.parts[""].enriched.environment.image for run in declared(tmp_path, file).runs]
 
     assert images == ["x.azurecr.io/i:1", "x.azurecr.io/j:2"]
+
+
+def test_settings_hold_ten_thousand_jobs_with_all_their_keys(tmp_path: Path) -> None:
+    keys = "rerun: again, on_edit: cancel, wait: false, delete_history: false"
+    lines = [f"    - {{file: jobs/a_job_with_some_name_{number:05}.yml, {keys}}}" for number in range(10_000)]
+    file = tmp_path / "Pulumi.s.yaml"
+    file.write_text("\n".join(["config:", "  amlstack:workspace: train", "  amlstack:jobs:", *lines]) + "\n")
+
+    partial = read_file(file).partial
+
+    assert partial is not None
+    assert len(partial.jobs) == 10_000

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from amlstack.base.findings import Finding
-from amlstack.base.yamltext.builder import Box, Builder
+from amlstack.base.yamltext.builder import MAX_VALUES, Box, Builder
 from amlstack.base.yamltext.faults import RefusalError, syntax
 
 if TYPE_CHECKING:
@@ -82,19 +82,20 @@ def read(path: Path) -> Text:
     return parse(content, name)
 
 
-def parse(content: bytes | str, file: str | None = None) -> Text:
+def parse(content: bytes | str, file: str | None = None, *, room: int = 1) -> Text:
     """Read YAML text, as PyYAML's safe loader understands it.
 
     Args:
         content: The text; bytes are read as UTF-8, with or without a byte order mark.
         file: Name for messages.
+        room: How many times the bounds of a job file it may have; settings list thousands of those.
     """
-    if len(content) > MAX_BYTES:
+    if len(content) > MAX_BYTES * room:
         return _refused(
             file,
             "file-too-large",
             f"The text has {len(content):,} bytes",
-            f"A job file has at most {MAX_BYTES:,}",
+            f"A job file has at most {MAX_BYTES * room:,}",
             "Keep data out of it and name a path instead.",
         )
     if isinstance(content, bytes):
@@ -113,14 +114,14 @@ def parse(content: bytes | str, file: str | None = None) -> Text:
     # The two parsers differ: about tabs the C one is laxer, about `{a:}` stricter than PyYAML's own, which azure-ai-ml
     # uses. Where they may differ, the slow one has the word.
     slow = len(content) < MAX_SLOW
-    read_ = _built(content, file, yaml.SafeLoader if slow and "\t" in content else _LOADER)
+    read_ = _built(content, file, yaml.SafeLoader if slow and "\t" in content else _LOADER, room)
     if slow and any(finding.code == "yaml-syntax" for finding in read_.findings):
-        return _built(content, file, yaml.SafeLoader)
+        return _built(content, file, yaml.SafeLoader, room)
     return read_
 
 
-def _built(content: str, file: str | None, loader_class: Any) -> Text:
-    builder = Builder(file)
+def _built(content: str, file: str | None, loader_class: Any, room: int) -> Text:
+    builder = Builder(file, MAX_VALUES * room)
     root: Box | None = None
     try:
         loader = loader_class(content)

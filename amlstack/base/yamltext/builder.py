@@ -42,8 +42,8 @@ _NOTHING: dict[Any, tuple[Any, Any]] = {}  # what is in a scalar; shared, as mos
 class Builder:
     """Turns parser events into values, without recursion."""
 
-    def __init__(self, file: str | None) -> None:
-        self.file = file
+    def __init__(self, file: str | None, most: int = MAX_VALUES) -> None:
+        self.file, self.most = file, most
         self.findings: list[Finding] = []
         self.anchors: dict[str, Box | None] = {}  # None while what it stands for is open
 
@@ -163,11 +163,11 @@ class Builder:
 
     def _closed(self, start: Any, parts: list[Box]) -> Box:
         weight = 1 + sum([part[3] for part in parts])
-        if weight > MAX_VALUES:
+        if weight > self.most:
             raise refusal(
                 start,
                 "yaml-aliases",
-                f"Written out, this holds more than {MAX_VALUES:,} values",
+                f"Written out, this holds more than {self.most:,} values",
                 "Aliases must not multiply a file",
                 "Write the parts out, or fewer of them.",
             )

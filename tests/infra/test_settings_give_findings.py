@@ -207,7 +207,7 @@ def test_a_value_that_unfolds_without_end_is_not_unfolded(tmp_path: Path) -> Non
     path.write_text("\n".join(["config:", "  other:l0: &l0 [x]", *nested, *ours]))
     _, (finding,) = read_stack_file(path)
     assert "written out, this holds more than 1,000,000 values" in finding.message
-    assert (finding.file, finding.line) == ("Pulumi.team.yaml", 7)
+    assert (finding.file, finding.line) == ("Pulumi.team.yaml", 8)
 
 
 @pytest.mark.parametrize("loop", ["&a [*a]", "&a {name: *a}"])

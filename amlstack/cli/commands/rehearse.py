@@ -9,11 +9,13 @@ import typer
 
 from amlstack.base.findings import Finding, errors
 from amlstack.cli.commands.check import Size, Stack, check_file, plan_gate
+from amlstack.cli.consent import Yes  # noqa: TC001 - typer reads the annotation
 from amlstack.cli.console import print_findings
 
 if TYPE_CHECKING:
     import jobs
     from amlstack.cli.progress import Progress
+    from amlstack.cli.rehearsal.inputs import Data
     from amlstack.sandbox.server.daemon import Endpoint
 
 app = typer.Typer(add_completion=False)
@@ -21,10 +23,30 @@ app = typer.Typer(add_completion=False)
 File = Annotated[Path, typer.Argument(help="Job file: Python, or Azure ML CLI v2 YAML.", show_default=False)]
 Only = Annotated[str | None, typer.Option("--job", help="Name of one job, when the file has several.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Stream the first rank's log alone.")]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input",
+        metavar="NAME=PATH",
+        help="Read an input from a file or folder of this machine; of a pipeline's step STEP.NAME=PATH. Repeatable.",
+        show_default=False,
+    ),
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Set aside what earlier rehearsals wrote to named outputs.")]
 
 
 @app.command()
-def rehearse(file: File, size: Size = None, stack: Stack = None, only: Only = None, *, quiet: Quiet = False) -> None:
+def rehearse(
+    file: File,
+    size: Size = None,
+    stack: Stack = None,
+    only: Only = None,
+    inputs: Inputs = None,
+    *,
+    fresh: Fresh = False,
+    yes: Yes = False,
+    quiet: Quiet = False,
+) -> None:
     """Run a job file on the sandbox, stream its rank logs, exit like the job.
 
     The file is checked first; then the same body that Azure would get goes to the sandbox, which starts every rank of
@@ -35,10 +57,13 @@ def rehearse(file: File, size: Size = None, stack: Stack = None, only: Only = No
         amlstack rehearse examples/ddp_torchrun/job.py
 
         amlstack rehearse job.yml --size Standard_ND96isr_H100_v5
+
+        amlstack rehearse job.yml --input cifar=./data
     """
     from amlstack.catalog import clock
     from amlstack.cli import targets
     from amlstack.cli.progress import Progress
+    from amlstack.cli.rehearsal import data
     from amlstack.provider.arm import ArmError
     from amlstack.rpc import ProviderError
     from amlstack.sandbox.server import daemon
@@ -49,7 +74,7 @@ def rehearse(file: File, size: Size = None, stack: Stack = None, only: Only = No
 
     plans = [plan for plan in checked.plans if only in (None, _name(plan, file))]
     others = [_no_job(plan, file) for plan in plans if isinstance(plan, jobs.SchedulePlan)]
-    found = (*where.findings, *checked.findings, *others)
+    found = (*where.findings, *data.without_substituted(checked.findings, plans, inputs or ()), *others)
     print_findings(found)
     if errors(found):
         raise typer.Exit(1)
@@ -58,10 +83,16 @@ def rehearse(file: File, size: Size = None, stack: Stack = None, only: Only = No
         typer.echo(f"{file} has no job `{only}`; it has: {names}", err=True)
         raise typer.Exit(2)
     progress = Progress()
+    sources = data.read(file, plans, inputs or ())
+    if fresh:
+        data.start_afresh(progress, plans, yes=yes)
     try:
         progress.step("sandbox: Azure on this machine")
         endpoint = daemon.up()
-        good = [_rehearse(progress, endpoint, _name(plan, file), plan, quiet=quiet) for plan in plans]
+        good = [
+            _rehearse(progress, endpoint, _name(plan, file), plan, source, quiet=quiet)
+            for plan, source in zip(plans, sources, strict=True)
+        ]
     except (daemon.SandboxError, ArmError, ProviderError) as error:
         progress.fail(str(error))
         if isinstance(error, ArmError):
@@ -88,8 +119,11 @@ def _name(plan: jobs.Planned, file: Path) -> str:
     return plan.job.name or file.stem
 
 
-def _rehearse(progress: Progress, endpoint: Endpoint, name: str, plan: jobs.Planned, *, quiet: bool) -> bool:
+def _rehearse(
+    progress: Progress, endpoint: Endpoint, name: str, plan: jobs.Planned, source: Data, *, quiet: bool
+) -> bool:
     """One job, sweep or pipeline from upload to end; whether it completed."""
+    from amlstack.cli.rehearsal import outputs
     from amlstack.cli.rehearsal.follow import Followed
     from amlstack.cli.rehearsal.submit import Rehearsal
     from amlstack.cli.sandbox_arm import connect
@@ -101,8 +135,11 @@ def _rehearse(progress: Progress, endpoint: Endpoint, name: str, plan: jobs.Plan
     if errors(found):
         return False
     arm = connect(endpoint)
-    job = Followed(arm, Rehearsal.on(endpoint, arm).submit(name, plan, codes), endpoint.home, progress, quiet=quiet)
+    job_id = Rehearsal.on(endpoint, arm).submit(name, plan, codes, source.by_step)
+    job = Followed(arm, job_id, endpoint.home, progress, quiet=quiet)
     progress.step(f"job {job.name}: {_extent(plan)}")
+    for line in source.lines:
+        progress.note(line)
     try:
         record = job.follow()
     except KeyboardInterrupt:
@@ -110,7 +147,7 @@ def _rehearse(progress: Progress, endpoint: Endpoint, name: str, plan: jobs.Plan
         arm.post(f"{job.job_id}/cancel")
         job.follow(logs=False)
         raise
-    for line in job.summary(record):
+    for line in (*job.summary(record), *outputs.lines(job)):
         progress.note(line)
     if record["status"] == "Completed":
         progress.done(f"job {job.name} completed; its logs and outputs are in {job.folder}")

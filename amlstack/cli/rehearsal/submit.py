@@ -14,6 +14,7 @@ from amlstack.provider.types.code import Snapshots
 from amlstack.provider.types.components import RegisteredComponents
 from amlstack.provider.types.environments import RegisteredEnvironments
 from amlstack.rpc import Host
+from amlstack.sandbox.runner.files import substitutes
 from infra.cluster import properties
 from infra.names import Names
 from infra.registration import Registration
@@ -21,6 +22,7 @@ from infra.settings import Cluster, ClusterIdentity, Nodes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     import jobs
     from amlstack import snapshot
@@ -47,24 +49,33 @@ class Rehearsal:
         arm: A client of the sandbox's resource manager.
         names: Names and ids in the workspace.
         tenant: The directory that the key vault belongs to.
+        home: The sandbox's home.
     """
 
     arm: ArmClient
     names: Names
     tenant: str
+    home: Path
 
     @classmethod
     def on(cls, endpoint: Endpoint, arm: ArmClient) -> Rehearsal:
         """The rehearsal workspace of a running sandbox."""
-        return cls(arm, Names(endpoint.subscription, GROUP, GROUP), endpoint.tenant)
+        return cls(arm, Names(endpoint.subscription, GROUP, GROUP), endpoint.tenant, endpoint.home)
 
-    def submit(self, name: str, plan: jobs.Planned, codes: Mapping[str, snapshot.Snapshot]) -> str:
+    def submit(
+        self,
+        name: str,
+        plan: jobs.Planned,
+        codes: Mapping[str, snapshot.Snapshot],
+        data: Mapping[str, Mapping[str, Path]],
+    ) -> str:
         """Register what a job, a sweep or a pipeline needs, in the order of `up`, and submit it under an id of its own.
 
         Args:
             name: The first part of its id.
             plan: What is submitted.
             codes: The content of each part's folder, by the part's place.
+            data: Inputs that are read on this machine, by step and name; the body keeps their addresses.
 
         Returns:
             The job's ARM id.
@@ -90,6 +101,7 @@ class Rehearsal:
             given = {"name": component.name, "version": component.version, "body": component.properties}
             RegisteredComponents(services).create(_HERE, {**workspace, **given})
         job_id = f"{self.names.workspace_id}/jobs/{name}-{os.urandom(3).hex()}"
+        substitutes.write(self.home, job_id.rsplit("/", 1)[-1], data)
         self.arm.put(job_id, registration.body)
         return job_id
 
@@ -132,6 +144,13 @@ class Rehearsal:
         # Always a PUT: an equal one changes nothing, and a cluster of that name may have to grow.
         kind = resource.rpartition("/providers/")[2].split("/", 1)[0] if "/providers/" in resource else ""
         self.arm.finish(self.arm.put(resource, body, _VERSIONS.get(kind, API_VERSION)))
+
+
+def rehearsal_workspace() -> str:
+    """The ARM id of the workspace in which jobs are rehearsed, in every sandbox the same."""
+    from amlstack.sandbox.arm.entra import SUBSCRIPTION
+
+    return Names(SUBSCRIPTION, GROUP, GROUP).workspace_id
 
 
 def clusters(plan: jobs.Planned) -> list[Cluster]:

@@ -175,10 +175,17 @@ class Ending:
             "reason": outcome.reason,
             "ranks": entries,
             "outputs": outputs,
+            "named_outputs": self._named(self.stage),
             "metrics": report.metrics(folder),
             "replaced": {name: list(pair) for name, pair in self.stage.replaced.items()},
             "environment": self.stage.image.name,
         }
+
+    @staticmethod
+    def _named(stage: Stage) -> dict[str, list[str]]:
+        """The folders of the named outputs: of a mount the one that all nodes share, of an upload one of each node."""
+        mounts = {name: [str(folder)] for name, (folder, _) in stage.mounts.items()}
+        return mounts | {upload.name: [str(source) for source in upload.sources] for upload in stage.uploads}
 
 
 def _existing(worker: torchrun.Worker | None) -> list[Path]:

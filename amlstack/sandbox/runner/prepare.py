@@ -11,7 +11,7 @@ from amlstack.sandbox.runner import free_ports
 from amlstack.sandbox.runner.contract import expressions, launch, tracking
 from amlstack.sandbox.runner.contract.spec import RefusedError
 from amlstack.sandbox.runner.contract.variables import LOGS, environ, replaced, torchrun_logs
-from amlstack.sandbox.runner.files import inputs, namespace, temporary_folder
+from amlstack.sandbox.runner.files import inputs, namespace, substitutes, temporary_folder
 from amlstack.sandbox.runner.files.storage import Location, Storage
 from amlstack.sandbox.runner.mpi import mpirun
 from amlstack.sandbox.runner.node_agent import NodePlan, RankProcess
@@ -100,8 +100,12 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
     addresses = free_ports.several(spec.ranks if spec.distribution == "TensorFlow" else 1)
     places = launch.places(spec)
     run = tracking.variables(store, job, spec.experiment)
-    wanted = inputs.resolve(storage, spec)
+    here = substitutes.of(store, job)
+    wanted = inputs.resolve(storage, spec, here)
     overridden = replaced(spec)
+    for name in sorted(here.keys() & spec.inputs.keys()):
+        overridden[f"inputs.{name}.path"] = (spec.inputs[name].uri or "", str(here[name]))
+        note(f"input {name}: {here[name]} of this machine, instead of {spec.inputs[name].uri or 'nothing'}")
     mounted = inputs.protected(wanted, folder)
     if not mounted:
         copies = [one.name for one in wanted if one.how == "read"]

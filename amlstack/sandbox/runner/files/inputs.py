@@ -13,7 +13,7 @@ from amlstack.sandbox.runner.files import namespace
 from amlstack.sandbox.runner.files.storage import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from amlstack.sandbox.runner.contract.spec import JobPort, Spec
     from amlstack.sandbox.runner.files.storage import Storage
@@ -46,13 +46,18 @@ class NodeInput:
         return f"The input {self.name!r}"
 
 
-def resolve(storage: Storage, spec: Spec) -> tuple[NodeInput, ...]:
+def resolve(storage: Storage, spec: Spec, here: Mapping[str, Path]) -> tuple[NodeInput, ...]:
     """The inputs of a job, each with the place of its data.
+
+    Args:
+        storage: The sandbox's storage.
+        spec: The job.
+        here: Paths of this machine that take the place of declared addresses, by input.
 
     Raises:
         RefusedError: One has no path, lies where the sandbox cannot read, or holds what must not be mounted.
     """
-    return tuple(_input(storage, name, port) for name, port in spec.inputs.items())
+    return tuple(_input(storage, name, port, here.get(name)) for name, port in spec.inputs.items())
 
 
 def protected(inputs: Iterable[NodeInput], folder: Path) -> bool:
@@ -109,15 +114,16 @@ def put(storage: Storage, one: NodeInput, root: Path, *, mount: bool) -> tuple[s
     return str(goal), []
 
 
-def _input(storage: Storage, name: str, port: JobPort) -> NodeInput:
+def _input(storage: Storage, name: str, port: JobPort, here: Path | None) -> NodeInput:
     if port.kind == "literal":
         return NodeInput(name, "text", port.value)
-    if not port.uri:
+    uri = port.uri if here is None else str(here)
+    if not uri:
         message = f"The input {name!r} has no path."
         raise RefusedError(message)
     if port.mode == "Direct":
-        return NodeInput(name, "text", port.uri)
-    place = storage.locate(port.uri, f"The input {name!r}")
+        return NodeInput(name, "text", uri)
+    place = storage.locate(uri, f"The input {name!r}") if here is None else here
     source = place.path if isinstance(place, Location) else place.name
     how: How = "copy" if port.copied else "write" if port.mode == "ReadWriteMount" else "read"
     found = NodeInput(name, how, place=place, file=Path(source).name if port.kind == "uri_file" else "")

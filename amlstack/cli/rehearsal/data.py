@@ -1,0 +1,74 @@
+"""What `amlstack rehearse` does about data before anything starts: inputs found, earlier outputs set aside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from amlstack.base import paths
+from amlstack.base.findings import errors
+from amlstack.cli import consent
+from amlstack.cli.console import print_findings
+from amlstack.cli.rehearsal import inputs, mapping_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import jobs
+    from amlstack.base.findings import Finding
+    from amlstack.cli.progress import Progress
+    from amlstack.cli.rehearsal.inputs import Data
+
+
+def without_substituted(
+    findings: Sequence[Finding], plans: Sequence[jobs.Planned], options: Sequence[str]
+) -> tuple[Finding, ...]:
+    """Findings but those on missing local data that ``--input`` gives."""
+    return inputs.without_substituted(findings, plans, {text.partition("=")[0] for text in options})
+
+
+def read(file: Path, plans: Sequence[jobs.Planned], options: Sequence[str]) -> tuple[Data, ...]:
+    """The data of each plan; what cannot be read here is printed, all of it at once.
+
+    Raises:
+        typer.Exit: With 2: an input cannot be read on this machine, or what was given for it cannot be used.
+    """
+    files = mapping_file.read_all(file)
+    chosen, wrong = inputs.options(options, plans)
+    stored = inputs.in_storage(paths.home())
+    found = tuple(inputs.resolve(plan, chosen, files, file, stored) for plan in plans)
+    of_files = (each for one in files for each in one.findings)
+    findings = (*wrong, *of_files, *(each for one in found for each in one.findings))
+    print_findings(findings, err=True)
+    if errors(findings):
+        typer.echo("nothing was submitted", err=True)
+        raise typer.Exit(2)
+    return found
+
+
+def start_afresh(progress: Progress, plans: Sequence[jobs.Planned], *, yes: bool) -> None:
+    """Sets aside what earlier rehearsals left in the named outputs; on a terminal after a question.
+
+    Raises:
+        typer.Exit: With 1: a job that has not ended writes there, or the answer was no.
+    """
+    from amlstack.cli.rehearsal import outputs
+    from amlstack.cli.rehearsal.submit import rehearsal_workspace
+
+    home, workspace = paths.home(), rehearsal_workspace()
+    earlier = outputs.earlier(home, workspace, plans)
+    if not earlier:
+        progress.step("no earlier outputs: nothing to set aside")
+        return
+    if users := sorted({name for each in earlier for name in each.users}):
+        progress.fail(f"{', '.join(users)} still writes to these outputs: wait for its end, or `amlstack cancel` it")
+        raise typer.Exit(1)
+    progress.step("set aside, so that the rehearsal starts without them:")
+    for each in earlier:
+        progress.note(f"output {each.label}: {each.files} file{'' if each.files == 1 else 's'} of earlier rehearsals")
+    if not yes and consent.on_a_terminal() and not consent.given("Set these aside?"):
+        progress.note("nothing was set aside, nothing was submitted")
+        raise typer.Exit(1)
+    progress.note(f"they are kept in {outputs.set_aside(home, workspace, earlier)}")

@@ -1,0 +1,251 @@
+"""The data of a rehearsal: every input read on this machine, or named before anything starts with what to write.
+
+An input's data come from, in this order: ``--input``, `rehearsal.toml` beside the job, the user's, and, where its path
+lies on this machine, that path itself.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from amlstack.base.findings import Finding
+from amlstack.base.near_misses import did_you_mean, near
+from amlstack.base.paths import exists, is_dir, is_file
+from amlstack.cli.rehearsal import mapping_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    import jobs
+    from amlstack.cli.rehearsal.mapping_file import MappingFile
+
+OPTION = "--input"
+_BOUND = re.compile(r"\$\{\{\s*parent\.inputs\.(?P<name>[^}\s]+?)(?:\.path)?\s*\}\}")
+_FILES = frozenset({"uri_file"})
+_FOLDERS = frozenset({"uri_folder", "mltable"})
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredInput:
+    """An input of a job, a pipeline or a step.
+
+    Attributes:
+        step: The step's name; empty for a job or the pipeline itself.
+        name: Its name.
+        value: As it is declared: data, or a value.
+    """
+
+    step: str
+    name: str
+    value: jobs.Input | object
+
+    @property
+    def label(self) -> str:
+        """How ``--input`` names it: ``NAME`` or ``STEP.NAME``."""
+        return f"{self.step}.{self.name}" if self.step else self.name
+
+    @property
+    def where(self) -> str:
+        """Its place in the declaration."""
+        steps = "".join(f"jobs.{step}." for step in self.step.split(".jobs.")) if self.step else ""
+        return f"{steps}inputs.{self.name}.path"
+
+    @property
+    def path(self) -> str:
+        """Where its data lie as declared; empty for a value and for data that are given elsewhere."""
+        return str(getattr(self.value, "path", None) or "")
+
+    @property
+    def bound(self) -> str:
+        """The pipeline's input that it is; empty for none."""
+        text = self.path or self.value
+        found = _BOUND.fullmatch(text.strip()) if isinstance(text, str) else None
+        return found["name"] if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Where the inputs of one job are read.
+
+    Attributes:
+        by_step: Paths of this machine by step and input, as the sandbox takes them beside the body.
+        lines: What was substituted, a sentence each.
+        findings: Inputs that cannot be read here, and substitutes that cannot be used.
+    """
+
+    by_step: dict[str, dict[str, Path]] = field(default_factory=dict)
+    lines: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def options(given: Sequence[str], plans: Sequence[jobs.Planned]) -> tuple[dict[str, Path], tuple[Finding, ...]]:
+    """The paths of ``--input NAME=PATH`` by label, and what is wrong with them."""
+    labels = {each.label: each for plan in plans for each in declared(plan)}
+    paths: dict[str, Path] = {}
+    found: list[Finding] = []
+    for text in given:
+        label, equals, path = text.partition("=")
+        if not equals or not label or not path:
+            seen, remedy = f"`{text}` has no name or no path", f"Write `{OPTION} NAME=PATH`."
+            found.append(Finding("input-option", OPTION, seen, "An input is given as NAME=PATH", remedy))
+        elif label not in labels:
+            none = "The job has no inputs." if not labels else f"It has {', '.join(labels)}."
+            remedy = did_you_mean(label, labels, otherwise=none)
+            found.append(Finding("input-unknown", OPTION, f"The job has no input `{label}`", "", remedy))
+        elif not _is_data(labels[label]):
+            seen = f"The input `{label}` is a value, not data"
+            remedy = f"Change `{label}` in the job; {OPTION} substitutes files and folders."
+            found.append(Finding("input-is-a-value", OPTION, seen, "", remedy))
+        else:
+            paths[label] = Path(path).expanduser().absolute()
+    return paths, tuple(found)
+
+
+def resolve(
+    plan: jobs.Planned,
+    chosen: Mapping[str, Path],
+    files: Sequence[MappingFile],
+    job: Path,
+    stored: Callable[[str], bool],
+) -> Data:
+    """Finds the data of every input of a job.
+
+    Args:
+        plan: The job.
+        chosen: Paths of ``--input`` by label.
+        files: Mapping files, the first one to be asked first.
+        job: The job file.
+        stored: Whether the sandbox's own storage holds what an address names.
+    """
+    by_step: dict[str, dict[str, Path]] = {}
+    lines: list[str] = []
+    found: list[Finding] = []
+    inputs = tuple(declared(plan))
+    for each in inputs:
+        path, origin = _substitute(each, chosen, files)
+        if path is not None:
+            found += _unusable(each, path, origin, job)
+            lines.append(f"input {each.label}: {path}{f', instead of {each.path}' if each.path else ''} ({origin})")
+        elif each.path and "${{" not in each.path:
+            path = local(each.path, plan.base)
+            if path is not None and not exists(path):
+                found.append(_missing(each, path, job))
+            elif path is None and getattr(each.value, "mode", None) != "direct" and not stored(each.path):
+                found.append(_elsewhere(each, job, files))
+            elif path is not None:
+                lines.append(f"input {each.label}: {path}")
+        if path is not None:
+            by_step.setdefault(each.step, {})[each.name] = path
+    of_pipeline = by_step.get("", {})
+    for each in inputs:
+        if each.bound in of_pipeline and each.name not in by_step.get(each.step, {}):
+            by_step.setdefault(each.step, {})[each.name] = of_pipeline[each.bound]
+    return Data(by_step, tuple(lines), tuple(found))
+
+
+def declared(plan: jobs.Planned) -> Iterator[DeclaredInput]:
+    """The inputs of a job, of a sweep's trial, or of a pipeline and its steps."""
+    import jobs
+
+    is_pipeline = isinstance(plan, jobs.PipelinePlan)
+    if isinstance(plan, jobs.PipelinePlan):
+        for name, value in plan.job.inputs.items():
+            yield DeclaredInput("", name, value)
+    for place, part in plan.parts.items():
+        for name, value in part.job.inputs.items():
+            yield DeclaredInput(place.removeprefix("jobs.") if is_pipeline else "", name, value)
+
+
+def local(path: str, base: Path) -> Path | None:
+    """The file or folder of this machine that a declared path means; None for one that lies elsewhere."""
+    from jobs.planning.checks import local_path
+
+    if not local_path(path):
+        return None
+    return base.absolute() / (unquote(urlsplit(path).path) if path.startswith("file:") else path)
+
+
+def without_substituted(
+    findings: Sequence[Finding], plans: Sequence[jobs.Planned], labels: Collection[str]
+) -> tuple[Finding, ...]:
+    """Findings but those on missing local data of inputs with these labels."""
+    given = {each.where for plan in plans for each in declared(plan) if each.label in labels}
+    return tuple(each for each in findings if each.code != "input-path-missing" or each.where not in given)
+
+
+def _is_data(each: DeclaredInput) -> bool:
+    return hasattr(each.value, "path") or bool(each.bound) or "${{" in str(each.value)
+
+
+def _substitute(
+    each: DeclaredInput, chosen: Mapping[str, Path], files: Sequence[MappingFile]
+) -> tuple[Path | None, str]:
+    if each.label in chosen:
+        return chosen[each.label], OPTION
+    for file in files:
+        if each.path in file.inputs:
+            return file.inputs[each.path].absolute(), f"{file.file}:{file.lines.get(each.path, 1)}"
+    return None, ""
+
+
+def _unusable(each: DeclaredInput, path: Path, origin: str, job: Path) -> Iterator[Finding]:
+    kind = getattr(each.value, "type", "")
+    where, at = (f"{OPTION} {each.label}", str(job)) if origin == OPTION else (each.where, origin)
+    if not exists(path):
+        seen, rule = f"`{path}` does not exist", f"The input `{each.label}` is read from there"
+        yield Finding("input-substitute", where, seen, rule, "Correct the path.", file=at)
+    elif (kind in _FILES and is_dir(path)) or (kind in _FOLDERS and is_file(path)):
+        got, wanted = ("folder", "file") if kind in _FILES else ("file", "folder")
+        seen, rule = f"`{path}` is a {got}", f"The input `{each.label}` is of the type {kind}"
+        yield Finding("input-substitute", where, seen, rule, f"Name a {wanted}.", file=at)
+
+
+def _missing(each: DeclaredInput, path: Path, job: Path) -> Finding:
+    seen, rule = f"`{each.path}` does not exist: {path}", "A rehearsal reads local data in place"
+    remedy = f"Make it, or give `{OPTION} {each.label}=PATH`."
+    return Finding("input-path-missing", each.where, seen, rule, remedy, file=str(job))
+
+
+def _elsewhere(each: DeclaredInput, job: Path, files: Sequence[MappingFile]) -> Finding:
+    beside = job.absolute().parent / mapping_file.NAME
+    known = {key: file for file in files for key in file.inputs}
+    close = "".join(f" {known[key].file} has `{key}`." for key in near(each.path, known, 1))
+    return Finding(
+        "input-elsewhere",
+        each.where,
+        f"The data of `{each.label}` lie at `{each.path}`, which this machine cannot read",
+        f"A rehearsal reads data of this machine.{close}",
+        f"Give `{OPTION} {each.label}=PATH`, or write under `[inputs]` in {beside}: "
+        f"`{mapping_file.line_for(each.path)}`.",
+        file=str(job),
+    )
+
+
+def in_storage(home: Path) -> Callable[[str], bool]:
+    """Looks into the storage of a home's sandbox, where earlier rehearsals put what they wrote."""
+
+    def stored(uri: str) -> bool:
+        from contextlib import closing
+
+        from amlstack.cli.rehearsal.submit import rehearsal_workspace
+        from amlstack.sandbox.runner.contract.spec import RefusedError
+        from amlstack.sandbox.runner.files.storage import Location, Storage
+        from amlstack.sandbox.store.database import StateError
+        from amlstack.sandbox.store.places import folder
+        from amlstack.sandbox.store.store import Store
+
+        if not (folder(home) / "state.db").is_file():
+            return False
+        try:
+            with closing(Store(home)) as store:
+                storage = Storage(store, rehearsal_workspace())
+                place = storage.locate(uri, "The input")
+                return isinstance(place, Location) and any(True for _ in storage.files(place))
+        except (RefusedError, StateError):
+            return False
+
+    return stored

@@ -1,0 +1,122 @@
+"""`rehearsal.toml`: which file or folder of this machine a rehearsal reads in place of data that lie elsewhere.
+
+One may lie beside the job file, another one, for all jobs of a user, in the user's configuration folder. Its table
+`[inputs]` maps an input's path, as the job declares it, to a path that is relative to the file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amlstack.base.findings import Finding
+from amlstack.base.near_misses import did_you_mean
+from amlstack.base.paths import is_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+NAME = "rehearsal.toml"
+INPUTS = "inputs"
+TABLES = (INPUTS, "stand_in")
+"""What the file may hold; stand-ins are read where environments are built."""
+EXAMPLE = '"azureml:NAME@latest" = "data/folder"'
+_CODE = "rehearsal-file"
+_PLACE = re.compile(r"\s*\(at line (?P<line>\d+), column (?P<column>\d+)\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class MappingFile:
+    """One file.
+
+    Attributes:
+        file: Where it lies.
+        inputs: From an input's path, as it is declared, to where its data are on this machine.
+        findings: What is wrong with the file.
+        lines: Line of each key of `inputs`, 1-based, as far as it was found.
+    """
+
+    file: Path
+    inputs: Mapping[str, Path] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    lines: Mapping[str, int] = field(default_factory=dict)
+
+
+def of_user() -> Path:
+    """The user's own file; ``XDG_CONFIG_HOME`` moves it as usual."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "amlstack" / NAME
+
+
+def read_all(job: Path) -> tuple[MappingFile, ...]:
+    """The files that a rehearsal of a job file reads, the first one to be asked first: beside the job, the user's."""
+    files = dict.fromkeys((job.absolute().parent / NAME, of_user().absolute()))
+    return tuple(read(file) for file in files if is_file(file))
+
+
+def read(file: Path) -> MappingFile:
+    """Reads one file; what is wrong with it is a finding, and the rest of it counts."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        data = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError) as error:
+        seen = f"The file cannot be read: {error}"
+        rule, remedy = "It is a TOML file in UTF-8", "Correct or remove it."
+        return MappingFile(file, findings=(Finding(_CODE, "", seen, rule, remedy, file=str(file)),))
+    except tomllib.TOMLDecodeError as error:
+        place = _PLACE.search(str(error))
+        line, column = (int(place["line"]), int(place["column"])) if place else (len(text.splitlines()), None)
+        seen = f"This is not TOML: {_PLACE.sub('', str(error))}"
+        remedy = f"Write `[inputs]` and below it lines such as `{EXAMPLE}`, both sides in quotes."
+        wrong = Finding(_CODE, "", seen, "", remedy, file=str(file), line=line, column=column)
+        return MappingFile(file, findings=(wrong,))
+    lines = text.splitlines()
+    found = [
+        Finding(
+            _CODE,
+            name,
+            f"`{name}` is no table of {NAME}",
+            "",
+            did_you_mean(name, TABLES),
+            file=str(file),
+            line=_line(lines, name),
+        )
+        for name in data
+        if name not in TABLES
+    ]
+    table = data.get(INPUTS, {})
+    if not isinstance(table, dict):
+        seen, remedy = f"`{INPUTS}` must be a table, got `{table}`", f"Write `[inputs]` and below it `{EXAMPLE}`."
+        found.append(Finding(_CODE, INPUTS, seen, "", remedy, file=str(file), line=_line(lines, INPUTS)))
+        table = {}
+    places = {key: _line(lines, key) for key in table}
+    found += _wrong_values(file, table, places)
+    inputs = {key: file.parent / Path(value).expanduser() for key, value in table.items() if _is_path(value)}
+    return MappingFile(file, inputs, tuple(found), {key: line for key, line in places.items() if line is not None})
+
+
+def _wrong_values(file: Path, table: Mapping[str, object], places: Mapping[str, int | None]) -> Iterator[Finding]:
+    for key, value in table.items():
+        if not _is_path(value):
+            seen = f"`{key}` must be a path in quotes, got `{value}`"
+            rule, remedy = "An input is mapped to a file or folder of this machine", f"Write `{line_for(key)}`."
+            yield Finding(_CODE, f"{INPUTS}.{key}", seen, rule, remedy, file=str(file), line=places[key])
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def line_for(path: str) -> str:
+    """The line that maps an input's path."""
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}" = "PATH"'
+
+
+def _line(lines: list[str], key: str) -> int | None:
+    """Where a key is first written: at the beginning of a line, in quotes or a table's brackets."""
+    start = re.compile(rf"""\s*\[*\s*["']?{re.escape(key)}["']?\s*[\].=]""")
+    return next((number for number, line in enumerate(lines, 1) if start.match(line)), None)

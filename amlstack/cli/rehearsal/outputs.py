@@ -1,0 +1,124 @@
+"""Named outputs of rehearsals: where they lie afterwards, and how a rehearsal starts without those of earlier ones.
+
+An output with a path of its own is one folder for all rehearsals of its job: there checkpoints are found again.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox.runner.contract.spec import RefusedError
+from amlstack.sandbox.runner.files.storage import Location, Storage
+from amlstack.sandbox.store.places import folder, job_folder, private
+from amlstack.sandbox.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import jobs
+    from amlstack.cli.rehearsal.follow import Followed
+
+SET_ASIDE = "set-aside-"
+"""Prefix of the folders, beside those of the storage accounts, to which ``--fresh`` moves earlier outputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierOutput:
+    """What earlier rehearsals left in a named output.
+
+    Attributes:
+        label: ``NAME`` or ``STEP.NAME``.
+        place: In the sandbox's storage.
+        files: How many files they are.
+        users: Jobs that have not ended and write there.
+    """
+
+    label: str
+    place: Location
+    files: int
+    users: tuple[str, ...] = ()
+
+
+def lines(job: Followed) -> Iterator[str]:
+    """A line for the folder of each named output, of trials and steps too."""
+    home = job.home
+    children = {name: f"{child.label} · " for name, child in job.children.items()}
+    for name, label in ({job.name: ""} | children).items():
+        try:
+            report = json.loads((job_folder(home, name) / "report.json").read_text())
+        except (OSError, ValueError):
+            continue
+        for output, places in (report.get("named_outputs") or {}).items():
+            first, *more = places
+            rest = f" (and {len(more)} more, one of each node)" if more else ""
+            yield f"{label}output {output}: {first}{rest}"
+
+
+def earlier(home: Path, workspace: str, plans: Sequence[jobs.Planned]) -> tuple[EarlierOutput, ...]:
+    """What a rehearsal would find in its outputs from earlier ones; each place once."""
+    if not (folder(home) / "state.db").is_file():
+        return ()
+    found: dict[Location, EarlierOutput] = {}
+    with closing(Store(home)) as store:
+        storage = Storage(store, workspace)
+        active = store.jobs.list(active=True)
+        for label, uri in (pair for plan in plans for pair in _declared(plan)):
+            try:
+                place = storage.locate(uri, f"The output {label!r}")
+            except RefusedError:
+                continue
+            if not isinstance(place, Location) or not place.path or place in found:
+                continue
+            names = {name for name, _ in storage.files(place)}
+            mount = _mount(home, place)
+            names |= {str(file.relative_to(mount)) for file in mount.rglob("*") if file.is_file()}
+            users = tuple(row.name for row in active if _writes(row.properties, uri))
+            if names:
+                found[place] = EarlierOutput(label, place, len(names), users)
+    return tuple(found.values())
+
+
+def set_aside(home: Path, workspace: str, outputs: Sequence[EarlierOutput]) -> Path:
+    """Moves earlier outputs out of the way, out of the storage too; the folder that holds them from now on."""
+    mounts = private(folder(home) / "mounts")
+    kept = Path(tempfile.mkdtemp(prefix=f"{SET_ASIDE}{time.strftime('%Y%m%d-%H%M%S')}-", dir=mounts))
+    with closing(Store(home)) as store:
+        storage = Storage(store, workspace)
+        for each in outputs:
+            place = each.place
+            target = kept / place.container / place.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            storage.mount(place).rename(target)
+            blobs = store.blobs.under(place.account, place.container, f"{place.path}/")
+            one = store.blobs.get(place.account, place.container, place.path)
+            for blob in (*blobs, *([one] if one is not None else [])):
+                store.blobs.delete(blob)
+    return kept
+
+
+def _declared(plan: jobs.Planned) -> Iterator[tuple[str, str]]:
+    """Label and address of each named output that has an address of its own."""
+    whole = {"": getattr(plan.job, "outputs", {})}
+    parts = {place.removeprefix("jobs."): part.job.outputs for place, part in plan.parts.items()}
+    for step, outputs in (whole | parts).items():
+        for name, output in outputs.items():
+            if path := getattr(output, "path", None):
+                yield f"{step}.{name}".lstrip("."), str(path)
+
+
+def _mount(home: Path, place: Location) -> Path:
+    return folder(home) / "mounts" / place.account / place.container / place.path
+
+
+def _writes(properties: object, uri: str) -> bool:
+    outputs = properties.get("outputs") if isinstance(properties, dict) else None
+    return any(
+        isinstance(each, dict) and str(each.get("uri") or "").rstrip("/") == uri.rstrip("/")
+        for each in (outputs or {}).values()
+    )

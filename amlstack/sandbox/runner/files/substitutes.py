@@ -1,0 +1,47 @@
+"""Inputs that a rehearsal takes from this machine: they lie beside the body, which keeps its production addresses.
+
+A file in the job's folder holds them, by step (empty for a job that is no pipeline) and name of the input. The trials
+of a sweep and the steps of a pipeline look into the folder of the outermost job.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox.store.places import job_folder, private
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.sandbox.store.store import JobRow, Store
+
+FILE = "inputs.json"
+
+
+def write(home: Path, job: str, by_step: Mapping[str, Mapping[str, Path]]) -> None:
+    """Notes the substitutes of a job that is about to be submitted; none make no file.
+
+    Args:
+        home: The sandbox's home.
+        job: The job's name, one that no job had before.
+        by_step: From step and input to an absolute path of this machine.
+    """
+    if not any(by_step.values()):
+        return
+    data = {step: {name: str(path) for name, path in inputs.items()} for step, inputs in by_step.items()}
+    (private(job_folder(home, job)) / FILE).write_text(json.dumps(data, indent=1) + "\n")
+
+
+def of(store: Store, job: JobRow) -> dict[str, Path]:
+    """The substitutes of one job's inputs, by name; of a trial or step those that its outermost job was given."""
+    above = store.family.above(job.id)
+    root = above[-1] if above else job.id
+    file = job_folder(store.home, root) / FILE
+    if not file.is_file():
+        return {}
+    below = (job.id, *above)[-2] if above else ""
+    outermost = store.jobs[root]
+    step = store.family.place(below) if below and outermost.properties.get("jobType") == "Pipeline" else ""
+    return {name: Path(path) for name, path in json.loads(file.read_text()).get(step or "", {}).items()}

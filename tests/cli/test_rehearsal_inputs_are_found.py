@@ -1,0 +1,216 @@
+"""Where a rehearsal's inputs come from, and what is printed when one cannot be read on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from amlstack.catalog import clock
+from amlstack.cli import targets
+from amlstack.cli.commands.check import check_file, plan_gate
+from amlstack.cli.commands.rehearse import app
+from amlstack.cli.rehearsal import inputs, mapping_file
+
+if TYPE_CHECKING:
+    import jobs
+
+IRIS = "https://azuremlexamples.blob.core.windows.net/datasets/iris.csv"
+JOB = f"""\
+$schema: https://azuremlschemas.azureedge.net/latest/commandJob.schema.json
+command: cat ${{{{inputs.iris}}}} ${{{{inputs.cifar}}}} ${{{{inputs.own}}}} ${{{{inputs.lr}}}}
+environment: {{image: 'mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04'}}
+compute: azureml:a100
+inputs:
+  iris: {{type: uri_file, path: "{IRIS}"}}
+  cifar: {{type: uri_folder, path: "azureml:cifar-10-example@latest"}}
+  own: {{type: uri_folder, path: ./data}}
+  lr: 0.1
+"""
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A job with inputs of each kind, and neither data nor mapping files."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "job.yml").write_text(JOB)
+    return folder / "job.yml"
+
+
+def plan(file: Path) -> jobs.Planned:
+    where = targets.find(None, None)
+    (found,) = check_file(file, where, gate=plan_gate(where, clock.today())).plans
+    return found
+
+
+def data(file: Path, *options: str) -> inputs.Data:
+    planned = plan(file)
+    chosen, wrong = inputs.options(options, (planned,))
+    assert wrong == ()
+    return inputs.resolve(planned, chosen, mapping_file.read_all(file), file, lambda _: False)
+
+
+def made(folder: Path, *names: str) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if "." in path.name:
+            path.write_text("x")
+        else:
+            path.mkdir()
+
+
+def test_all_inputs_that_cannot_be_read_are_named_before_the_start_with_what_to_write(job: Path) -> None:
+    ended = CliRunner().invoke(app, [str(job)], env={"COLUMNS": "400"})
+
+    assert ended.exit_code == 2, ended.output
+    assert f'`"{IRIS}" = "PATH"`' in ended.output
+    assert '`"azureml:cifar-10-example@latest" = "PATH"`' in ended.output
+    assert f"under `[inputs]` in {job.parent / 'rehearsal.toml'}" in ended.output
+    for name in ("iris", "cifar", "own"):
+        assert f"`--input {name}=PATH`" in ended.output
+    assert "nothing was submitted" in ended.output
+    assert not (job.parents[1] / "home").exists()
+
+
+def test_options_come_before_the_file_beside_the_job_and_that_before_the_users(job: Path, tmp_path: Path) -> None:
+    made(job.parent, "data", "beside.csv", "beside")
+    made(tmp_path, "given", "config/amlstack/user.csv", "config/amlstack/user")
+    (job.parent / "rehearsal.toml").write_text(
+        f'[inputs]\n"{IRIS}" = "beside.csv"\n"azureml:cifar-10-example@latest" = "beside"\n'
+    )
+    (tmp_path / "config/amlstack/rehearsal.toml").write_text(f'[inputs]\n"{IRIS}" = "user.csv"\n"./data" = "user"\n')
+
+    found = data(job, "cifar=given")
+
+    assert found.findings == ()
+    assert found.by_step == {
+        "": {"iris": job.parent / "beside.csv", "cifar": tmp_path / "given", "own": tmp_path / "config/amlstack/user"}
+    }
+    beside = job.parent / "rehearsal.toml"
+    assert f"input iris: {job.parent / 'beside.csv'}, instead of {IRIS} ({beside}:2)" in found.lines
+
+
+def test_a_local_path_is_seen_from_the_job_file(job: Path) -> None:
+    made(job.parent, "data", "a.csv", "b")
+    assert data(job, f"iris={job.parent}/a.csv", f"cifar={job.parent}/b").by_step[""]["own"] == job.parent / "data"
+
+
+@pytest.mark.parametrize(
+    ("option", "code", "words"),
+    [
+        ("cifr=x", "input-unknown", "Did you mean `cifar`?"),
+        ("cifar", "input-option", "Write `--input NAME=PATH`."),
+        ("lr=0.2", "input-is-a-value", "is a value, not data"),
+    ],
+)
+def test_an_option_that_names_no_data_is_explained(job: Path, option: str, code: str, words: str) -> None:
+    _, (finding,) = inputs.options([option], (plan(job),))
+    assert finding.code == code
+    assert words in finding.message
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("iris=nowhere.csv", "nowhere.csv` does not exist"),
+        ("iris=work", "is a folder. The input `iris` is of the type uri_file. Name a file."),
+        ("cifar=work/job.yml", "is a file. The input `cifar` is of the type uri_folder. Name a folder."),
+    ],
+)
+def test_a_substitute_that_cannot_be_used_is_explained(job: Path, option: str, words: str) -> None:
+    found = [each.message for each in data(job, option).findings if each.code == "input-substitute"]
+    assert len(found) == 1
+    assert words in found[0]
+
+
+def test_a_mapped_path_that_does_not_exist_is_named_with_its_line(job: Path) -> None:
+    (job.parent / "rehearsal.toml").write_text(f'[inputs]\n\n"{IRIS}" = "gone.csv"\n')
+    (finding,) = [each for each in data(job).findings if each.code == "input-substitute"]
+    assert finding.file == f"{job.parent / 'rehearsal.toml'}:3"
+    assert f"`{job.parent / 'gone.csv'}` does not exist" in finding.message
+
+
+def test_a_key_that_is_nearly_the_path_is_named(job: Path) -> None:
+    (job.parent / "rehearsal.toml").write_text('[inputs]\n"azureml:cifar-10-exmple@latest" = "data"\n')
+    (finding,) = [each for each in data(job).findings if each.where == "inputs.cifar.path"]
+    assert "has `azureml:cifar-10-exmple@latest`" in finding.message
+
+
+def test_missing_local_data_that_an_option_gives_is_no_finding(job: Path) -> None:
+    where = targets.find(None, None)
+    checked = check_file(job, where, gate=plan_gate(where, clock.today()))
+    assert "input-path-missing" in {each.code for each in checked.findings}
+    left = inputs.without_substituted(checked.findings, checked.plans, {"own"})
+    assert "input-path-missing" not in {each.code for each in left}
+
+
+PIPELINE = """\
+type: pipeline
+settings: {default_compute: azureml:a100}
+inputs:
+  raw: {type: uri_folder, path: "azureml:raw:1"}
+jobs:
+  first:
+    type: command
+    command: cat ${{inputs.raw}}/a.txt ${{inputs.more}}/b.txt
+    environment: {image: 'mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04'}
+    inputs:
+      raw: ${{parent.inputs.raw}}
+      more: {type: uri_folder, path: "azureml:more:1"}
+"""
+
+
+def test_the_inputs_of_pipelines_reach_the_steps_that_bind_them(job: Path, tmp_path: Path) -> None:
+    made(tmp_path, "raw", "more", "other")
+    job.write_text(PIPELINE)
+    found = data(job, "raw=raw", "first.more=more")
+    assert found.findings == ()
+    assert found.by_step["first"] == {"raw": tmp_path / "raw", "more": tmp_path / "more"}
+    assert data(job, "raw=raw", "first.more=more", "first.raw=other").by_step["first"]["raw"] == tmp_path / "other"
+    assert {each.where for each in data(job).findings} == {"inputs.raw.path", "jobs.first.inputs.more.path"}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ('[inputs]\n"a" = data\n', 2, "This is not TOML"),
+        ('[inputs]\n"a" = 3\n', 2, "`a` must be a path in quotes, got `3`"),
+        ('[inputs]\n"a" = ""\n', 2, "must be a path in quotes"),
+        ('[stand_in."azureml:e"]\nrequirements = "r.txt"\n\n[input]\n"a" = "b"\n', 4, "Did you mean `inputs`?"),
+        ('inputs = "data"\n', 1, "`inputs` must be a table"),
+        ("[inputs\n", 1, "This is not TOML"),
+    ],
+)
+def test_a_mapping_file_that_is_wrong_is_named_with_line_and_remedy(
+    tmp_path: Path, text: str, line: int, words: str
+) -> None:
+    file = tmp_path / "rehearsal.toml"
+    file.write_text(text)
+    (finding,) = mapping_file.read(file).findings
+    assert (finding.file, finding.line) == (str(file), line)
+    assert words in finding.message
+
+
+def test_a_mapping_file_may_hold_absolute_paths_and_those_of_the_users_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
+    file = tmp_path / "rehearsal.toml"
+    file.write_text('[inputs]\na = "/data/a"\n"b" = "~/b"\n\'c\' = "d/e"\n')
+    read = mapping_file.read(file)
+    assert read.findings == ()
+    assert read.inputs == {"a": Path("/data/a"), "b": tmp_path / "me/b", "c": tmp_path / "d/e"}
+    assert read.lines == {"a": 2, "b": 3, "c": 4}
+
+
+def test_bytes_that_are_no_text_are_explained(tmp_path: Path) -> None:
+    (tmp_path / "rehearsal.toml").write_bytes(b"\xff\xfe")
+    (finding,) = mapping_file.read(tmp_path / "rehearsal.toml").findings
+    assert "cannot be read" in finding.message

@@ -213,8 +213,11 @@ def environment(job: Job, known: Collection[str] = ()) -> Iterator[Finding]:
 
 def _of_the_catalogue(name: str) -> Iterator[Finding]:
     """A curated name that is close to one of the catalogue and is none: a warning, since Azure adds some each month."""
-    close = next((each for each in environments.all_environments() if each.name in environments.near(name, 1)), None)
-    if environments.get(name) is None and close is not None:
+    if environments.get(name) is not None:
+        return
+    for close in map(environments.get, environments.near(name, 1)):
+        if close is None:
+            continue
         yield Finding(
             "environment-unknown",
             "environment",

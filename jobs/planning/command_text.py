@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ _LOCAL_RANK = re.compile(r"--local[_-]rank(?:=|\s+)[\"']?\$\{?RANK\b")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _PYTHON = re.compile(r"(?:\S*/)?python(?:3(?:\.\d+)?)?")
 _SHELLS = frozenset({"bash", "sh", "source", "."})
+_PLAIN = re.compile(r"python3?(?: -u)? (?P<script>[\w-][\w./-]*\.py)(?=\s|$)")
 _STARTERS = frozenset({"torchrun", "accelerate", "deepspeed", "horovodrun", "mpirun", "mpiexec"})
 _TAKES_A_VALUE = frozenset({"-W", "-X"})
 _CREATES_NOTHING = frozenset({"pip", "pip3", "conda", "apt", "apt-get", "export", "echo", "ls", "nvidia-smi", "set",
@@ -53,6 +55,8 @@ def check(job: Job, base: Path) -> Iterator[Finding]:
 
 
 def _expanded_by_the_shell(job: Job) -> Iterator[Finding]:
+    if "${" not in job.command.replace("${{", ""):
+        return
     for match in {found[0]: found for found in _SHELL.finditer(job.command)}.values():
         yield Finding(
             "binding-of-the-shell",
@@ -68,6 +72,9 @@ def _scripts(command: str, code: Code, base: Path) -> Iterator[Finding]:
 
     A script is looked for only as long as nothing ran that may have made it, fetched it or changed the folder.
     """
+    plain = _PLAIN.match(command)
+    if plain is not None and is_file(os.path.join(base, code.path, plain["script"])):  # noqa: PTH118 - as nearly all
+        return
     folder = base / code.path
     beside = {include.rstrip("/").rsplit("/", 1)[-1].removesuffix(".zip") for include in code.includes}
     for step in steps(command):

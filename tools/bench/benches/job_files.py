@@ -85,6 +85,7 @@ def generate(folder: Path, count: int) -> list[Path]:
     """Job files as people write them: from a handful of keys to nearly all of them, some with an environment inline."""
     rng = random.Random(20)  # noqa: S311 - the same files in every run
     (folder / "src").mkdir()
+    (folder / "src" / "train.py").write_text("")
     (folder / "conda.yml").write_text("dependencies: [python=3.11, pip]\n")
     files = []
     for number in range(count):

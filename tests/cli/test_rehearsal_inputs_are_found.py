@@ -75,6 +75,7 @@ def test_all_inputs_that_cannot_be_read_are_named_before_the_start_with_what_to_
     assert f"under `[inputs]` in {job.parent / 'rehearsal.toml'}" in ended.output
     for name in ("iris", "cifar", "own"):
         assert f"`--input {name}=PATH`" in ended.output
+    assert f"{job}:6:" in ended.output
     assert "nothing was submitted" in ended.output
     assert not (job.parents[1] / "home").exists()
 

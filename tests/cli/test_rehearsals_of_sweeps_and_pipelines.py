@@ -138,3 +138,48 @@ def test_a_broken_step_is_named_with_its_cause(home: Path, tmp_path: Path) -> No
     assert of_the_parent.returncode == 0, of_the_parent.stderr
     assert json.loads(of_the_parent.stdout)["text"].startswith("ValueError: made")
     assert f"bad (job {steps['bad'].name}) failed first of 2" in of_the_parent.stderr
+
+
+READS = f"""\
+type: pipeline
+name: reads
+settings: {{default_compute: azureml:a100}}
+inputs:
+  raw: {{type: uri_folder, path: "azureml:raw@latest"}}
+jobs:
+  only:
+    type: command
+    command: >-
+      cat ${{{{inputs.raw}}}}/a.txt ${{{{inputs.own}}}}/b.txt;
+      ls ${{{{outputs.kept}}}}; touch ${{{{outputs.kept}}}}/old
+    environment: {PLAIN}
+    inputs:
+      raw: ${{{{parent.inputs.raw}}}}
+      own: {{type: uri_folder, path: ./own}}
+    outputs:
+      kept: {{type: uri_folder, path: azureml://datastores/workspaceblobstore/paths/kept}}
+"""
+
+
+def test_data_of_this_machine_reach_the_steps_and_a_fresh_start_finds_no_earlier_outputs(
+    home: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "reads.yml"
+    file.write_text(READS)
+    for name, text in (("mapped/a.txt", "mapped\n"), ("given/a.txt", "given\n"), ("own/b.txt", "own\n")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    (tmp_path / "rehearsal.toml").write_text('[inputs]\n"azureml:raw@latest" = "mapped"\n')
+
+    first = rehearse(home, file)
+    again = run(home, "rehearse", str(file), "--input", f"raw={tmp_path / 'given'}")
+    fresh = run(home, "rehearse", str(file), "--fresh")
+
+    for ended, raw, kept in ((first, "mapped", False), (again, "given", True), (fresh, "mapped", False)):
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        assert f"[only · 00] {raw}" in ended.stdout
+        assert "[only · 00] own" in ended.stdout
+        assert ("[only · 00] old" in ended.stdout) is kept
+        assert "only · output kept: " in ended.stdout
+    assert f"input raw: {tmp_path / 'mapped'}, instead of azureml:raw@latest" in first.stdout
+    assert "output only.kept: 1 file of earlier rehearsals" in fresh.stdout

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import jobs
     from amlstack.cli.targets import Targets
     from infra.settings import Reading, Settings
+    from jobs.model.location import Source
     from policies.gate import Gate
 
 app = typer.Typer(add_completion=False)
@@ -48,11 +49,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One file with the plans of its jobs and all findings."""
+    """One file with the plans of its jobs, all findings, and where its fields are written."""
 
     file: Path
     plans: tuple[jobs.Planned, ...]
     findings: tuple[Finding, ...]
+    source: Source
 
 
 @app.command()
@@ -229,4 +231,4 @@ def check_file(
         plan = jobs.resolve(declared, where.of, source=loaded.source, environments=where.environments())
         plans.append(plan)
         found += judgement.of_plan(gate, job.name or file.stem, plan, loaded.source)
-    return Checked(file, tuple(plans), tuple(found))
+    return Checked(file, tuple(plans), tuple(found), loaded.source)

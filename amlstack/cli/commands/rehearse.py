@@ -83,7 +83,7 @@ def rehearse(
         typer.echo(f"{file} has no job `{only}`; it has: {names}", err=True)
         raise typer.Exit(2)
     progress = Progress()
-    sources = data.read(file, plans, inputs or ())
+    sources = data.read(file, plans, checked.source, inputs or ())
     if fresh:
         data.start_afresh(progress, plans, yes=yes)
     try:

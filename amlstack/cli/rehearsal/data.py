@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from amlstack.base.findings import Finding
     from amlstack.cli.progress import Progress
     from amlstack.cli.rehearsal.inputs import Data
+    from jobs.model.location import Source
 
 
 def without_substituted(
@@ -29,7 +30,7 @@ def without_substituted(
     return inputs.without_substituted(findings, plans, {text.partition("=")[0] for text in options})
 
 
-def read(file: Path, plans: Sequence[jobs.Planned], options: Sequence[str]) -> tuple[Data, ...]:
+def read(file: Path, plans: Sequence[jobs.Planned], source: Source, options: Sequence[str]) -> tuple[Data, ...]:
     """The data of each plan; what cannot be read here is printed, all of it at once.
 
     Raises:
@@ -40,7 +41,9 @@ def read(file: Path, plans: Sequence[jobs.Planned], options: Sequence[str]) -> t
     stored = inputs.in_storage(paths.home())
     found = tuple(inputs.resolve(plan, chosen, files, file, stored) for plan in plans)
     of_files = (each for one in files for each in one.findings)
-    findings = (*wrong, *of_files, *(each for one in found for each in one.findings))
+    of_inputs = (each for one in found for each in one.findings)
+    located = ((each if each.file else source.locate(each)).at(str(file)) for each in of_inputs)
+    findings = (*wrong, *of_files, *located)
     print_findings(findings, err=True)
     if errors(findings):
         typer.echo("nothing was submitted", err=True)

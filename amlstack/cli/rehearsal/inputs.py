@@ -133,7 +133,7 @@ def resolve(
         elif each.path and "${{" not in each.path:
             path = local(each.path, plan.base)
             if path is not None and not exists(path):
-                found.append(_missing(each, path, job))
+                found.append(_missing(each, path))
             elif path is None and getattr(each.value, "mode", None) != "direct" and not stored(each.path):
                 found.append(_elsewhere(each, job, files))
             elif path is not None:
@@ -204,10 +204,10 @@ def _unusable(each: DeclaredInput, path: Path, origin: str, job: Path) -> Iterat
         yield Finding("input-substitute", where, seen, rule, f"Name a {wanted}.", file=at)
 
 
-def _missing(each: DeclaredInput, path: Path, job: Path) -> Finding:
+def _missing(each: DeclaredInput, path: Path) -> Finding:
     seen, rule = f"`{each.path}` does not exist: {path}", "A rehearsal reads local data in place"
     remedy = f"Make it, or give `{OPTION} {each.label}=PATH`."
-    return Finding("input-path-missing", each.where, seen, rule, remedy, file=str(job))
+    return Finding("input-path-missing", each.where, seen, rule, remedy)
 
 
 def _elsewhere(each: DeclaredInput, job: Path, files: Sequence[MappingFile]) -> Finding:
@@ -221,7 +221,6 @@ def _elsewhere(each: DeclaredInput, job: Path, files: Sequence[MappingFile]) -> 
         f"A rehearsal reads data of this machine.{close}",
         f"Give `{OPTION} {each.label}=PATH`, or write under `[inputs]` in {beside}: "
         f"`{mapping_file.line_for(each.path)}`.",
-        file=str(job),
     )
 
 

@@ -12,11 +12,13 @@ from amlstack.report.gathering import folder as of_folder
 from amlstack.report.gathering import logs as reading
 from amlstack.report.gathering import series
 from amlstack.sandbox.runner.contract import launch, spec, torchrun
+from amlstack.sandbox.runner.files import substitutes
 from amlstack.sandbox.store import job_names
 from amlstack.sandbox.store.store import TERMINAL, Store, cluster_of, job_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from amlstack.diagnose import Diagnosis
     from amlstack.report.content import Series
@@ -134,12 +136,17 @@ def _facts(store: Store, job: JobRow) -> Iterable[tuple[str, str]]:
         yield "time limit", f"{spec.seconds(str(limits['timeout'])):g} s"
     inputs = asked.get("inputs") or {}
     if inputs:
-        yield "inputs", ", ".join(f"{name} = {_input(port)}" for name, port in list(inputs.items())[:12])
+        here = substitutes.of(store, job)
+        yield (
+            "inputs",
+            ", ".join(f"{name} = {_input(port, here.get(name))}" for name, port in list(inputs.items())[:12]),
+        )
 
 
-def _input(port: Mapping[str, Any] | None) -> str:
+def _input(port: Mapping[str, Any] | None, here: Path | None) -> str:
     port = port or {}
-    return str(port.get("value") if port.get("jobInputType") == "literal" else port.get("uri"))[:120]
+    declared = str(port.get("value") if port.get("jobInputType") == "literal" else port.get("uri"))[:120]
+    return declared if here is None else f"{declared} (read from {here})"
 
 
 def _layout(asked: Mapping[str, Any], nodes: int) -> str:

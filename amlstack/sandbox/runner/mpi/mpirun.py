@@ -37,27 +37,34 @@ _MACHINE = (
 )
 
 
-def find() -> str:
-    """The machine's mpirun.
-
-    Raises:
-        RefusedError: There is none, or it is not Open MPI 4.
-    """
+def on_machine() -> str:
+    """The machine's mpirun when it is Open MPI 4, else empty: others name their options differently."""
     found = shutil.which("mpirun")
     if found is None:
-        message = (
-            "The job's distribution is Mpi, and this machine has no mpirun. Install Open MPI once, "
-            f"`apt-get install {PACKAGES}` on Debian and Ubuntu, and start the job again."
-        )
-        raise RefusedError(message, "OpenMpiMissing")
+        return ""
     printed = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
     version = _VERSION.search(printed)
-    if version is None or int(version[1]) != 4:
-        first = printed.strip().splitlines()[:1] or ["nothing"]
+    return found if version is not None and int(version[1]) == 4 else ""
+
+
+def find(built: Path) -> str:
+    """The mpirun for a job: its environment's own, else the machine's.
+
+    The environment's comes first, since it belongs to the libraries that mpi4py loads there.
+
+    Args:
+        built: Folder of the environment.
+
+    Raises:
+        RefusedError: Neither has one.
+    """
+    own = built / "bin" / "mpirun"
+    found = str(own) if own.is_file() else on_machine()
+    if not found:
         message = (
-            f"The job's distribution is Mpi, and {found} says {first[0]!r}. The sandbox emulates several nodes with "
-            f"Open MPI 4 alone: others name their options otherwise. Put an Open MPI 4 first on PATH (`{PACKAGES}` of "
-            "Debian 12 and Ubuntu 22.04 and 24.04 are 4.1), and run `amlstack sandbox down` so that it is seen."
+            f"The job's distribution is Mpi, and its environment {built.name} was compiled against an Open MPI 4 of "
+            f"this machine, which is no longer on PATH. Install it again, `apt-get install {PACKAGES}` on Debian and "
+            "Ubuntu, run `amlstack sandbox down` so that it is seen, and start the job again."
         )
         raise RefusedError(message, "OpenMpiMissing")
     return found

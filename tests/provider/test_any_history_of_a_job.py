@@ -206,6 +206,14 @@ KEEP, LATE = "keep", Fault("write", 1, late=True)
 @example([("up", 0, KEEP, None, False), ("up", 0, KEEP, Fault("saved", 0), True), ("up", 0, KEEP, None, False)])
 @example([("up", 0, "cancel", None, False), ("cluster",), ("up", 1, "refuse", None, False)])
 @example([("up", 1, "refuse", None, False), ("up", 0, "cancel", LATE, False)])
+@example(
+    [
+        ("up", 0, "refuse", None, False),
+        ("outside", "complete", 0),
+        ("up", 1, "cancel", Fault("unsaved", 1), False),
+        ("cluster",),
+    ]
+)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(history=st.lists(steps, min_size=3, max_size=14))
 def test_any_history_runs_what_was_asked_for_and_ends_what_was_asked_for(

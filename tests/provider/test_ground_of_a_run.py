@@ -93,6 +93,36 @@ def test_a_run_without_a_resource_holds_its_cluster_too(wire: Wire, arm: FakeArm
         job.diff({**job.inputs, "placedOn": UNKNOWN})
 
 
+def replaced_and_killed(wire: Wire, arm: FakeArm, on_edit: str) -> tuple[Resource, Resource]:
+    """What a replacement leaves that was killed before its last step was saved: the new resource, and the old copy."""
+    job = running(wire, arm, onEdit=on_edit)
+    arm.set_status(job.id, "Completed")
+    pending = wire.job(id=job.id, inputs=job.inputs, outputs=job.outputs)
+    job._create(job.check(placed(rerun="2", onEdit=on_edit)), 0)
+    wire.restart()
+    return job, pending
+
+
+def test_a_copy_pending_deletion_refuses_no_cluster_that_its_resource_gives_up(wire: Wire, arm: FakeArm) -> None:
+    job, pending = replaced_and_killed(wire, arm, "cancel")
+    assert job.diff({**job.inputs, "placedOn": UNKNOWN}).replaces == ["placedOn"]
+    assert not pending.diff({**pending.inputs, "placedOn": UNKNOWN}).replaces
+    assert arm.cancelled == []
+    job._delete(job.id, job.inputs, job.outputs)
+    assert arm.cancelled == [job.id]
+
+
+@pytest.mark.parametrize("on_edit", ["refuse", "keep"])
+def test_a_copy_pending_deletion_gives_up_no_run_that_its_resource_does_not(
+    wire: Wire, arm: FakeArm, on_edit: str
+) -> None:
+    job, pending = replaced_and_killed(wire, arm, on_edit)
+    with pytest.raises(Refused, match=f"run {job.id} is Queued, and what it lives on is replaced"):
+        job.diff({**job.inputs, "placedOn": UNKNOWN})
+    with pytest.raises(Refused, match=f"run {job.id} of this job is Queued"):
+        pending.diff({**pending.inputs, "placedOn": UNKNOWN})
+
+
 def test_a_kept_run_elsewhere_does_not_hold_a_cluster(wire: Wire, arm: FakeArm) -> None:
     job = running(wire, arm)
     kept = job.id

@@ -198,6 +198,26 @@ def test_a_kept_run_survives_an_up_that_is_killed_before_the_old_resource_is_gon
     assert jobs.outputs()["mnist"]["id"].endswith(run_of("mnist", job(**EDITED)))
 
 
+def test_a_copy_that_is_pending_deletion_holds_no_cluster_that_the_run_of_its_job_gives_up(
+    jobs: Stack, arm: FakeArm
+) -> None:
+    jobs.set("ground", "cluster-1").set("jobs", {"mnist": job(on_edit="cancel")})
+    jobs.up().ok()
+    old, new = run_of("mnist", job()), run_of("mnist", job(**EDITED))
+    arm.set_status(old, "Completed")
+    jobs.refresh().ok()
+    jobs.set("jobs", {"mnist": job(on_edit="cancel", **EDITED)})
+    arm.fail("GET", f"/jobs/{old}$", 403, code="AuthorizationFailed")  # first asked for when the old copy is deleted
+    jobs.up().failed()
+    recorded = [one for one in jobs.state()["resources"] if one["type"] == "amlstack:jobs:Job"]
+    assert [(one["id"], one.get("delete", False)) for one in recorded] == [(new, False), (old, True)]
+    jobs.set("ground", "cluster-2")
+    up = jobs.up().ok()
+    assert f"run {new} is Queued and is ended first (on_edit: cancel)" in messages(up, "info")
+    assert arm.cancelled == [new]
+    assert arm.runs_started() == 2
+
+
 def test_a_change_of_what_is_derived_runs_nothing_and_says_so(jobs: Stack, arm: FakeArm) -> None:
     jobs.set("jobs", {"mnist": job()})
     jobs.up().ok()

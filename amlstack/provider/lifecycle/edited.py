@@ -129,17 +129,24 @@ class Edited:
         return record if active else None
 
     def _others_on(self, call: Call, lost: list[str], run: str, old: Values, new: Values) -> list[Record]:
-        """Other active runs of this job that live on what is lost; one that does not say where it lives may."""
+        """Other active runs of this job that live on what is lost; one that does not say where it lives may.
+
+        The engine also asks about a copy that an earlier deployment left pending deletion, after the job's resource.
+        The run of that resource is then planned to end already: a resource stands for it, and ends it first.
+        """
         workspace, owner = str(bare(old.get("workspace"))), str(old.get("owner"))
         stack = next(iter(stack_ids(old, new)), "")
         found = _asked(
             lambda: owned.active(self._services.arm, workspace, owner, stack), "other runs of this job are active"
         )
         places = {one.lower() for one in lost}
+        ending = {plan.run for plan in self._deployment.plans(call.urn) if plan.mode is OnEdit.CANCEL}
         return [
             one
             for one in found or ()
-            if one.job_id != run and of_job(one, call, old) and (not one.computes or one.computes & places)
+            if one.job_id not in {run, *ending}
+            and of_job(one, call, old)
+            and (not one.computes or one.computes & places)
         ]
 
 

@@ -16,10 +16,15 @@ if image := config.get("image"):
     pulumi.export("environmentId", environment.environment_id)
     first.append(environment)
 stack_id = StackRecord("stack").stack_id if config.get_bool("record") else None
+placed_on = None
+if ground := config.get("ground"):  # stands for a cluster: another word replaces it, the old one first
+    replaced_first = pulumi.ResourceOptions(delete_before_replace=True)
+    placed_on = [StackRecord("ground", stack_id=ground, opts=replaced_first).stack_id]
 made: dict[str, JobResource] = {}
 for name, inputs in (config.get_object("jobs") or {}).items():
     after = inputs.pop("after", None)
     needs = [*first, *([made[after]] if after else [])]
     opts = pulumi.ResourceOptions(depends_on=needs)
-    made[name] = JobResource(name, workspace=workspace, name=name, stack_id=stack_id, opts=opts, **inputs)
+    more = {"workspace": workspace, "stack_id": stack_id, "placed_on": placed_on, "opts": opts}
+    made[name] = JobResource(name, name=name, **more, **inputs)
     pulumi.export(name, {"id": made[name].job_id, "status": made[name].status, "gone": made[name].gone})

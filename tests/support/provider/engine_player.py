@@ -161,9 +161,10 @@ class Player:
         return "same"
 
     def _replace_cluster(self, program: dict[str, Any], cluster_goes: Callable[[], None]) -> str:
-        dependents = [*self.pending, *([self.live] if self.live else [])]
+        # Asked in the order of the state, a resource before the copies it replaced; deleted the other way round.
+        dependents = [*([self.live] if self.live else []), *reversed(self.pending)]
         lost = [one for one in dependents if self._loses(one)]
-        for one in lost:
+        for one in reversed(lost):
             self._step(lambda one=one: self._deleted(one), lambda _, one=one: self._save_deleted_first(one))  # type: ignore[misc]
         cluster_goes()
         self._register(program, replace_it=False)

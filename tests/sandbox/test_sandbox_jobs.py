@@ -11,6 +11,7 @@ import pytest
 
 from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.data import run_history
+from amlstack.sandbox.scale import QUERY, RehearsalScale
 from tests.support.sandbox.sandbox_client import CURATED, cluster, job
 
 if TYPE_CHECKING:
@@ -38,6 +39,17 @@ def test_a_taken_job_answers_with_its_status_and_the_services_defaults(manager: 
     assert (properties["displayName"], properties["isArchived"]) == ("one", False)
     assert properties["services"]["Studio"]["jobServiceType"] == "Studio"
     assert manager.store.jobs["one"].body == job(gpu), "what is stored is what was asked, byte for byte"
+
+
+def test_a_scale_is_kept_beside_the_body(manager: Manager, gpu: str) -> None:
+    status, answer = manager.call("PUT", f"{manager.workspace}/jobs/one", job(gpu), **{QUERY: "2x3"})
+
+    assert status == 201
+    assert "scale" not in str(answer)
+    assert manager.store.jobs["one"].body == job(gpu)
+    assert manager.store.scales.of("one") == RehearsalScale(2, 3)
+    status, error = manager.call("PUT", f"{manager.workspace}/jobs/two", job(gpu), **{QUERY: "many"})
+    assert (status, error["code"]) == (400, "InvalidQueryParameterValue")
 
 
 SPARK = {"sparkJobEntryType": "SparkJobPythonEntry", "file": "main.py"}

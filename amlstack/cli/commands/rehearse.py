@@ -9,13 +9,14 @@ import typer
 
 from amlstack.base.findings import Finding, errors
 from amlstack.cli.commands.check import Size, Stack, check_file, plan_gate
-from amlstack.cli.consent import Yes  # noqa: TC001 - typer reads the annotation
 from amlstack.cli.console import print_findings
+from amlstack.cli.rehearsal import scale as scales
 
 if TYPE_CHECKING:
     import jobs
     from amlstack.cli.progress import Progress
     from amlstack.cli.rehearsal.inputs import Data
+    from amlstack.sandbox.scale import RehearsalScale
     from amlstack.sandbox.server.daemon import Endpoint
 
 app = typer.Typer(add_completion=False)
@@ -43,18 +44,23 @@ def rehearse(
     only: Only = None,
     inputs: Inputs = None,
     *,
+    nodes: scales.Nodes = None,
+    ranks: scales.Ranks = None,
+    both: scales.Both = None,
     fresh: Fresh = False,
-    yes: Yes = False,
+    yes: scales.Yes = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a job file on the sandbox, stream its rank logs, exit like the job.
 
     The file is checked first; then the same body that Azure would get goes to the sandbox, which starts every rank of
     every node as a real process on this machine. Of a sweep every trial runs, of a pipeline every step. Ctrl-C cancels
-    the job.
+    the job. With `-j 2x2` no more than two nodes with two ranks each are started, whatever the file declares.
 
     Examples:
         amlstack rehearse examples/ddp_torchrun/job.py
+
+        amlstack rehearse job.yml -j 2x2
 
         amlstack rehearse job.yml --size Standard_ND96isr_H100_v5
 
@@ -68,6 +74,7 @@ def rehearse(
     from amlstack.rpc import ProviderError
     from amlstack.sandbox.server import daemon
 
+    scale = scales.chosen(nodes, ranks, both)
     where = targets.find(size, stack)
     checked = check_file(file, where, gate=plan_gate(where, clock.today()), environment=where.environment_of)
     import jobs
@@ -84,13 +91,15 @@ def rehearse(
         raise typer.Exit(2)
     progress = Progress()
     sources = data.read(file, plans, checked.source, inputs or ())
+    if not all(scales.agreed(progress, file, plan, scale, yes=yes) for plan in plans):
+        raise typer.Exit(2)
     if fresh:
         data.start_afresh(progress, plans, yes=yes)
     try:
         progress.step("sandbox: Azure on this machine")
         endpoint = daemon.up()
         good = [
-            _rehearse(progress, endpoint, _name(plan, file), plan, source, quiet=quiet)
+            _rehearse(progress, endpoint, _name(plan, file), plan, source, scale=scale, quiet=quiet)
             for plan, source in zip(plans, sources, strict=True)
         ]
     except (daemon.SandboxError, ArmError, ProviderError) as error:
@@ -120,7 +129,14 @@ def _name(plan: jobs.Planned, file: Path) -> str:
 
 
 def _rehearse(
-    progress: Progress, endpoint: Endpoint, name: str, plan: jobs.Planned, source: Data, *, quiet: bool
+    progress: Progress,
+    endpoint: Endpoint,
+    name: str,
+    plan: jobs.Planned,
+    source: Data,
+    *,
+    scale: RehearsalScale | None,
+    quiet: bool,
 ) -> bool:
     """One job, sweep or pipeline from upload to end; whether it completed."""
     from amlstack.cli.rehearsal import outputs
@@ -135,9 +151,9 @@ def _rehearse(
     if errors(found):
         return False
     arm = connect(endpoint)
-    job_id = Rehearsal.on(endpoint, arm).submit(name, plan, codes, source.by_step)
+    job_id = Rehearsal.on(endpoint, arm).submit(name, plan, codes, source.by_step, scale)
     job = Followed(arm, job_id, endpoint.home, progress, quiet=quiet)
-    progress.step(f"job {job.name}: {_extent(plan)}")
+    progress.step(f"job {job.name}: {_extent(plan, scale)}")
     for line in source.lines:
         progress.note(line)
     try:
@@ -159,11 +175,14 @@ def _rehearse(
     return False
 
 
-def _extent(plan: jobs.Planned) -> str:
+def _extent(plan: jobs.Planned, scale: RehearsalScale | None) -> str:
     """How many ranks a single job has; of anything else what it is."""
     single = plan.parts.get("")
     if single is None:
         return f"a {type(plan.job).__name__.lower()}"
+    if scale is not None:
+        (extent,) = scales.extents(plan, scale)
+        return scales.shown(extent)
     ranks = f"{single.world_size} ranks" if single.world_size else "ranks counted by the job itself"
     return f"{ranks} on {single.nodes} node{'' if single.nodes == 1 else 's'}"
 

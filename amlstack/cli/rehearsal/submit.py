@@ -15,6 +15,7 @@ from amlstack.provider.types.components import RegisteredComponents
 from amlstack.provider.types.environments import RegisteredEnvironments
 from amlstack.rpc import Host
 from amlstack.sandbox.runner.files import substitutes
+from amlstack.sandbox.scale import QUERY
 from infra.cluster import properties
 from infra.names import Names
 from infra.registration import Registration
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import jobs
     from amlstack import snapshot
     from amlstack.provider.arm import ArmClient
+    from amlstack.sandbox.scale import RehearsalScale
     from amlstack.sandbox.server.daemon import Endpoint
 
 GROUP, LOCATION = "rehearsal", "westeurope"
@@ -68,6 +70,7 @@ class Rehearsal:
         plan: jobs.Planned,
         codes: Mapping[str, snapshot.Snapshot],
         data: Mapping[str, Mapping[str, Path]],
+        scale: RehearsalScale | None = None,
     ) -> str:
         """Register what a job, a sweep or a pipeline needs, in the order of `up`, and submit it under an id of its own.
 
@@ -76,6 +79,7 @@ class Rehearsal:
             plan: What is submitted.
             codes: The content of each part's folder, by the part's place.
             data: Inputs that are read on this machine, by step and name; the body keeps their addresses.
+            scale: What the sandbox starts at most of it; the body is the same.
 
         Returns:
             The job's ARM id.
@@ -102,7 +106,7 @@ class Rehearsal:
             RegisteredComponents(services).create(_HERE, {**workspace, **given})
         job_id = f"{self.names.workspace_id}/jobs/{name}-{os.urandom(3).hex()}"
         substitutes.write(self.home, job_id.rsplit("/", 1)[-1], data)
-        self.arm.put(job_id, registration.body)
+        self.arm.put(job_id, registration.body, query=None if scale is None else {QUERY: str(scale)})
         return job_id
 
     def _workspace(self, location: str) -> None:

@@ -62,7 +62,7 @@ def gather(store: Store, job: JobRow, now: float) -> Report:
         error="" if job.error is None else job.error.message,
         verdict=_verdict(job, found) if found.logs else None,
         phases=_phases(store, job),
-        ranks=of_folder.ranks_of(record) or _ranks(job),
+        ranks=of_folder.ranks_of(record) or _ranks(store, job),
         series=series_found or lists,
         numbers=numbers,
         excerpts=found.excerpts,
@@ -86,14 +86,14 @@ def _phases(store: Store, job: JobRow) -> tuple[Phase, ...]:
     )
 
 
-def _ranks(job: JobRow) -> tuple[RankOutcome, ...]:
+def _ranks(store: Store, job: JobRow) -> tuple[RankOutcome, ...]:
     """By the job's record, else by what it asked for."""
     if job.exits:
         return tuple(RankOutcome(each.rank, str(each.node), None, each.code, job.started, None) for each in job.exits)
     if job.status != "Running":
         return ()
     try:
-        wanted = spec.read(job.properties)
+        wanted = spec.read(job.properties, store.scales.of(job.id))
     except (spec.RefusedError, KeyError, ValueError):
         return ()
     return tuple(

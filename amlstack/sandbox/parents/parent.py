@@ -61,6 +61,8 @@ class Parent:
         with self.store.transaction():
             row = self.store.jobs.add(self.job.workspace, name, {"properties": dict(properties)})
             self.store.family.add(row.id, self.job.id, place)
+            if (scale := self.store.scales.of(self.job.id)) is not None:
+                self.store.scales.put(row.id, scale)
             self.store.jobs.move(self.job.id, "Running", expect=("NotStarted", "Preparing"))
         links = self.folder / FOLDERS
         links.mkdir(parents=True, exist_ok=True)

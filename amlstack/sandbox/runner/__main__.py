@@ -50,7 +50,7 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
         with cancel.interrupts():
             _check_wanted(store, job)
             store.jobs.move(job.id, "Preparing")
-            ending.spec = wanted = spec.read(job.properties)
+            ending.spec = wanted = spec.read(job.properties, store.scales.of(job.id))
             with umask(USUAL):  # the user's cache, which may serve several
                 built = images.build(prepare.image(store, wanted), lambda line: _progress(store, job, line))
             ending.stage = stage = prepare.stage(store, job, wanted, built, note)

@@ -160,6 +160,9 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
         file.write_text((made or plain).dumps())
         plans.append((file, tuple(rank.rank for rank in ranks)))
     listed = ", ".join(map(str, addresses))
+    if spec.scale is not None:
+        declared = " × ".join(map(str, spec.declared))
+        note(f"scaled to {spec.scale}: {declared} declared, {spec.nodes} × {spec.processes} started")
     note(f"{spec.nodes} node(s), {spec.ranks} process(es); free ports {listed}; environment {built.name}")
     uploads = tuple(Upload(name, tuple(paths), locations[name]) for name, paths in sources.items())
     return Stage(folder, tuple(plans), places, uploads, mounts, overridden, built)

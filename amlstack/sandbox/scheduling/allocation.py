@@ -42,9 +42,11 @@ def scale_of(cluster: ResourceRow) -> Scale:
     return Scale(int(settings.get("minNodeCount") or 0), int(settings.get("maxNodeCount") or 0), idle)
 
 
-def wanted(job: JobRow) -> int:
-    """Nodes that a job asks for."""
-    return int((job.properties.get("resources") or {}).get("instanceCount") or 1)
+def wanted(store: Store, job: JobRow) -> int:
+    """Nodes that a job gets: those that it asks for, or fewer in a rehearsal that is scaled down."""
+    declared = int((job.properties.get("resources") or {}).get("instanceCount") or 1)
+    scale = store.scales.of(job.id)
+    return declared if scale is None else min(declared, scale.nodes)
 
 
 def serverless(job: JobRow) -> str:
@@ -54,7 +56,7 @@ def serverless(job: JobRow) -> str:
 
 def allocate(store: Store, job: JobRow) -> Grant | JobError | None:
     """Gives a job its nodes, idle ones first; None while it has to wait, an error when it can never run."""
-    count = wanted(job)
+    count = wanted(store, job)
     compute = cluster_of(job)
     if compute is None:
         size = quota.size_of_job(job)

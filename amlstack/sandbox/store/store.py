@@ -22,6 +22,7 @@ from amlstack.sandbox.store.tables.metrics import MetricTable
 from amlstack.sandbox.store.tables.nodes import NodeTable
 from amlstack.sandbox.store.tables.operations import OperationTable
 from amlstack.sandbox.store.tables.resources import ResourceRow, ResourceTable
+from amlstack.sandbox.store.tables.scales import ScaleTable
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -60,6 +61,7 @@ class Store:
     Attributes:
         jobs: Job records; see `JobTable`.
         family: Which job is a child of which; see `FamilyTable`.
+        scales: Jobs that are rehearsed smaller than they declare; see `ScaleTable`.
         metrics: What jobs logged; see `MetricTable`.
         nodes: Nodes of the clusters; see `NodeTable`.
         resources: ARM resources, the clusters among them; see `ResourceTable`.
@@ -74,6 +76,7 @@ class Store:
         self.history = HistoryTable(self.database)
         self.jobs = JobTable(self.database, self.history)
         self.family = FamilyTable(self.database)
+        self.scales = ScaleTable(self.database)
         self.metrics = MetricTable(self.database)
         self.nodes = NodeTable(self.database, self.history)
         self.blobs = BlobTable(self.database, folder(home) / "blobs")

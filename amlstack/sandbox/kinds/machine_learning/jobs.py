@@ -11,6 +11,7 @@ from amlstack.sandbox.arm.refusals import Refused, not_emulated
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema, system_data
 from amlstack.sandbox.parents import progress
 from amlstack.sandbox.parents.parent import PARENTS, is_parent
+from amlstack.sandbox.scale import QUERY, RehearsalScale
 from amlstack.sandbox.store.store import job_folder
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def answer(context: KindContext, method: str, path: ArmPath, query: Mapping[str,
             raise Refused(405, "MethodNotAllowed", f"{method} is not allowed on the collection '{path.text}'.")
         return _list(context, workspace, query)
     if method == "PUT":
-        return _put(context, path, body)
+        return _put(context, path, body, query.get(QUERY))
     if method == "DELETE":
         return _delete(context, path)
     if method == "GET":
@@ -160,7 +161,11 @@ def _list(context: KindContext, workspace: str, query: Mapping[str, str]) -> Rep
     return Reply(200, {"value": [render(job) for job in shown]})
 
 
-def _put(context: KindContext, path: ArmPath, body: Any) -> Reply:
+def _put(context: KindContext, path: ArmPath, body: Any, smaller: str | None) -> Reply:
+    scale = None if smaller is None else RehearsalScale.read(smaller)
+    if smaller is not None and scale is None:
+        message = f"The scale of a rehearsal is NODESxRANKS, for example 2x2; '{smaller}' is not."
+        raise Refused(400, "InvalidQueryParameterValue", message, QUERY)
     if not isinstance(body, dict):
         raise Refused(400, "InvalidRequestContent", "The request content was invalid: a JSON object was expected.")
     KIND.names.check(path.name, KIND.noun)
@@ -177,6 +182,8 @@ def _put(context: KindContext, path: ArmPath, body: Any) -> Reply:
         workspace = context.store.resources.get(path.parent)
         home = path.parent if workspace is None else workspace.id  # in its maker's letters, as a GET answers it
         job = context.store.jobs.add(home, path.name, {"properties": properties})
+        if scale is not None:
+            context.store.scales.put(job.id, scale)
     context.wake.set()
     return Reply(201, render(job))
 
@@ -244,6 +251,7 @@ def _forget(context: KindContext, job: JobRow) -> None:
             _forget(context, row)
     context.store.nodes.release(job.id)
     context.store.family.forget(job.id)
+    context.store.scales.forget(job.id)
     context.store.metrics.forget(job.id)
     for run in context.store.resources.below(job.arm_id):  # those that it made with MLflow
         context.store.metrics.forget(run.key)

@@ -173,8 +173,7 @@ def replaced(spec: Spec) -> dict[str, tuple[str, str]]:
 
 def threads(spec: Spec, cores: int) -> int:
     """OpenMP threads per training process, so that all of them together fit this machine's cores."""
-    trainers = torchrun.processes_per_node(spec.command) or spec.processes
-    return max(1, cores // (spec.nodes * trainers))
+    return max(1, cores // (spec.nodes * _trainers(spec)))
 
 
 def gpus(spec: Spec, place: RankPlace, available: int) -> str:
@@ -182,7 +181,15 @@ def gpus(spec: Spec, place: RankPlace, available: int) -> str:
 
     Half a job on GPUs, or two ranks on one, would fail where the cluster would not.
     """
-    per_node = torchrun.processes_per_node(spec.command) or spec.processes
+    per_node = _trainers(spec)
     if available < spec.nodes * per_node:
         return ""
     return ",".join(str(place.node * per_node + index) for index in range(per_node))
+
+
+def _trainers(spec: Spec) -> int:
+    """Training processes per node: torchrun's, else the service's."""
+    found = torchrun.processes_per_node(spec.command)
+    if found is None:
+        return spec.processes
+    return found if spec.scale is None else min(found, spec.scale.ranks)

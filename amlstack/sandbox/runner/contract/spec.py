@@ -13,6 +13,8 @@ from amlstack.sandbox.runner.files import shm
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from amlstack.sandbox.scale import RehearsalScale
+
 
 LAUNCHED = ("PyTorch", "Mpi", "TensorFlow")
 """The distributions that the sandbox launches."""
@@ -71,6 +73,8 @@ class Spec:
         timeout: Seconds that it may run; None for no limit.
         shm: Bytes of shared memory that each node's container has; None where it has the machine's own.
         experiment: Name of its experiment.
+        declared: Nodes, and processes per node, as the body has them.
+        scale: What a rehearsal scales them down to; None for nothing.
     """
 
     command: str
@@ -87,6 +91,8 @@ class Spec:
     timeout: float | None
     shm: int | None
     experiment: str
+    declared: tuple[int, int]
+    scale: RehearsalScale | None = None
 
     @property
     def ranks(self) -> int:
@@ -94,8 +100,12 @@ class Spec:
         return (self.workers + self.servers) or self.nodes * self.processes
 
 
-def read(properties: Mapping[str, Any]) -> Spec:
+def read(properties: Mapping[str, Any], scale: RehearsalScale | None = None) -> Spec:
     """Reads ``body["properties"]`` of a command job.
+
+    Args:
+        properties: The job's.
+        scale: Nodes and processes of the result are no more than it allows.
 
     Raises:
         RefusedError: The sandbox does not run this kind of job.
@@ -114,6 +124,10 @@ def read(properties: Mapping[str, Any]) -> Spec:
     workers = int(distribution.get("workerCount") or nodes) if tensorflow else 0
     servers = int(distribution.get("parameterServerCount") or 0) if tensorflow else 0
     processes = int(distribution.get("processCountPerInstance") or 1)
+    declared = (nodes, math.ceil(workers / nodes) + math.ceil(servers / nodes) if tensorflow else processes)
+    if scale is not None:
+        workers, servers = scale.workers(workers, nodes), min(servers, scale.nodes)
+        nodes, processes = min(nodes, scale.nodes), min(processes, scale.ranks)
     limits = properties.get("limits") or {}
     return Spec(
         command=str(properties["command"]),
@@ -130,6 +144,8 @@ def read(properties: Mapping[str, Any]) -> Spec:
         timeout=seconds(limits["timeout"]) if limits.get("timeout") else None,
         shm=_shm(properties.get("resources") or {}),
         experiment=str(properties.get("experimentName") or "Default"),
+        declared=declared,
+        scale=scale,
     )
 
 

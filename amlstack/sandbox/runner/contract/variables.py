@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox.runner.contract import launch, torchrun
+from amlstack.sandbox.scale import wrappers
 from amlstack.sandbox.server import processes
 from amlstack.sandbox.store.store import job_folder
 
@@ -63,6 +64,8 @@ def environ(
         processes.MARK: processes.mark(home, job.id),
         processes.NODE: str(place.node),
     }
+    if spec.scale is not None:
+        variables["PATH"] = wrappers.write(temp, variables["PATH"], spec.scale, spec.declared[0])
     for name, (_declared, used) in replaced(spec).items():
         if not used:
             del variables[name]

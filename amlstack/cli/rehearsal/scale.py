@@ -1,0 +1,231 @@
+"""How large a rehearsal is: what a scale leaves of a declaration, what that proves nothing about, what is too large."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from amlstack.cli import consent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import jobs
+    from amlstack.cli.progress import Progress
+    from amlstack.sandbox.scale import RehearsalScale
+
+Nodes = Annotated[
+    int | None, typer.Option("--nodes", min=1, max=9999, help="Start no more nodes than this.", show_default=False)
+]
+Ranks = Annotated[
+    int | None,
+    typer.Option("--ranks", min=1, max=9999, help="Start no more ranks per node than this.", show_default=False),
+]
+Both = Annotated[
+    str | None,
+    typer.Option("-j", metavar="NODESxRANKS", help="Both in one, for example 2x2.", show_default=False),
+]
+Yes = Annotated[
+    bool,
+    typer.Option("--yes", "-y", help="Do not ask before something is lost or a job larger than this machine starts."),
+]
+
+UNLIMITED = 9999
+"""The part of a scale that was not given."""
+RANKS_PER_CORE = 4
+"""Above it ranks wait for each other longer than they compute."""
+MEMORY_PER_RANK = 512 * 2**20
+"""Bytes. Measured: a process that imported PyTorch 2.8 and made one step on the CPU held 493 MiB."""
+MOST_AT_ONCE = 4
+"""Trials of a sweep that run at once on a cluster that no stack declares; see `submit`."""
+PROPOSED = 2
+"""Nodes, and ranks on each: the least that shows what goes wrong between nodes and between ranks of one."""
+
+_COUNT = re.compile(
+    r"-{0,2}(?:trainer\.)?(?:world[-_]size|num[-_]nodes|nnodes|nodes|n?gpus|n(?:um)?[-_]gpus?|devices|gpus[-_]per[-_]node"
+    r"|num[-_](?:processes|workers[-_]total)|nproc[-_]per[-_]node)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What a part of a plan declares, and what is started of it.
+
+    Attributes:
+        place: The part's place; empty for a single job.
+        declared: Nodes, and ranks on each.
+        started: The same of the rehearsal.
+        at_once: How many of it run at the same time: a sweep's trials.
+        unchanged: Counts in the command, inputs or variables that no scale reaches, each as it is written.
+    """
+
+    place: str
+    declared: tuple[int, int]
+    started: tuple[int, int]
+    at_once: int
+    unchanged: tuple[str, ...] = ()
+
+    @property
+    def processes(self) -> int:
+        """Ranks that this machine runs at the same time."""
+        nodes, ranks = self.started
+        return nodes * ranks * self.at_once
+
+
+def chosen(nodes: int | None, ranks: int | None, both: str | None) -> RehearsalScale | None:
+    """The scale that the options ask for; None for none.
+
+    Raises:
+        typer.BadParameter: ``-j`` is no scale, or came with one of the others.
+    """
+    from amlstack.sandbox.scale import RehearsalScale
+
+    if both is None:
+        return None if nodes is ranks is None else RehearsalScale(nodes or UNLIMITED, ranks or UNLIMITED)
+    found = RehearsalScale.read(both)
+    if found is None:
+        message = f"`-j` is NODESxRANKS, for example 2x2, got `{both}`."
+        raise typer.BadParameter(message)
+    if nodes is not None or ranks is not None:
+        message = "Give `-j`, or `--nodes` and `--ranks`."
+        raise typer.BadParameter(message)
+    return found
+
+
+def extents(plan: jobs.Planned, scale: RehearsalScale | None) -> Iterator[Extent]:
+    """What is started of each part of a plan."""
+    for place, part in plan.parts.items():
+        steps = list(_launches(part.enriched.command))
+        own = (_per_node(program, words, part.nodes) for program, words in steps)
+        declared = (part.nodes, max([part.processes_per_node or 1, *(count for count in own if count)]))
+        started = declared
+        if scale is not None:
+            started = (min(declared[0], scale.nodes), min(declared[1], scale.ranks))
+        trials = plan.trials(place)
+        at_once = 1
+        if trials is not None:
+            wanted = trials.max_concurrent_trials or trials.max_total_trials or MOST_AT_ONCE
+            nodes = part.target.max_nodes or part.nodes * min(wanted, MOST_AT_ONCE)
+            at_once = max(1, min(wanted, nodes // started[0]))
+        yield Extent(place, declared, started, at_once, tuple(_unchanged(part, declared, started, scale)))
+
+
+def shown(extent: Extent) -> str:
+    """Declared and started counts in a line."""
+    (nodes, ranks), (fewer, less) = extent.declared, extent.started
+    where = f"{extent.place}: " if extent.place else ""
+    if extent.declared == extent.started:
+        return f"{where}{nodes} × {ranks}, as declared"
+    return f"{where}{nodes} × {ranks} → {fewer} × {less} ({nodes * ranks} → {fewer * less} ranks)"
+
+
+def unproven(parts: Sequence[Extent]) -> Iterator[str]:
+    """What a rehearsal that was scaled down says nothing about."""
+    smaller = [part for part in parts if part.declared != part.started]
+    if not smaller:
+        return
+    nodes = max(part.started[0] for part in smaller)
+    yield "memory per rank: parameters and optimiser state that are sharded over all ranks are shared by fewer"
+    yield "global batch size and learning rate, where the job derives them from the number of ranks"
+    if any(part.declared[0] > part.started[0] for part in smaller):
+        yield f"whatever needs more than {nodes} node{'' if nodes == 1 else 's'}, and the speed between nodes"
+    yield "code for GPUs, where this machine has none"
+    for text in dict.fromkeys(text for part in parts for text in part.unchanged):
+        yield f"`{text}` is passed through unchanged: the code reads the declared count, not the started one"
+
+
+def too_large(parts: Sequence[Extent]) -> str:
+    """Why the processes do not fit this machine; empty where they do."""
+    processes = max((part.processes for part in parts), default=0)
+    cores = len(os.sched_getaffinity(0))
+    if processes > RANKS_PER_CORE * cores:
+        return (
+            f"{processes} ranks at once on {cores} core{'' if cores == 1 else 's'}: "
+            f"more than {RANKS_PER_CORE} per core mostly wait for each other"
+        )
+    free = _free_memory()
+    if free is not None and processes * MEMORY_PER_RANK > free:
+        return (
+            f"{processes} ranks at once, and {free / 2**30:.1f} GiB of memory are free: each needs about "
+            f"{MEMORY_PER_RANK / 2**30:g} GiB to import PyTorch alone"
+        )
+    return ""
+
+
+def agreed(progress: Progress, file: Path, plan: jobs.Planned, scale: RehearsalScale | None, *, yes: bool) -> bool:
+    """Prints what is scaled, and asks about a job that is larger than this machine; whether it is to be started."""
+    parts = list(extents(plan, scale))
+    if scale is not None:
+        progress.step("scaled down to this machine; the body keeps what it declares")
+        for part in parts:
+            progress.note(shown(part))
+        for text in unproven(parts):
+            progress.note(f"unproven: {text}")
+    reason = too_large(parts)
+    if not reason or yes:
+        return True
+    nodes, ranks = (min(PROPOSED, max(part.started[axis] for part in parts)) for axis in (0, 1))
+    progress.step(f"larger than this machine: {reason}")
+    progress.note(f"scaled down: amlstack rehearse {file} -j {nodes}x{ranks}; as it is: --yes")
+    if consent.on_a_terminal() and consent.given("Start it as it is?"):
+        return True
+    progress.fail("nothing was started")
+    return False
+
+
+def _launches(command: str) -> Iterator[tuple[str, list[str]]]:
+    """Each simple command that starts a launcher or Python: the program's name, and the words after it."""
+    from amlstack.sandbox.scale import words
+    from jobs.planning.command_text import steps
+
+    for step in steps(command.replace("\\\n", " ")):
+        for at, word in enumerate(step):
+            name = word.rsplit("/", 1)[-1]
+            if name in words.PROGRAMS:
+                yield name, step[at + 1 :]
+                break
+
+
+def _per_node(program: str, rest: list[str], nodes: int) -> int | None:
+    from amlstack.sandbox.scale import words
+
+    return words.per_node(program, rest, nodes)
+
+
+def _unchanged(
+    part: jobs.Plan, declared: tuple[int, int], started: tuple[int, int], scale: RehearsalScale | None
+) -> Iterator[str]:
+    """Literal counts of the declaration that reach the code as they are."""
+    from amlstack.sandbox.scale import words
+
+    if scale is None:
+        return
+    counts = words.Counts(scale.nodes, scale.ranks, part.nodes)
+    pairs = [*zip(declared, started, strict=True), (declared[0] * declared[1], started[0] * started[1])]
+    wrong = {str(before) for before, after in pairs if before > after}
+    for program, rest in _launches(part.enriched.command):
+        after, _ = words.scaled(program, rest, counts)
+        for at, word in enumerate(after):
+            name, equals, value = word.partition("=")
+            follows = value if equals else (after[at + 1] if at + 1 < len(after) else "")
+            if word.startswith("-") and _COUNT.fullmatch(name) and follows in wrong:
+                yield f"{name}{equals or ' '}{follows}"
+    for name, given in part.enriched.inputs.items():
+        if isinstance(given, int | str) and _COUNT.fullmatch(name) and str(given) in wrong:
+            yield f"inputs.{name}: {given}"
+
+
+def _free_memory() -> int | None:
+    """Bytes that new processes can have; None where the machine does not say."""
+    try:
+        text = Path("/proc/meminfo").read_text()
+    except OSError:
+        return None
+    found = re.search(r"^MemAvailable:\s+(\d+) kB", text, re.MULTILINE)
+    return int(found[1]) * 1024 if found else None

@@ -1,0 +1,69 @@
+"""The words of launchers in a rehearsal of 2 × 2 of a job that declares 16 nodes."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from amlstack.sandbox.scale import RehearsalScale, words
+
+COUNTS = words.Counts(2, 2, 16)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("torchrun --nnodes 16 --nproc_per_node 8 train.py", "torchrun --nnodes 2 --nproc_per_node 2 train.py"),
+        ("torchrun --nnodes=4:16 --nproc-per-node=gpu t.py", "torchrun --nnodes=2:2 --nproc-per-node=2 t.py"),
+        ("torchrun --standalone --nproc_per_node 8 t.py", "torchrun --standalone --nproc_per_node 2 t.py"),
+        ("torchrun --nnodes 16 -m pkg --nnodes 16", "torchrun --nnodes 2 -m pkg --nnodes 16"),
+        ("torchrun --nnodes 1 --nproc_per_node 1 t.py", "torchrun --nnodes 1 --nproc_per_node 1 t.py"),
+        (
+            "python -m torch.distributed.launch --use_env --nproc_per_node 8 t.py",
+            "python -m torch.distributed.launch --use_env --nproc_per_node 2 t.py",
+        ),
+        (
+            "accelerate launch --multi_gpu --num_machines 16 --num_processes 128 t.py --num_processes 9",
+            "accelerate launch --multi_gpu --num_machines 2 --num_processes 4 t.py --num_processes 9",
+        ),
+        ("accelerate launch --num_processes 8 t.py", "accelerate launch --num_processes 2 t.py"),
+        ("accelerate config --num_processes 8", "accelerate config --num_processes 8"),
+        ("deepspeed --num_nodes 16 --num_gpus=8 t.py", "deepspeed --num_nodes 2 --num_gpus=2 t.py"),
+        ("mpirun --mca btl tcp -n 128 -x A python t.py -n 9", "mpirun --mca btl tcp -n 4 -x A python t.py -n 9"),
+        ("mpirun --map-by ppr:8:node -np 3 t", "mpirun --map-by ppr:2:node -np 3 t"),
+        ("horovodrun -np 128 python t.py", "horovodrun -np 4 python t.py"),
+        ("python t.py --world-size 128", "python t.py --world-size 128"),
+        ("python t.py --num_nodes 16 --devices=8", "python t.py --num_nodes 2 --devices=2"),
+        ("python t.py --num_nodes 12 --devices 8", "python t.py --num_nodes 12 --devices 8"),
+        ("python t.py --num_nodes 16", "python t.py --num_nodes 16"),
+    ],
+)
+def test_launcher_counts_are_no_higher_than_the_scale(before: str, after: str) -> None:
+    program, *rest = shlex.split(before)
+    result, changes = words.scaled(program, rest, COUNTS)
+
+    assert [program, *result] == shlex.split(after)
+    assert bool(changes) == (before != after)
+
+
+@pytest.mark.parametrize(
+    ("command", "count"),
+    [
+        ("torchrun --nproc_per_node=8 t.py", 8),
+        ("python -m torch.distributed.run --nproc-per-node 4 t.py", 4),
+        ("accelerate launch --num_processes 128 t.py", 8),
+        ("mpirun -np 32 t", 2),
+        ("torchrun --nproc_per_node gpu t.py", None),
+        ("python t.py", None),
+    ],
+)
+def test_a_launcher_names_the_processes_of_a_node(command: str, count: int | None) -> None:
+    program, *rest = shlex.split(command)
+
+    assert words.per_node(program, rest, 16) == count
+
+
+@pytest.mark.parametrize("text", ["", "2", "0x2", "2x", "x", "2x2x2", "-1x2"])
+def test_other_texts_are_no_scale(text: str) -> None:
+    assert RehearsalScale.read(text) is None

@@ -59,7 +59,7 @@ class ArmClient:
         self._credential = credential
         self._sign_in = sign_in or SignIn.read({})
         self._cancelled = cancelled
-        self._transport: dict[str, Any] = {"connection_verify": ca} if ca else {}
+        self._ca = ca
         self._announce = announce or _silent
         self._lock = threading.Lock()
         self._pipeline: Any = None
@@ -254,10 +254,12 @@ class ArmClient:
                     UserAgentPolicy,
                 )
 
+                from amlstack.provider.arm.transport import LeanTransport  # noqa: PLC0415
+
                 bearer = BearerTokenCredentialPolicy(self._credential, f"{self.endpoint}/.default")
                 # No retry policy: its sleeps could not be interrupted (see `retries`).
                 policies = [UserAgentPolicy("amlstack"), bearer]
-                self._pipeline = PipelineClient(self.endpoint, policies=policies, **self._transport)
+                self._pipeline = PipelineClient(self.endpoint, policies=policies, transport=LeanTransport(self._ca))
             return self._pipeline, self._credential
 
 

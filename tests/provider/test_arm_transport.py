@@ -1,0 +1,140 @@
+"""The transport below the client: proxies, authorities and broken answers are treated as requests would treat them."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import socket
+import threading
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+import trustme
+from azure.core.exceptions import ServiceRequestError, ServiceResponseError
+from azure.core.rest import HttpRequest
+
+from amlstack.provider.arm import ArmClient, ArmError
+from amlstack.provider.arm.transport import LeanTransport
+from tests.support.loopback import Loopback
+from tests.support.provider.fake_workspace import WORKSPACE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from http.server import BaseHTTPRequestHandler
+    from pathlib import Path
+
+    from tests.support.provider.fake_arm import FakeArm
+
+
+@pytest.fixture
+def proxy() -> Iterator[tuple[str, list[bytes]]]:
+    """The address of a proxy that refuses everything, and the first line of each request to it."""
+    asked: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection:
+                    asked.append(connection.recv(65536).partition(b"\r\n")[0])
+                    connection.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", asked
+        with contextlib.suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+    thread.join(10)
+
+
+@pytest.fixture
+def sent(arm: FakeArm) -> HttpRequest:
+    return HttpRequest("GET", f"{arm.url}{WORKSPACE}")
+
+
+def test_a_request_goes_through_the_proxy_of_the_environment(
+    sent: HttpRequest, proxy: tuple[str, list[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, asked = proxy
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", url)
+    monkeypatch.setenv("https_proxy", url)
+    with pytest.raises(ServiceRequestError):
+        LeanTransport().send(sent)
+    assert [line.split()[:2] for line in asked] == [[b"CONNECT", urlsplit(sent.url).netloc.encode()]]
+
+
+def test_a_host_that_needs_no_proxy_is_asked_directly(
+    arm: FakeArm, proxy: tuple[str, list[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, asked = proxy
+    for name in ("HTTPS_PROXY", "https_proxy"):
+        monkeypatch.setenv(name, url)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "127.0.0.1")
+    assert ArmClient(arm.url).get(WORKSPACE).status == 200
+    assert asked == []
+
+
+def test_a_certificate_of_another_authority_is_refused(sent: HttpRequest, tmp_path: Path) -> None:
+    other = tmp_path / "other.pem"
+    trustme.CA().cert_pem.write_to_path(str(other))
+    with pytest.raises(ServiceRequestError, match="CERTIFICATE_VERIFY_FAILED"):
+        LeanTransport(str(other)).send(sent)
+
+
+def test_a_certificate_of_another_host_is_refused(arm: FakeArm) -> None:
+    elsewhere = arm.url.replace("127.0.0.1", "localhost")
+    with pytest.raises(ServiceRequestError, match=r"(?i)hostname"):
+        LeanTransport().send(HttpRequest("GET", f"{elsewhere}{WORKSPACE}"))
+
+
+def test_a_folder_of_authorities_is_taken_like_a_file(sent: HttpRequest, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ServiceRequestError, match="CERTIFICATE_VERIFY_FAILED"):
+        LeanTransport(str(tmp_path / "empty")).send(sent)
+
+
+def test_authorities_that_cannot_be_read_are_named(sent: HttpRequest, tmp_path: Path) -> None:
+    with pytest.raises(ServiceRequestError, match=r"missing\.pem"):
+        LeanTransport(str(tmp_path / "missing.pem")).send(sent)
+
+
+def test_a_service_that_is_not_there_is_a_typed_error(arm: FakeArm) -> None:
+    arm.close()
+    with pytest.raises(ServiceRequestError, match="refused"):
+        LeanTransport().send(HttpRequest("GET", f"{arm.url}{WORKSPACE}"))
+
+
+def test_compressed_answers_are_read_and_short_ones_are_errors(tmp_path: Path) -> None:
+    whole = gzip.compress(b'{"id": "\xc3\xa4"}')
+
+    def handle(request: BaseHTTPRequestHandler, _: bytes) -> None:
+        missing = 1 if request.path == "/short" else 0
+        request.send_response(200)
+        request.send_header("Content-Encoding", "gzip")
+        request.send_header("Content-Length", str(len(whole) + missing))
+        request.end_headers()
+        request.wfile.write(whole)
+        request.close_connection = True
+
+    server = Loopback(tmp_path, handle)
+    try:
+        transport = LeanTransport(str(server.ca))
+        assert transport.send(HttpRequest("GET", f"{server.url}/whole?a=b")).text() == '{"id": "ä"}'
+        with pytest.raises(ServiceResponseError, match="IncompleteRead"):
+            transport.send(HttpRequest("GET", f"{server.url}/short"))
+    finally:
+        server.close()
+
+
+def test_a_url_with_a_query_and_a_body_arrive_unchanged(arm: FakeArm) -> None:
+    with contextlib.suppress(ArmError):
+        ArmClient(arm.url).put(f"{WORKSPACE}/jobs/a b", {"x": "ä"}, query={"$filter": "a eq 'b c'"})
+    assert (arm.asked[-1].path.rpartition("/")[2], arm.asked[-1].body) == ("a b", {"x": "ä"})
+    assert arm.asked[-1].query["$filter"] == "a eq 'b c'"

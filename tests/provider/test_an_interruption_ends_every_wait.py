@@ -120,11 +120,12 @@ def test_a_gate_that_is_throttled_ends_and_its_run_goes_on(wire: Wire, arm: Fake
 @pytest.mark.parametrize(
     ("failure", "words"),
     [
-        (Failure("GET", "/jobs/", 429, headers=MINUTES), "goes on, and the next `up` ends it"),
+        (Failure("GET", "/jobs$", 429, headers=MINUTES), "goes on, and the next `up` ends it"),
+        (Failure("GET", "/jobs/", 429, headers=MINUTES), "was asked to end, and the next `up` ends it"),
         (Failure("POST", "/cancel", 429, headers=MINUTES), "goes on, and the next `up` ends it"),
         (Failure("POST", "/cancel", 500, headers=MINUTES, after=True), r"POST .*/cancel; run .* was asked to end"),
     ],
-    ids=["read", "cancel", "cancel stored"],
+    ids=["list", "look at the end", "cancel", "cancel stored"],
 )
 def test_a_deletion_ends_and_says_whether_the_run_was_asked_to_end(
     wire: Wire, arm: FakeArm, log: Log, failure: Failure, words: str

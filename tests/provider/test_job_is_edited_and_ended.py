@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -207,6 +208,50 @@ def test_removing_a_running_job_cancels_it_waits_and_keeps_its_history(wire: Wir
     assert arm.cancelled == [run]
     assert arm.job(run)["status"] == "Canceled"
     assert arm.count("DELETE", "/jobs/") == 0
+
+
+def test_removing_jobs_lists_the_active_runs_once_and_reads_none_before_it_is_cancelled(
+    wire: Wire, arm: FakeArm
+) -> None:
+    jobs = [wire.job(name) for name in ("a", "b", "c")]
+    for job in jobs:
+        job.up(job_inputs(name=job.name))
+        arm.set_status(job.id, "Queued")
+    before = len(arm.asked)
+    wire.configure()
+    for job in jobs:
+        job._delete(job.id, job.inputs, job.outputs)
+    asked = [(one.method, one.path.removeprefix(f"{WORKSPACE}/jobs")) for one in arm.asked[before:]]
+    requests = [(("POST", f"/{job.id}/cancel"), ("GET", f"/{job.id}")) for job in jobs]
+    # The pages of the list, and the looks until a run has ended, count as one each.
+    once_each = [one for one, _ in itertools.groupby(asked)]
+    assert once_each == [("GET", ""), *itertools.chain.from_iterable(requests)]
+    assert [arm.job(job.id)["status"] for job in jobs] == ["Canceled"] * 3
+
+
+def test_a_removed_run_that_ended_after_the_list_of_runs_is_fine(wire: Wire, arm: FakeArm) -> None:
+    first, second = wire.job("a"), wire.job("b")
+    for job in (first, second):
+        job.up(job_inputs(name=job.name))
+    wire.configure()
+    first._delete(first.id, first.inputs, first.outputs)
+    arm.set_status(second.id, "Completed")
+    second._delete(second.id, second.inputs, second.outputs)
+    assert arm.job(second.id)["status"] == "Completed"
+
+
+def test_a_removed_run_that_the_list_of_runs_lacks_is_ended(wire: Wire, arm: FakeArm) -> None:
+    first, second = wire.job("a"), wire.job("b")
+    for job in (first, second):
+        job.up(job_inputs(name=job.name))
+    # As when the service's list is behind its records.
+    path = f"{WORKSPACE}/jobs/{second.id}".lower()
+    late = arm.jobs.pop(path)
+    wire.configure()
+    first._delete(first.id, first.inputs, first.outputs)
+    arm.jobs[path] = late
+    second._delete(second.id, second.inputs, second.outputs)
+    assert arm.job(second.id)["status"] == "Canceled"
 
 
 def test_removing_a_finished_job_changes_nothing(wire: Wire, arm: FakeArm) -> None:

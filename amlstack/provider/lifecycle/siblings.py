@@ -13,6 +13,8 @@ from amlstack.rpc import UNKNOWN, ProviderError, bare
 from amlstack.run_identity import NO_JOB, owner_of, resource_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from amlstack.provider.lifecycle.memory import DeploymentMemory
     from amlstack.provider.resource import Call, Services, Values
     from amlstack.provider.runs import Record
@@ -25,10 +27,13 @@ class Siblings:
         self._services = services
         self._deployment = deployment
         self._lock = threading.Lock()
-        # Listed once in a deployment: what is looked for is older than it. Each find is looked at again.
-        self._listed: dict[tuple[str, str, str], dict[str, list[Record]]] = {}
+        # Listed once before what a deployment creates and once before what it removes: what is looked for is older.
+        # Each find but a removed job's own run is looked at again.
+        self._listed: dict[tuple[str, str, str, bool], dict[str, list[Record]]] = {}
 
-    def of(self, call: Call, workspace: str, run: str, owner: str, values: Values) -> list[Record]:
+    def of(
+        self, call: Call, workspace: str, run: str, owner: str, values: Values, *, removed: bool = False
+    ) -> list[Record]:
         """The active runs of the job but ``run``, as they are now.
 
         Args:
@@ -37,13 +42,13 @@ class Siblings:
             run: The run to leave out.
             owner: ``project/stack``.
             values: Inputs or state of the job.
+            removed: Whether the job itself is removed.
 
         Raises:
             ArmError: The workspace cannot be asked.
         """
         found: list[Record] = []
-        active = self._active(workspace, owner, next(iter(stack_ids(values)), ""))
-        for one in (*active.get(resource_of(call.urn), ()), *active.get(str(bare(values.get("name"))), ())):
+        for one in self._candidates(call, workspace, owner, values, removed=removed):
             if one.job_id == run or not of_job(one, call, values):
                 continue
             if self._deployment.holder(workspace, one.job_id) not in (None, call.urn):
@@ -52,6 +57,19 @@ class Siblings:
             if now is not None and is_active(now.status):
                 found.append(now)
         return found
+
+    def removed(self, call: Call, workspace: str, run: str, old: Values) -> Record | None:
+        """The run of a job that is removed, as the stack's list of active runs has it; None when it is not there.
+
+        The engine removes jobs after everything else, and the list is made at the first removal. So its owner and its
+        mark are those of now, which saves a request for each job. Its status may be older: whether it has ended is for
+        the look after the cancellation.
+
+        Raises:
+            ArmError: The workspace cannot be asked.
+        """
+        candidates = self._candidates(call, workspace, str(old.get("owner")), old, removed=True)
+        return next((one for one in candidates if one.job_id == run), None)
 
     def foretell(self, call: Call, workspace: str, run: str, state: Values) -> None:
         """Says at preview what `settle` will do.
@@ -101,7 +119,7 @@ class Siblings:
         Raises:
             ArmError: The workspace cannot be asked, or refused.
         """
-        for one in self.of(call, workspace, run, str(old.get("owner")), old):
+        for one in self.of(call, workspace, run, str(old.get("owner")), old, removed=True):
             if one.kept_for != NO_JOB and (one.resource or one.kept_for):
                 self._services.host.info(f"run {one.job_id} is ended as well: its job is removed", call.urn)
                 end(self._services, call, workspace, one)
@@ -109,16 +127,18 @@ class Siblings:
     def _orphans(self, call: Call, workspace: str, run: str, state: Values) -> list[Record]:
         return [one for one in self.of(call, workspace, run, owner_of(call.urn), state) if not one.kept_for]
 
-    def _active(self, workspace: str, owner: str, stack_id: str) -> dict[str, list[Record]]:
-        """The stack's active runs by what a record names its job with: the resource, or only the job's name."""
-        key = (workspace.casefold(), owner, stack_id)
+    def _candidates(self, call: Call, workspace: str, owner: str, values: Values, *, removed: bool) -> Iterator[Record]:
+        """The listed runs that a record names this job with: by the resource, or only by the job's name."""
+        key = (workspace.casefold(), owner, next(iter(stack_ids(values)), ""), removed)
         with self._lock:
             if key not in self._listed:
                 found: dict[str, list[Record]] = {}
-                for one in owned.active(self._services.arm, workspace, owner, stack_id):
+                for one in owned.active(self._services.arm, workspace, owner, key[2]):
                     found.setdefault(one.name if one.resource is None else one.resource, []).append(one)
                 self._listed[key] = found
-            return self._listed[key]
+            listed = self._listed[key]
+        yield from listed.get(resource_of(call.urn), ())
+        yield from listed.get(str(bare(values.get("name"))), ())
 
 
 def _seen(record: Record) -> str:

@@ -242,7 +242,10 @@ class JobRuns:
             return
 
     def _end(self, call: Call, workspace: str, run: str, asked: Values, old: Values) -> None:
-        record = self._runs.get(workspace, run)
+        removed = not self._deployment.has(call.urn) and not self._deployment.plans(call.urn)
+        record = self._siblings.removed(call, workspace, run, {**old, **asked}) if removed else None
+        if record is None:
+            record = self._runs.get(workspace, run)
         if record is not None and (owner := ending.foreign(record, old, asked)):
             self._host.info(f"run {run} belongs to {owner}; it is left as it is", call.urn)
             return
@@ -251,7 +254,7 @@ class JobRuns:
                 self._host.info(f"run {run} goes on (on_edit: keep)", call.urn)
                 return
             ending.end(self._services, call, workspace, record)
-        if not self._deployment.has(call.urn) and not self._deployment.plans(call.urn):
+        if removed:
             self._siblings.end_all(call, workspace, run, {**old, **asked})
         if record is not None and asked.get("deleteHistory"):
             self._services.arm.finish(self._runs.delete(workspace, run), self._services.cancelled)

@@ -7,6 +7,7 @@ Each ``*.toml`` here names the curated environments that it stands in for and wh
 from __future__ import annotations
 
 from amlstack.sandbox.images.builder import ImageBuildError, build, folder, ready
+from amlstack.sandbox.images.declared import CondaFileError, from_conda
 from amlstack.sandbox.images.standins import (
     StandIn,
     UnknownImageError,
@@ -18,6 +19,7 @@ from amlstack.sandbox.images.standins import (
 )
 
 __all__ = [
+    "CondaFileError",
     "ImageBuildError",
     "StandIn",
     "UnknownImageError",
@@ -25,6 +27,7 @@ __all__ = [
     "build",
     "find",
     "folder",
+    "from_conda",
     "image_name",
     "ready",
     "resolve",

@@ -75,6 +75,8 @@ class StandIn:
         """``<name>-<hash>``: the folder in the cache; new when a requirement, Python or the machine differs."""
         python = f"{sys.implementation.cache_tag} {platform.machine()} {sys.platform}"
         parts = (python, *self.requirements, self.constraints)
+        if self.compiled is None and self.python:
+            parts += (self.python,)
         if self.compiled is not None:
             parts += (self.python, repr((self.compiled.requirements, self.compiled.environment)))
         return f"{self.name}-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:12]}"

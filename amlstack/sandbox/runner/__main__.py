@@ -52,7 +52,9 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
             store.jobs.move(job.id, "Preparing")
             ending.spec = wanted = spec.read(job.properties, store.scales.of(job.id))
             with umask(USUAL):  # the user's cache, which may serve several
-                built = images.build(prepare.image(store, wanted), lambda line: _progress(store, job, line))
+                standin = prepare.image(store, wanted)
+                built = images.build(standin, lambda line: _progress(store, job, line))
+            note(f"environment: {standin.summary}; it differs from the image: {standin.differs}")
             ending.stage = stage = prepare.stage(store, job, wanted, built, note)
             ports = fixed_ports.ports(wanted, stage.folder / "nodes" / "0" / "wd")
             fixed_ports.hold(

@@ -66,20 +66,21 @@ def image(store: Store, spec: Spec) -> images.StandIn:
     Raises:
         RefusedError: It has none.
     """
-    reference = spec.environment
+    reference, conda = spec.environment, ""
     if reference.startswith("/"):
         resource = store.resources.get(reference)
         if resource is None:
             message = f"The environment {reference} does not exist."
             raise RefusedError(message)
         properties = resource.body.get("properties", {})
-        if extra := [name for name in ("condaFile", "build") if properties.get(name)]:
-            message = f"The environment {reference} has a {extra[0]}; the sandbox builds stand-ins for images only."
+        if properties.get("build"):
+            message = f"The environment {reference} has a build context; the sandbox builds no images."
             raise RefusedError(message, "SandboxUnsupported")
+        conda = str(properties.get("condaFile") or "")
         reference = str(properties.get("image") or "")
     try:
-        standin = images.resolve(reference)
-    except images.UnknownImageError as error:
+        standin = images.from_conda(conda) if conda else images.resolve(reference)
+    except (images.UnknownImageError, images.CondaFileError) as error:
         raise RefusedError(str(error), "SandboxUnsupported") from None
     if spec.distribution == "Mpi" and not mpirun.on_machine():
         return images.with_openmpi(standin)

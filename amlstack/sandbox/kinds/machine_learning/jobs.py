@@ -185,7 +185,7 @@ def _put(context: KindContext, path: ArmPath, body: Any, smaller: str | None) ->
         if scale is not None:
             context.store.scales.put(job.id, scale)
     context.wake.set()
-    return Reply(201, render(job))
+    return Reply(201, render(job), headers={} if scale is None else {QUERY: str(scale)})
 
 
 def check_references(context: KindContext, path: ArmPath, properties: Body) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.protobuf import empty_pb2
 
+from amlstack.provider.lifecycle import siblings
 from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import Refused, job_inputs
 
@@ -252,6 +254,21 @@ def test_a_removed_run_that_the_list_of_runs_lacks_is_ended(wire: Wire, arm: Fak
     arm.jobs[path] = late
     second._delete(second.id, second.inputs, second.outputs)
     assert arm.job(second.id)["status"] == "Canceled"
+
+
+@pytest.mark.parametrize(("fresh", "ended"), [(0.0, False), (math.inf, True)])
+def test_an_owner_that_changes_during_a_removal_is_seen_when_the_list_of_runs_is_too_old(
+    fresh: float, ended: bool, wire: Wire, arm: FakeArm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(siblings, "FRESH", fresh)
+    first, second = wire.job("a"), wire.job("b")
+    for job in (first, second):
+        job.up(job_inputs(name=job.name))
+    wire.configure()
+    first._delete(first.id, first.inputs, first.outputs)
+    arm.job(second.id)["properties"]["amlstack.owner"] = "other/prod"
+    second._delete(second.id, second.inputs, second.outputs)
+    assert (second.id in arm.cancelled) is ended
 
 
 def test_removing_a_finished_job_changes_nothing(wire: Wire, arm: FakeArm) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from amlstack.provider import owned
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
     from amlstack.provider.runs import Record
 
 
+FRESH = 5.0
+"""Seconds for which a list says whose a run is and whether it was kept; somebody else may change either."""
+
+
 class Siblings:
     """Finds and settles them. Safe for use by several threads."""
 
@@ -29,7 +35,7 @@ class Siblings:
         self._lock = threading.Lock()
         # Listed once before what a deployment creates and once before what it removes: what is looked for is older.
         # Each find but a removed job's own run is looked at again.
-        self._listed: dict[tuple[str, str, str, bool], dict[str, list[Record]]] = {}
+        self._listed: dict[tuple[str, str, str, bool], tuple[float, dict[str, list[Record]]]] = {}
 
     def of(
         self, call: Call, workspace: str, run: str, owner: str, values: Values, *, removed: bool = False
@@ -61,14 +67,13 @@ class Siblings:
     def removed(self, call: Call, workspace: str, run: str, old: Values) -> Record | None:
         """The run of a job that is removed, as the stack's list of active runs has it; None when it is not there.
 
-        The engine removes jobs after everything else, and the list is made at the first removal. So its owner and its
-        mark are those of now, which saves a request for each job. Its status may be older: whether it has ended is for
-        the look after the cancellation.
+        One list serves the removals of `FRESH` seconds, which saves a request for each job: its owner and its mark are
+        at most so old. Its status may have changed since: whether it has ended is for the look after the cancellation.
 
         Raises:
             ArmError: The workspace cannot be asked.
         """
-        candidates = self._candidates(call, workspace, str(old.get("owner")), old, removed=True)
+        candidates = self._candidates(call, workspace, str(old.get("owner")), old, removed=True, age=FRESH)
         return next((one for one in candidates if one.job_id == run), None)
 
     def foretell(self, call: Call, workspace: str, run: str, state: Values) -> None:
@@ -127,16 +132,19 @@ class Siblings:
     def _orphans(self, call: Call, workspace: str, run: str, state: Values) -> list[Record]:
         return [one for one in self.of(call, workspace, run, owner_of(call.urn), state) if not one.kept_for]
 
-    def _candidates(self, call: Call, workspace: str, owner: str, values: Values, *, removed: bool) -> Iterator[Record]:
-        """The listed runs that a record names this job with: by the resource, or only by the job's name."""
+    def _candidates(
+        self, call: Call, workspace: str, owner: str, values: Values, *, removed: bool, age: float = math.inf
+    ) -> Iterator[Record]:
+        """The listed runs that a record names this job with, by a list of at most so many seconds."""
         key = (workspace.casefold(), owner, next(iter(stack_ids(values)), ""), removed)
         with self._lock:
-            if key not in self._listed:
+            if key not in self._listed or time.monotonic() - self._listed[key][0] >= age:
+                start = time.monotonic()
                 found: dict[str, list[Record]] = {}
                 for one in owned.active(self._services.arm, workspace, owner, key[2]):
                     found.setdefault(one.name if one.resource is None else one.resource, []).append(one)
-                self._listed[key] = found
-            listed = self._listed[key]
+                self._listed[key] = start, found
+            _, listed = self._listed[key]
         yield from listed.get(resource_of(call.urn), ())
         yield from listed.get(str(bare(values.get("name"))), ())
 

@@ -59,17 +59,31 @@ def claim(home: Path) -> None:
     """
     if is_ours(home):
         return
-    made = home == paths.PROJECT / ".amlstack" or not home.exists()
     check(home)
     try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        made = _make(home) or home == paths.PROJECT / ".amlstack"
         fresh = home / f"{MARKER}.{secrets.token_hex(4)}"
         fresh.write_text(json.dumps({"kind": _KIND, "made": made}) + "\n", "utf-8")
-        with contextlib.suppress(FileExistsError):  # another process may have made the folder first
+        if made:  # also over the marker of a process that found the folder between its making and this line
+            fresh.replace(home / MARKER)
+            return
+        with contextlib.suppress(FileExistsError):
             (home / MARKER).hardlink_to(fresh)
         fresh.unlink()
     except OSError as error:
         raise _unusable(home, error) from None
+
+
+def _make(home: Path) -> bool:
+    """Make a folder; whether it was this process that made it."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        home.mkdir(mode=0o700)
+    except FileExistsError:
+        if not home.is_dir():
+            raise
+        return False
+    return True
 
 
 def is_ours(home: Path) -> bool:

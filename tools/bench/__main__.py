@@ -46,7 +46,10 @@ def measured(name: str, *, quick: bool) -> Section:
     """
     module = import_module(f"benches.{name}")
     start = time.monotonic()
-    rows = list(module.run(quick=quick))
+    rows = []
+    for row in module.run(quick=quick):
+        print(f"{name}: {row.what}: {row.value:.3g} {row.unit}", file=sys.stderr, flush=True)
+        rows.append(row)
     return Section(name, (module.__doc__ or "").strip(), tuple(rows), time.monotonic() - start)
 
 

@@ -69,7 +69,7 @@ garbage: venv ## 10,000 generated bad job files and settings, none of which may 
 	@GARBAGE_FILES=10000 $(PY) -m pytest tests/infra/test_generated_bad_files.py
 
 .PHONY: bench
-bench: venv ## benchmarks, each beside what it is compared with (docs/benchmarks.md); QUICK=1: smaller sizes, two minutes
+bench: venv ## benchmarks, each beside what it is compared with (docs/benchmarks.md); QUICK=1: smaller sizes
 	@$(PY) tools/bench $(if $(QUICK),--quick)
 
 .PHONY: pack

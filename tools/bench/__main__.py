@@ -61,7 +61,7 @@ def main() -> int:
     """
     words = argparse.ArgumentParser(prog="bench", description=__doc__.splitlines()[0])
     words.add_argument("name", nargs="*", metavar="NAME", help=f"of {', '.join(names())}; unset: all")
-    words.add_argument("--quick", action="store_true", help="smaller sizes: a look in two minutes, no figure to quote")
+    words.add_argument("--quick", action="store_true", help="smaller sizes: a look, no figure to quote")
     words.add_argument("--json", type=Path, metavar="FILE", help="write every figure to FILE as JSON")
     words.add_argument("--write", action="store_true", help="write docs/benchmarks.md, .json and .svg as well")
     result = words.parse_args()

@@ -16,7 +16,7 @@ INTRO = """\
 
 <!-- Written by `python tools/bench --write`. -->
 
-`make bench` prints these tables for your machine, `make bench QUICK=1` smaller ones in two minutes. What each figure is
+`make bench` prints these tables for your machine, `make bench QUICK=1` smaller ones. What each figure is
 compared with is measured in the same run; times are CPU seconds of this process and its children unless a row says
 otherwise. They are measurements, not tests. The same figures as data: [benchmarks.json](benchmarks.json).
 

@@ -18,8 +18,8 @@ def near(word: str, known: Iterable[str], n: int = 3) -> tuple[str, ...]:
     by_lower = {name.lower(): name for name in known}
     matches = difflib.get_close_matches(word.lower(), by_lower, n=n, cutoff=0.6)
     if not matches:
-        parts = [part for part in word.lower().split("_") if len(part) >= 4]
-        return tuple(name for low, name in by_lower.items() if low.startswith(tuple(parts)))[:n] if parts else ()
+        parts = tuple(part for part in word.lower().split("_") if len(part) >= 4)
+        return tuple(name for low, name in by_lower.items() if low.startswith(parts))[:n]
     close = [difflib.SequenceMatcher(None, match, word.lower()).ratio() for match in matches]
     return tuple(by_lower[match] for match, ratio in zip(matches, close, strict=True) if ratio > close[0] - 0.1)
 

@@ -213,11 +213,8 @@ def environment(job: Job, known: Collection[str] = ()) -> Iterator[Finding]:
 
 def _of_the_catalogue(name: str) -> Iterator[Finding]:
     """A curated name that is close to one of the catalogue and is none: a warning, since Azure adds some each month."""
-    if environments.get(name) is not None:
-        return
-    for close in map(environments.get, environments.near(name, 1)):
-        if close is None:
-            continue
+    near = () if environments.get(name) else environments.near(name, 1)
+    for close in filter(None, map(environments.get, near)):
         yield Finding(
             "environment-unknown",
             "environment",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.pulumi_wire import SIGNATURE, UNKNOWN, decode
+from amlstack.base.pulumi_wire import SIGNATURE, decode
 from amlstack.catalog import sizes
 from policies.checks.cluster import idle_time
 from policies.checks.job import shared_memory
@@ -31,7 +31,7 @@ def _idle(subject: Subject, config: Mapping[str, Any], _: Context) -> tuple[tupl
 
 def _tags(subject: Subject, config: Mapping[str, Any], _: Context) -> tuple[tuple[tuple[str, ...], Any], ...]:
     tags, values = subject.facts.mapping("tags"), config["values"] or {}
-    there = {name.lower() for name, value in tags.items() if value is UNKNOWN or str(value or "").strip()}
+    there = required_tags.written(tags)
     path = subject.facts.path("tags")
     return tuple(
         ((*path, name), values[name]) for name in config["required"] if name.lower() not in there and name in values

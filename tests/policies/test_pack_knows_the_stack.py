@@ -43,6 +43,7 @@ def test_tags_and_regions_are_judged_on_every_azure_resource_with_a_place() -> N
 
     assert seen(judge, token, {"location": "westeurope", "tags": {"team": "a"}}) == []
     assert seen(judge, token, {"location": "eastus"}) == ["mandatory region-approved", "mandatory tags-required"]
+    assert seen(judge, token, {"location": "westeurope", "tags": {"team": UNKNOWN_STRING_VALUE}}) == []
     assert seen(judge, token, {"location": UNKNOWN_STRING_VALUE, "tags": {"team": "a"}}) == ["advisory checked-at-up"]
     assert seen(pack(), token, {"location": "eastus"}) == []
     assert seen(judge, "random:index:RandomString", {"location": "eastus"}) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
+from amlstack.base.pulumi_wire import UNKNOWN
 from policies.checks.examples import cluster
 from policies.checks.rule import Rule, Setting
 
@@ -32,6 +33,11 @@ RULE = Rule(
 )
 
 
+def written(tags: Mapping[str, object]) -> set[str]:
+    """The tags that have a value, in lower case; one that is known only once something else exists has one."""
+    return {name.lower() for name, value in tags.items() if value is UNKNOWN or str(value or "").strip()}
+
+
 def check(
     tags: Mapping[str, object],
     *,
@@ -47,7 +53,7 @@ def check(
         values: What the team writes where one is missing, for the remedy.
         where: Path of the tags in the declaration.
     """
-    there = {name.lower() for name, value in tags.items() if str(value or "").strip()}
+    there = written(tags)
     wanted = tuple(required or ())
     missing = [name for name in wanted if name.lower() not in there]
     if not missing:

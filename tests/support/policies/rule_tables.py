@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Any, NamedTuple
 
+from amlstack.base.pulumi_wire import UNKNOWN
 from amlstack.catalog import sizes
 
 
@@ -154,6 +155,7 @@ TABLES: dict[str, list[Row]] = {
         row({"team": "a"}, required=["team"], says=None),
         row({"Team": "a"}, required=["team"], says=None),
         row({"team": "a"}, required=["TEAM"], says=None),
+        row({"team": UNKNOWN}, required=["team"], says=None),
         row({"team": " "}, required=["team"], says="Missing: team"),
         row({"team": None}, required=["team"], says="Missing: team"),
         row({}, required=["team", "owner"], says="Missing: team, owner"),

@@ -1,0 +1,5 @@
+"""Code for GPUs on a machine without one: what of it a rehearsal cannot run, and how the rest is carried to the CPU."""
+
+from amlstack.sandbox.gpu_code.reading import NotCarried, read
+
+__all__ = ["NotCarried", "read"]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 from pulumi.runtime import config as engine_config
+from pulumi.runtime import resource as sdk
+from pulumi.runtime.proto import source_pb2
 
 from amlstack.base.findings import Finding, Level, errors, in_file_order
 from amlstack.base.paths import PROJECT
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 SANDBOX = "sandbox"
 """The stack whose resources hold nothing that anybody would miss."""
 DEBUG = "AMLSTACK_DEBUG"
-"""Any value has the SDK send its debug messages, which `pulumi up --debug` prints."""
+"""Any value has the SDK send its debug messages, which `pulumi up --debug` prints, and where each resource is made."""
 
 
 def main() -> None:
@@ -44,6 +46,9 @@ def main() -> None:
     """
     if not os.environ.get(DEBUG):
         pulumi.log.debug = _without_words
+        # Where a resource was made is a dozen lines of ours and of the SDK's in the state, which the engine writes
+        # after every step. A resource comes from a setting or a job file, and those lines do not name it.
+        sdk._get_stack_trace = source_pb2.StackTrace  # noqa: SLF001 - the SDK has no setting for it
     config = _config()
     file, _ = stackfile.read(_stack_file())
     reading = from_engine(config, file, engine_config.get_config_secret_keys_env())

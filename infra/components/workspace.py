@@ -118,7 +118,8 @@ class StackWorkspace(pulumi.ComponentResource):
         self.name = behind(names.workspace, self.workspace)
         self.workspace_id = behind(names.workspace_id, self.workspace)
         self.whole = behind(names.workspace_id, self.group, self.logs, *parts, self.workspace)
-        self.everything = after(self.group, self.logs, *parts, self.workspace)
+        # The workspace comes after all of it.
+        self.everything = after(self.workspace)
         self.register_outputs({"id": names.workspace_id})
 
     @property

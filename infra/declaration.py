@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from jobs.planning.checks import INPUT_LOCAL
 from policies import gate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import date
 
     from infra.settings import JobFile, Reading, Settings
@@ -63,12 +64,14 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
     stack = _Stack(reading, reading.partial, root, rules)
     found = [*reading.findings, *faults, *stack.clusters(), *stack.environments()]
     declared: list[Run] = []
+    files: list[tuple[str, Run]] = []
     for index, job_file in enumerate(reading.partial.jobs):
         if not reading.doubts("jobs", index, "file"):
             more, wrong = stack.file(index, job_file)
             declared += more
+            files += ((job_file.file, run) for run in more)
             found += wrong
-    found += _names_twice(declared)
+    found += _names_twice(files)
     if reading.partial.azure_policy is not None:
         found += azure_policy_assignment.check(reading, reading.partial.azure_policy)
     found += judgement.of_the_rest(rules, reading, reading.partial)
@@ -169,7 +172,7 @@ class _Stack:
             found += (locate(finding.under(place) if place else finding) for finding in wrong)
         codes = self.folders.scanned(plan)
         for code in codes.values():
-            found += [_in_folder(code.root, finding) for finding in code.findings]
+            found += [runs.in_folder(code.root, finding) for finding in code.findings]
         return Run(name, plan, codes, self.folders.own_code(plan, codes, path)), list(dict.fromkeys(found))
 
     def environment(self, part: jobs.Job | jobs.Component) -> dict[str, Any]:
@@ -202,11 +205,6 @@ class _Stack:
         return replace(finding, file=os.path.relpath(finding.file, self.root))
 
 
-def _in_folder(folder: Path, finding: Finding) -> Finding:
-    """A finding on a snapshot's file, which is named from the folder on."""
-    return replace(finding, file=str(folder / finding.file)) if finding.file else finding
-
-
 def _of_a_stack(finding: Finding) -> Finding:
     """What is a warning where azure-ai-ml may submit the file, and refuses a stack: nobody would upload the data."""
     if finding.code != INPUT_LOCAL:
@@ -234,17 +232,27 @@ def _not_deployable(job: jobs.Job) -> Iterator[Finding]:
         )
 
 
-def _names_twice(declared: list[Run]) -> Iterator[Finding]:
-    seen: set[tuple[bool, str]] = set()
-    for run in declared:
-        if (run.is_schedule, run.name) in seen:
-            yield Finding(
-                "job-twice",
-                "amlstack:jobs",
-                f"Two {'schedules' if run.is_schedule else 'jobs'} are named `{run.name}`",
-                "A workspace has one schedule of a name"
-                if run.is_schedule
-                else "The name is the first part of a run's id, so each job of a stack has its own",
-                "Give one of them another `name`",
-            )
-        seen.add((run.is_schedule, run.name))
+def _names_twice(declared: Iterable[tuple[str, Run]]) -> Iterator[Finding]:
+    """Runs of one name, and the files that declare them."""
+    files: dict[tuple[bool, str], list[tuple[str, Run]]] = {}
+    for file, run in declared:
+        files.setdefault((run.is_schedule, run.name), []).append((file, run))
+    for (is_schedule, name), several in files.items():
+        if len(several) == 1:
+            continue
+        places = " and ".join(f"`{file}`" for file in dict.fromkeys(file for file, _ in several))
+        remedy = "Give one of them another `name`"
+        unnamed = next((file for file, run in several if run.declared.name is None), None)
+        if unnamed is not None:
+            folder = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(unnamed).parent.name).strip("-_") or "another"
+            remedy = f"`{unnamed}` has no `name` and goes by its file's: write `name: {folder}`, say"
+        count, kind = "Two" if len(several) == 2 else len(several), "schedules" if is_schedule else "jobs"
+        yield Finding(
+            "job-twice",
+            "amlstack:jobs",
+            f"{count} {kind} are named `{name}`, in {places}",
+            "A workspace has one schedule of a name"
+            if is_schedule
+            else "The name is the first part of a run's id, so each job of a stack has its own",
+            remedy,
+        )

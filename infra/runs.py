@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jobs
@@ -57,6 +58,23 @@ class CodeFolders:
     def __init__(self) -> None:
         self._scanned: dict[tuple[Any, ...], snapshot.Snapshot] = {}
         self._own: dict[int, _Own] = {}
+        self._inspected: dict[tuple[Any, ...], snapshot.Inspected] = {}
+
+    def inspected(self, plan: jobs.Planned) -> tuple[snapshot.Inspected, ...]:
+        """Each folder of a plan's code once, its files named from the folder on, without reading all of them."""
+        found = {}
+        for part in plan.parts.values():
+            code = part.job.code
+            if code is None or not code.local:
+                continue
+            for folder in (part.base / code.path, *(part.base / name for name in code.includes)):
+                if is_dir(folder):
+                    there = folder.stat()
+                    key = there.st_dev, there.st_ino, bool(part.beside)
+                    if key not in self._inspected:
+                        self._inspected[key] = _named_from(folder, snapshot.inspect(folder, accompanied=key[2]))
+                    found[key] = self._inspected[key]
+        return tuple(found.values())
 
     def scanned(self, plan: jobs.Planned) -> dict[str, snapshot.Snapshot]:
         """The content of each part's folder by the part's place; the plan has a finding on a folder that is missing."""
@@ -91,6 +109,15 @@ class CodeFolders:
         if known.of_all is not None and str(file.resolve()) not in known.places:
             return known.of_all
         return snapshot.own_code(code, declared_in=(file,), commands=(command,))
+
+
+def _named_from(folder: Path, inspected: snapshot.Inspected) -> snapshot.Inspected:
+    return replace(inspected, findings=tuple(in_folder(folder, each) for each in inspected.findings))
+
+
+def in_folder(folder: Path, finding: Finding) -> Finding:
+    """A finding on a snapshot's file, which is named from the folder on."""
+    return replace(finding, file=os.path.normpath(folder / finding.file)) if finding.file else finding
 
 
 class _Own(NamedTuple):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean
-from jobs.planning.target import Target
+from jobs.planning.target import Target, is_serverless
 
 if TYPE_CHECKING:
     from infra.settings import Reading
@@ -22,9 +22,9 @@ def resolve_target(job: Job, reading: Reading) -> tuple[Target, list[Finding]]:
         job: As its file declares it; ``compute`` is a name, ``azureml:NAME``, an ARM id or ``local``.
         reading: The stack's settings.
     """
-    if job.compute is None:
+    if is_serverless(job.compute):
         return Target(size=job.instance_type), []
-    name = job.compute.removeprefix("azureml:")
+    name = str(job.compute).removeprefix("azureml:")
     if name.lower() == LOCAL:
         return Target(), []
     if name.startswith("/"):  # a cluster that somebody else owns: nothing is known of it
@@ -43,6 +43,6 @@ def resolve_target(job: Job, reading: Reading) -> tuple[Target, list[Finding]]:
             "compute",
             f"The stack has no cluster `{name}`",
             "A job names a cluster of its stack, one that exists by its ARM id, or none to run serverless",
-            did_you_mean(name, [cluster.name for cluster in clusters], otherwise="Declare amlstack:clusters"),
+            did_you_mean(name, [cluster.name for cluster in clusters], otherwise="Declare it under amlstack:clusters."),
         )
     ]

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import PROJECT
-from jobs.planning.target import Target
+from jobs.planning.checks import PLACEHOLDER
+from jobs.planning.target import Target, is_serverless
 
 if TYPE_CHECKING:
     from infra.settings import Reading, Settings
     from jobs.model.job import Job
 
 DEFAULT_STACK = "sandbox"
+NAMESPACE = "amlstack"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,9 @@ class Targets:
 
     def of(self, job: Job) -> tuple[Target, tuple[Finding, ...]]:
         """The target of one job, and what is not known about it."""
-        if job.compute is None:
+        if is_serverless(job.compute):
             return Target(size=job.instance_type or self.size), ()
-        name = job.compute.removeprefix("azureml:").rpartition("/")[2]
+        name = str(job.compute).removeprefix("azureml:").rpartition("/")[2]
         if self.size is not None:
             return Target(size=self.size, cluster=name), ()
         if self.reading is None:
@@ -55,7 +57,26 @@ class Targets:
             target, found = resolve_target(job, self.reading)
         if found and self.asked:
             return target, tuple(found)
-        return target, (_size_unknown(name),) if target.cluster and target.size is None else ()
+        if not target.cluster or target.size is not None or PLACEHOLDER.search(name):
+            return target, ()
+        return target, tuple(map(self._of_a_found_stack, found)) or (_size_unknown(name),)
+
+    def of_file(self, file: Path) -> Targets:
+        """The same for the jobs of a file: a stack that lists the file is meant, as if it had been asked for."""
+        if self.asked or self.settings is None:
+            return self
+        there = file.resolve()
+        listed = any((self.root / each.file).resolve() == there for each in self.settings.jobs)
+        return replace(self, asked=True) if listed else self
+
+    def _of_a_found_stack(self, finding: Finding) -> Finding:
+        """What an `up` refuses, where nobody said that the job belongs to this stack."""
+        return replace(
+            finding,
+            seen=finding.seen.replace("The stack has", f"The stack `{self.stack}` has"),
+            remedy=f"{finding.remedy} Give --stack for another stack, or --size.".strip(),
+            level=Level.WARNING,
+        )
 
     def environments(self) -> frozenset[str]:
         """Names of the environments that the stack registers itself."""
@@ -83,16 +104,28 @@ def _size_unknown(cluster: str) -> Finding:
     )
 
 
+def _only_stack() -> str | None:
+    """The stack of this project whose settings lie in the working folder, where it is the only one; None for none."""
+    found = list(Path.cwd().glob("Pulumi.*.yaml"))
+    try:
+        if len(found) != 1 or f"{NAMESPACE}:" not in found[0].read_text(encoding="utf-8", errors="replace"):
+            return None
+    except OSError:
+        return None
+    return found[0].name.removeprefix("Pulumi.").removesuffix(".yaml")
+
+
 def find(size: str | None, stack: str | None) -> Targets:
     """Read the options and the stack's file.
 
     Args:
         size: VM size for all clusters, or None.
-        stack: Name of a stack; None takes the sandbox's when its file is there.
+        stack: Name of a stack; None takes the only one of the working folder, else the sandbox's where its file is
+            there.
     """
     if size is not None:
         return Targets(size=size)
-    name = stack or DEFAULT_STACK
+    name = stack or _only_stack() or DEFAULT_STACK
     file = next((path for base in (Path.cwd(), PROJECT) if (path := base / f"Pulumi.{name}.yaml").is_file()), None)
     if file is None:
         wrong = Finding(

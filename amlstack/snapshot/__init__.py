@@ -7,6 +7,7 @@ then ``#path#size`` of each file in the order of lower-cased paths, then all con
 from __future__ import annotations
 
 from amlstack.snapshot.folder import HASH_VERSION, Snapshot, scan
+from amlstack.snapshot.inspection import Inspected, inspect
 from amlstack.snapshot.manifest import differences
 from amlstack.snapshot.own import OwnCode, has_job_files, own_code, together
 from amlstack.snapshot.staging import staged, zipped
@@ -15,10 +16,12 @@ from amlstack.snapshot.walk import File
 __all__ = [
     "HASH_VERSION",
     "File",
+    "Inspected",
     "OwnCode",
     "Snapshot",
     "differences",
     "has_job_files",
+    "inspect",
     "own_code",
     "scan",
     "staged",

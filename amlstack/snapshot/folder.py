@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from amlstack.base.findings import Finding, errors
-from amlstack.snapshot import remembered, secrets
+from amlstack.snapshot import remembered, secrets, volume
 from amlstack.snapshot.content import Content
 from amlstack.snapshot.ignore import Ignore
 from amlstack.snapshot.remembered import Remembered
@@ -81,19 +81,12 @@ def scan(folder: Path, beside: Sequence[Path] = (), *, remember: bool = True) ->
     if not folder.is_dir():
         return Snapshot(folder, (), "", "", (_no_folder(folder),))
     root = folder.resolve()
-    ignore = Ignore.of(root)
-    walk = Walk(root, ignore, findings=list(ignore.findings))
-    walk.folder(str(root), "", root, frozenset({root}), excluded=False)
+    walk = walked(folder)
     extra = [file for package in beside if not (root / package.name).exists() for file in _package(package)]
     files = tuple(sorted([*walk.files, *extra], key=lambda file: (file.relative.lower(), file.relative)))
     if not files and not errors(walk.findings):
-        walk.wrong(
-            "code-folder-empty",
-            str(folder),
-            f"{folder} holds no file that would be uploaded",
-            "A code snapshot needs at least one file",
-            remedy=f"Check {ignore.path.name}" if ignore.path else "",
-        )
+        walk.findings.append(empty(folder, walk))
+    walk.findings.extend(volume.findings(walk.files))
     if errors(walk.findings):
         return Snapshot(root, files, "", "", tuple(walk.findings))
     memory = Remembered.of(root, began) if remember and remembered.is_large(files) else None
@@ -110,6 +103,33 @@ def scan(folder: Path, beside: Sequence[Path] = (), *, remember: bool = True) ->
         return Snapshot(root, files, "", "", findings)
     whole, own, tidy = hashes
     return Snapshot(root, files, whole, own, findings, tidy, _digests(files, content), names)
+
+
+def walked(folder: Path, most: int | None = None) -> Walk:
+    """A walk through a folder that is there.
+
+    Args:
+        folder: The folder.
+        most: Files after which the walk ends; None for no bound.
+    """
+    root = folder.resolve()
+    ignore = Ignore.of(root)
+    walk = Walk(root, ignore, findings=list(ignore.findings), most=most)
+    walk.folder(str(root), "", root, frozenset({root}), excluded=False)
+    return walk
+
+
+def empty(folder: Path, walk: Walk) -> Finding:
+    """A folder of which nothing would be uploaded."""
+    ignored = walk.ignore.path
+    return Finding(
+        "code-folder-empty",
+        "",
+        f"{folder} holds no file that would be uploaded",
+        "A code snapshot needs at least one file",
+        f"Check {ignored.name}" if ignored else "",
+        file=str(folder),
+    )
 
 
 def _hashes(

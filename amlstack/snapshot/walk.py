@@ -80,12 +80,19 @@ class Walk:
         ignore: Its rules.
         files: Those that are taken, in no order.
         findings: What is wrong.
+        most: Files after which it ends; None for no bound.
     """
 
     root: Path
     ignore: Ignore
     files: list[File] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    most: int | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it ended before the folder did, or just at its end."""
+        return self.most is not None and len(self.files) >= self.most
 
     def wrong(
         self, code: str, file: str, seen: str, rule: str, *, remedy: str = "", level: Level = Level.ERROR
@@ -113,6 +120,8 @@ class Walk:
             return
         inside, place, excludes = real.is_relative_to(self.root), f"{real}/".replace("//", "/"), self.ignore.excludes
         for entry in entries:
+            if self.is_full:
+                return
             try:
                 is_folder = entry.is_dir()
             except OSError:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from amlstack.base.findings import Finding, errors, in_file_order
+from amlstack.catalog import regions
 from infra.settings import problems, secrets
 from infra.settings.model import CuratedEnvironment, Settings
 from infra.settings.repair import Mending
 from infra.settings.stackfile import NAMESPACE, StackFile, read
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
     from infra.settings.stackfile import Loc
@@ -126,6 +127,7 @@ def parse(
             mending.mend(details)
     if partial is not None:
         faults += [(mending.written(loc), finding) for loc, finding in _duplicates(partial, mending.doubtful)]
+        faults += [(mending.written(loc), finding) for loc, finding in _regions(partial, mending.doubtful)]
     shown = (located(file, loc, secrets.hidden(finding, texts)) for loc, finding in faults)
     return Reading(in_file_order(shown), partial, frozenset(mending.doubtful), file, texts)
 
@@ -151,6 +153,17 @@ def _as_engine(value: Any) -> Any:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value
+
+
+def _regions(settings: Settings, doubtful: set[Loc]) -> Iterator[tuple[Loc, Finding]]:
+    """Regions that do not exist."""
+    written: list[tuple[Loc, str | None]] = [(("location",), settings.location)]
+    written += [(("clusters", index, "location"), each.location) for index, each in enumerate(settings.clusters)]
+    for loc, name in written:
+        if name is not None and not doubtful.intersection({loc, loc[:2], loc[:1]}):
+            finding = regions.finding(name, problems.dotted(loc))
+            if finding is not None:
+                yield loc, finding
 
 
 def _duplicates(settings: Settings, doubtful: set[Loc]) -> list[tuple[Loc, Finding]]:

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.durations import whole_seconds
 from amlstack.base.findings import Level
 from amlstack.base.near_misses import did_you_mean
 from jobs.azureml.cursor import Bad, Cursor, shown
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     Reader = Callable[[Cursor], Any]
 
+_DIGITS = re.compile(r"\s*[+-]?\d{1,18}\s*")
+
 
 def text(cursor: Cursor) -> Any:
     """A string; numbers and words that YAML reads otherwise must be quoted."""
@@ -29,6 +32,14 @@ def text(cursor: Cursor) -> Any:
         return value
     remedy = f'Put it in quotes: "{value}".' if isinstance(value, (bool, int, float)) else ""
     return cursor.wrong("text", remedy)
+
+
+def size_of_memory(cursor: Cursor) -> Any:
+    """A size with its unit, as Docker writes it."""
+    value = cursor.value
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return cursor.wrong("text with a unit", f'Write "{value}g" for {value} GiB; a bare "{value}" is bytes.')
+    return text(cursor)
 
 
 def version(cursor: Cursor) -> Any:
@@ -56,7 +67,7 @@ def whole(cursor: Cursor) -> Any:
                 level=Level.WARNING,
             )
         return int(value)
-    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,18}\s*", value):
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
         return int(value)
     return cursor.wrong("an integer")
 
@@ -97,6 +108,11 @@ LONGEST = 86_399_999_999_999
 
 def seconds(cursor: Cursor) -> Any:
     """A duration in seconds."""
+    written = cursor.value
+    if isinstance(written, str) and (meant := whole_seconds(written)) is not None:
+        return cursor.wrong("a whole number of seconds", f"Write {meant}.")
+    if not isinstance(written, int | float) and not (isinstance(written, str) and _DIGITS.fullmatch(written)):
+        return cursor.wrong("a whole number of seconds")
     value = at_least(0)(cursor)
     if value is not Bad and value > LONGEST:
         return cursor.bad("value-range", cursor.must(f"be {LONGEST:,} seconds or less"), "")

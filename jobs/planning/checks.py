@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import exists, is_dir, is_file, names_in
-from amlstack.catalog import environments
+from amlstack.catalog import environments, regions
 from jobs.launchers import Custom
 from jobs.model.distribution import RayDistribution
 from jobs.model.values import Environment, Input
@@ -31,6 +31,7 @@ PLACEHOLDER = re.compile(r"<[A-Za-z][^<>]*>")
 _CURATED = re.compile(
     r"(?:azureml://registries/azureml/environments/|azureml:(?=azureml-))(?P<name>[^/@:]+)", re.IGNORECASE
 )
+_INSTEAD = {"compute": "Write the name of a cluster, or `serverless`."}
 INPUT_LOCAL = "input-local"
 """A finding that is a warning of a job file, and refuses a stack."""
 
@@ -236,11 +237,18 @@ def placeholders(job: Job) -> Iterator[Finding]:
             yield Finding(
                 "placeholder",
                 where,
-                f"`{value}` holds the placeholder `{match[0]}`",
+                f"`{value}` is a placeholder" if match[0] == value else f"`{value}` holds the placeholder `{match[0]}`",
                 "A name or path is that of something that exists",
-                "Replace it.",
+                _INSTEAD.get(where, "Replace it."),
                 Level.ERROR if job.typed else Level.WARNING,
             )
+
+
+def locations(job: Job) -> Iterator[Finding]:
+    """Regions of a serverless job that do not exist."""
+    for name in job.locations or ():
+        if (found := regions.finding(name, "locations")) is not None:
+            yield replace(found, level=found.level if job.typed else Level.WARNING)
 
 
 def losses(job: Job) -> Iterator[Finding]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.paths import is_dir
 from jobs.launchers.base import Shape
 from jobs.model.location import Source
-from jobs.planning import bindings, checks, command_text, nodeside
+from jobs.planning import bindings, checks, command_text, idle_gpus, nodeside
 from jobs.planning.declared_data import declaration
 from jobs.planning.enrichment import Added, enriched
 from jobs.planning.resolved import Resolved
-from jobs.planning.target import Target
+from jobs.planning.target import Target, is_serverless
 from jobs.wire.command import LOCAL
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def plan(
         environments: Names of environments that the stack registers, beside the curated ones.
     """
     source = source or Source()
-    target = target or Target(size=job.instance_type if job.compute is None else None)
+    target = target or Target(size=job.instance_type if is_serverless(job.compute) else None)
     count = job.nodes if isinstance(job.nodes, int) else 1
     size = target.facts
     shape = Shape(nodes=count, gpus=size.gpus if size else None)
@@ -104,6 +104,7 @@ def plan(
     found = (
         *checks.name(job),
         *checks.placeholders(job),
+        *checks.locations(job),
         *checks.environment(job, environments),
         *_findings(job, lowered, count, target, base=source.base),
     )
@@ -141,3 +142,4 @@ def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, base: P
         return
     yield from checks.nodes(job, count, target)
     yield from checks.processes(lowered, count, target)
+    yield from idle_gpus.check(job, lowered, target, base)

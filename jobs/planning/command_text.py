@@ -105,6 +105,20 @@ def steps(command: str) -> list[list[str]]:
     return [each for each in found if each]
 
 
+def plain_script(command: str) -> str | None:
+    """The script that a command's last step runs with Python and nothing else; None where a launcher or a module runs.
+
+    Shell grammar that may start more than one process (loops, background) is no plain command.
+    """
+    if re.search(r"&(?!&)|\bfor\b|\bwhile\b|\bxargs\b|\bparallel\b", command.replace("&&", "")):
+        return None
+    *before, last = steps(command) or [[]]
+    if any(word.rsplit("/", 1)[-1] in _STARTERS for step in (*before, last) for word in step):
+        return None
+    program, *rest = [word for word in last if not _ASSIGNMENT.fullmatch(word)] or [""]
+    return _script([program, *rest]) if _PYTHON.fullmatch(program) and rest[:1] != ["-m"] else None
+
+
 def _script(words: list[str]) -> str | None:
     """The file that a simple command starts, relative to the code; None where that is no file of the code."""
     program, *rest = words or [""]

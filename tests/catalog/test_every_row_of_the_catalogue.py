@@ -120,7 +120,7 @@ def test_every_row_names_sources_that_the_source_table_explains(name: str) -> No
 def test_the_source_table_explains_nothing_that_no_row_uses() -> None:
     used = {
         source.split("/")[0]
-        for name in ("sizes", "environments", "fabric", "bandwidth")
+        for name in ("sizes", "environments", "fabric", "bandwidth", "regions")
         for row in rows(name)
         for source in row["source"]
     }

@@ -196,7 +196,8 @@ def test_a_stack_that_is_not_there_is_a_finding(capsys: pytest.CaptureFixture[st
     assert "[stack-missing]" in capsys.readouterr().out
 
 
-def test_a_cluster_of_unknown_size_is_only_noted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cluster_of_unknown_size_is_only_noted(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "job.py").write_text(GOOD.replace('compute="big"', 'compute="/subscriptions/s/computes/other"'))
     assert main(["check", "job.py"]) == 0
     assert "[cluster-size-unknown]" in capsys.readouterr().out
 

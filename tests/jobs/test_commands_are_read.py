@@ -25,7 +25,7 @@ def found(folder: Path, command: str, **fields: Any) -> list[Finding]:
 @pytest.fixture
 def code(tmp_path: Path) -> Path:
     (tmp_path / "src" / "tools").mkdir(parents=True)
-    (tmp_path / "src" / "train.py").write_text("")
+    (tmp_path / "src" / "train.py").write_text("from torch import multiprocessing\n")
     (tmp_path / "src" / "run.sh").write_text("")
     (tmp_path / "src" / "tools" / "prepare.py").write_text("")
     return tmp_path

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import jobs
     from amlstack.cli.targets import Targets
+    from infra.runs import CodeFolders
     from infra.settings import Reading, Settings
     from jobs.model.location import Source
     from policies.gate import Gate
@@ -34,7 +35,7 @@ Size = Annotated[
 ]
 Stack = Annotated[
     str | None,
-    typer.Option(help="Stack whose clusters are meant; unset: sandbox, when Pulumi.sandbox.yaml is there."),
+    typer.Option(help="Stack whose clusters are meant; unset: the only one of this folder, else sandbox."),
 ]
 PolicyConfig = Annotated[
     Path | None,
@@ -69,7 +70,8 @@ def check(
     """Validate job files and print everything that is wrong.
 
     Checked are the file's form (unknown keys, wrong values, near misses by name), what its command binds, the files
-    it names, and, against the cluster's size, processes per node, InfiniBand, retirement and the number of nodes.
+    it names, its code folder (secrets, links that leave it, `.git`, large files), and, against the cluster's size,
+    processes per node, InfiniBand, retirement and the number of nodes.
     The rules of the policy pack judge it at the levels of their configuration: mandatory is an error, advisory a
     warning. Errors refuse the file (exit status 1); warnings and notes do not.
 
@@ -122,12 +124,15 @@ def _check(
     where = targets.find(size, stack)
     day = clock.today()
     gate, about = _gate(where, day, policy_config)
-    checked = []
+    from infra.runs import CodeFolders
+
+    checked, folders = [], CodeFolders()
     for file in files:
         doing(str(file))
-        checked.append(check_file(file, where, gate=gate))
+        checked.append(check_file(file, where, gate=gate, folders=folders))
     about = (*where.findings, *about, *gate.whole())
-    found = (*about, *(finding for each in checked for finding in each.findings))
+    # Jobs may share a code folder, of which each thing is said once.
+    found = tuple(dict.fromkeys((*about, *(finding for each in checked for finding in each.findings))))
     if as_json:
         print_json(
             {
@@ -207,6 +212,7 @@ def check_file(
     gate: Gate,
     enrich: bool | None = None,
     environment: Callable[[Any], dict[str, Any]] | None = None,
+    folders: CodeFolders | None = None,
 ) -> Checked:
     """Load a file, plan its jobs, and judge them by the rules.
 
@@ -216,11 +222,14 @@ def check_file(
         gate: The rules.
         enrich: Whether values are added; None as each job declares it.
         environment: From a job or component to its environment in the stack; None leaves them as written.
+        folders: Code folders that were looked at before; None for none.
     """
     import jobs
     from infra import judgement
+    from infra.runs import CodeFolders
 
-    loaded = jobs.load(file)
+    folders = CodeFolders() if folders is None else folders
+    loaded, on = jobs.load(file), where.of_file(file)
     plans, found = [], list(loaded.findings)
     for job in loaded.jobs:
         declared = job if enrich is None else jobs.with_enrich(job, enrich)
@@ -228,7 +237,8 @@ def check_file(
             from infra.runs import with_environments
 
             declared = with_environments(declared, environment)
-        plan = jobs.resolve(declared, where.of, source=loaded.source, environments=where.environments())
+        plan = jobs.resolve(declared, on.of, source=loaded.source, environments=where.environments())
         plans.append(plan)
         found += judgement.of_plan(gate, job.name or file.stem, plan, loaded.source)
-    return Checked(file, tuple(plans), tuple(found), loaded.source)
+        found += (finding for code in folders.inspected(plan) for finding in code.findings)
+    return Checked(file, tuple(plans), tuple(dict.fromkeys(found)), loaded.source)

@@ -17,6 +17,7 @@ from jobs.azureml.fields import (
     named,
     same,
     seconds,
+    size_of_memory,
     text,
     truth,
     whole,
@@ -77,7 +78,7 @@ RESOURCES = {
     "instance_type": text,
     "locations": listed(text),
     "max_instance_count": count,
-    "shm_size": text,
+    "shm_size": size_of_memory,
     "docker_args": lambda cursor: listed(text)(cursor) if isinstance(cursor.value, list) else text(cursor),
     "properties": mapping,
 }

@@ -1,0 +1,70 @@
+"""The regions of Azure, by the names that programs use; new ones open some times a year."""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from functools import cache
+from typing import TYPE_CHECKING
+
+from amlstack.base.findings import Finding, Level
+from amlstack.base.near_misses import hint, near
+from amlstack.catalog.files import day, load
+
+if TYPE_CHECKING:
+    from datetime import date
+
+_MISSPELT = 0.85
+"""Likeness to a known name from which on an unknown one is a mistake: `westeuropa` has 0.9."""
+
+
+@cache
+def names() -> frozenset[str]:
+    """All that the catalogue knows, sovereign clouds and early-access regions among them."""
+    return frozenset(name for row in load("regions") for name in row["names"])
+
+
+@cache
+def checked() -> date:
+    """The oldest day on which a part of the list was read."""
+    return min(day(row["checked"]) for row in load("regions"))
+
+
+def code(written: str) -> str:
+    """The programmatic name: `West Europe` is `westeurope`."""
+    return "".join(written.lower().split())
+
+
+def finding(written: str, where: str) -> Finding | None:
+    """An error for a name that is nearly one of a region, a warning for another unknown one; None for a region.
+
+    Names that differ in their number or direction alone are no mistake: `westus4` or `denmarkwest` may be open before
+    the catalogue knows it.
+
+    Args:
+        written: The name as it was written.
+        where: Its place in the declaration.
+    """
+    name = code(written)
+    if name in names():
+        return None
+    swapped = [each for each in names() if sorted(each) == sorted(name)]
+    close = swapped or [each for each in near(name, names(), 1) if _is_misspelt(name, each)]
+    remedy = f"Did you mean `{close[0]}`?" if close else hint(name, names()).strip()
+    return Finding(
+        "region-unknown",
+        where,
+        f"`{written}` is no region of Azure that the catalogue of {checked():%B %Y} knows",
+        "A region is written as Azure names it, and a change of region replaces what lies in it",
+        remedy or "Look it up: az account list-locations --query [].name.",
+        Level.ERROR if close else Level.WARNING,
+    )
+
+
+def _is_misspelt(name: str, known: str) -> bool:
+    return SequenceMatcher(None, known, name).ratio() >= _MISSPELT and _country(known) != _country(name)
+
+
+def _country(name: str) -> str:
+    """A name without number and direction."""
+    return re.sub(r"\d|north|south|east|west|central", "", name)

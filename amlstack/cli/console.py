@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -10,9 +12,11 @@ import typer
 from amlstack.base.findings import Level, in_file_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from amlstack.base.findings import Finding
+
+_PRINTED: ContextVar[list[Finding] | None] = ContextVar("printed", default=None)
 
 COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.INFO: "cyan"}
 
@@ -22,8 +26,22 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
+@contextlib.contextmanager
+def recorded_findings() -> Iterator[list[Finding]]:
+    """A list to which every finding is added that is printed meanwhile: for a verb's JSON."""
+    found: list[Finding] = []
+    token = _PRINTED.set(found)
+    try:
+        yield found
+    finally:
+        _PRINTED.reset(token)
+
+
 def print_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
     """Print findings in the order of their files' lines: the place, then what was seen, the rule and the remedy."""
+    findings = tuple(findings)
+    if (printed := _PRINTED.get()) is not None:
+        printed += findings
     styled = {level: typer.style(str(level), fg=colour, bold=True) for level, colour in COLOURS.items()}
     lines = []
     for finding in in_file_order(findings):

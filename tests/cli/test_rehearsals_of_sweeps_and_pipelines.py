@@ -92,7 +92,7 @@ def test_the_pipeline_example_hands_its_data_from_step_to_step(home: Path) -> No
     )
     report = json.loads((job_folder(home, parent.id) / "outputs/report/report.json").read_text())
     assert report["explained"] > 0.9
-    assert "[train · 00] epoch 0: loss" in ended.stdout
+    assert "[train · node 0] epoch 0: loss" in ended.stdout
     assert "(2 ranks)" in ended.stdout
     assert f"judge: Completed; logs in {job_folder(home, steps['judge'].id)}" in ended.stdout
     assert processes.marked(home) == ()
@@ -177,9 +177,9 @@ def test_data_of_this_machine_reach_the_steps_and_a_fresh_start_finds_no_earlier
 
     for ended, raw, kept in ((first, "mapped", False), (again, "given", True), (fresh, "mapped", False)):
         assert ended.returncode == 0, ended.stdout + ended.stderr
-        assert f"[only · 00] {raw}" in ended.stdout
-        assert "[only · 00] own" in ended.stdout
-        assert ("[only · 00] old" in ended.stdout) is kept
+        assert f"[only · node 0] {raw}" in ended.stdout
+        assert "[only · node 0] own" in ended.stdout
+        assert ("[only · node 0] old" in ended.stdout) is kept
         assert "only · output kept: " in ended.stdout
     assert f"input raw: {tmp_path / 'mapped'}, instead of azureml:raw@latest" in first.stdout
     assert "output only.kept: 1 file of earlier rehearsals" in fresh.stdout

@@ -3,7 +3,7 @@ from __future__ import annotations
 # ruff: noqa: E501
 import gzip
 import json
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -111,8 +111,8 @@ python-exception: rank 1: the program raised an exception
 victims, not causes: rank 0 (RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection
   closed by peer [10.0.0.5]:41712)
 
-do: Go to the line of your code that it names and run that rank alone: `amlstack rehearse` runs the same ranks
-  on this machine.
+do: Go to the line of your code that it names. `amlstack rehearse FILE --only-rank N` runs the same ranks on
+  this machine and shows the lines of that one.
 confidence: high, because it is an exception of the program's own
 read: 2 files, 22 lines
 """
@@ -136,19 +136,42 @@ def test_secrets_in_a_line_are_not_shown(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_a_failed_rehearsal_ends_with_its_diagnosis(tmp_path: Path) -> None:
-    from amlstack.cli.commands import rehearse
+    from amlstack.cli.progress import Progress
+    from amlstack.cli.rehearsal import outcome
+    from amlstack.diagnose import diagnose
 
-    class Progress:
-        notes: ClassVar[list[str]] = []
+    notes: list[str] = []
 
+    class Notes(Progress):
         def note(self, text: str) -> None:
-            self.notes.append(text)
+            notes.append(text)
 
     (tmp_path / "user_logs").mkdir()
-    (tmp_path / "user_logs" / "std_log_process_01.txt").write_text(traceback("ValueError: label 17 out of range"))
-    rehearse._diagnose(Progress(), tmp_path)
-    assert Progress.notes == [
-        "diagnosis (high confidence): python-exception: rank 1: the program raised an exception",
-        "  user_logs/std_log_process_01.txt:8: ValueError: label 17 out of range",
-        f"evidence, victims and what to do: amlstack diagnose {tmp_path}",
-    ]
+    log = tmp_path / "user_logs" / "std_log_process_01.txt"
+    log.write_text("epoch 1\n" + traceback("ValueError: label 17 out of range"))
+    for whole in (False, True):
+        outcome.show_diagnosis(Notes(), diagnose([tmp_path]), tmp_path, "train-1", whole=whole)
+
+    headline = "diagnosis (high confidence): python-exception: rank 1: the program raised an exception"
+    place = f"  {log}:9: ValueError: label 17 out of range"
+    more = "evidence, victims and what to do: amlstack diagnose train-1"
+    short, long = notes[: notes.index(more) + 1], notes[notes.index(more) + 1 :]
+    assert (short[0], short[1], short[-1]) == (headline, place, more)
+    lines = [text for text in long if text.startswith("  [rank 1] ")]
+    assert lines[0] == "  [rank 1] Traceback (most recent call last):"
+    assert lines[-1] == "  [rank 1] ValueError: label 17 out of range"
+    assert set(long) == {*short, *lines}
+
+
+def test_a_job_that_the_service_refused_is_diagnosed_by_its_message(tmp_path: Path) -> None:
+    from amlstack.diagnose import diagnose
+
+    message = "The input 'raw' lies in the datastore 'team', which the workspace does not have."
+    record = {"job": "j", "status": "Failed", "error": {"code": "UserError", "message": message}, "ranks": []}
+    (tmp_path / "report.json").write_text(json.dumps(record))
+    (tmp_path / "runner.log").write_text("10:00:00 environment: PyTorch 2.8\n")
+
+    verdict = diagnose([tmp_path])
+
+    assert (verdict.found, verdict.cause, verdict.confidence) == (True, "job-refused", "high")
+    assert verdict.text == message

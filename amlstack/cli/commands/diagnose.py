@@ -12,41 +12,65 @@ from amlstack.cli.console import print_findings, print_json
 
 app = typer.Typer(add_completion=False)
 
-Paths = Annotated[list[Path], typer.Argument(help="Log files, or folders of them.", show_default=False)]
+Subjects = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="JOB|PATH...", help="Jobs of the sandbox, log files, or folders of them.", show_default=False
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
-def diagnose(paths: Paths, *, as_json: Json = False) -> None:
+def diagnose(subjects: Subjects, *, as_json: Json = False) -> None:
     """Name the first true cause in the logs of a distributed run.
 
     Reads v2's user_logs (std_log_process_NN.txt), v1's azureml-logs (70_driver_log_N.txt), mpi_log.txt, torchrun's
     error files and tables, and captured output whose lines name their ranks. Says who is to blame and who is only a
     victim, what to do, and how sure it is; or that the cause is not in these logs, and where it is.
 
-    Of the folder of a sweep or a pipeline on the sandbox the first trial or step that failed is read.
+    JOB is the name of a job of the sandbox or its beginning; of a sweep or a pipeline the first trial or step that
+    failed is read.
 
     Exit status: 0 a cause was found, 1 it is not in these logs, 2 wrong use.
 
     Examples:
-        amlstack diagnose .amlstack/sandbox/jobs/train-0123456789
+        amlstack diagnose train
 
         amlstack diagnose user_logs/ --json
     """
     from amlstack.base.findings import errors
+    from amlstack.cli.subjects import with_authors_files
     from amlstack.diagnose import judge, read
     from amlstack.diagnose.render import report
 
-    found = read([each for path in paths for each in _culprits(path)])
+    folders = [each for subject in subjects for each in _culprits(_path(subject))]
+    found = read(folders)
     print_findings(found.findings, err=True)
     if errors(found.findings) or found.empty:
         raise typer.Exit(2)
-    verdict = judge(found)
+    verdict = with_authors_files(judge(found), folders)
     if as_json:
         print_json(verdict.as_dict())
     else:
         typer.echo(report(verdict))
     raise typer.Exit(0 if verdict.found else 1)
+
+
+def _path(subject: str) -> Path:
+    """A job's folder, or the path itself."""
+    from amlstack.cli import subjects
+    from amlstack.sandbox.store.database import StateError
+    from amlstack.sandbox.store.job_names import UnknownJobError
+
+    try:
+        with subjects.job(subject) as found:
+            return Path(subject) if found is None else subjects.folder_of(found[1])
+    except UnknownJobError as error:
+        typer.echo(f"There is no file or folder {subject!r}. {error}", err=True)
+    except StateError as error:
+        typer.echo(str(error), err=True)
+    raise typer.Exit(2)
 
 
 def _culprits(path: Path) -> list[Path]:

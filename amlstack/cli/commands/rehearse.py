@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import jobs
     from amlstack.cli.progress import Progress
     from amlstack.cli.rehearsal.inputs import Data
+    from amlstack.cli.rehearsal.outcome import JobOutcome, Outcomes
     from amlstack.sandbox.scale import RehearsalScale
     from amlstack.sandbox.server.daemon import Endpoint
 
@@ -23,7 +24,12 @@ app = typer.Typer(add_completion=False)
 
 File = Annotated[Path, typer.Argument(help="Job file: Python, or Azure ML CLI v2 YAML.", show_default=False)]
 Only = Annotated[str | None, typer.Option("--job", help="Name of one job, when the file has several.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Stream the first rank's log alone.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the lines of rank 0 alone, and what failed.")]
+OnlyRank = Annotated[
+    int | None,
+    typer.Option("--only-rank", metavar="N", min=0, help="Run all ranks and print the lines of this one alone."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON to the standard output, all else to the other.")]
 Inputs = Annotated[
     list[str] | None,
     typer.Option(
@@ -50,6 +56,8 @@ def rehearse(
     fresh: Fresh = False,
     yes: scales.Yes = False,
     quiet: Quiet = False,
+    only_rank: OnlyRank = None,
+    as_json: Json = False,
 ) -> None:
     """Run a job file on the sandbox, stream its rank logs, exit like the job.
 
@@ -65,16 +73,47 @@ def rehearse(
         amlstack rehearse job.yml --size Standard_ND96isr_H100_v5
 
         amlstack rehearse job.yml --input cifar=./data
+
+        amlstack rehearse job.yml --only-rank 3
+    """
+    from amlstack.cli.rehearsal import outcome
+
+    scale = scales.chosen(nodes, ranks, both)
+    if quiet and only_rank is not None:
+        message = "Give `--quiet`, which is `--only-rank 0`, or `--only-rank`."
+        raise typer.BadParameter(message)
+    shown = 0 if quiet else only_rank
+    with outcome.printed(as_json=as_json) as outcomes:
+        _run(file, size, stack, only, inputs, scale=scale, fresh=fresh, yes=yes, shown=shown, outcomes=outcomes)
+
+
+def _run(
+    file: Path,
+    size: str | None,
+    stack: str | None,
+    only: str | None,
+    inputs: list[str] | None,
+    *,
+    scale: RehearsalScale | None,
+    fresh: bool,
+    yes: bool,
+    shown: int | None,
+    outcomes: Outcomes,
+) -> None:
+    """The verb, with the one rank whose lines are printed (None for all); each job's outcome is added to `outcomes`.
+
+    Raises:
+        typer.Exit: Always.
     """
     from amlstack.catalog import clock
     from amlstack.cli import targets
     from amlstack.cli.progress import Progress
     from amlstack.cli.rehearsal import data
+    from amlstack.cli.rehearsal.outcome import JobOutcome
     from amlstack.provider.arm import ArmError
     from amlstack.rpc import ProviderError
     from amlstack.sandbox.server import daemon
 
-    scale = scales.chosen(nodes, ranks, both)
     where = targets.find(size, stack)
     checked = check_file(file, where, gate=plan_gate(where, clock.today()), environment=where.environment_of)
     import jobs
@@ -89,6 +128,12 @@ def rehearse(
         names = ", ".join(_name(plan, file) for plan in checked.plans) or "none"
         typer.echo(f"{file} has no job `{only}`; it has: {names}", err=True)
         raise typer.Exit(2)
+    most = max(
+        nodes * ranks for plan in plans for part in scales.extents(plan, scale) for nodes, ranks in [part.started]
+    )
+    if shown is not None and shown >= most:
+        typer.echo(f"--only-rank {shown}: there are ranks 0 to {most - 1}", err=True)
+        raise typer.Exit(2)
     progress = Progress()
     sources = data.read(file, plans, checked.source, inputs or ())
     if not all(scales.agreed(progress, file, plan, scale, yes=yes) for plan in plans):
@@ -98,19 +143,19 @@ def rehearse(
     try:
         progress.step("sandbox: Azure on this machine")
         endpoint = daemon.up()
-        good = [
-            _rehearse(progress, endpoint, _name(plan, file), plan, source, scale=scale, quiet=quiet)
-            for plan, source in zip(plans, sources, strict=True)
-        ]
+        for plan, source in zip(plans, sources, strict=True):
+            outcomes.add(JobOutcome.of(_name(plan, file), plan, source.by_step, scale))
+            _rehearse(progress, endpoint, outcomes.jobs[-1], plan, source, scale=scale, shown=shown)
     except (daemon.SandboxError, ArmError, ProviderError) as error:
         progress.fail(str(error))
+        outcomes.error = str(error)
         if isinstance(error, ArmError):
             from amlstack.cli.rehearsal import unregistered
 
             causes = [unregistered.findings(plan, where, file, str(error)) for plan in plans]
             print_findings(tuple(finding for each in causes for finding in each))
         raise typer.Exit(1) from None
-    raise typer.Exit(0 if all(good) else 1)
+    raise typer.Exit(0 if all(each.is_good for each in outcomes.jobs) else 1)
 
 
 def _no_job(plan: jobs.Planned, file: Path) -> Finding:
@@ -131,31 +176,36 @@ def _name(plan: jobs.Planned, file: Path) -> str:
 def _rehearse(
     progress: Progress,
     endpoint: Endpoint,
-    name: str,
+    outcome: JobOutcome,
     plan: jobs.Planned,
     source: Data,
     *,
     scale: RehearsalScale | None,
-    quiet: bool,
-) -> bool:
-    """One job, sweep or pipeline from upload to end; whether it completed."""
+    shown: int | None,
+) -> None:
+    """One job, sweep or pipeline from upload to end, which its outcome holds afterwards."""
     from amlstack.cli.rehearsal import outputs
     from amlstack.cli.rehearsal.follow import Followed
+    from amlstack.cli.rehearsal.outcome import show_diagnosis
     from amlstack.cli.rehearsal.submit import Rehearsal
     from amlstack.cli.sandbox_arm import connect
+    from amlstack.diagnose import diagnose
     from infra.runs import CodeFolders
 
     codes = CodeFolders().scanned(plan)
     found = tuple(finding for code in codes.values() for finding in code.findings)
     print_findings(found)
     if errors(found):
-        return False
+        outcome.error = "the code cannot be uploaded as it is"
+        return
     arm = connect(endpoint)
-    job_id = Rehearsal.on(endpoint, arm).submit(name, plan, codes, source.by_step, scale)
-    job = Followed(arm, job_id, endpoint.home, progress, quiet=quiet)
+    job_id = Rehearsal.on(endpoint, arm).submit(outcome.name, plan, codes, source.by_step, scale)
+    outcome.job = job = Followed(arm, job_id, endpoint.home, progress, only=shown)
     progress.step(f"job {job.name}: {_extent(plan, scale)}")
     for line in source.lines:
         progress.note(line)
+    if shown is not None:
+        progress.note(f"only lines of rank {shown} are printed; all logs are kept in {job.folder / 'user_logs'}")
     try:
         record = job.follow()
     except KeyboardInterrupt:
@@ -163,16 +213,16 @@ def _rehearse(
         arm.post(f"{job.job_id}/cancel")
         job.follow(logs=False)
         raise
+    outcome.status, outcome.error = str(record["status"]), str(record["error"])
     for line in (*job.summary(record), *outputs.lines(job)):
         progress.note(line)
-    if record["status"] == "Completed":
+    if outcome.is_good:
         progress.done(f"job {job.name} completed; its logs and outputs are in {job.folder}")
-        return True
-    progress.fail(f"job {job.name} {record['status'].lower()}: {record['error'] or 'no reason was recorded'}")
+        return
+    progress.fail(f"job {job.name} {outcome.status.lower()}: {outcome.error or 'no reason was recorded'}")
     progress.note(f"logs and outputs are in {job.folder}")
     if (culprit := job.failed()) is not None:
-        _diagnose(progress, culprit)
-    return False
+        outcome.diagnosis = show_diagnosis(progress, diagnose([culprit]), culprit, job.name, whole=shown is not None)
 
 
 def _extent(plan: jobs.Planned, scale: RehearsalScale | None) -> str:
@@ -180,20 +230,9 @@ def _extent(plan: jobs.Planned, scale: RehearsalScale | None) -> str:
     single = plan.parts.get("")
     if single is None:
         return f"a {type(plan.job).__name__.lower()}"
+    (extent,) = scales.extents(plan, scale)
     if scale is not None:
-        (extent,) = scales.extents(plan, scale)
         return scales.shown(extent)
-    ranks = f"{single.world_size} ranks" if single.world_size else "ranks counted by the job itself"
-    return f"{ranks} on {single.nodes} node{'' if single.nodes == 1 else 's'}"
-
-
-def _diagnose(progress: Progress, folder: Path) -> None:
-    """The diagnosis of the ranks' logs in one line, and the command for more."""
-    from amlstack.diagnose import diagnose
-    from amlstack.diagnose.render import headline
-
-    verdict = diagnose([folder])
-    progress.note(f"diagnosis ({verdict.confidence} confidence): {headline(verdict)}")
-    if verdict.file is not None:
-        progress.note(f"  {verdict.file}:{verdict.line}: {verdict.text}")
-    progress.note(f"evidence, victims and what to do: amlstack diagnose {folder}")
+    nodes, each = extent.started
+    ranks = f"{nodes * each} ranks" if single.world_size else "ranks counted by the job itself"
+    return f"{ranks} on {nodes} node{'' if nodes == 1 else 's'}"

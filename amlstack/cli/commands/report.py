@@ -52,23 +52,18 @@ def report(subject: Subject, output: Output = None, *, force: Force = False) -> 
 
 def _gathered(subject: str) -> Report:
     """A job of exactly this name, else a folder, else the one job whose name begins so."""
-    import contextlib
     import time
 
-    from amlstack.base import paths
+    from amlstack.cli import subjects
     from amlstack.report.gathering import folder as of_folder
     from amlstack.report.gathering import job as of_job
     from amlstack.sandbox.store.database import StateError
     from amlstack.sandbox.store.job_names import UnknownJobError
-    from amlstack.sandbox.store.store import Store, folder
 
-    there = (folder(paths.home()) / "state.db").exists()
     try:
-        if there:
-            with contextlib.closing(Store(paths.home())) as store:
-                named = store.jobs.get(subject)
-                if named is not None or not Path(subject).is_dir():
-                    return of_job.gather(store, named or of_job.find(store, subject), time.time())
+        with subjects.job(subject) as found:
+            if found is not None:
+                return of_job.gather(*found, time.time())
         if not Path(subject).is_dir():
             _fail(f"There is no folder {subject!r}, and no sandbox here whose job it could be (amlstack sandbox up).")
         return of_folder.gather(Path(subject), time.time())

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from amlstack.cli.rehearsal.logs import Logs, Tail
+from amlstack.cli.rehearsal.logs import Logs, ProcessKind, Tail
 from amlstack.provider.runs import Runs
+from amlstack.sandbox.runner.files import origins
 from amlstack.sandbox.store.places import job_folder
+from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -53,14 +56,14 @@ class Followed:
         job_id: The job's ARM id.
         home: The sandbox's home.
         progress: Where all that happens is printed.
-        quiet: Print the first rank's log alone, of each child.
+        only: The one rank whose lines are printed, of each child; None for all.
     """
 
     arm: ArmClient
     job_id: str
     home: Path
     progress: Progress
-    quiet: bool = False
+    only: int | None = None
     children: dict[str, Child] = field(default_factory=dict)
     _notes: dict[str, Tail] = field(default_factory=dict)
     _logs: Logs | None = None
@@ -146,7 +149,7 @@ class Followed:
         for text in self._notes.setdefault(name, Tail(job_folder(self.home, name) / "runner.log")).lines(last=last):
             self.progress.note(f"[{who}] {text.partition(' ')[2]}")  # without its time: progress has its own
         if not is_parent:
-            self._logs = self._logs or Logs(self.folder, only_first=self.quiet)
+            self._logs = self._logs or self._logs_of(self.name)
             self._print(self._logs, "", last=last)
         for run in self._runs(name) if ask and is_parent else self._known(name):
             self._child(run, kind, label, ask=ask, last=last)
@@ -155,8 +158,7 @@ class Followed:
         name = str(run["runId"])
         if name not in self.children:
             own = f"trial {name.rsplit('_', 1)[-1]}" if kind == SWEEP else str(run["displayName"])
-            logs = Logs(job_folder(self.home, name), only_first=self.quiet)
-            self.children[name] = Child(f"{above} {own}".strip(), run, logs)
+            self.children[name] = Child(f"{above} {own}".strip(), run, self._logs_of(name))
         child = self.children[name]
         child.run = run
         if run["status"] != child.status:
@@ -168,8 +170,13 @@ class Followed:
             self._print(child.logs, f"{child.label} · ", last=run["status"] in TERMINAL)
 
     def _print(self, logs: Logs, label: str, *, last: bool) -> None:
-        for log, text in logs.new(last=last):
-            self.progress.note(f"[{label}{log}] {text}")
+        for who, text in logs.new(last=last):
+            self.progress.note(f"[{label}{who}] {text}")
+
+    def _logs_of(self, name: str) -> Logs:
+        with closing(Store(self.home)) as store:
+            job = store.jobs[name]
+            return Logs(job_folder(self.home, name), ProcessKind.of(job.properties), origins.of(store, job), self.only)
 
     def _known(self, parent: str) -> list[Mapping[str, Any]]:
         """Children as they were seen last."""

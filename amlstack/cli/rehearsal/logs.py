@@ -1,12 +1,22 @@
-"""The growing logs of a job's folder, line by line."""
+"""The growing logs of a job's folder, line by line, each line with the rank or node that wrote it."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+    from amlstack.sandbox.runner.files.origins import CodeCopies
+
+_TAG = re.compile(r"\[rank (?P<rank>\d+)\]: ")
+"""What torchrun puts before the lines of its ranks: the sandbox asks it to."""
+_OWN_TAG = re.compile(r"\[rank ?(?P<rank>\d+)\]: ?")
+"""The same, and what PyTorch puts before the lines of an exception."""
+_OF_RANKS = ("PyTorch", "Mpi")
 
 
 @dataclass(slots=True)
@@ -33,17 +43,87 @@ class Tail:
         return [line.decode(errors="replace").rstrip("\r") for line in whole]
 
 
+@dataclass(frozen=True, slots=True)
+class ProcessKind:
+    """What the processes are that the service starts, one log each.
+
+    Attributes:
+        word: ``rank`` where each of them is one; ``node`` where one starts on each node and may start ranks of its own,
+            as torchrun does; ``process`` of TensorFlow's tasks.
+    """
+
+    word: str = "node"
+
+    @classmethod
+    def of(cls, properties: Mapping[str, Any]) -> ProcessKind:
+        """From a command job's ``properties``."""
+        distribution = properties.get("distribution") or {}
+        kind = distribution.get("distributionType")
+        if kind in _OF_RANKS:
+            return cls("rank" if int(distribution.get("processCountPerInstance") or 1) > 1 else "node")
+        return cls("node" if kind is None else "process")
+
+
+@dataclass(slots=True)
+class ProcessLog:
+    """One process's log.
+
+    Attributes:
+        number: Of the process, among all that the service starts.
+        tail: Its lines.
+        tagged: A launcher names the rank before each line that a rank of its own wrote.
+    """
+
+    number: int
+    tail: Tail
+    tagged: bool = False
+
+
 @dataclass(slots=True)
 class Logs:
-    """All rank logs of one job folder."""
+    """All logs of one job folder.
+
+    Attributes:
+        folder: The job's folder.
+        kind: What its processes are.
+        copies: Where its code comes from: lines name the author's files.
+        only: The one rank whose lines are wanted; None for all. Where no line names a rank, the process of that number
+            stands for it: which lines are taken depends on the logs alone, and not on when they are looked at.
+    """
 
     folder: Path
-    only_first: bool = False
-    tails: dict[str, Tail] = field(default_factory=dict)
+    kind: ProcessKind = field(default_factory=ProcessKind)
+    copies: CodeCopies | None = None
+    only: int | None = None
+    logs: dict[str, ProcessLog] = field(default_factory=dict)
 
-    def new(self, *, last: bool = False) -> list[tuple[str, str]]:
-        """Pairs of log name and line, in the order of the ranks."""
+    def new(self, *, last: bool = False) -> Iterator[tuple[str, str]]:
+        """Pairs of label (``rank 3``, ``node 1``) and line, log by log."""
         for path in sorted((self.folder / "user_logs").glob("std_log_process_*.txt")):
-            if not self.only_first or not self.tails:
-                self.tails.setdefault(path.stem.removeprefix("std_log_process_"), Tail(path))
-        return [(name, line) for name, tail in sorted(self.tails.items()) for line in tail.lines(last=last)]
+            number = path.stem.removeprefix("std_log_process_")
+            if number.isdigit():
+                self.logs.setdefault(path.name, ProcessLog(int(number), Tail(path)))
+        for _, log in sorted(self.logs.items()):
+            for text in log.tail.lines(last=last):
+                rank, rest = _writer(log, text)
+                if self.only is None or self._is_wanted(log, rank):
+                    who = f"{self.kind.word} {log.number}" if rank is None else f"rank {rank}"
+                    yield who, rest if self.copies is None else self.copies.authors(rest)
+
+    def _is_wanted(self, log: ProcessLog, rank: int | None) -> bool:
+        if rank is not None:
+            return rank == self.only
+        # Lines of a launcher that names its ranks are its own.
+        return log.number == self.only and not log.tagged
+
+
+def _writer(log: ProcessLog, text: str) -> tuple[int | None, str]:
+    """The rank that a line names as its writer, and the line without its tags: two of one rank are one."""
+    found = _TAG.match(text)
+    log.tagged |= found is not None
+    found = found or _OWN_TAG.match(text)
+    if found is None:
+        return None, text
+    rank, rest = int(found["rank"]), text[found.end() :]
+    again = _OWN_TAG.match(rest)
+    return rank, rest[again.end() :] if again is not None and int(again["rank"]) == rank else rest

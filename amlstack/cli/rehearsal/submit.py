@@ -14,7 +14,7 @@ from amlstack.provider.types.code import Snapshots
 from amlstack.provider.types.components import RegisteredComponents
 from amlstack.provider.types.environments import RegisteredEnvironments
 from amlstack.rpc import Host
-from amlstack.sandbox.runner.files import substitutes
+from amlstack.sandbox.runner.files import origins, substitutes
 from amlstack.sandbox.scale import QUERY
 from infra.cluster import properties
 from infra.names import Names
@@ -105,7 +105,9 @@ class Rehearsal:
             given = {"name": component.name, "version": component.version, "body": component.properties}
             RegisteredComponents(services).create(_HERE, {**workspace, **given})
         job_id = f"{self.names.workspace_id}/jobs/{name}-{os.urandom(3).hex()}"
-        substitutes.write(self.home, job_id.rsplit("/", 1)[-1], data)
+        run = job_id.rsplit("/", 1)[-1]
+        substitutes.write(self.home, run, data)
+        origins.write(self.home, run, code_folders(plan))
         wanted = {} if scale is None else {QUERY: str(scale)}
         answer = self.arm.put(job_id, registration.body, query=wanted)
         if scale is not None and answer.headers.get(QUERY) != str(scale):
@@ -162,6 +164,21 @@ def rehearsal_workspace() -> str:
     from amlstack.sandbox.arm.entra import SUBSCRIPTION
 
     return Names(SUBSCRIPTION, GROUP, GROUP).workspace_id
+
+
+def code_folders(plan: jobs.Planned) -> dict[str, list[Path]]:
+    """The folders of this machine that each part's code was taken from, by step (empty for a job or a sweep)."""
+    import jobs
+
+    found: dict[str, list[Path]] = {}
+    is_pipeline = isinstance(plan, jobs.PipelinePlan)
+    for place, part in plan.parts.items():
+        code = part.job.code
+        if code is not None and code.local:
+            includes = [(part.base / name).parent for name in code.includes]
+            step = place.removeprefix("jobs.") if is_pipeline else ""
+            found[step] = list(dict.fromkeys([part.base / code.path, *includes]))
+    return found
 
 
 def clusters(plan: jobs.Planned) -> list[Cluster]:

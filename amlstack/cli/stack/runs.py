@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.base import paths
 from amlstack.cli.rehearsal.follow import TERMINAL, Followed, with_reason
+from amlstack.cli.stack import state
+from amlstack.sandbox.runner.files import origins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,6 +19,8 @@ if TYPE_CHECKING:
     from amlstack.provider.arm import ArmClient
     from amlstack.sandbox.server.daemon import Endpoint
 
+JOB: Final = "amlstack:jobs:Job"
+CODE: Final = "amlstack:code:Snapshot"
 GONE: Final = "gone"
 GOOD: Final = frozenset({"Completed", GONE})
 """A record that vanished is no failure: the run was there, and is not run again by itself."""
@@ -66,6 +72,7 @@ def followed(
         for run in completed:
             progress.done(f"job {run} has run before: Completed")
     for name, job in going.items():
+        _note_code(endpoint.home, job["jobId"].rsplit("/", 1)[-1])
         records[name] = _follow(progress, arm, job, endpoint)
     return records
 
@@ -82,7 +89,17 @@ def _follow(progress: Progress, arm: ArmClient, job: Mapping[str, Any], endpoint
         progress.step(f"job {run}: {', '.join(part.removeprefix('jobs.') for part in job['parts'])}")
     else:
         progress.step(f"job {run}: {job['worldSize']} ranks on {job['nodes']} nodes")
-    return Followed(arm, job_id, endpoint.home, progress, quiet=True).follow()
+    return Followed(arm, job_id, endpoint.home, progress, only=0).follow()
+
+
+def _note_code(home: Path, run: str) -> None:
+    """Notes where the code of a run lies, for what names its files; that of a run with several folders is not known."""
+    found = {one["urn"]: one for one in state.read(home).resources}
+    job = next((one for one in found.values() if one.get("type") == JOB and one.get("id") == run), None)
+    codes = [found[urn] for urn in (job or {}).get("dependencies") or () if found.get(urn, {}).get("type") == CODE]
+    folders = [Path(path) for code in codes if isinstance(path := (code.get("inputs") or {}).get("path"), str)]
+    if len(folders) == 1 and not folders[0].is_relative_to(paths.cache()):
+        origins.write(home, run, {"": folders})
 
 
 def _ended(body: Mapping[str, Any]) -> float:

@@ -62,8 +62,10 @@ def gather(logs: Sequence[Log]) -> Evidence:
             if rank is not None:
                 reached[rank] = max(counter, reached.get(rank, counter), key=lambda counter: counter[1])
     places = {event.rank: event.node for event in events if event.rank is not None and event.node is not None}
-    for log in ordered:
-        places |= log.places
+    recorded = {rank: node for log in ordered for rank, node in log.places.items()}
+    # A launcher knows the hosts' names, which are one and the same on one machine; the service numbers its nodes.
+    events = [event if event.rank not in recorded else _at(event, recorded) for event in events]
+    places |= recorded
     return Evidence(
         events=tuple(_demoted(_with_nodes(events))),
         ranks=frozenset(ranks),

@@ -10,7 +10,7 @@ from amlstack.base.redaction import scrub
 from amlstack.diagnose import exit_codes, timestamps
 from amlstack.diagnose.events import Event, Log, Origin
 from amlstack.diagnose.reading import prefixes, tracebacks
-from amlstack.diagnose.signatures import by_code, match
+from amlstack.diagnose.signatures import EventRole, by_code, match
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,7 +69,10 @@ def _report(name: str, data: Mapping[str, Any]) -> Log:
     if isinstance(error, dict) and error.get("message"):
         text = str(error["message"])
         found = match(f"{error.get('code', '')}: {text}")
-        signature = found[0] if found is not None else by_code("azureml-user-error")
+        if not entries and (found is None or found[0].role is EventRole.SUMMARY):
+            signature = by_code("job-refused")  # no process of it ever ran: there is no other log to look into
+        else:
+            signature = found[0] if found is not None else by_code("azureml-user-error")
         named = re.search(r"\brank (\d+) of \d+", text)
         rank = int(named[1]) if named else None
         role = signature.role

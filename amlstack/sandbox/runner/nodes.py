@@ -209,13 +209,13 @@ class NodeAgents:
             node.started[event["rank"]] = at
             if event["rank"] == LAUNCHER:
                 return
-            self.note(f"rank {event['rank']} started on node {node.number} as process {event['pid']}")
+            self.note(f"process {event['rank']} started on node {node.number} (pid {event['pid']})")
         elif kind == "exit":
             rank, code = event["rank"], event["code"]
             node.ranks.discard(rank)
             stopped = self._kill_at is not None
             self.outcome.ends.append(RankEnd(rank, node.number, code, node.started.get(rank), at, stopped))
-            self.note(f"rank {rank} ended with {code}")
+            self.note(f"process {rank} ended with {code}")
             if code != 0 and not self._served:
                 self._end("failed")
             elif (
@@ -256,4 +256,5 @@ class NodeAgents:
         if lost:
             if not self._over:
                 self.outcome.lost = node.number
+                self.note(f"node {node.number} is lost")
             self._end("lost")

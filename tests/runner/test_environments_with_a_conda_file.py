@@ -28,20 +28,20 @@ dependencies:
   - python={OURS}
   - tabulate=0.10
   - pytorch-cuda=12.1
-  - pip: [hjson==3.1.0, --extra-index-url https://example.invalid/simple]
+  - pip: [hjson==3.1.0, flash-attn, ./mine-1.0-py3-none-any.whl]
 """
     job = lab.job("python -c 'import tabulate, hjson, sys; print(sys.prefix)'", environmentId=environment(lab, conda))
     done = lab.run(job)
     assert done.status == "Completed", done.error
     assert "/images/declared-" in lab.log("job")
     log = (lab.folder("job") / "runner.log").read_text()
-    assert "left out: pytorch-cuda, --extra-index-url https://example.invalid/simple" in log
+    assert "without pytorch-cuda: wheels bring it along" in log
+    assert "stand-in: without flash-attn, ./mine-1.0-py3-none-any.whl" in log
 
 
 @pytest.mark.parametrize(
     ("conda", "says"),
     [
-        ("dependencies: [python, {pip: [./no-such-package-1.0-py3-none-any.whl]}]", "no-such-package"),
         ("dependencies: x", "a list of packages"),
         ("dependencies: [", "is no YAML"),
     ],
@@ -65,6 +65,12 @@ def test_what_cannot_be_had_ends_the_job_before_its_start(lab: Lab, conda: str, 
         ("numpy >=1.26, <2", "numpy>=1.26,<2"),
         ("conda-forge::NumPy", "numpy"),
         ("pytorch==2.2.0=py3_cpu", "torch==2.2.0"),
+        ("pytorch=2.0.*=*cuda*", "torch==2.0.*"),
+        ("numpy[version='>=1.22,<2',build=py311_0]", "numpy>=1.22,<2"),
+        ("scipy~=1.10.0", "scipy~=1.10.0"),
+        ("pandas=1.5|1.4", "pandas==1.5.*"),
+        ("conda-forge/linux-64::matplotlib-base=3.5", "matplotlib==3.5.*"),
+        ("py-xgboost", "xgboost"),
     ],
 )
 def test_a_conda_package_is_asked_of_pypi(conda: str, requirement: str) -> None:

@@ -1,35 +1,43 @@
-"""Stand-ins for Azure ML's curated images: Python environments declared as data, built on first use.
+"""Stand-ins for Azure ML's images: Python environments on this machine, built on first use.
 
-Each ``*.toml`` here names the curated environments that it stands in for and what it installs, in exact versions.
-`resolve` looks one up by what a job or an environment version says, `build` makes it in the user's cache.
+Each ``data/*.toml`` names the curated environments and images that it stands in for and what it installs, in exact
+versions; for an environment of one's own the stand-in is read from what that declares. `answer` says whether an
+environment can be had, `build` makes it in the user's cache.
 """
 
 from __future__ import annotations
 
+from amlstack.sandbox.images.absent import Absent
+from amlstack.sandbox.images.answers import EnvironmentAnswer, answer
 from amlstack.sandbox.images.builder import ImageBuildError, build, folder, ready
-from amlstack.sandbox.images.declared import CondaFileError, from_conda
-from amlstack.sandbox.images.standins import (
-    StandIn,
-    UnknownImageError,
-    all_standins,
-    find,
-    image_name,
-    resolve,
-    with_openmpi,
-)
+from amlstack.sandbox.images.declared.conda import CondaFileError
+from amlstack.sandbox.images.declared.environment import Declared, DeclaredError, from_conda, standin_of
+from amlstack.sandbox.images.differences import line as difference
+from amlstack.sandbox.images.own import OwnStandIn
+from amlstack.sandbox.images.references import image_name
+from amlstack.sandbox.images.resolving import UnknownImageError, find, resolve
+from amlstack.sandbox.images.standins import StandIn, all_standins, with_openmpi
 
 __all__ = [
+    "Absent",
     "CondaFileError",
+    "Declared",
+    "DeclaredError",
+    "EnvironmentAnswer",
     "ImageBuildError",
+    "OwnStandIn",
     "StandIn",
     "UnknownImageError",
     "all_standins",
+    "answer",
     "build",
+    "difference",
     "find",
     "folder",
     "from_conda",
     "image_name",
     "ready",
     "resolve",
+    "standin_of",
     "with_openmpi",
 ]

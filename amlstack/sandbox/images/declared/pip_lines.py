@@ -1,0 +1,230 @@
+"""Lines of pip's requirement files, and the words of a ``pip install``: one grammar for both.
+
+Source: https://pip.pypa.io/en/stable/reference/requirements-file-format/
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amlstack.base.paths import is_dir, is_file
+from amlstack.sandbox.images.absent import Absent
+from amlstack.sandbox.images.declared import twins
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+NAME = re.compile(
+    r"^\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(?P<extras>\[[^\]]*\])?\s*(?P<rule>[^;]*)(?P<marker>;.*)?$"
+)
+_COMMENT = re.compile(r"(^|\s)#.*$")
+_LOCAL_VERSION = re.compile(r"(?<=\d)\+[A-Za-z0-9.]+")
+_URL = re.compile(r"^(?:(?P<vcs>git|hg|svn|bzr)\+)?(?P<scheme>https?|ssh|file|git)://", re.IGNORECASE)
+_HASH = re.compile(r"\s--hash[= ]\S+")
+_PYTORCH_INDEX = re.compile(r"//download\.pytorch\.org/|//[^/]*nvidia\.com/|//pypi\.ngc\.", re.IGNORECASE)
+
+INDEXES = ("--index-url", "-i", "--extra-index-url", "--find-links", "-f")
+_FILES = ("-r", "--requirement", "-c", "--constraint")
+_EDITABLE = ("-e", "--editable")
+_WITH_VALUE = frozenset(
+    {
+        *("--no-binary", "--only-binary", "--trusted-host", "--target", "-t", "--prefix", "--root", "--cache-dir"),
+        *("--timeout", "--retries", "--proxy", "--cert", "--client-cert", "--log", "--global-option", "--src"),
+        *(
+            "--build-option",
+            "--config-settings",
+            "-C",
+            "--python-version",
+            "--platform",
+            "--upgrade-strategy",
+            "--python",
+        ),
+        *(
+            "--progress-bar",
+            "--use-feature",
+            "--exists-action",
+            "--root-user-action",
+            "--implementation",
+            "--abi",
+            "--report",
+        ),
+    }
+)
+
+
+@dataclass(slots=True)
+class PipLines:
+    """What lines of requirements come to.
+
+    Attributes:
+        requirements: As uv takes them, in the order in which they were written.
+        constraints: Lines of constraints files.
+        options: Indexes and other options that uv takes under pip's names.
+        absent: What no stand-in can have.
+        notes: What was read otherwise than it was written.
+        files: Files and folders of this machine that a requirement names: their content belongs to the key.
+    """
+
+    requirements: list[str] = field(default_factory=list)
+    constraints: list[str] = field(default_factory=list)
+    options: list[str] = field(default_factory=list)
+    absent: list[Absent] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+
+    def read(self, text: str, folder: Path | None, seen: tuple[Path, ...] = ()) -> None:
+        """Takes over a requirements file.
+
+        Args:
+            text: Its content.
+            folder: Where paths in it start from; None: it names no files.
+            seen: The files that led to it.
+        """
+        for raw in text.replace("\\\n", " ").splitlines():
+            line = _HASH.sub("", _COMMENT.sub("", raw)).strip()
+            if not line:
+                continue
+            if line.startswith("-"):
+                self.words(_split(line.replace("=", " ", 1) if line.startswith("--") else line), _in(folder), seen)
+            else:
+                self.one(line, _in(folder))
+
+    def words(self, words: Sequence[str], find: Callable[[str], Path | None], seen: tuple[Path, ...] = ()) -> None:
+        """Takes over the words after ``pip install``.
+
+        Args:
+            words: Without quotes.
+            find: The file of this machine that a path means; None for one that is not there.
+            seen: The files that led here.
+        """
+        rest = iter(words)
+        for word in rest:
+            option, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+            if option[:2] in ("-r", "-c", "-e", "-i", "-f") and not option.startswith("--") and len(option) > 2:
+                option, equals, value = option[:2], "=", option[2:]
+            if option in (*_FILES, *_EDITABLE, *INDEXES):
+                self._valued(option, value if equals else next(rest, ""), find, seen)
+            elif option in _WITH_VALUE:
+                if not equals:
+                    next(rest, "")
+            elif option == "--pre":
+                self.options += ["--prerelease", "allow"]
+            elif not option.startswith("-"):
+                self.one(word, find)
+
+    def one(self, text: str, find: Callable[[str], Path | None]) -> None:
+        """Takes over one requirement: a package, an address, or a file or folder of this machine."""
+        text = text.strip()
+        if (url := _URL.match(text)) is not None:
+            self._address(text, bool(url["vcs"]))
+            return
+        name, at, address = text.partition("@")
+        if at and _URL.match(address.strip()) is not None:
+            self._address(address.strip(), bool(_URL.match(address.strip())["vcs"]), name.strip())  # type: ignore[index]
+            return
+        if text.startswith((".", "/", "~", "file:")) or text.endswith((".whl", ".tar.gz", ".zip")):
+            self._local(text, find)
+            return
+        found = NAME.match(text)
+        if found is None:
+            self.absent.append(Absent(text, "it is no requirement that pip's format knows"))
+            return
+        self._package(found)
+
+    def _package(self, found: re.Match[str]) -> None:
+        name = twins.canonical(found["name"])
+        if (why := twins.why_absent(name)) is not None:
+            self.absent.append(Absent(found["name"], why, twins.modules(name)))
+            return
+        twin = twins.PIP.get(name)
+        rule, marker = found["rule"].strip(), found["marker"] or ""
+        plain = _LOCAL_VERSION.sub("", rule)
+        if plain != rule:
+            self.notes.append(f"{found['name']}{rule} as {plain.lstrip('=~<>! ')} of PyPI")
+        if twin is not None:
+            self.notes.append(f"{twin} for {found['name']}")
+        extras = twins.without_cuda(found["extras"] or "")
+        self.requirements.append(f"{twin or found['name']}{extras}{plain}{' ' + marker if marker else ''}")
+
+    def _valued(self, option: str, value: str, find: Callable[[str], Path | None], seen: tuple[Path, ...]) -> None:
+        value = value.strip().strip("\"'")
+        if option in INDEXES:
+            if _PYTORCH_INDEX.search(value):
+                self.notes.append(f"PyPI's packages instead of {value}")
+                return
+            long = {"-i": "--index-url", "-f": "--find-links"}.get(option, option)
+            place = find(value) if "://" not in value else None
+            self.options += [long, str(place or value)]
+            return
+        if option in _EDITABLE:
+            self.one(value, find)
+            return
+        file = find(value)
+        if file is None or not is_file(file) or file in seen:
+            why = "it names itself" if file in seen else "there is no such file"
+            self.absent.append(Absent(f"{option} {value}", why))
+            return
+        text = file.read_text(encoding="utf-8-sig", errors="replace")
+        if option in ("-c", "--constraint"):
+            self.constraints += [line for raw in text.splitlines() if (line := _COMMENT.sub("", raw).strip())]
+        else:
+            self.read(text, file.parent, (*seen, file))
+
+    def _address(self, url: str, version_control: bool, name: str = "") -> None:
+        release = twins.release_of(url)
+        if release is not None:
+            self.requirements.append(release)
+            self.notes.append(f"the release of {release} on PyPI for {url}")
+        else:
+            del version_control
+            self.requirements.append(f"{name} @ {url}" if name else url)
+
+    def _local(self, text: str, find: Callable[[str], Path | None]) -> None:
+        path, bracket, extras = text.partition("[")
+        place = find(path.removeprefix("file://").removeprefix("file:"))
+        if place is None or not (is_file(place) or is_dir(place)):
+            self.absent.append(Absent(text, "there is no such file or folder on this machine"))
+            return
+        self.files.append(place)
+        self.requirements.append(f"{place}{bracket}{extras}")
+
+
+def requirement_name(requirement: str) -> str:
+    """The package that a requirement names, in pip's canonical form; empty for an address or a file."""
+    found = NAME.match(requirement.partition("@")[0])
+    return twins.canonical(found["name"]) if found is not None and "/" not in requirement.partition("@")[0] else ""
+
+
+def latest_wins(requirements: Iterable[str]) -> tuple[str, ...]:
+    """Requirements with each package once: what is installed later replaces what an earlier line installed.
+
+    A later line without a version leaves the earlier one as it is, as pip does without ``--upgrade``.
+    """
+    found: dict[str, str] = {}
+    for each in requirements:
+        name = requirement_name(each) or each
+        match = NAME.match(each)
+        if name in found and match is not None and not match["rule"].strip() and not match["extras"]:
+            continue
+        found[name] = each
+    return tuple(found.values())
+
+
+def _in(folder: Path | None) -> Callable[[str], Path | None]:
+    def find(path: str) -> Path | None:
+        if folder is None:
+            return None
+        return (folder / Path(path).expanduser()).absolute()
+
+    return find
+
+
+def _split(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError:
+        return line.split()

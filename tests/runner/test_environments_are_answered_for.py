@@ -1,0 +1,164 @@
+"""What a declared environment comes to, from text alone: no network, nothing built."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from amlstack.sandbox import images
+from amlstack.sandbox.images import interpreters
+from amlstack.sandbox.images.declared import dockerfile
+from amlstack.sandbox.images.declared.pip_lines import PipLines, latest_wins
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"reference": "azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/labels/latest"},
+        {"reference": "azureml:AzureML-acpt-pytorch-2.8-cuda12.6@latest"},
+        {"image": "mcr.microsoft.com/azureml/curated/acpt-pytorch-2.8-cuda12.6:7"},
+        {"image": "pytorch/pytorch:2.8.0-cuda12.6-cudnn9-runtime"},
+        {"image": "nvcr.io/nvidia/pytorch:25.01-py3"},
+    ],
+)
+def test_every_spelling_of_a_pytorch_image_has_the_pytorch_stand_in(written: dict[str, str]) -> None:
+    answer = images.answer(images.Declared(**written))
+    assert answer.standin is not None
+    assert answer.standin.name == "pytorch"
+
+
+def test_an_unknown_image_is_answered_with_the_lines_that_help() -> None:
+    answer = images.answer(images.Declared(reference="azureml:team-env@latest"))
+    assert answer.state == "unavailable"
+    assert "no stand-in for the environment 'team-env'" in answer.why
+    assert '[stand_in."azureml:team-env@latest"]' in answer.remedy
+
+
+def test_a_users_own_stand_in_answers_for_every_version_of_a_name() -> None:
+    own = {"azureml:team-env": images.OwnStandIn(requirements=("tabulate==0.10.0",), origin="rehearsal.toml:1")}
+    for reference in (
+        "azureml:team-env@latest",
+        "azureml:team-env:3",
+        "azureml://registries/r/environments/team-env/versions/1",
+    ):
+        answer = images.answer(images.Declared(reference=reference), own)
+        assert answer.standin is not None, answer.why
+        assert answer.standin.requirements == ("tabulate==0.10.0",)
+
+
+def test_a_dockerfile_gives_its_image_its_packages_and_what_is_not_built(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("tabulate==0.10.0  # a table\n-c pins.txt\n")
+    (tmp_path / "pins.txt").write_text("numpy<2\n")
+    (tmp_path / "Dockerfile").write_text(
+        """
+        ARG TAG=2.8
+        FROM mcr.microsoft.com/azureml/curated/acpt-pytorch-${TAG}-cuda12.6:latest
+        ENV WANTED=hjson==3.1.0
+        WORKDIR /tmp/build
+        COPY . /tmp/build
+        RUN apt-get update && apt-get install -y --no-install-recommends libgl1 \\
+            && rm -rf /var/lib/apt/lists/*
+        RUN pip install --no-cache-dir -r requirements.txt "${WANTED}" 'deepspeed>=0.12'
+        RUN git clone https://example.invalid/kernels && make -C kernels
+        """
+    )
+    standin = images.standin_of(images.Declared(context=tmp_path))
+    assert standin.base is not None
+    assert standin.base.name == "pytorch"
+    assert standin.requirements == ("tabulate==0.10.0", "hjson==3.1.0", "deepspeed>=0.12")
+    assert standin.constraints == "numpy<2"
+    assert [each.what for each in standin.absent] == [
+        "RUN apt-get install libgl1",
+        "RUN git clone https://example.invalid/kernels",
+        "RUN make -C kernels",
+    ]
+
+
+def test_the_last_stage_of_a_dockerfile_counts(tmp_path: Path) -> None:
+    text = """
+        FROM golang AS tools
+        RUN go build
+        FROM python:3.11 AS base
+        RUN ["pip", "install", "tabulate"]
+        FROM base
+        COPY --from=tools /a /b
+        RUN <<END
+        pip install hjson
+        END
+        """
+    found = dockerfile.read(text, tmp_path)
+    assert (found.image, found.packages.requirements, found.skipped) == ("python:3.11", ["tabulate", "hjson"], [])
+
+
+@pytest.mark.parametrize(
+    ("run", "requirements"),
+    [
+        ("python3 -m pip install --upgrade pip wheel", ["pip", "wheel"]),
+        (
+            "/opt/miniconda/bin/pip install -U 'torch==2.2.0+cu121' -f https://download.pytorch.org/whl",
+            ["torch==2.2.0"],
+        ),
+        ("conda run -n ptca --no-capture-output pip install tabulate", ["tabulate"]),
+        ("conda install -y -c conda-forge 'numpy>=1.22' pytorch=2.2 cudatoolkit", ["numpy>=1.22", "torch==2.2.*"]),
+        ("bash -c 'pip install hjson && echo done'", ["hjson"]),
+        ("PIP_NO_CACHE_DIR=1 uv pip install --system tabulate", ["tabulate"]),
+        ("pip install git+https://github.com/huggingface/transformers@main", ["transformers"]),
+        ("pip download tabulate", []),
+    ],
+)
+def test_install_commands_become_requirements(tmp_path: Path, run: str, requirements: list[str]) -> None:
+    assert dockerfile.read(f"FROM python:3.11\nRUN {run}", tmp_path).packages.requirements == requirements
+
+
+def test_requirement_files_keep_markers_and_name_what_cannot_be_had(tmp_path: Path) -> None:
+    (tmp_path / "more.txt").write_text("hjson\n-r base.txt\n")
+    (tmp_path / "base.txt").write_text("-r more.txt\n")
+    wheel = tmp_path / "mine-1.0-py3-none-any.whl"
+    wheel.touch()
+    found = PipLines()
+    text = f"""
+        tabulate[widechars]==0.10.0 ; python_version < "3.13" --hash=sha256:00
+        tensorflow[and-cuda]==2.16.2
+        --extra-index-url=https://index.example/simple
+        -r more.txt
+        ./{wheel.name}
+        -e ./absent
+        flash_attn>=2
+        """
+    found.read(text, tmp_path)
+    assert found.requirements == [
+        'tabulate[widechars]==0.10.0 ; python_version < "3.13"',
+        "tensorflow==2.16.2",
+        "hjson",
+        str(wheel),
+    ]
+    assert found.options == ["--extra-index-url", "https://index.example/simple"]
+    assert [each.what for each in found.absent] == ["-r more.txt", "./absent", "flash_attn"]
+    assert found.absent[-1].consequence == "`import flash_attn` fails"
+
+
+def test_a_later_line_replaces_an_earlier_one() -> None:
+    assert latest_wins(["a==1", "b", "A==2", "b==3", "a"]) == ("A==2", "b==3")
+
+
+@pytest.mark.parametrize(
+    ("rule", "version", "suits"),
+    [
+        ("3.10", (3, 10), True),
+        ("3.10.13", (3, 10), True),
+        ("3.8", (3, 10), False),
+        (">=3.9,<3.12", (3, 11), True),
+        (">=3.9,<3.12", (3, 12), False),
+        ("~=3.9", (3, 11), True),
+        ("~=3.9.1", (3, 11), False),
+        ("3", (3, 11), True),
+        ("!=3.11", (3, 11), False),
+        ("<3.11.5", (3, 11), True),
+    ],
+)
+def test_a_python_suits_a_rule(rule: str, version: tuple[int, int], *, suits: bool) -> None:
+    assert interpreters.suits(rule, version) is suits

@@ -180,7 +180,12 @@ def judged(
         body = {"properties": {"action": {"jobDefinition": body["properties"]}}}
     unreadable = [(*at, *_on_wire(path, prefix)) for path in source.unreadable]
     props = {"name": name, "body": body}
+    steps = getattr(planned.job, "jobs", None) or {}
+    lost = {path[1] for path in source.unreadable if len(path) > 1 and path[0] == "jobs" and path[1] not in steps}
+    dropped = tuple(f"{'.'.join(at)}.jobs.{name}." for name in sorted(lost))
     for finding in gate.judge(token, name, props, parent=parent, unreadable=unreadable):
+        if finding.where.startswith(dropped):
+            continue  # a step that could not be read is not known to lack anything
         place, field = _field(parts, finding.where.removeprefix(f"{'.'.join(at)}."))
         level = finding.level
         # Azure ML itself takes such a job in its own words, and on one node there is no fabric to judge.
@@ -207,7 +212,10 @@ def _on_wire(path: tuple[str, ...], prefix: str) -> tuple[str, ...]:
     """Path in the body of a key of a job file; in nodes of a pipeline rules look for these names too."""
     if prefix and path[0] == prefix:
         path = path[1:]
-    return tuple(BLOCKS.get(key) or camel(key) for key in path)
+    # What follows `jobs` is a step's name, which the body has as it is written.
+    return tuple(
+        key if index and path[index - 1] == "jobs" else BLOCKS.get(key) or camel(key) for index, key in enumerate(path)
+    )
 
 
 def _field(parts: Mapping[str, jobs.Plan], path: str) -> tuple[str, str]:

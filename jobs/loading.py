@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from amlstack.base.findings import Finding, errors
-from amlstack.base.near_misses import did_you_mean
+from amlstack.base.near_misses import hint
 from jobs.model.location import Source
 from jobs.model.passthrough import KINDS as PASSED_THROUGH
 from jobs.model.schedule import Declared
@@ -89,6 +89,8 @@ def from_text(text: Text, base: Path) -> Loaded:
     path_of = reader.path_of if reader else lambda where: tuple(where.split("."))
     if text.data is None and text.findings:
         return Loaded((), text.findings, source_of(text, base, path_of))
+    if (other := _other(text)) is not None:
+        return Loaded((), (*text.findings, other), source_of(text, base, path_of))
     found: list[tuple[tuple[Any, ...], Finding]] = []
     cursor = Cursor(text.data, (), found, base)
     job = None
@@ -105,8 +107,34 @@ def from_text(text: Text, base: Path) -> Loaded:
     return Loaded((job,) if job else (), (*text.findings, *placed), source)
 
 
+def _other(text: Text) -> Finding | None:
+    """That a file is empty, or of a kind that is no job; None for one that is read as a job."""
+    from jobs.azureml import other_files  # noqa: PLC0415 - as the readers
+
+    if text.data is None:
+        return Finding("file-empty", "", "The file is empty", other_files.RULE, file=text.file, line=1)
+    found = other_files.recognized(text.data)
+    if found is None:
+        return None
+    remedy = found.remedy.replace("FILE", Path(text.file or "FILE").name)
+    line, column = text.spot(("type",)) or (1, 1)
+    return Finding(
+        "not-a-job", "", f"The file is {found.what}", other_files.RULE, remedy, file=text.file, line=line, column=column
+    )
+
+
 def _unknown(cursor: Cursor) -> Finding:
+    from jobs.azureml import readers  # noqa: PLC0415 - as above
+
     kind = cursor.value.get("type")
+    if readers.is_component(cursor.value):
+        return Finding(
+            "file-type",
+            "type",
+            f"The file is a component of type `{kind}`",
+            "A component runs as a step of a pipeline",
+            f"Name it in a pipeline: `jobs: {{{kind}_step: {{type: {kind}, component: FILE}}}}`.",
+        )
     if kind in AS_STEPS:
         return Finding(
             "file-type",
@@ -120,7 +148,7 @@ def _unknown(cursor: Cursor) -> Finding:
         "type",
         f"The file is of type `{kind}`",
         f"Files of type {', '.join(f'`{name}`' for name in KINDS)} are read",
-        did_you_mean(str(kind), KINDS),
+        hint(str(kind), KINDS).strip(),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from jobs.planning.command import Plan
     from jobs.planning.target import Find
 
+_BOUND_INPUT = re.compile(r"\$\{\{\s*parent\.inputs\.(?P<name>[^}\s]+?)\s*\}\}")
 _OF_THE_COMPONENT = ("command", "code", "environment", "additional_includes")
 _OF_A_FILE = ("source", "inline", "schema_uri")
 """Where a component is written; no part of a run's identity."""
@@ -113,6 +115,8 @@ def plan_pipeline(
     for name, step in pipeline.jobs.items():
         if isinstance(step.runs, PassthroughComponent) and step.runs.jobs:
             inner = inside(step.runs, step.compute or pipeline.default_compute or _serverless(pipeline))
+            texts = {name: text for name, text in _texts(pipeline, step).items() if inner.inputs.get(name) == ""}
+            inner = inner.model_copy(update={"inputs": {**inner.inputs, **texts}})
             own_file = replace(step.runs.source or Source(), base=source.base)  # its paths are seen from the outermost
             whole = plan_pipeline(inner, find, source=own_file, environments=environments)
             steps |= {f"{name}.jobs.{key}": each for key, each in whole.steps.items()}
@@ -141,13 +145,28 @@ def _of_a_step(finding: Finding, job: Job) -> Finding:
     return finding
 
 
+def _texts(pipeline: Pipeline, step: AnyStep) -> dict[str, str]:
+    """The texts that a step gives its pipeline component, of the outer pipeline's inputs where they are bound."""
+    given: dict[str, str] = {}
+    for name, value in step.inputs.items():
+        bound = _BOUND_INPUT.fullmatch(value) if isinstance(value, str) else None
+        text = pipeline.inputs.get(bound["name"]) if bound else value
+        if isinstance(text, str) and text and "${{" not in text:
+            given[name] = text
+    return given
+
+
 def _serverless(pipeline: Pipeline) -> str | None:
     """The word for serverless steps, where the pipeline says it."""
     return pipeline.compute or (pipeline.settings.default_compute if pipeline.settings else None)
 
 
 def _compute(pipeline: Pipeline, job: Job) -> str | None:
+    """The cluster of a step; None for serverless, and for a binding whose value only the outer pipeline knows."""
     named = job.compute or pipeline.default_compute
+    if named is not None and (bound := _BOUND_INPUT.fullmatch(named)) is not None:
+        value = pipeline.inputs.get(bound["name"])
+        named = value if isinstance(value, str) and value and "${{" not in value else None
     return None if named is None or named.lower() == "serverless" else named
 
 

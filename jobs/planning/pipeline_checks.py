@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
-from amlstack.base.near_misses import did_you_mean
+from amlstack.base.near_misses import did_you_mean, near
 from jobs.model.job import Job
 from jobs.model.passthrough import PassthroughComponent, PassthroughStep
 from jobs.model.step import SweepStep
@@ -263,12 +263,16 @@ def _ports(where: str, step: Step | SweepStep | PassthroughStep) -> Iterator[Fin
     ):
         for name in given:
             if name not in declared:
+                superfluous = side == "inputs" and not near(name, declared)
                 yield Finding(
                     "port-unknown",
                     f"{where}.{side}.{name}",
                     f"The component has no {side.removesuffix('s')} `{name}`",
-                    f"A step gives the component's {side}",
-                    did_you_mean(name, declared),
+                    "It is sent as azure-ai-ml sends it, and nothing reads it"
+                    if superfluous
+                    else f"A step gives the component's {side}",
+                    "Leave it out, or declare it in the component." if superfluous else did_you_mean(name, declared),
+                    Level.WARNING if superfluous else Level.ERROR,
                 )
 
 

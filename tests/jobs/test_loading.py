@@ -165,7 +165,7 @@ HEAD = "command: echo\nenvironment: azureml:e:1\n"
         (HEAD + "type: parallel\n", [("file-type", "type", 3, 1)]),
         (HEAD + "type: [1]\n", [("file-type", "type", 3, 1)]),
         ("- a\n", [("not-a-mapping", "", 1, 1)]),
-        ("", [("not-a-mapping", "", None, None)]),
+        ("", [("file-empty", "", 1, None)]),
         ("just text\n", [("not-a-mapping", "", 1, 1)]),
         (HEAD + "status: Failed\n", [("key-read-only", "status", 3, 1)]),
         (HEAD + "limits: {timeout: 1.5}\n", [("number-cut", "limits.timeout", 3, 10)]),

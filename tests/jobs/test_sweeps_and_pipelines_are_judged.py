@@ -237,3 +237,35 @@ def test_a_damaged_file_gives_findings_or_a_body_but_never_raises(
         json.dumps(jobs.render(plan.enriched).body)
         json.dumps(plan.declaration)
     assert loaded.jobs or any(finding.level == "error" for finding in loaded.findings)
+
+
+OUTER = """\
+type: pipeline
+inputs: {{trainer: gpu-cluster}}
+settings: {{default_compute: azureml:cpu-cluster}}
+jobs:
+  own: {{command: 'true', environment: azureml:e:1, compute: "${{{{parent.inputs.trainer}}}}"}}
+  inner: {{type: pipeline, component: ./inner.yml, inputs: {{where: {where}}}}}
+"""
+INNER = """\
+type: pipeline
+inputs: {where: {type: string}}
+jobs:
+  train: {command: 'true', environment: azureml:e:1, compute: "${{parent.inputs.where}}"}
+"""
+
+
+@pytest.mark.parametrize("where", ["gpu-cluster", "${{parent.inputs.trainer}}"])
+def test_a_compute_that_is_bound_to_an_input_is_the_cluster_that_it_names(where: str, tmp_path: Path) -> None:
+    (tmp_path / "inner.yml").write_text(INNER)
+    outer = tmp_path / "outer.yml"
+    outer.write_text(OUTER.format(where=f'"{where}"'))
+    loaded = jobs.load(outer)
+    asked: list[str | None] = []
+
+    def find(job: jobs.Job) -> tuple[jobs.Target, tuple[()]]:
+        asked.append(job.compute)
+        return jobs.Target(cluster=job.compute), ()
+
+    jobs.resolve(loaded.jobs[0], find, source=loaded.source)
+    assert asked == ["gpu-cluster", "gpu-cluster"]

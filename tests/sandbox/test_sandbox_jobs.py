@@ -116,7 +116,6 @@ REFERENCES = [
     ({"environmentId": "azureml://registries/mine/environments/e/versions/1"}, "SandboxNotEmulated", "the registry 'mine'"),
     ({"resources": {"instanceCount": 3}}, "InvalidNodeCount", "The job asks for 3 nodes, but the compute 'gpu' has at most 2"),
     ({"resources": {"instanceCount": 0}}, "InvalidRequestContent", "0 nodes; at least 1 is needed"),
-    ({"computeId": None}, "InvalidRequestContent", "neither properties.computeId nor"),
     ({"computeId": None, "resources": {"instanceType": "Standard_ND40rs"}}, "InvalidVmSize", "or 'Standard_ND40rs_v2'?"),
 ]  # fmt: skip
 
@@ -137,8 +136,9 @@ def test_everything_a_job_names_must_be_there(
     assert manager.store.jobs.list() == ()
 
 
-def test_a_serverless_job_names_its_size(manager: Manager) -> None:
+def test_a_serverless_job_names_its_size_or_leaves_it_to_the_service(manager: Manager) -> None:
     assert put(manager, "one", job(None, resources={"instanceType": "Standard_ND40rs_v2"}))[0] == 201
+    assert put(manager, "two", job(None))[0] == 201
 
 
 def test_another_type_of_job_is_not_emulated(manager: Manager) -> None:

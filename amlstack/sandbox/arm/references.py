@@ -38,9 +38,7 @@ def _check_place(context: KindContext, path: ArmPath, properties: Body, resource
         _check_fits(context, compute, count)
     elif size := resources.get("instanceType"):
         check_size(size, "properties.resources.instanceType")
-    else:
-        message = "neither properties.computeId nor, for a serverless job, properties.resources.instanceType is given."
-        raise invalid("properties.computeId", message)
+    # With neither the job is serverless, and the service chooses a size that the quota has room for.
 
 
 def _check_fits(context: KindContext, compute: str, count: int) -> None:

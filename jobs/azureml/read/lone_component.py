@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Level
 from jobs.azureml.read import command
+from jobs.model.component import PRIMITIVES
 
 if TYPE_CHECKING:
     from jobs.azureml.cursor import Cursor
@@ -28,6 +29,28 @@ def is_one(data: Any) -> bool:
     return "$schema" not in data and ("is_deterministic" in data or ("version" in data and "name" in data))
 
 
+def is_pipeline(data: Any) -> bool:
+    """Whether a file of type pipeline is a component, not a job: its schema says so, or it has what no job has."""
+    if not isinstance(data, dict) or data.get("type") != "pipeline":
+        return False
+    if "$schema" in data:
+        return "component" in str(data["$schema"]).lower()
+    ports = data.get("inputs")
+    kinds = [port.get("type") for port in ports.values() if isinstance(port, dict)] if isinstance(ports, dict) else []
+    return "version" in data or "is_deterministic" in data or any(kind in PRIMITIVES for kind in kinds)
+
+
+def noted(cursor: Cursor, what: str) -> None:
+    """Says that the file is a component, and as what it is read."""
+    cursor.bad(
+        "component-alone",
+        "The file is a component, not a job",
+        f"Azure ML runs a component as a step of a pipeline; here it is read as {what} that it would be",
+        "Name it in a pipeline: `component: file.yml`, or make it a job.",
+        level=Level.WARNING,
+    )
+
+
 def read(cursor: Cursor) -> Job | None:
     """The job that the component would be; None when it is too broken to be one."""
     from jobs.azureml.read import component, distributed_component  # noqa: PLC0415 - most files are command jobs
@@ -36,11 +59,5 @@ def read(cursor: Cursor) -> Job | None:
     found = reader(cursor)
     if found is None:
         return None
-    cursor.bad(
-        "component-alone",
-        "The file is a component, not a job",
-        "Azure ML runs a component as a step of a pipeline; here it is read as the command job that it would be",
-        "Name it in a pipeline: `component: file.yml`, or make it a job.",
-        level=Level.WARNING,
-    )
+    noted(cursor, "the command job")
     return found.job()

@@ -281,6 +281,10 @@ def read_component(cursor: Cursor, kind: str, steps: Steps) -> PassthroughCompon
     if not isinstance(cursor.value, dict):
         cursor.bad("not-a-mapping", "This is no mapping", "A component is a mapping of keys")
         return None
+    if "promptflow" in str(cursor.value.get("$schema", "")).lower():
+        rule = "A prompt flow is turned into a component by azure-ai-ml, at submission; it is not read here"
+        cursor.bad("component-kind", "The component is a prompt flow", rule)
+        return None
     if (of := str(cursor.value.get("type", "command" if kind == "parallel" else kind)).lower()) != kind:
         cursor.bad("component-kind", f"The component is of type `{of}`", f"A {kind} step runs a {kind} component")
         return None

@@ -50,8 +50,9 @@ def main() -> None:
         # after every step. A resource comes from a setting or a job file, and those lines do not name it.
         sdk._get_stack_trace = source_pb2.StackTrace  # noqa: SLF001 - the SDK has no setting for it
     config = _config()
-    file, _ = stackfile.read(_stack_file())
-    reading = from_engine(config, file, engine_config.get_config_secret_keys_env())
+    path = _stack_file()
+    file, _ = stackfile.read(path)
+    reading = from_engine(config, file, engine_config.get_config_secret_keys_env(), root=path.parent)
     who, unknown = account.resolve(config, os.environ)
     place = f"{pulumi.get_stack()}::{pulumi.get_project()}"
     declaration = declare(reading, on=clock.today(), place=place)

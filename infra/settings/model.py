@@ -210,6 +210,15 @@ class AzurePolicy(_Model):
     exclude: tuple[str, ...] = Field((), description="Codes of rules that are left out.")
 
 
+class Include(_Model):
+    """Stands in a list of the settings for the entries of files; what reads them is ``infra.settings.includes``."""
+
+    include: str | list[str] = Field(
+        description="A path or a list of paths in the project, each to a YAML file with a list of such entries; "
+        "`clusters/*.yml` means all files named so, in the order of their names."
+    )
+
+
 class Settings(_Model):
     """The whole namespace ``amlstack:``."""
 

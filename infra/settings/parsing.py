@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from amlstack.base.findings import Finding, errors, in_file_order
+from amlstack.base.paths import PROJECT
 from amlstack.catalog import regions
-from infra.settings import problems, secrets
+from infra.settings import engine_limit, problems, secrets
+from infra.settings.includes import included
 from infra.settings.model import CuratedEnvironment, Settings
+from infra.settings.places import Places
 from infra.settings.repair import Mending
 from infra.settings.stackfile import NAMESPACE, StackFile, read
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
+
+    from pydantic_core import ErrorDetails
 
     from infra.settings.stackfile import Loc
 
@@ -36,6 +41,7 @@ class Reading:
         doubtful: What was made up in ``partial`` to mend it; nothing that depends on it should be judged.
         file: The stack file, when it was readable.
         secret: The texts that the configuration marks as secret, where they are known.
+        places: Where each setting was written, in the stack file or in a file that it includes.
     """
 
     findings: tuple[Finding, ...]
@@ -43,6 +49,7 @@ class Reading:
     doubtful: frozenset[Loc] = frozenset()
     file: StackFile | None = None
     secret: frozenset[str] = frozenset()
+    places: Places = field(default_factory=Places)
 
     @property
     def settings(self) -> Settings | None:
@@ -54,8 +61,8 @@ class Reading:
         return any(made[: len(loc)] == loc or loc[: len(made)] == made for made in self.doubtful)
 
     def locate(self, loc: Loc, finding: Finding) -> Finding:
-        """The finding with the place of a setting in the stack file, when that is known."""
-        return located(self.file, loc, finding)
+        """The finding with the place of a setting in its file, when that is known."""
+        return self.places.located(loc, finding)
 
 
 def read_stack_file(path: Path) -> tuple[Settings | None, tuple[Finding, ...]]:
@@ -74,16 +81,24 @@ def read_file(path: Path) -> Reading:
     if file is None:
         return Reading(found)
     values = {key: _as_engine(value) for key, value in file.values.items()}
-    return parse(values, file, secrets.encrypted(file), readable=False)
+    reading = parse(values, file, secrets.encrypted(file), readable=False, root=path.parent)
+    return replace(reading, findings=(*engine_limit.check(file), *reading.findings))
 
 
-def from_engine(config: Mapping[str, str], file: StackFile | None, secret_keys: Collection[str] = ()) -> Reading:
+def from_engine(
+    config: Mapping[str, str],
+    file: StackFile | None,
+    secret_keys: Collection[str] = (),
+    *,
+    root: Path = PROJECT,
+) -> Reading:
     """The settings as the engine hands them to the program: every value a string, structured ones JSON.
 
     Args:
         config: The whole configuration, ``namespace:key`` → value; other namespaces are left alone.
         file: The stack file, for the lines of findings; the engine's values count even where it differs.
         secret_keys: The keys of ``config`` that hold secrets.
+        root: The project's folder, in which included files lie.
     """
     values = {}
     for key, text in config.items():
@@ -91,11 +106,16 @@ def from_engine(config: Mapping[str, str], file: StackFile | None, secret_keys: 
         if namespace == NAMESPACE:
             values[name] = _decoded(text)
     keys = [key.removeprefix(f"{NAMESPACE}:") for key in secret_keys if key.startswith(f"{NAMESPACE}:")]
-    return parse(values, file, secrets.of_engine(values, keys, file))
+    return parse(values, file, secrets.of_engine(values, keys, file), root=root)
 
 
 def parse(
-    values: Mapping[str, Any], file: StackFile | None = None, secret: Collection[Loc] = (), *, readable: bool = True
+    values: Mapping[str, Any],
+    file: StackFile | None = None,
+    secret: Collection[Loc] = (),
+    *,
+    readable: bool = True,
+    root: Path = PROJECT,
 ) -> Reading:
     """Validate settings, all of them: what is faulty is reported, mended and read on.
 
@@ -104,16 +124,29 @@ def parse(
         file: The stack file, for the lines of findings.
         secret: The places of what is marked as secret.
         readable: Whether the values of these are in clear text.
+        root: The project's folder, in which included files lie.
     """
-    mending = Mending(dict(values))
+    whole = included(values, file, root)
+    places = whole.places
+    mending = Mending(whole.values)
+    found = list(whole.findings)
     faults: list[tuple[Loc, Finding]] = []
     texts = secrets.texts(values, secret) if readable else frozenset()
-    for loc in secret:
-        if not secrets.can_be(loc):
-            faults.append((loc, secrets.refusal(loc, problems.dotted(loc))))
-            mending.leave_out(loc)
-        elif not readable:
+    for written in secret:
+        loc = places.together(written)
+        if not secrets.can_be(written):
+            refusal = secrets.refusal(written, problems.dotted(written))
+            found.append(Places(file).located(written, refusal))
+            if loc is not None:
+                mending.leave_out(loc)
+        elif loc is not None and not readable:
             mending.write(loc, secrets.REDACTED)
+    for loc in _encrypted(whole.values, places):
+        faults.append((loc, secrets.not_decrypted(problems.dotted(loc))))
+        if secrets.can_be(loc):
+            mending.write(loc, secrets.REDACTED)
+        else:
+            mending.leave_out(loc)
     partial = None
     for _ in range(_ROUNDS):
         try:
@@ -123,20 +156,33 @@ def parse(
             details = error.errors(include_url=False)
             for each in mending.news(details):
                 loc = mending.written(each["loc"])
-                faults.append((loc, replace(problems.describe(each), where=problems.dotted(loc))))
+                faults.append((loc, replace(problems.describe(_as_written(each, places)), where=problems.dotted(loc))))
             mending.mend(details)
     if partial is not None:
-        faults += [(mending.written(loc), finding) for loc, finding in _duplicates(partial, mending.doubtful)]
+        faults += [(mending.written(loc), finding) for loc, finding in _duplicates(partial, mending.doubtful, places)]
         faults += [(mending.written(loc), finding) for loc, finding in _regions(partial, mending.doubtful)]
-    shown = (located(file, loc, secrets.hidden(finding, texts)) for loc, finding in faults)
-    return Reading(in_file_order(shown), partial, frozenset(mending.doubtful), file, texts)
+    found += (places.located(loc, finding) for loc, finding in faults)
+    # An entry that could not be read: what depends on the list as a whole is in doubt, its entries are not.
+    doubtful = mending.doubtful | {(key, len(whole.values[key])) for key in whole.incomplete}
+    shown = in_file_order(secrets.hidden(finding, texts) for finding in found)
+    return Reading(shown, partial, frozenset(doubtful), file, texts, places)
 
 
-def located(file: StackFile | None, loc: Loc, finding: Finding) -> Finding:
-    """The finding with the place of a setting in the stack file, when there is one."""
-    if file is None:
-        return finding
-    return finding.at(file.name, *file.locate(loc))
+def _encrypted(values: Mapping[str, Any], places: Places) -> Iterator[Loc]:
+    """What included files hold encrypted."""
+    for key, entries in places.entries.items():
+        for index, (included_file, _) in enumerate(entries):
+            if included_file is not None:
+                yield from secrets.encrypted_in(values[key][index], (key, index))
+
+
+def _as_written(error: ErrorDetails, places: Places) -> ErrorDetails:
+    """One of pydantic's errors with the index that an entry has in its file."""
+    loc = error["loc"]
+    entries = places.entries.get(str(loc[0])) if len(loc) > 1 else None
+    if entries is None or not isinstance(loc[1], int):
+        return error
+    return {**error, "loc": (loc[0], entries[loc[1]][1], *loc[2:])}
 
 
 def _decoded(text: str) -> Any:
@@ -166,7 +212,7 @@ def _regions(settings: Settings, doubtful: set[Loc]) -> Iterator[tuple[Loc, Find
                 yield loc, finding
 
 
-def _duplicates(settings: Settings, doubtful: set[Loc]) -> list[tuple[Loc, Finding]]:
+def _duplicates(settings: Settings, doubtful: set[Loc], places: Places) -> list[tuple[Loc, Finding]]:
     # Azure compares the names of clusters and environments without letter case.
     named: dict[str, list[str]] = {
         "clusters": [cluster.name for cluster in settings.clusters],
@@ -185,7 +231,7 @@ def _duplicates(settings: Settings, doubtful: set[Loc]) -> list[tuple[Loc, Findi
             folded = name if key == "jobs" else name.lower()
             first = seen.setdefault(folded, index)
             if first != index:
-                what = f"`{name}` is listed here and in {problems.dotted((key, first))}"
+                what = f"`{name}` is listed here and in {places.shown((key, first))}"
                 rule = f"Each of the {key} is listed once"
                 found.append(((key, index), Finding("setting-twice", problems.dotted((key, index)), what, rule)))
     return found

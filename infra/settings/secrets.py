@@ -68,6 +68,22 @@ def texts(values: Mapping[str, Any], locs: Collection[Loc]) -> frozenset[str]:
     return frozenset(text for loc in locs for text in _texts(_at(values, loc)) if text)
 
 
+def encrypted_in(value: Any, loc: Loc) -> tuple[Loc, ...]:
+    """The places of what is encrypted in a value that stands at ``loc``."""
+    return tuple(_encrypted(value, loc, set()))
+
+
+def not_decrypted(where: str) -> Finding:
+    """The finding on an encrypted value of a file that the engine does not read."""
+    return Finding(
+        "setting-secret",
+        where,
+        "The value is encrypted",
+        "The engine decrypts what is in the stack file, and no file that is included there",
+        "Keep an entry with a secret in the stack file, beside the `include`",
+    )
+
+
 def refusal(loc: Loc, where: str) -> Finding:
     """The finding on a setting that cannot be secret; it says nothing of the value."""
     tags = loc[-1:] == ("tags",)

@@ -16,6 +16,8 @@ Loc = tuple[str | int, ...]
 """A path in the settings: ``("clusters", 0, "nodes", "max")``."""
 
 NAMESPACE = "amlstack"
+ROOM = 10
+"""How many times the bounds of a job file a file of settings may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +27,12 @@ class StackFile:
     Attributes:
         name: The file's name, as findings show it.
         values: The settings of our namespace, its prefix taken off; values as YAML reads them.
+        config: The settings of all namespaces, under the keys that they have there.
     """
 
     name: str
     values: dict[str, Any] = field(repr=False)
+    config: dict[str, Any] = field(repr=False)
     _text: yamltext.Text = field(repr=False)
     _written: Mapping[str, Any]  # setting → key of ``config``
 
@@ -46,7 +50,7 @@ def read(path: Path) -> tuple[StackFile | None, tuple[Finding, ...]]:
         The file, or None and one finding when it cannot be read.
     """
     try:
-        text = yamltext.parse(path.read_bytes(), path.name, room=10)
+        text = yamltext.parse(path.read_bytes(), path.name, room=ROOM)
     except OSError as error:
         return None, (_unreadable(path, error.strerror or str(error)),)
     for wrong in text.findings:  # a key that is given twice too: the engine refuses such a file
@@ -62,7 +66,7 @@ def read(path: Path) -> tuple[StackFile | None, tuple[Finding, ...]]:
         name = name.removeprefix("config:")
         if namespace == NAMESPACE and name:
             written[name] = key
-    return StackFile(path.name, {name: config[key] for name, key in written.items()}, text, written), ()
+    return StackFile(path.name, {name: config[key] for name, key in written.items()}, config, text, written), ()
 
 
 def _unreadable(path: Path, why: str) -> Finding:

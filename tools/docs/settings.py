@@ -11,6 +11,7 @@ from infra.settings.model import (
     ClusterIdentity,
     CuratedEnvironment,
     CustomEnvironment,
+    Include,
     JobFile,
     Nodes,
     Settings,
@@ -46,11 +47,39 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("`environments[]`, your own", "Registered under a version that is the hash of its content.", CustomEnvironment),
     ("`azurePolicy`", "docs/policies.md says what is assigned.", AzurePolicy),
     ("`jobs[]`", "A bare string is the file. All else overrides the job file.", JobFile),
+    (
+        "`include`",
+        "Stands in `clusters`, `environments` or `jobs` for the entries of files, written as in the stack file.",
+        Include,
+    ),
 )
 
 _REPLACING = ", ".join(f"`{'.'.join(row.path)}`" for row in SETTINGS if row.replaces)
 
 TAIL = f"""\
+```yaml
+amlstack:clusters:
+  - {{name: login, size: Standard_D4s_v3, nodes: {{max: 1}}}}
+  - include: clusters/*.yml
+```
+
+with a file `clusters/west.yml`:
+
+```yaml
+- name: a100-west
+  size: Standard_ND96asr_v4
+  nodes: {{max: 16}}
+```
+
+The program reads included files, and so does every verb that reads settings. They lie in the project's folder; a link
+out of it is refused. Paths in them start at the project's root too. A file is included once, and includes no other. A
+secret stays in the stack file, as the engine decrypts nothing else. Findings name the line of the included file.
+
+A large stack needs this: the engine hands the settings to the program and to the policy pack in one string of the
+environment, which Linux ends at 128 KiB. That is about 450 clusters with a subnet each, or 3,500 entries of `jobs`;
+what included files hold does not count. `amlstack up` and `amlstack check --stack` report a stack file that is too
+large; the engine by itself ends with `argument list too long`.
+
 ## What a change of a cluster does
 
 Azure updates the scale of a cluster that exists and nothing else; for the rest it answers success and changes nothing.

@@ -11,6 +11,7 @@ import typer
 
 from amlstack.base import home as homes
 from amlstack.base import paths
+from amlstack.base.findings import errors
 from amlstack.cli import summary
 from amlstack.cli.consent import Yes  # noqa: TC001 - typer reads the annotation
 from amlstack.cli.progress import Progress
@@ -18,6 +19,8 @@ from amlstack.cli.stack import explain, runs, state
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from amlstack.base.findings import Finding
 
 Refresh = Annotated[
     bool, typer.Option("--refresh", help="First look at what the sandbox really has; what is missing is made again.")
@@ -41,6 +44,9 @@ def up(*, yes: Yes = False, refresh: Refresh = False) -> int:
     progress, began = Progress(), time.time()
     try:
         homes.check(paths.home())
+        if wrong := _too_large():
+            progress.fail("; ".join(map(str, wrong)))
+            return 1
         progress.step("Pulumi engine")
         engine = engines.find()
         progress.done(f"Pulumi {engine.version}")
@@ -73,6 +79,15 @@ def up(*, yes: Yes = False, refresh: Refresh = False) -> int:
         return 1
     summary.show(progress.console, deployed.outcome, outputs, records, edit=_editable())
     return 0 if all(record["status"] in runs.GOOD for record in records.values()) else 1
+
+
+def _too_large() -> tuple[Finding, ...]:
+    """What keeps the engine from starting the program at all, so that the program cannot report it."""
+    from amlstack.engine import STACK
+    from infra.settings import engine_limit, stackfile
+
+    file, _ = stackfile.read(paths.PROJECT / f"Pulumi.{STACK}.yaml")
+    return errors(engine_limit.check(file)) if file else ()
 
 
 def _rules() -> tuple[str, ...]:

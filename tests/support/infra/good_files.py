@@ -137,6 +137,7 @@ config:
       priority: dedicated
       tags: {x: y}
     - {name: cpu, size: Standard_DS3_v2, nodes: {max: 1}, single_node_jobs: true}
+    - include: clusters.yml
   amlstack:environments:
     - acpt-pytorch-2.8-cuda12.6
     - {name: own, image: "mcr.microsoft.com/x:1", conda: conda.yml}
@@ -154,6 +155,7 @@ NEIGHBOURS = {
     "plain.yml": PLAIN,
     "nightly.yml": f"type: pipeline\nsettings: {{default_compute: azureml:a100}}\n{INNER.partition(chr(10))[2]}",
     "conda.yml": "dependencies: [python]\n",
+    "clusters.yml": "- {name: more, size: Standard_DS3_v2, nodes: {max: two}, tags: {x: {secure: v1}}}\n- 7\n",
     "rules.json": "{}",
 }
 """Files that the bad ones may name."""

@@ -1,7 +1,8 @@
-"""A settings file of 10,000 jobs over 20 clusters, parsed and judged as before an `up`, and the same of 1,000.
+"""Settings of 10,000 jobs over 20 clusters, parsed and judged as before an `up`, and the same of 1,000.
 
-Each job has a file of its own, all have one code folder and one environment. Each size is a process of its own, so that
-its peak memory is known; the figures are medians.
+The jobs are listed in an included file, as the engine cannot hand over so many. Each job has a file of its own, all
+have one code folder and one environment. Each size is a process of its own, so that its peak memory is known; the
+figures are medians.
 """
 
 from __future__ import annotations
@@ -110,10 +111,13 @@ def generate(root: Path, count: int) -> Path:
         nodes = "nodes: {min: 0, max: 8}"
         lines.append(f"    - {{name: c{number:02}, size: Standard_ND96asr_v4, {nodes}, node_public_ip: false}}")
     image = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04:20240101.v1"
-    lines += ["  amlstack:environments:", f"    - {{name: own, image: {image!r}}}", "  amlstack:jobs:"]
+    lines += ["  amlstack:environments:", f"    - {{name: own, image: {image!r}}}"]
+    lines += ["  amlstack:jobs:", "    - include: jobs.yml"]
+    listed = []
     for number in range(count):
         name = f"jobs/train_{number:05}.yml"
         (root / name).write_text(_JOB.format(number=number, cluster=f"{number % CLUSTERS:02}"))
-        lines.append(f"    - file: {name}")
+        listed.append(f"- file: {name}\n")
+    (root / "jobs.yml").write_text("".join(listed))
     (root / "Pulumi.big.yaml").write_text("\n".join(lines) + "\n")
     return root

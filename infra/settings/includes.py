@@ -1,0 +1,219 @@
+"""Lists of the settings that are partly in files of their own: ``- include: clusters/*.yml`` stands for their entries.
+
+The engine hands all settings to the program in one string of limited length (``engine_limit``). Included files are read
+by the program itself, and by every verb that reads settings, from the project's folder and nowhere else.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.base import yamltext
+from amlstack.base.findings import Finding
+from amlstack.base.near_misses import did_you_mean, near
+from amlstack.base.paths import is_dir, is_file, names_in
+from infra.settings.places import IncludedFile, Places
+from infra.settings.problems import dotted
+from infra.settings.stackfile import ROOM
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from infra.settings.stackfile import Loc, StackFile
+
+INCLUDE: Final = "include"
+LISTS: Final = ("clusters", "environments", "jobs")
+"""The lists whose entries may lie in files."""
+
+_RULE = "An included file lies in the project's folder and is named from there on"
+
+
+@dataclass(slots=True)
+class Included:
+    """Settings with the entries of the files that they include.
+
+    Attributes:
+        values: The settings, each list whole.
+        places: Where each entry was written.
+        findings: What is wrong with the files, and with how they are named, each at its place.
+        incomplete: The lists of which something could not be read.
+    """
+
+    values: dict[str, Any]
+    places: Places
+    findings: list[Finding] = field(default_factory=list)
+    incomplete: set[str] = field(default_factory=set)
+
+
+def included(values: Mapping[str, Any], file: StackFile | None, root: Path) -> Included:
+    """Read the files that settings include.
+
+    Args:
+        values: The settings as the stack file has them.
+        file: The stack file, for the lines of findings.
+        root: The project's folder.
+    """
+    entries: dict[str, tuple[tuple[IncludedFile | None, int], ...]] = {}
+    result = Included(dict(values), Places(file, entries))
+    for key in LISTS:
+        given = values.get(key)
+        if isinstance(given, list) and any(_including(entry) for entry in given):
+            reader = _Reader(key, root, result)
+            reader.read(given)
+            result.values[key] = [value for value, _, _ in reader.entries]
+            entries[key] = tuple((included_file, index) for _, included_file, index in reader.entries)
+    return result
+
+
+def _including(entry: Any) -> str | None:
+    """The key by which an entry includes files; misspelt, where it is the entry's only key and names a path."""
+    if not isinstance(entry, dict):
+        return None
+    if INCLUDE in entry:
+        return INCLUDE
+    alone = next(iter(entry)) if len(entry) == 1 else None
+    return alone if isinstance(alone, str) and _meant(alone) else None
+
+
+@lru_cache(maxsize=64)
+def _meant(key: str) -> bool:
+    """Whether a key is `include`, misspelt; thousands of entries have the same few keys."""
+    return bool(near(key, (INCLUDE,)))
+
+
+class _Reader:
+    """Reads the entries of one list."""
+
+    def __init__(self, key: str, root: Path, result: Included) -> None:
+        self.key, self.root, self.result = key, root, result
+        self.entries: list[tuple[Any, IncludedFile | None, int]] = []
+        self._read: dict[Path, str] = {}  # file → where it was included
+
+    def read(self, given: list[Any]) -> None:
+        for index, entry in enumerate(given):
+            if (word := _including(entry)) is None:
+                self.entries.append((entry, None, index))
+            else:
+                self._include((self.key, index), word, entry)
+
+    def _include(self, loc: Loc, word: str, entry: Mapping[str, Any]) -> None:
+        if word != INCLUDE:
+            self._wrong((*loc, word), "setting-unknown", f"Unknown key `{word}`", "", f"Did you mean `{INCLUDE}`?")
+        for key in entry:
+            if key != word:
+                rule = f"An entry with `{INCLUDE}` has no other key"
+                self._wrong((*loc, key), "setting-unknown", f"Unknown key `{key}`", rule)
+        given = entry[word]
+        if isinstance(given, dict) and set(given) == {"secure"}:  # refused as a secret
+            self.result.incomplete.add(self.key)
+            return
+        paths = given if isinstance(given, list) else [given]
+        for index, path in enumerate(paths):
+            at = (*loc, word, index) if isinstance(given, list) else (*loc, word)
+            if not isinstance(path, str) or not path.strip():
+                seen = f"`{INCLUDE}` must be a path or a list of paths, got `{_short(path)}`"
+                self._wrong(at, "setting-value", seen, _RULE)
+                continue
+            for name in self._named(at, path):
+                self._file(at, name)
+        if not paths:
+            seen = f"`{INCLUDE}` names no file"
+            self._wrong((*loc, word), "setting-value", seen, _RULE)
+
+    def _named(self, loc: Loc, path: str) -> Iterator[str]:
+        """The files that a path or a pattern means, from the project's folder on."""
+        if "\0" in path or Path(path).is_absolute() or "**" in path:
+            seen = f"`{INCLUDE}` cannot be `{_short(path)}`"
+            self._wrong(loc, "setting-value", seen, f"{_RULE}, with * for any part of a name in one folder")
+        elif Path(os.path.normpath(path)).parts[:1] == (os.pardir,):
+            self._wrong(loc, "setting-value", f"`{path}` lies outside the project's folder", _RULE)
+        elif is_file(self.root / path):
+            yield path
+        elif glob.has_magic(path):
+            names = sorted(glob.glob(path, root_dir=self.root))  # noqa: PTH207 - pathlib's takes hidden files too
+            names = [name for name in names if is_file(self.root / name)]
+            if not names:
+                self._wrong(loc, "file-missing", f"No file is named like `{path}`", _RULE)
+            yield from names
+        elif is_dir(self.root / path):
+            seen = f"`{path}` is a folder"
+            self._wrong(loc, "setting-value", seen, _RULE, f"Write `{path.rstrip('/')}/*.yml` for the files in it")
+        else:
+            whole = self.root / path
+            folder = next((parent for parent in whole.parents if is_dir(parent)), self.root)
+            close = did_you_mean(whole.relative_to(folder).parts[0], names_in(folder))
+            self._wrong(loc, "file-missing", f"There is no file `{path}`", _RULE, close)
+
+    def _file(self, loc: Loc, name: str) -> None:
+        name = os.path.normpath(name)
+        try:
+            path, root = (self.root / name).resolve(strict=True), self.root.resolve()
+            size = path.stat().st_size
+        except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError
+            self._wrong(loc, "settings-file", f"`{name}` cannot be read: {_why(error)}", _RULE)
+            return
+        if not path.is_relative_to(root):
+            self._wrong(loc, "setting-value", f"`{name}` leads out of the project's folder by a link", _RULE)
+            return
+        if (first := self._read.get(path)) is not None:
+            self._wrong(loc, "setting-twice", f"`{name}` is included here and in {first}", "A file is included once")
+            return
+        self._read[path] = dotted(loc)
+        most = yamltext.MAX_BYTES * ROOM
+        if size > most:
+            self._unreadable(name, f"it has {size:,} bytes", f"An included file has at most {most:,}")
+            return
+        try:
+            text = yamltext.parse(path.read_bytes(), name, room=ROOM)
+        except OSError as error:
+            self._unreadable(name, _why(error))
+            return
+        for wrong in text.findings:
+            self._unreadable(name, wrong.seen[:1].lower() + wrong.seen[1:], at=(wrong.line, wrong.column))
+            return
+        self._entries(IncludedFile(name, text), text.data)
+
+    def _entries(self, source: IncludedFile, data: Any) -> None:
+        if not isinstance(data, list):
+            held = "keys" if isinstance(data, dict) else "nothing" if data is None else "one value"
+            rule = f"An included file is a list of {self.key}, each written as in the stack file"
+            top = isinstance(data, dict) and any(str(name).rpartition(":")[2] == self.key for name in data)
+            remedy = f"Write the list by itself, without `{self.key}:`" if top else ""
+            finding = Finding("settings-file", "", f"The file holds {held} and no list", rule, remedy)
+            self._add(source.located((), finding))
+            return
+        for index, entry in enumerate(data):
+            if isinstance(entry, dict) and INCLUDE in entry:
+                seen, rule = f"`{INCLUDE}` in an included file", "Files are included by the stack file alone"
+                self._add(source.located((index, INCLUDE), Finding("setting-value", f"[{index}]", seen, rule)))
+            else:
+                self.entries.append((entry, source, index))
+
+    def _wrong(self, loc: Loc, code: str, seen: str, rule: str, remedy: str = "") -> None:
+        self._add(Places(self.result.places.file).located(loc, Finding(code, dotted(loc), seen, rule, remedy)))
+
+    def _unreadable(
+        self, name: str, why: str, rule: str = "", *, at: tuple[int | None, int | None] = (None, None)
+    ) -> None:
+        rule = rule or "An included file is a YAML list in UTF-8"
+        self._add(Finding("settings-file", "", f"The file cannot be read: {why}", rule).at(name, *at))
+
+    def _add(self, finding: Finding) -> None:
+        self.result.findings.append(finding)
+        self.result.incomplete.add(self.key)
+
+
+def _why(error: Exception) -> str:
+    return str((error.strerror if isinstance(error, OSError) else "") or error)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return "{…}" if isinstance(value, dict) else "[…]"
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"

@@ -215,3 +215,54 @@ def test_bytes_that_are_no_text_are_explained(tmp_path: Path) -> None:
     (tmp_path / "rehearsal.toml").write_bytes(b"\xff\xfe")
     (finding,) = mapping_file.read(tmp_path / "rehearsal.toml").findings
     assert "cannot be read" in finding.message
+
+
+FETCHING = """\
+type: pipeline
+settings: {default_compute: azureml:a100}
+jobs:
+  fetch:
+    command: wget https://example.org/a -O ${{outputs.data}}/a ${{inputs.list}}
+    environment: azureml:e:1
+    inputs: {list: {type: uri_file, path: https://example.org/list}}
+    outputs: {data: {type: uri_folder}, names: {type: uri_folder}}
+  train:
+    command: ls ${{inputs.data}}
+    environment: azureml:e:1
+    inputs: {data: "${{parent.jobs.fetch.outputs.data}}"}
+  test:
+    command: ls ${{inputs.data}} ${{inputs.names}}
+    environment: azureml:e:1
+    inputs:
+      data: {type: uri_folder, path: "${{parent.jobs.fetch.outputs.data}}"}
+      names: "${{parent.jobs.fetch.outputs.names}}"
+"""
+
+
+@pytest.fixture
+def pipeline(job: Path) -> Path:
+    """A pipeline whose first step fetches what this machine cannot."""
+    file = job.parent / "pipeline.yml"
+    file.write_text(FETCHING)
+    return file
+
+
+def test_an_output_that_is_given_is_read_in_place_and_its_step_is_not_run(pipeline: Path) -> None:
+    made(pipeline.parent, "d/a", "n/a")
+    found = data(pipeline, f"fetch.data={pipeline.parent}/d", f"fetch.names={pipeline.parent}/n")
+    d, n = pipeline.parent / "d", pipeline.parent / "n"
+    assert found.findings == ()  # nor is the list of the step that is not run looked for
+    assert found.given == {"fetch"}
+    assert found.by_step == {"train": {"data": d}, "test": {"data": d, "names": n}}
+    assert found.lines[0] == "step fetch: not run, what other steps read of it is given"
+
+
+def test_an_output_that_is_missing_beside_a_given_one_is_named(pipeline: Path) -> None:
+    made(pipeline.parent, "d/a")
+    (finding,) = data(pipeline, f"fetch.data={pipeline.parent}/d").findings
+    assert (finding.seen, finding.remedy) == ("`fetch.names` is not given", "Give `--input fetch.names=PATH` too.")
+
+
+def test_a_misspelt_output_has_a_near_miss(pipeline: Path) -> None:
+    _, (finding,) = inputs.options(("fetch.name=x",), (plan(pipeline),))
+    assert finding.remedy == "Did you mean `fetch.names`?"

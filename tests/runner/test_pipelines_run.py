@@ -9,6 +9,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from amlstack.sandbox.runner.files import substitutes
 from amlstack.sandbox.scheduling import eviction
 from tests.support.runner.children_lab import FOLDER, bound, child_log, children, component, pipeline, statuses, step
 from tests.support.runner.runner_lab import CLUSTER
@@ -186,3 +187,22 @@ def test_a_component_that_is_gone_fails_the_pipeline_in_words(lab: Lab) -> None:
     assert row.status == "Failed"
     assert row.error is not None
     assert "was not found in the workspace" in row.error.message
+
+
+def test_a_step_whose_output_this_machine_has_is_not_run(lab: Lab) -> None:
+    fetch = component(lab, "fetch", "exit 7", outputs={"data": FOLDER})
+    train = component(lab, "train", "cat ${{inputs.data}}/b.txt", inputs={"data": FOLDER})
+    here = lab.home.parent / "here"
+    here.mkdir()
+    (here / "b.txt").write_text("of this machine\n")
+    substitutes.write(lab.home, "pipe", {"train": {"data": here}}, ("fetch",))
+    key = pipeline(
+        lab,
+        {
+            "fetch": step(fetch),
+            "train": step(train, inputs={"data": bound("${{parent.jobs.fetch.outputs.data}}")}),
+        },
+    )
+    row = lab.run(key)
+    assert row.status == "Completed", row.error
+    assert child_log(lab, key, "train") == "of this machine\n"

@@ -35,7 +35,8 @@ Inputs = Annotated[
     typer.Option(
         "--input",
         metavar="NAME=PATH",
-        help="Read an input from a file or folder of this machine; of a pipeline's step STEP.NAME=PATH. Repeatable.",
+        help="Read an input from a file or folder of this machine; of a pipeline's step STEP.NAME=PATH. A step whose "
+        "output is given the same way is not run. Repeatable.",
         show_default=False,
     ),
 ]
@@ -199,7 +200,7 @@ def _rehearse(
         outcome.error = "the code cannot be uploaded as it is"
         return
     arm = connect(endpoint)
-    job_id = Rehearsal.on(endpoint, arm).submit(outcome.name, plan, codes, source.by_step, scale)
+    job_id = Rehearsal.on(endpoint, arm).submit(outcome.name, plan, codes, source.by_step, scale, given=source.given)
     outcome.job = job = Followed(arm, job_id, endpoint.home, progress, only=shown)
     progress.step(f"job {job.name}: {_extent(plan, scale)}")
     for line in source.lines:

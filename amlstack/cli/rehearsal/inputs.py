@@ -15,7 +15,8 @@ from urllib.parse import unquote, urlsplit
 from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean, near
 from amlstack.base.paths import exists, is_dir, is_file
-from amlstack.cli.rehearsal import mapping_file
+from amlstack.cli.rehearsal import given_steps, mapping_file
+from amlstack.cli.rehearsal.given_steps import OPTION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     import jobs
     from amlstack.cli.rehearsal.mapping_file import MappingFile
 
-OPTION = "--input"
 _BOUND = re.compile(r"\$\{\{\s*parent\.inputs\.(?P<name>[^}\s]+?)(?:\.path)?\s*\}\}")
+_WRITTEN = re.compile(r"\$\{\{\s*parent\.jobs\.(?P<step>[^}\s.]+)\.outputs\.(?P<name>[^}\s]+?)(?:\.path)?\s*\}\}")
 _FILES = frozenset({"uri_file"})
 _FOLDERS = frozenset({"uri_folder", "mltable"})
 
@@ -66,6 +67,16 @@ class DeclaredInput:
         found = _BOUND.fullmatch(text.strip()) if isinstance(text, str) else None
         return found["name"] if found else ""
 
+    @property
+    def written(self) -> str:
+        """The output of a step of the same pipeline that it is, ``STEP.OUTPUT``; empty for none."""
+        text = self.path or self.value
+        found = _WRITTEN.fullmatch(text.strip()) if isinstance(text, str) else None
+        if found is None:
+            return ""
+        outer = f"{self.step.rpartition('.jobs.')[0]}.jobs." if ".jobs." in self.step else ""
+        return f"{outer}{found['step']}.{found['name']}"
+
 
 @dataclass(frozen=True, slots=True)
 class Data:
@@ -75,16 +86,19 @@ class Data:
         by_step: Paths of this machine by step and input, as the sandbox takes them beside the body.
         lines: What was substituted, a sentence each.
         findings: Inputs that cannot be read here, and substitutes that cannot be used.
+        given: Steps that are not run, as ``--input STEP.OUTPUT=PATH`` gives what others read of them.
     """
 
     by_step: dict[str, dict[str, Path]] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    given: frozenset[str] = frozenset()
 
 
 def options(given: Sequence[str], plans: Sequence[jobs.Planned]) -> tuple[dict[str, Path], tuple[Finding, ...]]:
     """The paths of ``--input NAME=PATH`` by label, and what is wrong with them."""
     labels = {each.label: each for plan in plans for each in declared(plan)}
+    written = {each.written for each in labels.values()} - {""}
     paths: dict[str, Path] = {}
     found: list[Finding] = []
     for text in given:
@@ -92,9 +106,12 @@ def options(given: Sequence[str], plans: Sequence[jobs.Planned]) -> tuple[dict[s
         if not equals or not label or not path:
             seen, remedy = f"`{text}` has no name or no path", f"Write `{OPTION} NAME=PATH`."
             found.append(Finding("input-option", OPTION, seen, "An input is given as NAME=PATH", remedy))
+        elif label in written and label not in labels:
+            paths[label] = Path(path).expanduser().absolute()
         elif label not in labels:
-            none = "The job has no inputs." if not labels else f"It has {', '.join(labels)}."
-            remedy = did_you_mean(label, labels, otherwise=none)
+            known = (*labels, *sorted(written - labels.keys()))
+            none = "The job has no inputs." if not known else f"It has {', '.join(known)}."
+            remedy = did_you_mean(label, known, otherwise=none)
             found.append(Finding("input-unknown", OPTION, f"The job has no input `{label}`", "", remedy))
         elif not _is_data(labels[label]):
             seen = f"The input `{label}` is a value, not data"
@@ -125,7 +142,12 @@ def resolve(
     lines: list[str] = []
     found: list[Finding] = []
     inputs = tuple(declared(plan))
+    given, missing = given_steps.of(inputs, chosen, job)
+    found += missing
+    lines += [f"step {step}: not run, what other steps read of it is given" for step in sorted(given)]
     for each in inputs:
+        if each.step in given:
+            continue
         path, origin = _substitute(each, chosen, files)
         if path is not None:
             found += _unusable(each, path, origin, job)
@@ -144,7 +166,7 @@ def resolve(
     for each in inputs:
         if each.bound in of_pipeline and each.name not in by_step.get(each.step, {}):
             by_step.setdefault(each.step, {})[each.name] = of_pipeline[each.bound]
-    return Data(by_step, tuple(lines), tuple(found))
+    return Data(by_step, tuple(lines), tuple(found), given)
 
 
 def declared(plan: jobs.Planned) -> Iterator[DeclaredInput]:
@@ -184,8 +206,9 @@ def _is_data(each: DeclaredInput) -> bool:
 def _substitute(
     each: DeclaredInput, chosen: Mapping[str, Path], files: Sequence[MappingFile]
 ) -> tuple[Path | None, str]:
-    if each.label in chosen:
-        return chosen[each.label], OPTION
+    for label in (each.label, each.written):
+        if label in chosen:
+            return chosen[label], OPTION
     for file in files:
         if each.path in file.inputs:
             return file.inputs[each.path].absolute(), f"{file.file}:{file.lines.get(each.path, 1)}"

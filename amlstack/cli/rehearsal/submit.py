@@ -22,7 +22,7 @@ from infra.registration import Registration
 from infra.settings import Cluster, ClusterIdentity, Nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     import jobs
@@ -71,6 +71,8 @@ class Rehearsal:
         codes: Mapping[str, snapshot.Snapshot],
         data: Mapping[str, Mapping[str, Path]],
         scale: RehearsalScale | None = None,
+        *,
+        given: Collection[str] = (),
     ) -> str:
         """Register what a job, a sweep or a pipeline needs, in the order of `up`, and submit it under an id of its own.
 
@@ -80,6 +82,7 @@ class Rehearsal:
             codes: The content of each part's folder, by the part's place.
             data: Inputs that are read on this machine, by step and name; the body keeps their addresses.
             scale: What the sandbox starts at most of it; the body is the same.
+            given: Steps that are not run, as this machine has their outputs.
 
         Returns:
             The job's ARM id.
@@ -106,7 +109,7 @@ class Rehearsal:
             RegisteredComponents(services).create(_HERE, {**workspace, **given})
         job_id = f"{self.names.workspace_id}/jobs/{name}-{os.urandom(3).hex()}"
         run = job_id.rsplit("/", 1)[-1]
-        substitutes.write(self.home, run, data)
+        substitutes.write(self.home, run, data, given)
         origins.write(self.home, run, code_folders(plan))
         wanted = {} if scale is None else {QUERY: str(scale)}
         answer = self.arm.put(job_id, registration.body, query=wanted)

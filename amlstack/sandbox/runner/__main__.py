@@ -14,7 +14,7 @@ from amlstack.sandbox import images
 from amlstack.sandbox.runner import finish, fixed_ports, prepare, process_tree
 from amlstack.sandbox.runner.cancel import Cancel, CanceledError
 from amlstack.sandbox.runner.contract import launch, spec
-from amlstack.sandbox.runner.files import temporary_folder
+from amlstack.sandbox.runner.files import substitutes, temporary_folder
 from amlstack.sandbox.runner.nodes import NodeAgents, RunOutcome
 from amlstack.sandbox.server import processes
 from amlstack.sandbox.store.places import PRIVATE, USUAL, umask
@@ -51,6 +51,9 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
             _check_wanted(store, job)
             store.jobs.move(job.id, "Preparing")
             ending.spec = wanted = spec.read(job.properties, store.scales.of(job.id))
+            if substitutes.is_given(store, job):
+                _progress(store, job, "not run: this machine has its outputs, and the steps after it read them there")
+                return
             with umask(USUAL):  # the user's cache, which may serve several
                 standin = prepare.image(store, wanted)
                 built = images.build(standin, lambda line: _progress(store, job, line))

@@ -1,7 +1,8 @@
 """Inputs that a rehearsal takes from this machine: they lie beside the body, which keeps its production addresses.
 
 A file in the job's folder holds them, by step (empty for a job that is no pipeline) and name of the input. The trials
-of a sweep and the steps of a pipeline look into the folder of the outermost job.
+of a sweep and the steps of a pipeline look into the folder of the outermost job. Beside it lies a list of the steps
+whose outputs this machine has: they are not run.
 """
 
 from __future__ import annotations
@@ -13,21 +14,25 @@ from typing import TYPE_CHECKING
 from amlstack.sandbox.store.places import job_folder, private
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from amlstack.sandbox.store.store import JobRow, Store
 
 FILE = "inputs.json"
+GIVEN = "given.json"
 
 
-def write(home: Path, job: str, by_step: Mapping[str, Mapping[str, Path]]) -> None:
+def write(home: Path, job: str, by_step: Mapping[str, Mapping[str, Path]], given: Collection[str] = ()) -> None:
     """Notes the substitutes of a job that is about to be submitted; none make no file.
 
     Args:
         home: The sandbox's home.
         job: The job's name, one that no job had before.
         by_step: From step and input to an absolute path of this machine.
+        given: Steps that are not run, as what others read of them is given.
     """
+    if given:
+        (private(job_folder(home, job)) / GIVEN).write_text(json.dumps(sorted(given)) + "\n")
     if not any(by_step.values()):
         return
     data = {step: {name: str(path) for name, path in inputs.items()} for step, inputs in by_step.items()}
@@ -36,12 +41,25 @@ def write(home: Path, job: str, by_step: Mapping[str, Mapping[str, Path]]) -> No
 
 def of(store: Store, job: JobRow) -> dict[str, Path]:
     """The substitutes of one job's inputs, by name; of a trial or step those that its outermost job was given."""
-    above = store.family.above(job.id)
-    root = above[-1] if above else job.id
+    root, step = _place(store, job)
     file = job_folder(store.home, root) / FILE
     if not file.is_file():
         return {}
+    return {name: Path(path) for name, path in json.loads(file.read_text()).get(step, {}).items()}
+
+
+def is_given(store: Store, job: JobRow) -> bool:
+    """Whether a job is a step whose outputs this machine has."""
+    root, step = _place(store, job)
+    file = job_folder(store.home, root) / GIVEN
+    return bool(step) and file.is_file() and step in json.loads(file.read_text())
+
+
+def _place(store: Store, job: JobRow) -> tuple[str, str]:
+    """The outermost job, and the step of it that a job belongs to; empty for one that is no pipeline."""
+    above = store.family.above(job.id)
+    root = above[-1] if above else job.id
     below = (job.id, *above)[-2] if above else ""
     outermost = store.jobs[root]
     step = store.family.place(below) if below and outermost.properties.get("jobType") == "Pipeline" else ""
-    return {name: Path(path) for name, path in json.loads(file.read_text()).get(step or "", {}).items()}
+    return root, step or ""

@@ -108,7 +108,6 @@ def test_a_local_path_is_seen_from_the_job_file(job: Path) -> None:
     [
         ("cifr=x", "input-unknown", "Did you mean `cifar`?"),
         ("cifar", "input-option", "Write `--input NAME=PATH`."),
-        ("lr=0.2", "input-is-a-value", "is a value, not data"),
     ],
 )
 def test_an_option_that_names_no_data_is_explained(job: Path, option: str, code: str, words: str) -> None:
@@ -266,3 +265,36 @@ def test_an_output_that_is_missing_beside_a_given_one_is_named(pipeline: Path) -
 def test_a_misspelt_output_has_a_near_miss(pipeline: Path) -> None:
     _, (finding,) = inputs.options(("fetch.name=x",), (plan(pipeline),))
     assert finding.remedy == "Did you mean `fetch.names`?"
+
+
+def test_a_value_is_given_like_data_and_the_body_keeps_its_own(job: Path) -> None:
+    made(job.parent, "data", "a.csv", "b")
+    found = data(job, f"iris={job.parent}/a.csv", f"cifar={job.parent}/b", "lr=0.2")
+    assert found.findings == ()
+    assert str(found.by_step[""]["lr"]) == "0.2"
+    assert "input lr: 0.2, instead of 0.1 (--input)" in found.lines
+
+
+COMPONENT = """\
+type: command
+name: train
+version: 1
+command: python train.py ${{inputs.data}} ${{inputs.epochs}} ${{inputs.lr}} $[[--warm ${{inputs.warm}}]]
+environment: azureml:e:1
+inputs:
+  data: {type: uri_folder}
+  epochs: {type: integer}
+  lr: {type: number, default: 0.1}
+  warm: {type: uri_folder, optional: true}
+"""
+
+
+def test_what_a_component_alone_needs_is_asked_for_and_what_is_optional_is_not(job: Path) -> None:
+    file = job.parent / "component.yml"
+    file.write_text(COMPONENT)
+    planned = plan(file)
+    none = inputs.resolve(planned, {}, (), file, lambda _: False, alone=True)
+    assert [each.remedy for each in none.findings] == ["Give `--input data=PATH`.", "Give `--input epochs=VALUE`."]
+    chosen, wrong = inputs.options((f"data={job.parent}", "epochs=2"), (planned,))
+    both = inputs.resolve(planned, chosen, (), file, lambda _: False, alone=True)
+    assert (wrong, both.findings) == ((), ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ from amlstack.sandbox.store.places import folder
 from tests.support.runner.runner_lab import WORKSPACE
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.support.runner.runner_lab import Lab
 
 CIFAR = "azureml:cifar-10-example@latest"
@@ -100,3 +99,12 @@ def test_a_job_that_still_writes_to_an_output_is_named(lab: Lab) -> None:
     (earlier,) = outputs.earlier(lab.home, WORKSPACE, (planned(ckpt=KEPT),))
     assert earlier.users == ("busy",)
     lab.store.jobs.move("busy", "Canceled")
+
+
+def test_a_value_is_substituted_in_the_command_and_stays_in_the_body(lab: Lab) -> None:
+    given = {"lr": {"jobInputType": "literal", "value": "0.1"}}
+    substitutes.write(lab.home, "job", {"": {"lr": Path("0.2")}})
+    job = lab.run(lab.job("echo ${{inputs.lr}}", inputs=given))
+    assert (job.status, lab.log("job"), job.properties["inputs"]) == ("Completed", "0.2\n", given)
+    replaced = json.loads((lab.folder("job") / "report.json").read_text())["replaced"]
+    assert replaced["inputs.lr"] == ["0.1", "0.2"]

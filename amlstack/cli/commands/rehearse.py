@@ -136,7 +136,8 @@ def _run(
         typer.echo(f"--only-rank {shown}: there are ranks 0 to {most - 1}", err=True)
         raise typer.Exit(2)
     progress = Progress()
-    sources = data.read(file, plans, checked.source, inputs or ())
+    alone = any(each.code == "component-alone" for each in checked.findings)
+    sources = data.read(file, plans, checked.source, inputs or (), alone=alone)
     if not all(scales.agreed(progress, file, plan, scale, yes=yes) for plan in plans):
         raise typer.Exit(2)
     if fresh:

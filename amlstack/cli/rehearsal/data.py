@@ -30,8 +30,17 @@ def without_substituted(
     return inputs.without_substituted(findings, plans, {text.partition("=")[0] for text in options})
 
 
-def read(file: Path, plans: Sequence[jobs.Planned], source: Source, options: Sequence[str]) -> tuple[Data, ...]:
+def read(
+    file: Path, plans: Sequence[jobs.Planned], source: Source, options: Sequence[str], *, alone: bool = False
+) -> tuple[Data, ...]:
     """The data of each plan; what cannot be read here is printed, all of it at once.
+
+    Args:
+        file: The job file.
+        plans: What it declares.
+        source: Its places.
+        options: ``--input``, as given.
+        alone: It is a component, whose inputs a pipeline would give.
 
     Raises:
         typer.Exit: With 2: an input cannot be read on this machine, or what was given for it cannot be used.
@@ -39,7 +48,7 @@ def read(file: Path, plans: Sequence[jobs.Planned], source: Source, options: Seq
     files = mapping_file.read_all(file)
     chosen, wrong = inputs.options(options, plans)
     stored = inputs.in_storage(paths.home())
-    found = tuple(inputs.resolve(plan, chosen, files, file, stored) for plan in plans)
+    found = tuple(inputs.resolve(plan, chosen, files, file, stored, alone=alone) for plan in plans)
     of_files = (each for one in files for each in one.findings)
     of_inputs = (each for one in found for each in one.findings)
     located = ((each if each.file else source.locate(each)).at(str(file)) for each in of_inputs)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from amlstack.cli.rehearsal.inputs import DeclaredInput
+    from amlstack.cli.rehearsal.declared_inputs import DeclaredInput
 
 OPTION = "--input"
 

@@ -6,7 +6,6 @@ lies on this machine, that path itself.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean, near
 from amlstack.base.paths import exists, is_dir, is_file
 from amlstack.cli.rehearsal import given_steps, mapping_file
+from amlstack.cli.rehearsal.declared_inputs import DeclaredInput, declared
 from amlstack.cli.rehearsal.given_steps import OPTION
 
 if TYPE_CHECKING:
@@ -24,58 +24,8 @@ if TYPE_CHECKING:
     import jobs
     from amlstack.cli.rehearsal.mapping_file import MappingFile
 
-_BOUND = re.compile(r"\$\{\{\s*parent\.inputs\.(?P<name>[^}\s]+?)(?:\.path)?\s*\}\}")
-_WRITTEN = re.compile(r"\$\{\{\s*parent\.jobs\.(?P<step>[^}\s.]+)\.outputs\.(?P<name>[^}\s]+?)(?:\.path)?\s*\}\}")
 _FILES = frozenset({"uri_file"})
 _FOLDERS = frozenset({"uri_folder", "mltable"})
-
-
-@dataclass(frozen=True, slots=True)
-class DeclaredInput:
-    """An input of a job, a pipeline or a step.
-
-    Attributes:
-        step: The step's name; empty for a job or the pipeline itself.
-        name: Its name.
-        value: As it is declared: data, or a value.
-    """
-
-    step: str
-    name: str
-    value: jobs.Input | object
-
-    @property
-    def label(self) -> str:
-        """How ``--input`` names it: ``NAME`` or ``STEP.NAME``."""
-        return f"{self.step}.{self.name}" if self.step else self.name
-
-    @property
-    def where(self) -> str:
-        """Its place in the declaration."""
-        steps = "".join(f"jobs.{step}." for step in self.step.split(".jobs.")) if self.step else ""
-        return f"{steps}inputs.{self.name}.path"
-
-    @property
-    def path(self) -> str:
-        """Where its data lie as declared; empty for a value and for data that are given elsewhere."""
-        return str(getattr(self.value, "path", None) or "")
-
-    @property
-    def bound(self) -> str:
-        """The pipeline's input that it is; empty for none."""
-        text = self.path or self.value
-        found = _BOUND.fullmatch(text.strip()) if isinstance(text, str) else None
-        return found["name"] if found else ""
-
-    @property
-    def written(self) -> str:
-        """The output of a step of the same pipeline that it is, ``STEP.OUTPUT``; empty for none."""
-        text = self.path or self.value
-        found = _WRITTEN.fullmatch(text.strip()) if isinstance(text, str) else None
-        if found is None:
-            return ""
-        outer = f"{self.step.rpartition('.jobs.')[0]}.jobs." if ".jobs." in self.step else ""
-        return f"{outer}{found['step']}.{found['name']}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +46,7 @@ class Data:
 
 
 def options(given: Sequence[str], plans: Sequence[jobs.Planned]) -> tuple[dict[str, Path], tuple[Finding, ...]]:
-    """The paths of ``--input NAME=PATH`` by label, and what is wrong with them."""
+    """What ``--input NAME=PATH`` gives by label, the text of a value as a path too, and what is wrong with it."""
     labels = {each.label: each for plan in plans for each in declared(plan)}
     written = {each.written for each in labels.values()} - {""}
     paths: dict[str, Path] = {}
@@ -113,12 +63,9 @@ def options(given: Sequence[str], plans: Sequence[jobs.Planned]) -> tuple[dict[s
             none = "The job has no inputs." if not known else f"It has {', '.join(known)}."
             remedy = did_you_mean(label, known, otherwise=none)
             found.append(Finding("input-unknown", OPTION, f"The job has no input `{label}`", "", remedy))
-        elif not _is_data(labels[label]):
-            seen = f"The input `{label}` is a value, not data"
-            remedy = f"Change `{label}` in the job; {OPTION} substitutes files and folders."
-            found.append(Finding("input-is-a-value", OPTION, seen, "", remedy))
         else:
-            paths[label] = Path(path).expanduser().absolute()
+            here = Path(path).expanduser()
+            paths[label] = here.absolute() if labels[label].is_data or exists(here) else Path(path)
     return paths, tuple(found)
 
 
@@ -128,6 +75,8 @@ def resolve(
     files: Sequence[MappingFile],
     job: Path,
     stored: Callable[[str], bool],
+    *,
+    alone: bool = False,
 ) -> Data:
     """Finds the data of every input of a job.
 
@@ -137,6 +86,7 @@ def resolve(
         files: Mapping files, the first one to be asked first.
         job: The job file.
         stored: Whether the sandbox's own storage holds what an address names.
+        alone: The file is a component, whose inputs a pipeline would give.
     """
     by_step: dict[str, dict[str, Path]] = {}
     lines: list[str] = []
@@ -150,8 +100,11 @@ def resolve(
             continue
         path, origin = _substitute(each, chosen, files)
         if path is not None:
-            found += _unusable(each, path, origin, job)
-            lines.append(f"input {each.label}: {path}{f', instead of {each.path}' if each.path else ''} ({origin})")
+            found += _unusable(each, path, origin, job) if each.is_data else ()
+            declared_as = each.path if each.is_data else str(each.value)
+            lines.append(f"input {each.label}: {path}{f', instead of {declared_as}' if declared_as else ''} ({origin})")
+        elif alone and not each.step and (not each.path if each.is_data else each.value == ""):
+            found.append(_without(each, job))
         elif each.path and "${{" not in each.path:
             path = local(each.path, plan.base)
             if path is not None and not exists(path):
@@ -169,19 +122,6 @@ def resolve(
     return Data(by_step, tuple(lines), tuple(found), given)
 
 
-def declared(plan: jobs.Planned) -> Iterator[DeclaredInput]:
-    """The inputs of a job, of a sweep's trial, or of a pipeline and its steps."""
-    import jobs
-
-    is_pipeline = isinstance(plan, jobs.PipelinePlan)
-    if isinstance(plan, jobs.PipelinePlan):
-        for name, value in plan.job.inputs.items():
-            yield DeclaredInput("", name, value)
-    for place, part in plan.parts.items():
-        for name, value in part.job.inputs.items():
-            yield DeclaredInput(place.removeprefix("jobs.") if is_pipeline else "", name, value)
-
-
 def local(path: str, base: Path) -> Path | None:
     """The file or folder of this machine that a declared path means; None for one that lies elsewhere."""
     from jobs.planning.checks import local_path
@@ -197,10 +137,6 @@ def without_substituted(
     """Findings but those on missing local data of inputs with these labels."""
     given = {each.where for plan in plans for each in declared(plan) if each.label in labels}
     return tuple(each for each in findings if each.code != "input-path-missing" or each.where not in given)
-
-
-def _is_data(each: DeclaredInput) -> bool:
-    return hasattr(each.value, "path") or bool(each.bound) or "${{" in str(each.value)
 
 
 def _substitute(
@@ -225,6 +161,13 @@ def _unusable(each: DeclaredInput, path: Path, origin: str, job: Path) -> Iterat
         got, wanted = ("folder", "file") if kind in _FILES else ("file", "folder")
         seen, rule = f"`{path}` is a {got}", f"The input `{each.label}` is of the type {kind}"
         yield Finding("input-substitute", where, seen, rule, f"Name a {wanted}.", file=at)
+
+
+def _without(each: DeclaredInput, job: Path) -> Finding:
+    what = "PATH" if each.is_data else "VALUE"
+    seen, rule = f"`{each.label}` has no default", "The inputs of a component are given by the step that runs it"
+    remedy = f"Give `{OPTION} {each.label}={what}`."
+    return Finding("input-elsewhere", f"inputs.{each.name}", seen, rule, remedy, file=str(job))
 
 
 def _missing(each: DeclaredInput, path: Path) -> Finding:

@@ -112,7 +112,7 @@ class Rehearsal:
         substitutes.write(self.home, run, data, given)
         origins.write(self.home, run, code_folders(plan))
         wanted = {} if scale is None else {QUERY: str(scale)}
-        answer = self.arm.put(job_id, registration.body, query=wanted)
+        answer = self.arm.put(job_id, _addressed(registration.body, data.get("", {})), query=wanted)
         if scale is not None and answer.headers.get(QUERY) != str(scale):
             # A server that was started before this option was known would start every rank.
             self.arm.post(f"{job_id}/cancel")
@@ -160,6 +160,18 @@ class Rehearsal:
         # Always a PUT: an equal one changes nothing, and a cluster of that name may have to grow.
         kind = resource.rpartition("/providers/")[2].split("/", 1)[0] if "/providers/" in resource else ""
         self.arm.finish(self.arm.put(resource, body, _VERSIONS.get(kind, API_VERSION)))
+
+
+def _addressed(body: dict[str, Any], data: Mapping[str, Path]) -> dict[str, Any]:
+    """A body whose data all have an address: a component's own inputs have none, and get that of what is given."""
+    properties = body["properties"]
+    inputs = {
+        name: {**port, "uri": data[name].as_uri()}
+        if name in data and port.get("jobInputType") != "literal" and not port.get("uri")
+        else port
+        for name, port in (properties.get("inputs") or {}).items()
+    }
+    return {**body, "properties": {**properties, "inputs": inputs}} if inputs else body
 
 
 def rehearsal_workspace() -> str:

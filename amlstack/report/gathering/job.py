@@ -145,8 +145,11 @@ def _facts(store: Store, job: JobRow) -> Iterable[tuple[str, str]]:
 
 def _input(port: Mapping[str, Any] | None, here: Path | None) -> str:
     port = port or {}
-    declared = str(port.get("value") if port.get("jobInputType") == "literal" else port.get("uri"))[:120]
-    return declared if here is None else f"{declared} (read from {here})"
+    literal = port.get("jobInputType") == "literal"
+    declared = str(port.get("value") if literal else port.get("uri"))[:120]
+    if here is None:
+        return declared
+    return f"{declared} ({here} in this rehearsal)" if literal else f"{declared} (read from {here})"
 
 
 def _layout(asked: Mapping[str, Any], nodes: int) -> str:

@@ -109,8 +109,10 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
     wanted = inputs.resolve(storage, spec, here)
     overridden = replaced(spec)
     for name in sorted(here.keys() & spec.inputs.keys()):
-        overridden[f"inputs.{name}.path"] = (spec.inputs[name].uri or "", str(here[name]))
-        note(f"input {name}: {here[name]} of this machine, instead of {spec.inputs[name].uri or 'nothing'}")
+        port = spec.inputs[name]
+        declared = port.value if port.kind == "literal" else port.uri or ""
+        overridden[f"inputs.{name}" if port.kind == "literal" else f"inputs.{name}.path"] = (declared, str(here[name]))
+        note(f"input {name}: {here[name]} of this machine, instead of {declared or 'nothing'}")
     mounted = inputs.protected(wanted, folder)
     if not mounted:
         copies = [one.name for one in wanted if one.how == "read"]

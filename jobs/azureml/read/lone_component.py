@@ -10,6 +10,7 @@ from jobs.model.component import PRIMITIVES
 
 if TYPE_CHECKING:
     from jobs.azureml.cursor import Cursor
+    from jobs.model.component import Port
     from jobs.model.job import Job
 
 path_of = command.path_of
@@ -60,4 +61,11 @@ def read(cursor: Cursor) -> Job | None:
     if found is None:
         return None
     noted(cursor, "the command job")
-    return found.job()
+    job = found.job()
+    # Alone nobody gives what is optional, and its part of the command falls away.
+    given = {name: value for name, value in job.inputs.items() if not _left_out(found.inputs[name])}
+    return job.model_copy(update={"inputs": given})
+
+
+def _left_out(port: Port) -> bool:
+    return bool(port.optional) and port.default is None

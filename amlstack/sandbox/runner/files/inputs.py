@@ -116,7 +116,7 @@ def put(storage: Storage, one: NodeInput, root: Path, *, mount: bool) -> tuple[s
 
 def _input(storage: Storage, name: str, port: JobPort, here: Path | None) -> NodeInput:
     if port.kind == "literal":
-        return NodeInput(name, "text", port.value)
+        return NodeInput(name, "text", port.value if here is None else str(here))
     uri = port.uri if here is None else str(here)
     if not uri:
         message = f"The input {name!r} has no path."

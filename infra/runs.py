@@ -62,19 +62,22 @@ class CodeFolders:
 
     def inspected(self, plan: jobs.Planned) -> tuple[snapshot.Inspected, ...]:
         """Each folder of a plan's code once, its files named from the folder on, without reading all of them."""
-        found = {}
-        for part in plan.parts.values():
-            code = part.job.code
-            if code is None or not code.local:
-                continue
-            for folder in (part.base / code.path, *(part.base / name for name in code.includes)):
-                if is_dir(folder):
-                    there = folder.stat()
-                    key = there.st_dev, there.st_ino, bool(part.beside)
-                    if key not in self._inspected:
-                        self._inspected[key] = _named_from(folder, snapshot.inspect(folder, accompanied=key[2]))
-                    found[key] = self._inspected[key]
+        found = {id(each): each for part in plan.parts.values() for each in self.inspected_part(part)}
         return tuple(found.values())
+
+    def inspected_part(self, part: jobs.Plan) -> tuple[snapshot.Inspected, ...]:
+        """The same of one part: its folder first, then what goes along with that."""
+        code, found = part.job.code, []
+        if code is None or not code.local:
+            return ()
+        for folder in (part.base / code.path, *(part.base / name for name in code.includes)):
+            if is_dir(folder):
+                there = folder.stat()
+                key = there.st_dev, there.st_ino, bool(part.beside)
+                if key not in self._inspected:
+                    self._inspected[key] = _named_from(folder, snapshot.inspect(folder, accompanied=key[2]))
+                found.append(self._inspected[key])
+        return tuple(found)
 
     def scanned(self, plan: jobs.Planned) -> dict[str, snapshot.Snapshot]:
         """The content of each part's folder by the part's place; the plan has a finding on a folder that is missing."""

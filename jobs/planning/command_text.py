@@ -105,6 +105,12 @@ def steps(command: str) -> list[list[str]]:
     return [each for each in found if each]
 
 
+def scripts(command: str) -> tuple[str, ...]:
+    """The files of the code that a command starts, in order, as far as its words show them."""
+    found = (_script([word for word in step if not _ASSIGNMENT.fullmatch(word)]) for step in steps(command))
+    return tuple(dict.fromkeys(script for script in found if script is not None))
+
+
 def plain_script(command: str) -> str | None:
     """The script that a command's last step runs with Python and nothing else; None where a launcher or a module runs.
 

@@ -104,9 +104,9 @@ def test_free_memory_bounds_the_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(64)))
     parts = [scales.Extent("", (2, 8), (2, 8), 1)]
 
-    monkeypatch.setattr(scales, "_free_memory", lambda: 16 * scales.MEMORY_PER_RANK - 1)
+    monkeypatch.setattr(scales, "free_memory", lambda: 16 * scales.MEMORY_PER_RANK - 1)
     assert "16 ranks at once" in scales.too_large(parts)
-    monkeypatch.setattr(scales, "_free_memory", lambda: 16 * scales.MEMORY_PER_RANK)
+    monkeypatch.setattr(scales, "free_memory", lambda: 16 * scales.MEMORY_PER_RANK)
     assert not scales.too_large(parts)
 
 

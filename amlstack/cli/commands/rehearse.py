@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from amlstack.base.findings import Finding, errors
+from amlstack.base.findings import errors
 from amlstack.cli.commands.check import Size, Stack, check_file, plan_gate
 from amlstack.cli.console import print_findings
 from amlstack.cli.rehearsal import scale as scales
@@ -40,6 +40,13 @@ Inputs = Annotated[
         show_default=False,
     ),
 ]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Say whether it can be rehearsed here, and start nothing: exit status 0, or 2."),
+]
+Force = Annotated[
+    bool, typer.Option("--force", help="Start it although its code has lines that cannot run on this machine.")
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Set aside what earlier rehearsals wrote to named outputs.")]
 
 
@@ -59,6 +66,8 @@ def rehearse(
     quiet: Quiet = False,
     only_rank: OnlyRank = None,
     as_json: Json = False,
+    dry_run: DryRun = False,
+    force: Force = False,
 ) -> None:
     """Run a job file on the sandbox, stream its rank logs, exit like the job.
 
@@ -76,16 +85,36 @@ def rehearse(
         amlstack rehearse job.yml --input cifar=./data
 
         amlstack rehearse job.yml --only-rank 3
+
+        amlstack rehearse job.yml -j 2x2 --dry-run
     """
+    scale = scales.chosen(nodes, ranks, both)
+    if dry_run:
+        from amlstack.cli.rehearsal.feasibility import dry
+
+        raise typer.Exit(
+            dry.run(file, size, stack, only, inputs or (), scale=scale, yes=yes, force=force, as_json=as_json)
+        )
     from amlstack.cli.rehearsal import outcome
 
-    scale = scales.chosen(nodes, ranks, both)
     if quiet and only_rank is not None:
         message = "Give `--quiet`, which is `--only-rank 0`, or `--only-rank`."
         raise typer.BadParameter(message)
     shown = 0 if quiet else only_rank
     with outcome.printed(as_json=as_json) as outcomes:
-        _run(file, size, stack, only, inputs, scale=scale, fresh=fresh, yes=yes, shown=shown, outcomes=outcomes)
+        _run(
+            file,
+            size,
+            stack,
+            only,
+            inputs,
+            scale=scale,
+            fresh=fresh,
+            yes=yes,
+            force=force,
+            shown=shown,
+            outcomes=outcomes,
+        )
 
 
 def _run(
@@ -98,6 +127,7 @@ def _run(
     scale: RehearsalScale | None,
     fresh: bool,
     yes: bool,
+    force: bool,
     shown: int | None,
     outcomes: Outcomes,
 ) -> None:
@@ -109,7 +139,9 @@ def _run(
     from amlstack.catalog import clock
     from amlstack.cli import targets
     from amlstack.cli.progress import Progress
-    from amlstack.cli.rehearsal import data
+    from amlstack.cli.rehearsal import data, feasibility
+    from amlstack.cli.rehearsal.feasibility.choice import chosen, is_alone, name_of
+    from amlstack.cli.rehearsal.feasibility.view import line_of
     from amlstack.cli.rehearsal.outcome import JobOutcome
     from amlstack.provider.arm import ArmError
     from amlstack.rpc import ProviderError
@@ -117,16 +149,13 @@ def _run(
 
     where = targets.find(size, stack)
     checked = check_file(file, where, gate=plan_gate(where, clock.today()), environment=where.environment_of)
-    import jobs
 
-    plans = [plan for plan in checked.plans if only in (None, _name(plan, file))]
-    others = [_no_job(plan, file) for plan in plans if isinstance(plan, jobs.SchedulePlan)]
-    found = (*where.findings, *data.without_substituted(checked.findings, plans, inputs or ()), *others)
+    plans, found = chosen(file, where, checked, only, inputs or ())
     print_findings(found)
     if errors(found):
         raise typer.Exit(1)
     if not plans:
-        names = ", ".join(_name(plan, file) for plan in checked.plans) or "none"
+        names = ", ".join(name_of(plan, file) for plan in checked.plans) or "none"
         typer.echo(f"{file} has no job `{only}`; it has: {names}", err=True)
         raise typer.Exit(2)
     most = max(
@@ -136,9 +165,18 @@ def _run(
         typer.echo(f"--only-rank {shown}: there are ranks 0 to {most - 1}", err=True)
         raise typer.Exit(2)
     progress = Progress()
-    alone = any(each.code == "component-alone" for each in checked.findings)
-    sources = data.read(file, plans, checked.source, inputs or (), alone=alone)
+    sources = data.read(file, plans, checked.source, inputs or (), alone=is_alone(checked))
     if not all(scales.agreed(progress, file, plan, scale, yes=yes) for plan in plans):
+        raise typer.Exit(2)
+    asked = feasibility.Asked(where, scale, yes=True, force=force)
+    answers = [
+        feasibility.judge(name_of(plan, file), plan, source, asked) for plan, source in zip(plans, sources, strict=True)
+    ]
+    if in_the_way := [each for answer in answers for each in feasibility.obstacles(answer)]:
+        progress.fail("it cannot be rehearsed here; nothing was started")
+        for each in in_the_way:
+            progress.note(f"{each.about}: {line_of(each).removeprefix('NO: ')}")
+        outcomes.error = "; ".join(each.text for each in in_the_way)
         raise typer.Exit(2)
     if fresh:
         data.start_afresh(progress, plans, yes=yes)
@@ -146,7 +184,7 @@ def _run(
         progress.step("sandbox: Azure on this machine")
         endpoint = daemon.up()
         for plan, source in zip(plans, sources, strict=True):
-            outcomes.add(JobOutcome.of(_name(plan, file), plan, source.by_step, scale))
+            outcomes.add(JobOutcome.of(name_of(plan, file), plan, source.by_step, scale))
             _rehearse(progress, endpoint, outcomes.jobs[-1], plan, source, scale=scale, shown=shown)
     except (daemon.SandboxError, ArmError, ProviderError) as error:
         progress.fail(str(error))
@@ -158,21 +196,6 @@ def _run(
             print_findings(tuple(finding for each in causes for finding in each))
         raise typer.Exit(1) from None
     raise typer.Exit(0 if all(each.is_good for each in outcomes.jobs) else 1)
-
-
-def _no_job(plan: jobs.Planned, file: Path) -> Finding:
-    return Finding(
-        "rehearsal-kind",
-        "",
-        f"`{_name(plan, file)}` is a {type(plan.job).__name__.lower()}",
-        "A rehearsal runs jobs, sweeps and pipelines",
-        "Rehearse what it starts.",
-        file=str(file),
-    )
-
-
-def _name(plan: jobs.Planned, file: Path) -> str:
-    return plan.job.name or file.stem
 
 
 def _rehearse(

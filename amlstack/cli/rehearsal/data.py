@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
@@ -45,19 +46,33 @@ def read(
     Raises:
         typer.Exit: With 2: an input cannot be read on this machine, or what was given for it cannot be used.
     """
-    files = mapping_file.read_all(file)
-    chosen, wrong = inputs.options(options, plans)
-    stored = inputs.in_storage(paths.home())
-    found = tuple(inputs.resolve(plan, chosen, files, file, stored, alone=alone) for plan in plans)
-    of_files = (each for one in files for each in one.findings)
-    of_inputs = (each for one in found for each in one.findings)
-    located = ((each if each.file else source.locate(each)).at(str(file)) for each in of_inputs)
-    findings = (*wrong, *of_files, *located)
+    found, findings = found_here(file, plans, source, options, alone=alone)
     print_findings(findings, err=True)
     if errors(findings):
         typer.echo("nothing was submitted", err=True)
         raise typer.Exit(2)
     return found
+
+
+def found_here(
+    file: Path, plans: Sequence[jobs.Planned], source: Source, options: Sequence[str], *, alone: bool = False
+) -> tuple[tuple[Data, ...], tuple[Finding, ...]]:
+    """The data of each plan, its findings at their lines, and all findings, on options and mapping files too.
+
+    See `read` for the arguments.
+    """
+    files = mapping_file.read_all(file)
+    chosen, wrong = inputs.options(options, plans)
+    stored = inputs.in_storage(paths.home())
+    resolved = (inputs.resolve(plan, chosen, files, file, stored, alone=alone) for plan in plans)
+    found = tuple(
+        replace(
+            one, findings=tuple((each if each.file else source.locate(each)).at(str(file)) for each in one.findings)
+        )
+        for one in resolved
+    )
+    of_files = (each for one in files for each in one.findings)
+    return found, (*wrong, *of_files, *(each for one in found for each in one.findings))
 
 
 def start_afresh(progress: Progress, plans: Sequence[jobs.Planned], *, yes: bool) -> None:
@@ -67,7 +82,7 @@ def start_afresh(progress: Progress, plans: Sequence[jobs.Planned], *, yes: bool
         typer.Exit: With 1: a job that has not ended writes there, or the answer was no.
     """
     from amlstack.cli.rehearsal import outputs
-    from amlstack.cli.rehearsal.submit import rehearsal_workspace
+    from amlstack.cli.rehearsal.workspace import rehearsal_workspace
 
     home, workspace = paths.home(), rehearsal_workspace()
     earlier = outputs.earlier(home, workspace, plans)

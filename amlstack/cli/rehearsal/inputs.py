@@ -196,7 +196,7 @@ def in_storage(home: Path) -> Callable[[str], bool]:
     def stored(uri: str) -> bool:
         from contextlib import closing
 
-        from amlstack.cli.rehearsal.submit import rehearsal_workspace
+        from amlstack.cli.rehearsal.workspace import rehearsal_workspace
         from amlstack.sandbox.runner.contract.spec import RefusedError
         from amlstack.sandbox.runner.files.storage import Location, Storage
         from amlstack.sandbox.store.database import StateError

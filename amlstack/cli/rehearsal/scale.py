@@ -149,13 +149,19 @@ def too_large(parts: Sequence[Extent]) -> str:
             f"{processes} ranks at once on {cores} core{'' if cores == 1 else 's'}: "
             f"more than {RANKS_PER_CORE} per core mostly wait for each other"
         )
-    free = _free_memory()
+    free = free_memory()
     if free is not None and processes * MEMORY_PER_RANK > free:
         return (
             f"{processes} ranks at once, and {free / 2**30:.1f} GiB of memory are free: each needs about "
             f"{MEMORY_PER_RANK / 2**30:g} GiB to import PyTorch alone"
         )
     return ""
+
+
+def proposed(parts: Sequence[Extent]) -> tuple[int, int]:
+    """Nodes, and ranks on each, that a smaller rehearsal would have."""
+    nodes, ranks = (min(PROPOSED, max(part.started[axis] for part in parts)) for axis in (0, 1))
+    return nodes, ranks
 
 
 def agreed(progress: Progress, file: Path, plan: jobs.Planned, scale: RehearsalScale | None, *, yes: bool) -> bool:
@@ -170,7 +176,7 @@ def agreed(progress: Progress, file: Path, plan: jobs.Planned, scale: RehearsalS
     reason = too_large(parts)
     if not reason or yes:
         return True
-    nodes, ranks = (min(PROPOSED, max(part.started[axis] for part in parts)) for axis in (0, 1))
+    nodes, ranks = proposed(parts)
     progress.step(f"larger than this machine: {reason}")
     progress.note(f"scaled down: amlstack rehearse {file} -j {nodes}x{ranks}; as it is: --yes")
     if consent.on_a_terminal() and consent.given("Start it as it is?"):
@@ -221,7 +227,7 @@ def _unchanged(
             yield f"inputs.{name}: {given}"
 
 
-def _free_memory() -> int | None:
+def free_memory() -> int | None:
     """Bytes that new processes can have; None where the machine does not say."""
     try:
         text = Path("/proc/meminfo").read_text()

@@ -7,6 +7,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from amlstack.cli.rehearsal.workspace import GROUP
 from amlstack.provider.arm import API_VERSION, ArmError
 from amlstack.provider.resource import Call, Services
 from amlstack.provider.runs import Runs
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from amlstack.sandbox.scale import RehearsalScale
     from amlstack.sandbox.server.daemon import Endpoint
 
-GROUP, LOCATION = "rehearsal", "westeurope"
+LOCATION = "westeurope"
 DEFAULT_SIZE = "Standard_ND96asr_v4"
 """What a cluster of unknown size is taken for: a job must run somewhere, and here every size has the same two hands."""
 MOST_AT_ONCE = 4
@@ -172,13 +173,6 @@ def _addressed(body: dict[str, Any], data: Mapping[str, Path]) -> dict[str, Any]
         for name, port in (properties.get("inputs") or {}).items()
     }
     return {**body, "properties": {**properties, "inputs": inputs}} if inputs else body
-
-
-def rehearsal_workspace() -> str:
-    """The ARM id of the workspace in which jobs are rehearsed, in every sandbox the same."""
-    from amlstack.sandbox.arm.entra import SUBSCRIPTION
-
-    return Names(SUBSCRIPTION, GROUP, GROUP).workspace_id
 
 
 def code_folders(plan: jobs.Planned) -> dict[str, list[Path]]:

@@ -36,14 +36,26 @@ def findings(plan: jobs.Planned, where: Targets, file: Path, refusal: str) -> It
         name = wanted.removeprefix("azureml:").partition("@")[0].partition(":")[0]
         if name not in refusal:
             continue
+        seen, remedy = words(wanted, where)
         yield Finding(
             "environment-unregistered",
             f"{place}.environment".lstrip("."),
-            f"`{wanted}` was looked for in the sandbox's workspace, and {_looked(where)}",
+            seen,
             "A rehearsal knows curated environments, those written in the job, and those of the stack that it reads",
-            _remedy(name, where),
+            remedy,
             file=str(file),
         )
+
+
+def words(wanted: str, where: Targets) -> tuple[str, str]:
+    """What was looked for and where, and the remedy.
+
+    Args:
+        wanted: The environment's reference.
+        where: The stack that was read, if any.
+    """
+    name = wanted.removeprefix("azureml:").partition("@")[0].partition(":")[0]
+    return f"`{wanted}` was looked for in the sandbox's workspace, and {_looked(where)}", _remedy(name, where)
 
 
 def _looked(where: Targets) -> str:

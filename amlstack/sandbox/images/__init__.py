@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from amlstack.sandbox.images.absent import Absent
 from amlstack.sandbox.images.answers import EnvironmentAnswer, answer
-from amlstack.sandbox.images.builder import ImageBuildError, build, folder, ready
+from amlstack.sandbox.images.builder import ImageBuildError, build, check_programs, folder, ready
 from amlstack.sandbox.images.declared.conda import CondaFileError
 from amlstack.sandbox.images.declared.environment import Declared, DeclaredError, from_conda, standin_of
 from amlstack.sandbox.images.differences import line as difference
 from amlstack.sandbox.images.own import OwnStandIn
 from amlstack.sandbox.images.references import image_name
 from amlstack.sandbox.images.resolving import UnknownImageError, find, resolve
-from amlstack.sandbox.images.standins import StandIn, all_standins, with_openmpi
+from amlstack.sandbox.images.standins import OPENMPI, StandIn, all_standins, with_openmpi
 
 __all__ = [
+    "OPENMPI",
     "Absent",
     "CondaFileError",
     "Declared",
@@ -31,6 +32,7 @@ __all__ = [
     "all_standins",
     "answer",
     "build",
+    "check_programs",
     "difference",
     "find",
     "folder",

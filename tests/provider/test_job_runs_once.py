@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from azure.core.pipeline.transport import RequestsTransport
 
 from amlstack.rpc import UNKNOWN, Secret
 from amlstack.run_identity import job_id
@@ -326,7 +327,10 @@ def test_an_asset_among_the_inputs_is_refused_with_its_path(wire: Wire) -> None:
     assert "an asset is not taken here" in found["declaration.code[0]"]
 
 
-def test_no_connection_is_one_sentence_and_no_resource(wire: Wire, arm: FakeArm) -> None:
+def test_no_connection_is_one_sentence_and_no_resource(
+    wire: Wire, arm: FakeArm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RequestsTransport, "sleep", lambda *_: None)  # azure-identity's waits between its attempts
     arm.close()
     with pytest.raises(Refused, match=r"no Entra ID token|no answer from 127\.0\.0\.1"):
         wire.job().up(job_inputs())

@@ -6,6 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
+from uuid import uuid4
 
 import pytest
 from azure.core.credentials import AccessToken
@@ -31,31 +32,32 @@ VERSIONS = {
 
 
 @pytest.fixture
-def arm(own_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> ArmClient:
+def arm(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> ArmClient:
     """In place of the fake of the other tests."""
-    for name, value in own_sandbox.environ.items():
+    for name, value in sandbox.environ.items():
         monkeypatch.setenv(name, value)
-    return ArmClient(own_sandbox.endpoint.url)
+    return ArmClient(sandbox.endpoint.url)
 
 
 @pytest.fixture
-def workspace(arm: ArmClient, own_sandbox: Sandbox) -> str:
-    group = f"/subscriptions/{own_sandbox.endpoint.subscription}/resourceGroups/meet"
+def workspace(arm: ArmClient, sandbox: Sandbox) -> str:
+    name = f"meet{uuid4().hex[:8]}"
+    group = f"/subscriptions/{sandbox.endpoint.subscription}/resourceGroups/{name}"
     needs: dict[str, tuple[str, dict[str, Any]]] = {
         "storageAccount": (
-            "Microsoft.Storage/storageAccounts/meet",
+            f"Microsoft.Storage/storageAccounts/{name}",
             {"kind": "StorageV2", "sku": {"name": "Standard_LRS"}},
         ),
         "keyVault": (
-            "Microsoft.KeyVault/vaults/meet-vault",
-            {"properties": {"tenantId": own_sandbox.endpoint.tenant, "sku": {"family": "A", "name": "standard"}}},
+            f"Microsoft.KeyVault/vaults/{name}-vault",
+            {"properties": {"tenantId": sandbox.endpoint.tenant, "sku": {"family": "A", "name": "standard"}}},
         ),
         "applicationInsights": (
-            "Microsoft.Insights/components/meet",
+            f"Microsoft.Insights/components/{name}",
             {"kind": "web", "properties": {"Application_Type": "web"}},
         ),
     }
-    workspace = f"{group}/providers/Microsoft.MachineLearningServices/workspaces/meet"
+    workspace = f"{group}/providers/Microsoft.MachineLearningServices/workspaces/{name}"
     properties = {key: f"{group}/providers/{path}" for key, (path, _) in needs.items()}
     scale = {"minNodeCount": 0, "maxNodeCount": 1}
     cluster = {"vmSize": "Standard_ND96isr_H100_v5", "vmPriority": "Dedicated", "scaleSettings": scale}

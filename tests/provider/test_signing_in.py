@@ -160,6 +160,7 @@ def test_a_secret_that_is_refused_is_in_no_message(wire: Wire, arm: FakeArm) -> 
     wire.configure = lambda: wire.stub.Configure(provider_pb2.ConfigureRequest(args=settings))  # type: ignore[method-assign]
     with pytest.raises(Refused) as caught:
         wire.job().up(job_inputs())
+    assert "AADSTS7000215" in str(caught.value)
     assert "not-the-one" not in str(caught.value)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TOKEN = "token-of-the-test"
 SOON = {"retry-after-ms": "5"}
-KILLED = 403, {"error": {"code": "Killed", "message": "nobody is there to read this"}}
+KILLED = 403, {"error": {"code": "Killed", "message": "the asking process has ended"}}
 
 
 @dataclass(frozen=True)
@@ -109,12 +109,7 @@ class FakeArm(FakeWorkspace):
         path = unquote(parts.path)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         if path.endswith("/oauth2/v2.0/token"):
-            form = {name: values[0] for name, values in parse_qs(raw.decode()).items()}
-            assert form.get("client_assertion", form.get("client_secret")) in self.secrets
-            self.signed_in.append({"tenant": path.split("/")[1], **form})
-            scope = form["scope"]
-            token = TOKEN if scope == f"{self.url}/.default" else f"token-for {scope.removesuffix('/.default')}"
-            reply(http, 200, {"access_token": token, "expires_in": 3600, "token_type": "Bearer"})
+            reply(http, *self._token(path.split("/")[1], raw))
             return
         if path.endswith("/v2.0/.well-known/openid-configuration"):
             tenant = f"{self.url}/{path.split('/')[1]}"
@@ -134,7 +129,7 @@ class FakeArm(FakeWorkspace):
                 reply(http, 401, {"error": {"code": "InvalidAuthenticationToken", "message": "no token"}})
                 return
             failure = self._failure(http.command, path)
-            if refusal := self._nobody_there(http.command):
+            if refusal := self._unavailable(http.command):
                 reply(http, *refusal, SOON)
                 return
             if failure is None or failure.after or failure.hold:
@@ -151,7 +146,19 @@ class FakeArm(FakeWorkspace):
         except OSError:
             assert self.release.is_set() or failure, "only a client that was killed on purpose may hang up"
 
-    def _nobody_there(self, command: str) -> tuple[int, Any] | None:
+    def _token(self, tenant: str, raw: bytes) -> tuple[int, Any]:
+        form = {name: values[0] for name, values in parse_qs(raw.decode()).items()}
+        if form.get("client_assertion", form.get("client_secret")) not in self.secrets:
+            return 401, {
+                "error": "invalid_client",
+                "error_description": "AADSTS7000215: Invalid client secret provided.",
+            }
+        self.signed_in.append({"tenant": tenant, **form})
+        scope = form["scope"]
+        token = TOKEN if scope == f"{self.url}/.default" else f"token-for {scope.removesuffix('/.default')}"
+        return 200, {"access_token": token, "expires_in": 3600, "token_type": "Bearer"}
+
+    def _unavailable(self, command: str) -> tuple[int, Any] | None:
         """What is answered without a look at the request: the service is down, or the asking process was killed."""
         if self.down_after is not None and len(self.asked) > self.down_after:
             return 503, {"error": {"code": "ServiceUnavailable", "message": "later"}}

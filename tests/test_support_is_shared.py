@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-import pytest
-
 from amlstack.base.paths import PROJECT
 
 if TYPE_CHECKING:
@@ -18,12 +16,17 @@ SCENARIOS = TESTS / "policies" / "test_every_rule_runs_in_the_engine.py"
 FILES = [path for path in TESTS.rglob("*.py") if "programs" not in path.parts and path != SCENARIOS]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(TESTS).as_posix())
-def test_test_module_is_imported_by_no_other_file(path: Path) -> None:
-    tree = ast.parse(path.read_text("utf-8"))
-    modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    names = {
-        f"{node.module}.{one.name}" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for one in node.names
+def imported(path: Path) -> set[str]:
+    """The test modules and conftests that a file imports, or imports from."""
+    imports = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ImportFrom)]
+    names = {node.module or "" for node in imports} | {
+        f"{node.module}.{one.name}" for node in imports for one in node.names
     }
-    parts = {part for name in modules | names if name.startswith("tests.") for part in name.split(".")[1:3]}
-    assert not {part for part in parts if part.startswith("test_") or part == "conftest"}
+    parts = {part for name in names if name.startswith("tests.") for part in name.split(".")[1:3]}
+    return {part for part in parts if part.startswith("test_") or part == "conftest"}
+
+
+def test_no_test_module_is_imported_by_another_file() -> None:
+    assert len(FILES) > 250
+    imports = {path.relative_to(TESTS).as_posix(): imported(path) for path in FILES}
+    assert {file: modules for file, modules in imports.items() if modules} == {}

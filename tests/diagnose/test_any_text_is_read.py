@@ -14,6 +14,7 @@ from amlstack.diagnose.reading.scanner import scan
 from amlstack.diagnose.render import report
 from tests.support.diagnose.kept_logs import LINES
 from tests.support.diagnose.log_texts import CLOSED, child_failed, row, traceback, watchdog
+from tests.support.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +45,7 @@ def is_sound(verdict: Diagnosis, lines: dict[str, int]) -> None:
         assert len(fields["text"]) <= LONGEST_TEXT
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(3), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.lists(PIECES, max_size=8), min_size=1, max_size=4))
 def test_any_logs_give_a_sound_verdict(files: list[list[str]]) -> None:
     logs = [
@@ -55,7 +56,7 @@ def test_any_logs_give_a_sound_verdict(files: list[list[str]]) -> None:
     assert report(verdict)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(2), deadline=None)
 @given(st.binary(max_size=2000), st.integers(1, 50))
 def test_how_bytes_are_cut_changes_nothing(text: bytes, size: int) -> None:
     chunks = [text[start : start + size] for start in range(0, len(text), size)]
@@ -63,7 +64,7 @@ def test_how_bytes_are_cut_changes_nothing(text: bytes, size: int) -> None:
     assert scan("log", [text]).lines == text.count(b"\n") + (not text.endswith(b"\n") and bool(text))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(2), deadline=None)
 @given(st.recursive(st.none() | st.integers() | st.text(max_size=20), lambda each: st.lists(each) | st.dictionaries(
     st.sampled_from(["message", "extraInfo", "py_callstack", "timestamp", "ranks", "status", "rank", "code", "error"]), each
 )))  # fmt: skip
@@ -84,7 +85,7 @@ def test_a_large_log_is_streamed() -> None:
 
     def training() -> Iterator[bytes]:
         nonlocal size
-        for number in range(300):
+        for number in range(150):
             size += len(epoch)
             yield epoch + b"x" * 300_000 * (number == 50)
         yield b"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n"
@@ -95,9 +96,9 @@ def test_a_large_log_is_streamed() -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert [(event.code, event.line) for event in log.events] == [("cuda-out-of-memory", 600_001)]
-    assert size > 20 << 20
-    assert peak < 12 << 20
+    assert [(event.code, event.line) for event in log.events] == [("cuda-out-of-memory", 300_001)]
+    assert size > 12 << 20
+    assert peak < 8 << 20
 
 
 def test_a_storm_of_errors_stays_small() -> None:

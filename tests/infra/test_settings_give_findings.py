@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from amlstack.base.paths import PROJECT
 from infra.settings import CuratedEnvironment, Reading, from_engine, parse, read_file, read_stack_file
+from tests.support.examples import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -250,7 +251,7 @@ trees = st.recursive(
 )
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(3), suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(words, trees, max_size=6))
 def test_nothing_that_can_be_written_is_a_traceback(values: dict[str, Any]) -> None:
     reading = parse(values)

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import jobs
+from tests.support.examples import examples
 from tests.support.jobs import mutations, other_step_cases, pipeline_cases
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(0.6), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kind=st.sampled_from(sorted(FILES)), more=st.data())
 def test_any_value_at_any_place_is_read_or_gives_a_finding(kind: str, more: Any, place: Path) -> None:
     data = yaml.safe_load(FILES[kind])

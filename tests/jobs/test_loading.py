@@ -15,6 +15,7 @@ from pydantic import ValidationError
 import jobs
 from jobs.azureml.write.command import command_file
 from jobs.model.validation_errors import findings_of
+from tests.support.examples import examples
 from tests.support.jobs import oracle
 from tests.support.jobs import parity_cases as cases
 
@@ -272,7 +273,7 @@ STRICTER = {
 }
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(1.5), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(FILES)
 def test_any_mapping_is_refused_with_findings_or_sent_as_azure_ai_ml_sends_it(
     tmp_path: Path, result: dict[str, Any]
@@ -305,7 +306,7 @@ PYTHON = st.dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(3), deadline=None)
 @given(PYTHON)
 def test_any_python_declaration_is_planned_or_refused_with_findings(result: dict[str, Any]) -> None:
     fields = {"command": "python t.py", "environment": "azureml:e:1", **result}

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import jobs
+from tests.support.examples import examples
 from tests.support.jobs import oracle, other_step_cases
 from tests.support.jobs import pipeline_cases as cases
 from tests.support.jobs.our_pipelines import ours, planned
@@ -104,7 +105,7 @@ of_component = st.fixed_dictionaries(
 pipelines = st.dictionaries(st.sampled_from(("a", "b", "c_1")), st.one_of(inline, of_component), max_size=3)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(0.6), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=pipelines)
 def test_a_generated_pipeline_becomes_the_same_body_and_components(steps: Any, place: Path) -> None:
     result = {"type": "pipeline", "inputs": {"d": {"type": "uri_folder", "path": "azureml:x:1"}}, "jobs": steps}

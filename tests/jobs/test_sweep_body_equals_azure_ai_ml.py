@@ -9,6 +9,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.jobs import oracle
 from tests.support.jobs import sweep_cases as cases
 from tests.support.jobs.our_sweeps import ours
@@ -84,7 +85,7 @@ distributions = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(0.6), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(space=st.dictionaries(st.sampled_from("abcd"), spaces, max_size=3), distribution=distributions)
 def test_a_generated_sweep_becomes_the_same_body(space: Any, distribution: Any, place: Path) -> None:
     trial: dict[str, Any] = {"command": "c", "environment": "azureml:e:1"}

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import jobs
+from tests.support.examples import examples
 from tests.support.jobs import pipeline_cases, sweep_cases
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     return new if not path else {**value, path[0]: put(value[path[0]], path[1:], new)}
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(1.5), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kind=st.sampled_from(sorted(WHOLE)), data=st.data(), new=junk)
 def test_a_damaged_file_gives_findings_or_a_body_but_never_raises(
     kind: str, data: Any, new: Any, tmp_path: Path

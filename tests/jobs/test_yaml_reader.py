@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from amlstack.base import yamltext
 from amlstack.base.findings import Level
+from tests.support.examples import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +39,7 @@ def test_values_are_those_of_the_safe_loader(value: object, flow: bool) -> None:
     assert read.data == yaml.safe_load(text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(3))
 @given(st.text("ab:-?[]{}&*!|>'\"#%@, \n\t<0.~", max_size=60))
 @example("? [a]\n: b")
 @example("&a [*a]")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amlstack.base import credential_patterns
+from tests.support.examples import examples
 
 if TYPE_CHECKING:
     import re
@@ -38,6 +39,7 @@ def test_a_credential_is_known_by_its_form(text: str, what: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", [pattern for pattern, _ in credential_patterns._FORMS], ids=lambda one: one.pattern)
+@settings(max_examples=examples(0.3))
 @given(data=st.data())
 def test_every_text_of_a_form_is_known(pattern: re.Pattern[str], data: Any) -> None:
     assert credential_patterns.form(data.draw(st.from_regex(pattern))) is not None

@@ -13,6 +13,7 @@ from infra.declaration import declare
 from infra.settings import parse
 from policies import checks, config, gate
 from policies.pack.server import Pack
+from tests.support.examples import examples
 from tests.support.policies.showing import TODAY, request, shown
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def test_gate_and_pack_give_one_verdict_on_generated_declarations(
 
     monkeypatch.setattr(gate.Gate, "judge", recorded)
     hits: set[str] = set()
-    for _ in range(500):
+    for _ in range(examples(1.5)):
         size = chance.choice(SIZES)
         values, job = some_settings(chance, size), some_job(chance, chance.choice(SIZES))
         (tmp_path / "run.yml").write_text(json.dumps(job))  # JSON is YAML, and quick to write

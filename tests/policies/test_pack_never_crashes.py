@@ -14,6 +14,7 @@ from policies.evaluation.context import KnownCluster
 from policies.evaluation.job_subjects import _OWN
 from policies.evaluation.resource_subjects import _INNER, _OUTER
 from policies.pack.server import Pack
+from tests.support.examples import examples
 from tests.support.policies.showing import TODAY, request, shown
 
 WORDS = (
@@ -63,7 +64,7 @@ def nested(token: str, inner: Any) -> dict[str, Any]:
     return {"properties": inner, "computeType": "AmlCompute"}
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(2), deadline=None)
 @given(token=st.sampled_from(TOKENS), props=PROPS, deep=st.booleans())
 def test_any_properties_are_judged(token: str, props: dict[str, Any], deep: bool) -> None:
     pack = Pack("amlstack", "1.0.0", TODAY, SAID)
@@ -86,7 +87,7 @@ def put(props: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(JOB), ids=".".join)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(0.25), deadline=None)
 @given(value=VALUES, serverless=st.booleans())
 def test_any_value_of_a_job_is_judged(path: tuple[str, ...], value: Any, serverless: bool) -> None:
     pack = Pack("amlstack", "1.0.0", TODAY, SAID)
@@ -105,7 +106,7 @@ def test_any_value_of_a_job_is_judged(path: tuple[str, ...], value: Any, serverl
 
 
 @pytest.mark.parametrize("fact", sorted(CLUSTER))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(0.25), deadline=None)
 @given(value=VALUES)
 def test_any_value_of_a_cluster_is_judged(fact: str, value: Any) -> None:
     pack = Pack("amlstack", "1.0.0", TODAY, SAID)

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, example, given, note, settings
 from hypothesis import strategies as st
 
 from amlstack.run_identity import job_id
+from tests.support.examples import examples
 from tests.support.provider.engine_player import Fault, Player
 from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import Refused, job_inputs
@@ -214,7 +215,9 @@ KEEP, LATE = "keep", Fault("write", 1, late=True)
         ("cluster",),
     ]
 )
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(0.25), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(history=st.lists(steps, min_size=3, max_size=14))
 def test_any_history_runs_what_was_asked_for_and_ends_what_was_asked_for(
     wire: Wire, arm: FakeArm, history: list[Any]

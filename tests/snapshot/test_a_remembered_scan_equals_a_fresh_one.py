@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from amlstack.snapshot import File, remembered, scan
 from amlstack.snapshot.walk import FileState
+from tests.support.examples import examples
 from tests.support.snapshot.remembered_scans import LATER, at, same
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ EDITS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(0.25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edits=EDITS)
 def test_a_remembered_scan_equals_a_fresh_one_after_any_changes(
     memory: Path, tmp_path_factory: pytest.TempPathFactory, edits: list[tuple[str, int]]

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from amlstack.base.findings import errors
 from amlstack.snapshot import scan
 from amlstack.snapshot.ignore import PatternError, parse
+from tests.support.examples import examples
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -108,7 +109,7 @@ PATTERN_PIECES = st.sampled_from(
 PATTERNS = st.lists(PATTERN_PIECES, min_size=1, max_size=6).map("".join)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(0.6), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     names=st.lists(PATHS, min_size=1, max_size=8, unique_by=str.lower),
     contents=st.lists(st.text(max_size=20), min_size=8, max_size=8),
@@ -142,7 +143,7 @@ def test_any_tree_under_any_ignore_file(
 ALPHABET = st.sampled_from([*list("ab*?[]!^-/\\. #"), "**", "[a-b]", "[!", "[]"])
 
 
-@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     line=st.lists(ALPHABET, max_size=9).map("".join),
     path=st.lists(st.sampled_from("ab!]^-./ "), max_size=7).map("".join),

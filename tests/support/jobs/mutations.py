@@ -130,7 +130,7 @@ def _changed(value: Any, path: tuple[Any, ...], entry: Any, *, drop: bool = Fals
 
 
 def _dump(value: Any) -> bytes:
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True).encode()
+    return bytes(yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, encoding="utf-8"))
 
 
 def paths(value: Any) -> list[tuple[Any, ...]]:

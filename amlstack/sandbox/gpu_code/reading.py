@@ -7,19 +7,18 @@ import functools
 import re
 import tomllib
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from amlstack.sandbox.job_code.files import files
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 _TABLE = Path(__file__).with_name("not_carried.toml")
-_MOST_FILES: Final = 500
-_MOST_BYTES: Final = 1 << 20
 _AVAILABLE: Final = ("torch.cuda.is_available", "tf.test.is_gpu_available", "tensorflow.test.is_gpu_available")
 _CUDA_SOURCES: Final = ("torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline")
 _DRIVER: Final = re.compile(r"lib(?:cuda|cudart|nccl|nvrtc|nvidia-ml)(?:\.so\b|\b)")
-_STARTED: Final = re.compile(r"(?<![\w./-])(?:\./)?(?P<script>[\w][\w./-]*\.(?:py|sh))\b")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -66,60 +65,13 @@ def read(folder: Path, entries: Sequence[str]) -> tuple[NotCarried, ...]:
     Returns:
         Of each file one finding for each row of the table, at its first line.
     """
-    waiting: list[Path | None] = [_inside(folder, entry) for entry in entries] or [*sorted(folder.glob("*.py"))]
-    seen: set[Path] = set()
     found: set[NotCarried] = set()
-    while waiting and len(seen) < _MOST_FILES:
-        path = waiting.pop()
-        if path is None or path in seen:
-            continue
-        seen.add(path)
-        text = _text(path)
-        if path.suffix == ".sh":
-            waiting += [_inside(folder, match["script"]) for match in _STARTED.finditer(text)]
-            continue
-        try:
-            tree = ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError):
-            continue
-        reader = _Reader(path.relative_to(folder).as_posix(), functools.partial(_is_local, folder, path))
-        reader.visit(tree)
-        found.update(reader.found)
-        for module in reader.imported:
-            waiting.extend(_modules(folder, path, module))
+    for file in files(folder, entries):
+        if file.tree is not None:
+            reader = _Reader(file.name, functools.partial(_is_local, folder, file.path))
+            reader.visit(file.tree)
+            found.update(reader.found)
     return tuple(sorted(found))
-
-
-def _inside(folder: Path, entry: str) -> Path | None:
-    """The file of an entry; None where it is none or lies elsewhere."""
-    if entry.startswith("/") or ".." in PurePosixPath(entry).parts:
-        return None
-    path = folder / entry
-    if path.is_dir():
-        path /= "__main__.py"
-    return path if path.suffix in {".py", ".sh"} and path.is_file() else None
-
-
-def _text(path: Path) -> str:
-    try:
-        return "" if path.stat().st_size > _MOST_BYTES else path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
-def _modules(folder: Path, importing: Path, module: str) -> Iterator[Path]:
-    """The files of a module in the code folder, its packages' too: beside the file that imports it, or at the top."""
-    if module.startswith("."):
-        level = len(module) - len(module.lstrip("."))
-        tops = [importing.parents[min(level, len(importing.parents)) - 1]]
-    else:
-        tops = [importing.parent, folder, folder / "src"]
-    parts = [part for part in module.lstrip(".").split(".") if part]
-    for top in tops:
-        for length in range(len(parts) + 1):
-            place = top.joinpath(*parts[:length])
-            candidates = [place / "__init__.py"] if length == 0 else [place.with_suffix(".py"), place / "__init__.py"]
-            yield from (path for path in candidates if path.is_relative_to(folder) and path.is_file())
 
 
 def _is_local(folder: Path, importing: Path, module: str) -> bool:
@@ -134,12 +86,10 @@ class _Reader(ast.NodeVisitor):
 
     Attributes:
         found: Its findings.
-        imported: Modules that it imports, relative ones with their dots; of `from a import b` both `a` and `a.b`.
     """
 
     def __init__(self, path: str, local: Callable[[str], bool]) -> None:
         self.found: list[NotCarried] = []
-        self.imported: list[str] = []
         self._path = path
         self._local = local
         self._names: dict[str, str] = {}
@@ -150,7 +100,6 @@ class _Reader(ast.NodeVisitor):
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
-            self.imported.append(alias.name)
             if alias.asname:
                 self._names[alias.asname] = alias.name
             else:
@@ -160,10 +109,8 @@ class _Reader(ast.NodeVisitor):
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         base = "." * node.level + (node.module or "")
-        self.imported.append(base)
         for alias in node.names:
             name = f"{base}{'' if base.endswith('.') else '.'}{alias.name}"
-            self.imported.append(name)
             self._names[alias.asname or alias.name] = name
             if not node.level:
                 self._check(node, name)

@@ -1,0 +1,221 @@
+"""What a job fetches from the internet when it runs: named before a machine without one has run half of it."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from amlstack.sandbox.job_code.files import CodeFile, files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+_TABLE = Path(__file__).with_name("downloads.toml")
+_ADDRESS: Final = re.compile(r"(?:https?|s3|gs|abfss?|wasbs?|ftp)://[^\s'\"]+")
+_FETCHING: Final = ("wget", "curl", "azcopy", "aria2c", "gsutil", "kaggle", "huggingface-cli")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Download:
+    """A line that fetches something.
+
+    Attributes:
+        path: The file, relative to the code folder; empty for the command itself.
+        line: From 1; 0 for the command.
+        what: What it does, in a few words.
+        host: Whence; empty where only the running job knows.
+        certain: The run reaches the line whatever is there already; False below a condition or in a `try`.
+    """
+
+    path: str
+    line: int
+    what: str
+    host: str
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    names: tuple[str, ...]
+    what: str
+    host: str = ""
+    when: str = ""
+    plain: bool = False
+    address: bool = False
+    methods: tuple[str, ...] = ()
+    local: tuple[str, ...] = ()
+
+
+def read(folder: Path, entries: Sequence[str]) -> tuple[Download, ...]:
+    """What the scripts of a code folder fetch, in the order of files and lines.
+
+    Args:
+        folder: The code folder.
+        entries: Scripts that the command starts, as of `files`.
+    """
+    found: set[Download] = set()
+    read_files = [*files(folder, entries)]
+    used = {name for file in read_files if file.tree is not None for name in _used(file.tree)}
+    for file in read_files:
+        if file.tree is not None:
+            reader = _Reader(file, used)
+            reader.visit(file.tree)
+            found.update(reader.found)
+        elif file.path.suffix == ".sh":
+            found.update(_of_shell(file))
+    return tuple(sorted(found))
+
+
+def of_command(steps: Iterable[Sequence[str]]) -> tuple[Download, ...]:
+    """What the simple commands of a command line fetch.
+
+    Args:
+        steps: The words of each.
+    """
+    return tuple(each for words in steps if (each := _of_words(list(words), "", 0)) is not None)
+
+
+def _of_shell(file: CodeFile) -> Iterator[Download]:
+    for number, line in enumerate(file.text.splitlines(), 1):
+        for part in re.split(r"&&|\|\||;|\|", line.partition("#")[0]):
+            if (found := _of_words(part.split(), file.name, number)) is not None:
+                yield found
+
+
+def _of_words(words: list[str], path: str, line: int) -> Download | None:
+    while words and (re.fullmatch(r"\w+=\S*", words[0]) or words[0] in {"then", "do", "else", "sudo", "-E"}):
+        words = words[1:]
+    if not words:
+        return None
+    program, text = words[0].rsplit("/", 1)[-1], " ".join(words)
+    address = _ADDRESS.search(text)
+    host = urlsplit(address[0]).hostname or "" if address else ""
+    if program in _FETCHING and (address or program != "curl"):
+        return Download(path, line, f"`{program}` fetches {address[0] if address else 'from the internet'}", host)
+    if program == "git" and words[1:2] in (["clone"], ["fetch"], ["pull"]):
+        return Download(path, line, f"`git {words[1]}` {address[0] if address else ''}".rstrip(), host)
+    if "pip" in words[:4] and "install" in words and (git := re.search(r"git\+https?://\S+", text)) is not None:
+        return Download(path, line, f"pip installs from {git[0]}", urlsplit(git[0].removeprefix("git+")).hostname or "")
+    return None
+
+
+def _used(tree: ast.Module) -> Iterator[str]:
+    """Names that a file uses: a function that nobody names is not run."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+
+
+class _Reader(ast.NodeVisitor):
+    """Goes through one file; ``found`` are its downloads."""
+
+    def __init__(self, file: CodeFile, used: set[str]) -> None:
+        self.found: list[Download] = []
+        self._file = file
+        self._used = used
+        self._names: dict[str, str] = {}
+        self._open = 0  # conditions, handlers and functions that nobody names, around the line
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            top = alias.name.partition(".")[0]
+            self._names[alias.asname or top] = alias.name if alias.asname else top
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        for alias in node.names:
+            if not node.level:
+                self._names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        name = self._dotted(node.value)
+        for target in node.targets if name else ():
+            if isinstance(target, ast.Name) and name is not None:
+                self._names[target.id] = name
+        self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> None:
+        self.visit(node.test)
+        main = any(isinstance(each, ast.Name) and each.id == "__name__" for each in ast.walk(node.test))
+        self._below([*node.body, *node.orelse], uncertain=not main)
+
+    def visit_Try(self, node: ast.Try) -> None:
+        self._below([*node.body, *node.orelse], uncertain=bool(node.handlers))
+        self._below([each for handler in node.handlers for each in handler.body], uncertain=True)
+        self._below(node.finalbody, uncertain=False)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._below(node.body, uncertain=node.name not in self._used and not node.name.startswith("__"))
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self._below(node.body, uncertain=node.name not in self._used)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        name = self._dotted(node.func)
+        row = _row(name) if name else None
+        if row is not None and name is not None and (what := _fetches(node, row)) is not None:
+            host = urlsplit(what).hostname or "" if row.address else row.host
+            text = f"{row.what} (`{name}`)" if not row.address else f"`{name}` reads {what}"
+            self.found.append(Download(self._file.name, node.lineno, text, host, self._open == 0))
+        self.generic_visit(node)
+
+    def _below(self, body: Iterable[ast.AST], *, uncertain: bool) -> None:
+        self._open += uncertain
+        for each in body:
+            self.visit(each)
+        self._open -= uncertain
+
+    def _dotted(self, node: ast.expr) -> str | None:
+        """The full name of ``a.b.c``, whose first part an import has bound; None for anything else."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name) or node.id not in self._names:
+            return None
+        name = ".".join([self._names[node.id], *reversed(parts)])
+        return re.sub(r"^(tensorflow\.|tf\.)(?:python\.)?keras\.", "keras.", name)
+
+
+def _fetches(node: ast.Call, row: _Row) -> str | None:
+    """What a call's first argument says, where the call fetches; None where it does not, or nothing says so."""
+    words = {word.arg: word.value for word in node.keywords if word.arg}
+    if row.when:
+        loose, names = row.when.startswith("!"), row.when.removeprefix("!").split()
+        given = [words[name] for name in names if name in words]
+        constants = [each.value for each in given if isinstance(each, ast.Constant)]
+        sure = any(constants) or (loose and any(not isinstance(each, ast.Constant) for each in given))
+        return "" if sure else None
+    first = node.args[0] if node.args else words.get("path", words.get("url"))
+    text = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else None
+    if row.address:
+        return text if text is not None and re.match(r"https?://", text) else None
+    if row.plain:
+        fetched = text is not None and not text.startswith((".", "/", "~")) and text not in row.local
+        return text if fetched else None
+    return text or ""
+
+
+def _row(name: str) -> _Row | None:
+    """The row of a dotted name: its own, or that of the nearest module above it; with methods only where it is one."""
+    table, above = _table(), name
+    while above:
+        if above in table:
+            row = table[above]
+            return row if not row.methods or name.rpartition(".")[2] in row.methods else None
+        above = above.rpartition(".")[0]
+    return None
+
+
+@functools.cache
+def _table() -> dict[str, _Row]:
+    rows: list[dict[str, Any]] = tomllib.loads(_TABLE.read_text(encoding="utf-8"))["rows"]
+    made = [_Row(**{key: tuple(of) if isinstance(of, list) else of for key, of in row.items()}) for row in rows]
+    return {name: row for row in made for name in row.names}

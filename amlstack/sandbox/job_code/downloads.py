@@ -216,6 +216,8 @@ def _row(name: str) -> _Row | None:
 
 @functools.cache
 def _table() -> dict[str, _Row]:
-    rows: list[dict[str, Any]] = tomllib.loads(_TABLE.read_text(encoding="utf-8"))["rows"]
-    made = [_Row(**{key: tuple(of) if isinstance(of, list) else of for key, of in row.items()}) for row in rows]
-    return {name: row for row in made for name in row.names}
+    found: dict[str, _Row] = {}
+    for row in tomllib.loads(_TABLE.read_text(encoding="utf-8"))["rows"]:
+        fields: dict[str, Any] = {key: tuple(of) if isinstance(of, list) else of for key, of in row.items()}
+        found |= dict.fromkeys(fields["names"], _Row(**fields))
+    return found

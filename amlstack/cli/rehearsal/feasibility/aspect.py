@@ -17,7 +17,8 @@ class Aspect:
     """One thing that a rehearsal needs, or that is in its way.
 
     Attributes:
-        about: ``environment``, ``data``, ``GPU``, ``MPI``, ``size``, ``disk``, ``ports``, ``sandbox``, ``steps``.
+        about: ``environment``, ``data``, ``GPU``, ``MPI``, ``size``, ``disk``, ``ports``, ``sandbox``, ``steps``,
+            ``programs``, ``internet``.
         state: What will become of it.
         text: One sentence or less.
         remedy: What to do about what is in the way; empty for nothing.

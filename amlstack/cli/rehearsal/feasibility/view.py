@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from amlstack.base.findings import Finding
     from amlstack.cli.rehearsal.feasibility.aspect import Aspect, Feasibility
 
-_ORDER = ("steps", "environment", "data", "GPU", "MPI", "size", "disk", "ports", "sandbox")
+_ORDER = ("steps", "environment", "programs", "data", "internet", "GPU", "MPI", "size", "disk", "ports", "sandbox")
 _WIDTH = 15
 
 

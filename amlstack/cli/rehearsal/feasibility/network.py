@@ -1,0 +1,84 @@
+"""What the code fetches from the internet, and programs that only its image has."""
+
+from __future__ import annotations
+
+import functools
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+from amlstack.base.paths import is_dir
+from amlstack.cli.rehearsal.feasibility.aspect import Aspect
+from jobs.planning import command_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import jobs
+    from amlstack.sandbox.job_code import Download
+
+_SECONDS: Final = 0.4
+"""How long all hosts are waited for together: an answer takes a tenth of that, and the user waits for it."""
+
+
+def aspects(place: str, part: jobs.Plan) -> Iterator[Aspect]:
+    """What of a part's command and code needs the internet or a program, and whether this machine has it."""
+    from amlstack.sandbox import job_code
+
+    steps = command_text.steps(part.enriched.command)
+    for program in job_code.programs(steps):
+        if program.changes:
+            text = f"`{program.name}` in the command would change this machine, where a rehearsal runs its commands"
+            remedy = "Move it into the image, or give --force to run it here all the same."
+        else:
+            text = f"`{program.name}` is not on this machine, and a stand-in of an image holds Python packages alone"
+            remedy = "Install it, or rehearse where it is."
+        yield Aspect("programs", "blocks", text, remedy, (place,), ignorable=True)
+    found = [*job_code.of_command(steps)]
+    code = part.job.code
+    folder = part.base / code.path if code is not None and code.local else part.base
+    if code is not None and code.local and is_dir(folder):
+        found += job_code.read(folder, command_text.scripts(part.enriched.command))
+    step = place.removeprefix("jobs.")
+    written = " ".join(f"--input {step}.{name}=PATH" for name in part.job.outputs) if step != place else ""
+    instead = f"Give what the step writes, `{written}`" if written else "Give the job its data as an input"
+    away = unreachable(frozenset(each.host for each in found if each.host))
+    for each in found:
+        file = str(folder / each.path) if each.path else None
+        yield _of(each, instead if each.host in away else "", place, file)
+
+
+def _of(each: Download, instead: str, place: str, file: str | None) -> Aspect:
+    """What becomes of a download; ``instead`` is what to do where its host is out of reach, else empty."""
+    where = each.host or "the internet"
+    line = each.line or None
+    if instead and each.certain:
+        text = f"{each.what}, and {where} cannot be reached from this machine"
+        remedy = f"{instead}, or --force where what it fetches is here already."
+        return Aspect("internet", "blocks", text, remedy, (place,), file, line, ignorable=True)
+    unsure = "" if each.certain else ", unless a condition of the code spares it"
+    missing = f"; {where} cannot be reached from this machine" if instead else ""
+    return Aspect("internet", "note", f"{each.what} from {where}{unsure}{missing}", "", (place,), file, line)
+
+
+@functools.lru_cache(maxsize=32)
+def unreachable(hosts: frozenset[str]) -> frozenset[str]:
+    """The hosts that refuse or have no address here; one that is only slow counts as reachable."""
+    failed: set[str] = set()
+
+    def ask(host: str) -> None:
+        try:
+            socket.create_connection((host, 443), timeout=_SECONDS).close()
+        except TimeoutError:
+            return
+        except OSError:
+            failed.add(host)
+
+    asking = [threading.Thread(target=ask, args=(host,), daemon=True) for host in hosts]
+    for thread in asking:
+        thread.start()
+    until = time.monotonic() + _SECONDS
+    for thread in asking:
+        thread.join(max(0.0, until - time.monotonic()))
+    return frozenset(failed)

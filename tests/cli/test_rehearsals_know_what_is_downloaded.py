@@ -1,0 +1,97 @@
+"""`amlstack rehearse --dry-run` on code that fetches from the internet or starts programs that only an image has."""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from amlstack.cli.main import main
+from amlstack.cli.rehearsal.feasibility import network
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OWN = "{image: 'mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04'}"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for a job, and a machine that reaches `there.org` alone."""
+    for name in ("HOME", "CACHE"):
+        monkeypatch.setenv(f"AMLSTACK_{name}", str(tmp_path / name.lower()))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr(network, "unreachable", lambda hosts: hosts - {"there.org"})
+    (tmp_path / "work" / "src").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work"
+
+
+def aspects(here: Path, capfd: pytest.CaptureFixture[str], command: str, *options: str) -> dict[str, list[Any]]:
+    job = {
+        "command": command,
+        "code": "src",
+        "environment": {"image": "mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04"},
+    }
+    (here / "job.yml").write_text(json.dumps({**job, "compute": "azureml:a"}))
+    main(["rehearse", "job.yml", "--dry-run", "--json", "--yes", *options])
+    (answer,) = json.loads(capfd.readouterr().out)["jobs"]
+    found: dict[str, list[Any]] = {}
+    for each in answer["aspects"]:
+        found.setdefault(each["about"], []).append(each)
+    return found
+
+
+def test_a_download_from_where_this_machine_does_not_reach_is_in_the_way_at_its_line(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "src" / "train.py").write_text("import requests\n\nrequests.get('https://away.org/a')\n")
+    (found,) = aspects(here, capfd, "python train.py")["internet"]
+    assert (found["state"], found["line"]) == ("blocks", 3)
+    assert found["file"].endswith("src/train.py")
+    assert found["text"].endswith("and away.org cannot be reached from this machine")
+    (forced,) = aspects(here, capfd, "python train.py", "--force")["internet"]
+    assert forced["state"] == "note"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import requests\nrequests.get('https://there.org/a')\n",
+        "import requests\ntry:\n    requests.get('https://away.org/a')\nexcept OSError:\n    pass\n",
+    ],
+)
+def test_what_can_be_reached_or_may_be_spared_is_a_note(
+    text: str, here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "src" / "train.py").write_text(text)
+    (found,) = aspects(here, capfd, "python train.py")["internet"]
+    assert found["state"] == "note"
+
+
+def test_a_command_that_fetches_and_programs_of_an_image_are_in_the_way(
+    here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "src" / "train.py").touch()
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    command = "sudo true; wget https://away.org/a.tar.gz; julia run.jl"
+    found = aspects(here, capfd, command)
+    assert [each["state"] for each in found["internet"]] == ["blocks"]
+    assert [each["text"].split("`")[1] for each in found["programs"]] == ["sudo", "wget", "julia"]
+
+
+def test_hosts_that_refuse_are_unreachable_and_slow_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    network.unreachable.cache_clear()
+
+    def connect(address: tuple[str, int], timeout: float) -> socket.socket:
+        del timeout
+        if address[0] == "there.org":
+            return socket.socket()
+        raise TimeoutError if address[0] == "slow.org" else OSError("no such name")
+
+    monkeypatch.setattr(socket, "create_connection", connect)
+    assert network.unreachable(frozenset(("there.org", "slow.org", "away.org"))) == {"away.org"}
+    network.unreachable.cache_clear()

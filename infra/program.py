@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 from pulumi.runtime import config as engine_config
-from pulumi.runtime import resource as sdk
-from pulumi.runtime.proto import source_pb2
 
 from amlstack.base.findings import Finding, Level, errors, in_file_order
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import clock
 from infra import account
 from infra.azure_policy_assignment import assigned
+from infra.components import lean
 from infra.declaration import declare
 from infra.names import Names
 from infra.settings import from_engine, stackfile
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 
 SANDBOX = "sandbox"
 """The stack whose resources hold nothing that anybody would miss."""
-DEBUG = "AMLSTACK_DEBUG"
-"""Any value has the SDK send its debug messages, which `pulumi up --debug` prints, and where each resource is made."""
 
 
 def main() -> None:
@@ -44,11 +41,7 @@ def main() -> None:
     Raises:
         pulumi.RunError: Something is wrong; each finding has been shown by the engine before.
     """
-    if not os.environ.get(DEBUG):
-        pulumi.log.debug = _without_words
-        # Where a resource was made is a dozen lines of ours and of the SDK's in the state, which the engine writes
-        # after every step. A resource comes from a setting or a job file, and those lines do not name it.
-        sdk._get_stack_trace = source_pb2.StackTrace  # noqa: SLF001 - the SDK has no setting for it
+    lean.use()
     config = _config()
     path = _stack_file()
     file, _ = stackfile.read(path)
@@ -195,12 +188,6 @@ def _planned(plan: jobs.Plan) -> dict[str, Any]:
         "worldSize": plan.world_size,
         "added": [added.what for added in plan.added],
     }
-
-
-def _without_words(*_: object, **__: object) -> None:
-    # The SDK sends four debug messages for each resource, and waits for each: a fifth of a large preview. The engine
-    # does not let the program know whether anybody reads them.
-    return
 
 
 def _config() -> Mapping[str, str]:

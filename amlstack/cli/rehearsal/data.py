@@ -11,7 +11,8 @@ from amlstack.base import paths
 from amlstack.base.findings import errors
 from amlstack.cli import consent
 from amlstack.cli.console import print_findings
-from amlstack.cli.rehearsal import inputs, mapping_file
+from amlstack.cli.rehearsal import inputs
+from amlstack.cli.rehearsal.mapping import mapping_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from amlstack.base.findings import Finding
     from amlstack.cli.progress import Progress
     from amlstack.cli.rehearsal.inputs import Data
+    from amlstack.cli.rehearsal.mapping.mapping_file import MappingFile
+    from amlstack.sandbox.images import OwnStandIn
     from jobs.model.location import Source
 
 
@@ -71,8 +74,20 @@ def found_here(
         )
         for one in resolved
     )
+    from amlstack.cli.rehearsal import environments
+
+    found = tuple(
+        replace(one, stand_ins=here.by_step, environments=here.lines)
+        for one, plan in zip(found, plans, strict=True)
+        for here in [environments.resolve(plan, own_stand_ins(files), one.given)]
+    )
     of_files = (each for one in files for each in one.findings)
     return found, (*wrong, *of_files, *(each for one in found for each in one.findings))
+
+
+def own_stand_ins(files: Sequence[MappingFile]) -> dict[str, OwnStandIn]:
+    """What the user says of environments; the first file that names one counts."""
+    return {key: each for file in reversed(files) for key, each in file.stand_ins.items()}
 
 
 def start_afresh(progress: Progress, plans: Sequence[jobs.Planned], *, yes: bool) -> None:

@@ -14,15 +14,17 @@ from urllib.parse import unquote, urlsplit
 from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean, near
 from amlstack.base.paths import exists, is_dir, is_file
-from amlstack.cli.rehearsal import given_steps, mapping_file
+from amlstack.cli.rehearsal import given_steps
 from amlstack.cli.rehearsal.declared_inputs import DeclaredInput, declared
 from amlstack.cli.rehearsal.given_steps import OPTION
+from amlstack.cli.rehearsal.mapping import mapping_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     import jobs
-    from amlstack.cli.rehearsal.mapping_file import MappingFile
+    from amlstack.cli.rehearsal.mapping.mapping_file import MappingFile
+    from amlstack.sandbox.images import Chosen
 
 _FILES = frozenset({"uri_file"})
 _FOLDERS = frozenset({"uri_folder", "mltable"})
@@ -37,12 +39,16 @@ class Data:
         lines: What was substituted, a sentence each.
         findings: Inputs that cannot be read here, and substitutes that cannot be used.
         given: Steps that are not run, as ``--input STEP.OUTPUT=PATH`` gives what others read of them.
+        stand_ins: What stands in for the environments, by step.
+        environments: What should be known of those before the start, a sentence each.
     """
 
     by_step: dict[str, dict[str, Path]] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     given: frozenset[str] = frozenset()
+    stand_ins: Mapping[str, Chosen] = field(default_factory=dict)
+    environments: tuple[str, ...] = ()
 
 
 def options(given: Sequence[str], plans: Sequence[jobs.Planned]) -> tuple[dict[str, Path], tuple[Finding, ...]]:

@@ -15,7 +15,7 @@ from amlstack.provider.types.code import Snapshots
 from amlstack.provider.types.components import RegisteredComponents
 from amlstack.provider.types.environments import RegisteredEnvironments
 from amlstack.rpc import Host
-from amlstack.sandbox.runner.files import origins, substitutes
+from amlstack.sandbox.runner.files import environments, origins, substitutes
 from amlstack.sandbox.scale import QUERY
 from infra.cluster import properties
 from infra.names import Names
@@ -23,11 +23,12 @@ from infra.registration import Registration
 from infra.settings import Cluster, ClusterIdentity, Nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     import jobs
     from amlstack import snapshot
+    from amlstack.cli.rehearsal.inputs import Data
     from amlstack.provider.arm import ArmClient
     from amlstack.sandbox.scale import RehearsalScale
     from amlstack.sandbox.server.daemon import Endpoint
@@ -70,10 +71,8 @@ class Rehearsal:
         name: str,
         plan: jobs.Planned,
         codes: Mapping[str, snapshot.Snapshot],
-        data: Mapping[str, Mapping[str, Path]],
+        source: Data,
         scale: RehearsalScale | None = None,
-        *,
-        given: Collection[str] = (),
     ) -> str:
         """Register what a job, a sweep or a pipeline needs, in the order of `up`, and submit it under an id of its own.
 
@@ -81,9 +80,8 @@ class Rehearsal:
             name: The first part of its id.
             plan: What is submitted.
             codes: The content of each part's folder, by the part's place.
-            data: Inputs that are read on this machine, by step and name; the body keeps their addresses.
+            source: Inputs and environments that are read on this machine; the body names them as declared.
             scale: What the sandbox starts at most of it; the body is the same.
-            given: Steps that are not run, as this machine has their outputs.
 
         Returns:
             The job's ARM id.
@@ -110,10 +108,11 @@ class Rehearsal:
             RegisteredComponents(services).create(_HERE, {**workspace, **given})
         job_id = f"{self.names.workspace_id}/jobs/{name}-{os.urandom(3).hex()}"
         run = job_id.rsplit("/", 1)[-1]
-        substitutes.write(self.home, run, data, given)
+        substitutes.write(self.home, run, source.by_step, source.given)
+        environments.write(self.home, run, source.stand_ins)
         origins.write(self.home, run, code_folders(plan))
         wanted = {} if scale is None else {QUERY: str(scale)}
-        answer = self.arm.put(job_id, _addressed(registration.body, data.get("", {})), query=wanted)
+        answer = self.arm.put(job_id, _addressed(registration.body, source.by_step.get("", {})), query=wanted)
         if scale is not None and answer.headers.get(QUERY) != str(scale):
             # A server that was started before this option was known would start every rank.
             self.arm.post(f"{job_id}/cancel")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
 from amlstack.base.paths import PROJECT
+from amlstack.cli.rehearsal.mapping.mapping_file import NAME
 from jobs.model.component import NO_ENVIRONMENT
 
 if TYPE_CHECKING:
@@ -69,7 +70,10 @@ def _looked(where: Targets) -> str:
 def _remedy(name: str, where: Targets) -> str:
     if stack := next((each for each, names in _declared() if name in names and each != where.stack), None):
         return f"Give --stack {stack}, which declares `{name}`{', and leave --size out' if where.size else ''}."
-    return "Write it into the job (`image`, `conda_file`), or declare it in a stack and name that with --stack."
+    return (
+        "Write it into the job (`image`, `conda_file`), declare it in a stack and name that with --stack, or write "
+        f'into {NAME} beside the job: `[stand_in."azureml:{name}"]`, below it `requirements = ["PACKAGE==VERSION"]`.'
+    )
 
 
 def _declared() -> Iterator[tuple[str, frozenset[str]]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.catalog import environments, sizes
 from amlstack.sandbox.arm.refusals import Refused, invalid, near, not_emulated
+from amlstack.sandbox.runner.files import environments as handed
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
@@ -64,6 +65,8 @@ def _check_known(context: KindContext, path: ArmPath, given: str, word: str, whe
 
 def _check_environment(context: KindContext, path: ArmPath, given: str) -> None:
     where = "properties.environmentId"
+    if handed.are_given(context.store.home, path.name, given):
+        return
     if (short := SHORT.fullmatch(given)) is not None:
         _check_curated(short["name"], where)
         return
@@ -83,7 +86,11 @@ def _check_environment(context: KindContext, path: ArmPath, given: str) -> None:
 
 def _check_curated(name: str, where: str) -> None:
     if environments.get(name) is None:
-        message = f"The environment '{name}' was not found in the registry 'azureml'."
+        message = (
+            f"The environment '{name}' was not found in the registry 'azureml' as the sandbox knows it, and it has no "
+            f"stand-in; Azure may have it.{near(name, [each.name for each in environments.all_environments()])} "
+            "`amlstack rehearse` takes a stand-in of your own from rehearsal.toml."
+        )
         raise Refused(400, "UserError", message, where)
 
 

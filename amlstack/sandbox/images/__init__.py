@@ -10,17 +10,25 @@ from __future__ import annotations
 from amlstack.sandbox.images.absent import Absent
 from amlstack.sandbox.images.answers import EnvironmentAnswer, answer
 from amlstack.sandbox.images.builder import ImageBuildError, build, check_programs, folder, ready
+from amlstack.sandbox.images.chosen import Chosen
 from amlstack.sandbox.images.declared.conda import CondaFileError
-from amlstack.sandbox.images.declared.environment import Declared, DeclaredError, from_conda, standin_of
+from amlstack.sandbox.images.declared.environment import DOCKERFILE, Declared, DeclaredError, from_conda, standin_of
 from amlstack.sandbox.images.differences import line as difference
 from amlstack.sandbox.images.own import OwnStandIn
+from amlstack.sandbox.images.own import of as own_of
 from amlstack.sandbox.images.references import image_name
 from amlstack.sandbox.images.resolving import UnknownImageError, find, resolve
 from amlstack.sandbox.images.standins import OPENMPI, StandIn, all_standins, with_openmpi
 
+UNREADABLE = (UnknownImageError, CondaFileError, DeclaredError)
+"""Why an environment has no stand-in."""
+
 __all__ = [
+    "DOCKERFILE",
     "OPENMPI",
+    "UNREADABLE",
     "Absent",
+    "Chosen",
     "CondaFileError",
     "Declared",
     "DeclaredError",
@@ -38,6 +46,7 @@ __all__ = [
     "folder",
     "from_conda",
     "image_name",
+    "own_of",
     "ready",
     "resolve",
     "standin_of",

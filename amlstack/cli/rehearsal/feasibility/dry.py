@@ -48,6 +48,7 @@ def run(
     from amlstack.cli import targets
     from amlstack.cli.commands.check import check_file, plan_gate
     from amlstack.cli.rehearsal import data
+    from amlstack.cli.rehearsal.mapping import mapping_file
 
     where = targets.find(size, stack)
     checked = check_file(file, where, gate=plan_gate(where, clock.today()), environment=where.environment_of)
@@ -62,7 +63,8 @@ def run(
     sources, of_data = data.found_here(file, plans, checked.source, inputs, alone=is_alone(checked))
     in_answers = {each for source in sources for each in source.findings}
     found = (*found, *(each for each in of_data if each not in in_answers))
-    asked = Asked(where, scale, yes=yes, force=force)
+    own = data.own_stand_ins(mapping_file.read_all(file))
+    asked = Asked(where, scale, yes=yes, force=force, own=own)
     answers = [judge(name_of(plan, file), plan, source, asked) for plan, source in zip(plans, sources, strict=True)]
     possible = bool(answers) and not errors(found) and all(answer.possible for answer in answers)
     if not as_json:

@@ -45,7 +45,9 @@ def aspects(
     answer = images.answer(declared, own)
     yield _of(place, answer), answer
     for each in answer.absent:
-        yield Aspect("environment", "note", f"without {each.what}: {each.why}; {each.consequence}", "", (place,)), None
+        if each.why:  # what the image has besides is in the line of what differs
+            text = f"without {each.what}: {each.why}; {each.consequence}"
+            yield Aspect("environment", "note", text, "", (place,)), None
 
 
 def _declared(part: jobs.Plan, stored: Stored) -> Declared | None:
@@ -66,7 +68,8 @@ def _declared(part: jobs.Plan, stored: Stored) -> Declared | None:
         conda = jobs.conda_text(wanted, part.base) or ""
     except (OSError, ValueError):
         conda = ""  # the plan has a finding
-    return images.Declared(image=wanted.image or "", conda=conda, folder=part.base)
+    folder = (part.base / wanted.conda_file).parent if isinstance(wanted.conda_file, str) else None
+    return images.Declared(image=wanted.image or "", conda=conda, folder=folder)
 
 
 def _of(place: str, answer: EnvironmentAnswer) -> Aspect:

@@ -41,7 +41,7 @@ def write(home: Path, job: str, by_step: Mapping[str, Mapping[str, Path]], given
 
 def of(store: Store, job: JobRow) -> dict[str, Path]:
     """The substitutes of one job's inputs, by name; of a trial or step those that its outermost job was given."""
-    root, step = _place(store, job)
+    root, step = outermost(store, job)
     file = job_folder(store.home, root) / FILE
     if not file.is_file():
         return {}
@@ -50,16 +50,15 @@ def of(store: Store, job: JobRow) -> dict[str, Path]:
 
 def is_given(store: Store, job: JobRow) -> bool:
     """Whether a job is a step whose outputs this machine has."""
-    root, step = _place(store, job)
+    root, step = outermost(store, job)
     file = job_folder(store.home, root) / GIVEN
     return bool(step) and file.is_file() and step in json.loads(file.read_text())
 
 
-def _place(store: Store, job: JobRow) -> tuple[str, str]:
-    """The outermost job, and the step of it that a job belongs to; empty for one that is no pipeline."""
+def outermost(store: Store, job: JobRow) -> tuple[str, str]:
+    """The outermost job that a job belongs to, and the step of it; empty where that is no pipeline."""
     above = store.family.above(job.id)
     root = above[-1] if above else job.id
     below = (job.id, *above)[-2] if above else ""
-    outermost = store.jobs[root]
-    step = store.family.place(below) if below and outermost.properties.get("jobType") == "Pipeline" else ""
-    return root, step or ""
+    is_pipeline = store.jobs[root].properties.get("jobType") == "Pipeline"
+    return root, (store.family.place(below) or "") if below and is_pipeline else ""

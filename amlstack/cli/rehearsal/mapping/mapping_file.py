@@ -1,7 +1,8 @@
-"""`rehearsal.toml`: which file or folder of this machine a rehearsal reads in place of data that lie elsewhere.
+"""`rehearsal.toml`: what a rehearsal takes from this machine in place of data and environments that lie elsewhere.
 
 One may lie beside the job file, another one, for all jobs of a user, in the user's configuration folder. Its table
-`[inputs]` maps an input's path, as the job declares it, to a path that is relative to the file.
+`[inputs]` maps an input's path, as the job declares it, to a path that is relative to the file; a table
+`[stand_in."ENVIRONMENT"]` says what an environment holds.
 """
 
 from __future__ import annotations
@@ -16,16 +17,21 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import is_file
+from amlstack.cli.rehearsal.mapping import stand_in_tables
+from amlstack.cli.rehearsal.mapping.toml_lines import line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from amlstack.sandbox.images.own import OwnStandIn
+
 NAME = "rehearsal.toml"
 INPUTS = "inputs"
-TABLES = (INPUTS, "stand_in")
-"""What the file may hold; stand-ins are read where environments are built."""
+STAND_IN = "stand_in"
+TABLES = (INPUTS, STAND_IN)
+"""What the file may hold."""
 EXAMPLE = '"azureml:NAME@latest" = "data/folder"'
-_CODE = "rehearsal-file"
+_CODE = stand_in_tables.CODE
 _PLACE = re.compile(r"\s*\(at line (?P<line>\d+), column (?P<column>\d+)\)$")
 
 
@@ -38,12 +44,14 @@ class MappingFile:
         inputs: From an input's path, as it is declared, to where its data are on this machine.
         findings: What is wrong with the file.
         lines: Line of each key of `inputs`, 1-based, as far as it was found.
+        stand_ins: What an environment holds, by its reference or image.
     """
 
     file: Path
     inputs: Mapping[str, Path] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     lines: Mapping[str, int] = field(default_factory=dict)
+    stand_ins: Mapping[str, OwnStandIn] = field(default_factory=dict)
 
 
 def of_user() -> Path:
@@ -82,7 +90,7 @@ def read(file: Path) -> MappingFile:
             "",
             did_you_mean(name, TABLES),
             file=str(file),
-            line=_line(lines, name),
+            line=line_of(lines, name),
         )
         for name in data
         if name not in TABLES
@@ -90,12 +98,14 @@ def read(file: Path) -> MappingFile:
     table = data.get(INPUTS, {})
     if not isinstance(table, dict):
         seen, remedy = f"`{INPUTS}` must be a table, got `{table}`", f"Write `[inputs]` and below it `{EXAMPLE}`."
-        found.append(Finding(_CODE, INPUTS, seen, "", remedy, file=str(file), line=_line(lines, INPUTS)))
+        found.append(Finding(_CODE, INPUTS, seen, "", remedy, file=str(file), line=line_of(lines, INPUTS)))
         table = {}
-    places = {key: _line(lines, key) for key in table}
+    places = {key: line_of(lines, key) for key in table}
     found += _wrong_values(file, table, places)
     inputs = {key: file.parent / Path(value).expanduser() for key, value in table.items() if _is_path(value)}
-    return MappingFile(file, inputs, tuple(found), {key: line for key, line in places.items() if line is not None})
+    own, wrong_stand_ins = stand_in_tables.read(file, data.get(STAND_IN, {}), lines)
+    known = {key: line for key, line in places.items() if line is not None}
+    return MappingFile(file, inputs, (*found, *wrong_stand_ins), known, own)
 
 
 def _wrong_values(file: Path, table: Mapping[str, object], places: Mapping[str, int | None]) -> Iterator[Finding]:
@@ -114,9 +124,3 @@ def line_for(path: str) -> str:
     """The line that maps an input's path."""
     escaped = path.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}" = "PATH"'
-
-
-def _line(lines: list[str], key: str) -> int | None:
-    """Where a key is first written: at the beginning of a line, in quotes or a table's brackets."""
-    start = re.compile(rf"""\s*\[*\s*["']?{re.escape(key)}["']?\s*[\].=]""")
-    return next((number for number, line in enumerate(lines, 1) if start.match(line)), None)

@@ -1,0 +1,1 @@
+"""Files of a user that say what a rehearsal takes from this machine."""

@@ -1,0 +1,57 @@
+"""Environments that a rehearsal reads on this machine: they lie beside the body, which names them as declared.
+
+A build context is a folder of this machine, and what an environment of somebody's registry holds is known to its user
+alone. A file in the outermost job's folder holds both, by step (empty for a job that is no pipeline).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox.images import Chosen
+from amlstack.sandbox.images.references import read as reference
+from amlstack.sandbox.runner.files import substitutes
+from amlstack.sandbox.store.places import job_folder, private
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from amlstack.sandbox.store.store import JobRow, Store
+
+FILE = "environments.json"
+
+
+def write(home: Path, job: str, by_step: Mapping[str, Chosen]) -> None:
+    """Notes the environments of a job that is about to be submitted; none make no file.
+
+    Args:
+        home: The sandbox's home.
+        job: The job's name, one that no job had before.
+        by_step: The environment of each step, or of a job that is no pipeline under the empty name.
+    """
+    if not by_step:
+        return
+    data = {step: chosen.as_dict() for step, chosen in by_step.items()}
+    (private(job_folder(home, job)) / FILE).write_text(json.dumps(data, indent=1) + "\n")
+
+
+def of(store: Store, job: JobRow) -> Chosen | None:
+    """What stands in for the environment of one job; of a trial or step as its outermost job was given it."""
+    root, step = substitutes.outermost(store, job)
+    return _read(store.home, root).get(step)
+
+
+def are_given(home: Path, job: str, environment: str) -> bool:
+    """Whether a job that is being submitted brings what stands in for an environment, in any version of its name."""
+    wanted = reference(environment).name
+    given = _read(home, job).values()
+    return any(each.declared.reference and reference(each.declared.reference).name == wanted for each in given)
+
+
+def _read(home: Path, job: str) -> dict[str, Chosen]:
+    file = job_folder(home, job) / FILE
+    if not file.is_file():
+        return {}
+    return {step: Chosen.from_dict(data) for step, data in json.loads(file.read_text()).items()}

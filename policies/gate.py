@@ -149,9 +149,13 @@ def _plain(value: Any) -> Any:
     kind = type(value)
     if kind in _SCALARS:
         return value
-    if kind is dict and all(type(key) is str for key in value):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if kind is list or kind is tuple:
+    if kind is dict:
+        for key in value:
+            if type(key) is not str:
+                break
+        else:
+            return {key: inner if type(inner) in _SCALARS else _plain(inner) for key, inner in value.items()}
+    elif kind is list or kind is tuple:
         return [_plain(inner) for inner in value]
     return json.loads(json.dumps(value, default=str))
 

@@ -138,6 +138,9 @@ class Output(Model):
     """Description of that asset."""
 
 
+_REMOTE = re.compile(r"azureml:|git\+|https?://")
+
+
 class Code(Model):
     """The folder that is copied to every node and is the working directory of the command."""
 
@@ -151,7 +154,7 @@ class Code(Model):
     @property
     def local(self) -> bool:
         """Whether it is a folder of this machine that has to be uploaded; an empty path is no code."""
-        return bool(self.path) and not re.match(r"(azureml:|git\+|https?://)", self.path)
+        return bool(self.path) and _REMOTE.match(self.path) is None
 
 
 def _code(value: Any) -> Any:

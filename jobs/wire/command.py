@@ -85,11 +85,7 @@ def body(job: Job, refs: Refs | None = None) -> dict[str, Any]:
     if not isinstance(job.launcher, Custom):
         message = f"the {job.launcher.type} launcher is not lowered yet: render Plan.enriched"
         raise TypeError(message)
-    values = {
-        key.wire: _SENT[key.field](job, refs) if key.field in _SENT else getattr(job, key.field)
-        for key in JOB
-        if key.wire and key not in RESOURCES
-    }
+    values = {name: send(job, refs) for name, send in _OF_JOB}
     values["resources"] = resources(job, local=is_local(job.compute))
     return {"properties": some(jobType="Command", isArchived=False, **values)}
 
@@ -145,7 +141,7 @@ def _distribution(value: Distribution | None) -> dict[str, Any] | None:
 
 def resources(given: Resources, *, local: bool = False) -> dict[str, Any] | None:
     """The resources of a job, or of whatever has its fields for them; None when it names none."""
-    values = {key.on_wire: getattr(given, key.field) for key in RESOURCES}
+    values = {name: getattr(given, field) for name, field in _OF_RESOURCES}
     if not local and all(value is None for value in values.values()):
         return None
     properties = {
@@ -235,3 +231,14 @@ _SENT: Mapping[str, Callable[[Job, Refs], Any]] = {
     },
 }
 """Field to its value on the wire; a field that is sent unchanged needs no entry."""
+
+
+def _unchanged(field: str) -> Callable[[Job, Refs], Any]:
+    return lambda job, _: getattr(job, field)
+
+
+# Thousands of jobs are rendered by these: what they look up is looked up once.
+_OF_JOB = tuple(
+    (key.wire, _SENT.get(key.field) or _unchanged(key.field)) for key in JOB if key.wire and key not in RESOURCES
+)
+_OF_RESOURCES = tuple((key.on_wire, key.field) for key in RESOURCES)

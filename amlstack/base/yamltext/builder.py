@@ -61,8 +61,17 @@ class Builder:
         take = loader.get_event
         while (kind := type(event := take())) is not yaml.StreamEndEvent:
             if kind is yaml.ScalarEvent:
-                if event.tag is None and event.anchor is None and _is_text(event):
-                    parts.append((event.value, event.start_mark, _NOTHING, 1, False))
+                value = event.value
+                # Without a tag it is text by quotes, or because it looks like nothing else.
+                if (
+                    event.tag is None
+                    and event.anchor is None
+                    and (
+                        not event.implicit[0]
+                        or (_implicit_short(value) if len(value) < _SHORT else _implicit(value)) == _STR
+                    )
+                ):
+                    parts.append((value, event.start_mark, _NOTHING, 1, False))
                     continue
                 box = self._scalar(event)
                 if box[4] and (not stack or type(stack[-1][0]) is yaml.SequenceStartEvent or len(parts) % 2):
@@ -223,20 +232,12 @@ def _merge(values: dict[Any, Any], inner: dict[Any, tuple[Any, Any]], part: Box)
                 inner[name] = source[2][name]
 
 
-def _is_text(event: Any) -> bool:
-    """Whether a scalar without a tag is text, by quotes or because it looks like nothing else."""
-    if not event.implicit[0]:
-        return True
-    value = event.value
-    return (_implicit_short(value) if len(value) < _SHORT else _implicit(value)) == _STR
-
-
 _SHORT = 40
 
 
 @lru_cache(maxsize=8192)
 def _implicit_short(value: str) -> str:
-    """The same for short texts: keys and words, of which all job files have the same few."""
+    """`_implicit` of short texts: keys and words, of which all job files have the same few."""
     return _implicit(value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from amlstack.base import credential_patterns
@@ -64,15 +65,7 @@ def _look(value: Any, path: tuple[str, ...], name: str, found: list[tuple[tuple[
     A list is filled, and nothing yielded through the levels: this goes through every value of every job.
     """
     if isinstance(value, str):
-        if what := credential_patterns.form(value):
-            found.append((path, f"`{name}` holds what looks like {what}"))
-        elif credential_patterns.named(name, value):
-            found.append((path, f"`{name}` is named like a secret, and has a value"))
-        else:
-            found += [
-                (path, f"`{each}` is named like a secret, and is set here")
-                for each in credential_patterns.assigned(value)
-            ]
+        found += [(path, seen) for seen in _seen(name, value)]
     elif isinstance(value, dict):
         for key, inner in value.items():
             if key in _VALUES:
@@ -82,6 +75,15 @@ def _look(value: Any, path: tuple[str, ...], name: str, found: list[tuple[tuple[
     elif isinstance(value, list):
         for number, inner in enumerate(value):
             _look(inner, (*path, str(number)), name, found)
+
+
+@lru_cache(maxsize=1024)  # jobs have the same few texts under the same few names
+def _seen(name: str, text: str) -> tuple[str, ...]:
+    if what := credential_patterns.form(text):
+        return (f"`{name}` holds what looks like {what}",)
+    if credential_patterns.named(name, text):
+        return (f"`{name}` is named like a secret, and has a value",)
+    return tuple(f"`{each}` is named like a secret, and is set here" for each in credential_patterns.assigned(text))
 
 
 def may_be(name: str) -> bool:

@@ -38,13 +38,14 @@ def run(*, quick: bool) -> Iterator[Row]:
     import jobs  # noqa: PLC0415 - what is measured is imported where it is measured
     from amlstack.cli.commands.check import check_file, plan_gate  # noqa: PLC0415
     from amlstack.cli.targets import Targets  # noqa: PLC0415
+    from infra.runs import CodeFolders  # noqa: PLC0415
     from tests.support.jobs import oracle  # noqa: PLC0415 - the tests' one door to azure-ai-ml's internals
 
     where, day = Targets(size=SIZE), date(2026, 1, 1)
-    gate = plan_gate(where, day)
+    gate, folders = plan_gate(where, day), CodeFolders()
 
     def check(file: Path) -> Any:
-        checked = check_file(file, where, gate=gate)
+        checked = check_file(file, where, gate=gate, folders=folders)
         if not checked.plans:
             raise RuntimeError(checked.findings)
         return checked

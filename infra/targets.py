@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean
-from jobs.planning.target import Target, is_serverless
+from jobs.planning.target import Target
+from jobs.wire.references import is_serverless
 
 if TYPE_CHECKING:
     from infra.settings import Reading

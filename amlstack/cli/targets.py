@@ -10,7 +10,8 @@ from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import PROJECT
 from jobs.planning.checks import PLACEHOLDER
-from jobs.planning.target import Target, is_serverless
+from jobs.planning.target import Target
+from jobs.wire.references import is_serverless
 
 if TYPE_CHECKING:
     from infra.settings import Reading, Settings

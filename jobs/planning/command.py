@@ -13,8 +13,9 @@ from jobs.planning import bindings, checks, command_text, idle_gpus, nodeside
 from jobs.planning.declared_data import declaration
 from jobs.planning.enrichment import Added, enriched
 from jobs.planning.resolved import Resolved
-from jobs.planning.target import Target, is_serverless
+from jobs.planning.target import Target
 from jobs.wire.command import LOCAL
+from jobs.wire.references import is_serverless
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

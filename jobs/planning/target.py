@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     Find = Callable[[Job], tuple["Target", Sequence[Finding]]]
 
 
-SERVERLESS = "serverless"
-
-
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where a job would run.
@@ -40,8 +37,3 @@ class Target:
     def facts(self) -> Size | None:
         """The catalogue's row of the size, when it has one."""
         return sizes.get(self.size) if self.size else None
-
-
-def is_serverless(compute: str | None) -> bool:
-    """Whether a job names no cluster: nothing, or the word that Azure ML has for it."""
-    return compute is None or compute.removeprefix("azureml:").lower() == SERVERLESS

@@ -16,7 +16,7 @@ from amlstack.base.spelling import camel
 from jobs.launchers import Custom
 from jobs.model.values import EXPRESSION, Input
 from jobs.wire.keys import JOB, RESOURCES
-from jobs.wire.references import Refs
+from jobs.wire.references import Refs, is_serverless
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -88,6 +88,13 @@ def body(job: Job, refs: Refs | None = None) -> dict[str, Any]:
     values = {name: send(job, refs) for name, send in _OF_JOB}
     values["resources"] = resources(job, local=is_local(job.compute))
     return {"properties": some(jobType="Command", isArchived=False, **values)}
+
+
+def _compute(compute: str | None, refs: Refs) -> str | None:
+    """The id of a cluster. The request for a serverless job names none; azure-ai-ml has the word until it is sent."""
+    if not compute or is_local(compute) or (refs.workspace is not None and is_serverless(compute)):
+        return None
+    return refs.compute_id(compute)
 
 
 def is_local(compute: str | None) -> bool:
@@ -214,7 +221,7 @@ _SENT: Mapping[str, Callable[[Job, Refs], Any]] = {
     "command": lambda job, _: _OLD_BINDING.sub(r"${{\1.\2}}", job.command),
     "environment": lambda job, refs: refs.environment_id(job.environment if isinstance(job.environment, str) else None),
     "code": lambda job, refs: refs.code_id(job.code.path) if job.code else None,
-    "compute": lambda job, refs: refs.compute_id(job.compute) if job.compute and not is_local(job.compute) else None,
+    "compute": lambda job, refs: _compute(job.compute, refs),
     "display_name": lambda job, _: job.display_name or None,
     "experiment_name": lambda job, _: job.experiment_name or None,
     "inputs": lambda job, refs: {name: input_body(value, refs) for name, value in job.inputs.items()},

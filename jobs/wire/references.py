@@ -13,6 +13,14 @@ _MODELS = ("mlflow_model", "custom_model")
 _CURATED = "AzureML-"
 
 
+SERVERLESS = "serverless"
+
+
+def is_serverless(compute: str | None) -> bool:
+    """Whether a job names no cluster: nothing, or the word that Azure ML has for it."""
+    return compute is None or compute.removeprefix(PREFIX).lower() == SERVERLESS
+
+
 @dataclass(frozen=True, slots=True)
 class Refs:
     """Where a body's references point.

@@ -72,6 +72,14 @@ def test_a_torchrun_job_on_two_a100_nodes() -> None:
     }
 
 
+@pytest.mark.parametrize("compute", ["serverless", "azureml:Serverless"])
+def test_the_word_for_serverless_is_no_cluster_in_a_request(compute: str) -> None:
+    job = jobs.Job(command="x", environment="azureml:mine:4", compute=compute, instance_type="Standard_ND96asr_v4")
+    assert "computeId" not in jobs.render(job, jobs.Refs("/workspaces/w")).body["properties"]
+    plan = jobs.plan(job)
+    assert (plan.target.cluster, plan.target.size) == (None, "Standard_ND96asr_v4")
+
+
 def test_a_per_process_job_on_serverless_h100() -> None:
     job = jobs.Job(
         command="python train.py",

@@ -13,6 +13,8 @@ from amlstack.cli.console import print_findings
 from amlstack.cli.rehearsal import scale as scales
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import jobs
     from amlstack.cli.progress import Progress
     from amlstack.cli.rehearsal.inputs import Data
@@ -185,9 +187,10 @@ def _run(
     try:
         progress.step("sandbox: Azure on this machine")
         endpoint = daemon.up()
+        known = {(each.code, each.seen) for each in found}
         for plan, source in zip(plans, sources, strict=True):
             outcomes.add(JobOutcome.of(name_of(plan, file), plan, source.by_step, scale))
-            _rehearse(progress, endpoint, outcomes.jobs[-1], plan, source, scale=scale, shown=shown)
+            _rehearse(progress, endpoint, outcomes.jobs[-1], plan, source, known=known, scale=scale, shown=shown)
     except (daemon.SandboxError, ArmError, ProviderError) as error:
         progress.fail(str(error))
         outcomes.error = str(error)
@@ -207,21 +210,25 @@ def _rehearse(
     plan: jobs.Planned,
     source: Data,
     *,
+    known: Collection[tuple[str, str]],
     scale: RehearsalScale | None,
     shown: int | None,
 ) -> None:
-    """One job, sweep or pipeline from upload to end, which its outcome holds afterwards."""
+    """One job, sweep or pipeline from upload to end, which its outcome holds afterwards.
+
+    Findings on its code that are `known`, by their code and what was seen, were printed before.
+    """
     from amlstack.cli.rehearsal import outputs
     from amlstack.cli.rehearsal.follow import Followed
     from amlstack.cli.rehearsal.outcome import show_diagnosis
     from amlstack.cli.rehearsal.submit import Rehearsal
     from amlstack.cli.sandbox_arm import connect
     from amlstack.diagnose import diagnose
-    from infra.runs import CodeFolders
+    from infra.runs import CodeFolders, in_folder
 
     codes = CodeFolders().scanned(plan)
-    found = tuple(finding for code in codes.values() for finding in code.findings)
-    print_findings(found)
+    found = tuple(in_folder(code.root, each) for code in codes.values() for each in code.findings)
+    print_findings(dict.fromkeys(each for each in found if (each.code, each.seen) not in known))
     if errors(found):
         outcome.error = "the code cannot be uploaded as it is"
         return

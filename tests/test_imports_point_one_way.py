@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-OURS = ("amlstack", "amlnode", "infra", "jobs", "policies")
+OURS = ("amlstack", "amlcpu", "amlnode", "infra", "jobs", "policies")
 
 # Room → rooms of ours that it may import, itself included. What is not listed is forbidden.
 BASE = "amlstack.base"
 MAY = {
     BASE: (BASE,),
     "amlnode": ("amlnode",),
+    "amlcpu": ("amlcpu",),
     "amlstack.catalog": ("amlstack.catalog", BASE),
     "policies.checks": ("policies.checks", "amlstack.catalog", BASE),
     "jobs": ("jobs", "policies.checks", "amlstack.catalog", "amlstack.snapshot", BASE),

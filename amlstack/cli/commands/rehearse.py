@@ -49,6 +49,9 @@ DryRun = Annotated[
 Force = Annotated[
     bool, typer.Option("--force", help="Start it although its code has lines that cannot run on this machine.")
 ]
+NoShim = Annotated[
+    bool, typer.Option("--no-shim", help="Leave GPU calls as they are on a machine without a GPU; they fail.")
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Set aside what earlier rehearsals wrote to named outputs.")]
 
 
@@ -64,6 +67,7 @@ def rehearse(
     ranks: scales.Ranks = None,
     both: scales.Both = None,
     fresh: Fresh = False,
+    no_shim: NoShim = False,
     yes: scales.Yes = False,
     quiet: Quiet = False,
     only_rank: OnlyRank = None,
@@ -112,6 +116,7 @@ def rehearse(
             inputs,
             scale=scale,
             fresh=fresh,
+            no_shim=no_shim,
             yes=yes,
             force=force,
             shown=shown,
@@ -128,6 +133,7 @@ def _run(
     *,
     scale: RehearsalScale | None,
     fresh: bool,
+    no_shim: bool,
     yes: bool,
     force: bool,
     shown: int | None,
@@ -190,7 +196,13 @@ def _run(
         known = {(each.code, each.seen) for each in found}
         for plan, source in zip(plans, sources, strict=True):
             outcomes.add(JobOutcome.of(name_of(plan, file), plan, source.by_step, scale))
-            _rehearse(progress, endpoint, outcomes.jobs[-1], plan, source, known=known, scale=scale, shown=shown)
+            _rehearse(
+                *(progress, endpoint, outcomes.jobs[-1], plan, source),
+                known=known,
+                scale=scale,
+                no_shim=no_shim,
+                shown=shown,
+            )
     except (daemon.SandboxError, ArmError, ProviderError) as error:
         progress.fail(str(error))
         outcomes.error = str(error)
@@ -212,6 +224,7 @@ def _rehearse(
     *,
     known: Collection[tuple[str, str]],
     scale: RehearsalScale | None,
+    no_shim: bool,
     shown: int | None,
 ) -> None:
     """One job, sweep or pipeline from upload to end, which its outcome holds afterwards.
@@ -233,7 +246,7 @@ def _rehearse(
         outcome.error = "the code cannot be uploaded as it is"
         return
     arm = connect(endpoint)
-    job_id = Rehearsal.on(endpoint, arm).submit(outcome.name, plan, codes, source, scale)
+    job_id = Rehearsal.on(endpoint, arm).submit(outcome.name, plan, codes, source, scale, no_shim=no_shim)
     outcome.job = job = Followed(arm, job_id, endpoint.home, progress, only=shown)
     progress.step(f"job {job.name}: {_extent(plan, scale)}")
     for line in (*source.lines, *source.environments):

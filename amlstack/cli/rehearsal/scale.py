@@ -135,7 +135,7 @@ def unproven(parts: Sequence[Extent]) -> Iterator[str]:
     yield "global batch size and learning rate, where the job derives them from the number of ranks"
     if any(part.declared[0] > part.started[0] for part in smaller):
         yield f"whatever needs more than {nodes} node{'' if nodes == 1 else 's'}, and the speed between nodes"
-    yield "code for GPUs, where this machine has none"
+    yield "fp16/bf16, GPU memory and speed, where this machine has no GPU"
     for text in dict.fromkeys(text for part in parts for text in part.unchanged):
         yield f"`{text}` is passed through unchanged: the code reads the declared count, not the started one"
 

@@ -15,6 +15,7 @@ from amlstack.provider.types.code import Snapshots
 from amlstack.provider.types.components import RegisteredComponents
 from amlstack.provider.types.environments import RegisteredEnvironments
 from amlstack.rpc import Host
+from amlstack.sandbox import gpu_code
 from amlstack.sandbox.runner.files import environments, origins, substitutes
 from amlstack.sandbox.scale import QUERY
 from infra.cluster import properties
@@ -73,6 +74,8 @@ class Rehearsal:
         codes: Mapping[str, snapshot.Snapshot],
         source: Data,
         scale: RehearsalScale | None = None,
+        *,
+        no_shim: bool = False,
     ) -> str:
         """Register what a job, a sweep or a pipeline needs, in the order of `up`, and submit it under an id of its own.
 
@@ -82,6 +85,7 @@ class Rehearsal:
             codes: The content of each part's folder, by the part's place.
             source: Inputs and environments that are read on this machine; the body names them as declared.
             scale: What the sandbox starts at most of it; the body is the same.
+            no_shim: GPU calls stay as they are where the machine has no GPU.
 
         Returns:
             The job's ARM id.
@@ -111,6 +115,8 @@ class Rehearsal:
         substitutes.write(self.home, run, source.by_step, source.given)
         environments.write(self.home, run, source.stand_ins)
         origins.write(self.home, run, code_folders(plan))
+        if no_shim:
+            gpu_code.keep_off(self.home, run)
         wanted = {} if scale is None else {QUERY: str(scale)}
         answer = self.arm.put(job_id, _addressed(registration.body, source.by_step.get("", {})), query=wanted)
         if scale is not None and answer.headers.get(QUERY) != str(scale):

@@ -6,16 +6,17 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox import images
+from amlstack.sandbox import gpu_code, images
 from amlstack.sandbox.runner import free_ports
 from amlstack.sandbox.runner.contract import expressions, launch, tracking
 from amlstack.sandbox.runner.contract.spec import RefusedError
-from amlstack.sandbox.runner.contract.variables import LOGS, environ, replaced, torchrun_logs
+from amlstack.sandbox.runner.contract.variables import LOGS, environ, gpus_here, replaced, torchrun_logs
 from amlstack.sandbox.runner.files import environments, inputs, namespace, substitutes, temporary_folder
 from amlstack.sandbox.runner.files.storage import Location, Storage
 from amlstack.sandbox.runner.mpi import mpirun
 from amlstack.sandbox.runner.node_agent import NodePlan, RankProcess
-from amlstack.sandbox.store.store import job_folder
+from amlstack.sandbox.scheduling import quota
+from amlstack.sandbox.store.store import cluster_of, job_folder
 
 __all__ = ["LOGS", "Stage", "Upload", "image", "stage", "torchrun_logs"]
 
@@ -130,6 +131,7 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
         overridden["resources.shmSize"] = (str(spec.shm), "")
         note("shared memory is this machine's own: it does not let a process mount one of the declared size")
     temp = temporary_folder.make(store.home, job.id)
+    carrying = _carrying(store, job, spec, built, places[0])
     plans = []
     sources: dict[str, list[Path]] = {name: [] for name in locations if name not in mounts}
     for node in range(spec.nodes):
@@ -155,7 +157,18 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
                 place.rank,
                 place.local_rank,
                 ("/bin/bash", "-c", command),
-                environ(store.home, job, spec, place, run=run, addresses=addresses, built=built, root=root, temp=temp),
+                environ(
+                    store.home,
+                    job,
+                    spec,
+                    place,
+                    run=run,
+                    addresses=addresses,
+                    built=built,
+                    root=root,
+                    temp=temp,
+                    carrying=carrying,
+                ),
                 str(work),
                 str(folder / LOGS / place.log),
             )
@@ -172,9 +185,26 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
     if spec.scale is not None:
         declared = " × ".join(map(str, spec.declared))
         note(f"scaled to {spec.scale}: {declared} declared, {spec.nodes} × {spec.processes} started")
+    _announce(carrying, spec, folder / "nodes" / "0" / "wd", note)
     note(f"{spec.nodes} node(s), {spec.ranks} process(es); free ports {listed}; environment {built.name}")
     uploads = tuple(Upload(name, tuple(paths), locations[name]) for name, paths in sources.items())
     return Stage(folder, tuple(plans), places, uploads, mounts, overridden, built)
+
+
+def _carrying(store: Store, job: JobRow, spec: Spec, built: Path, place: launch.RankPlace) -> gpu_code.Carrying | None:
+    """How GPU calls run on the CPU; None where the processes have GPUs, or the job is to run as it is."""
+    if launch.gpus(spec, place, gpus_here()) or gpu_code.is_off(store, job):
+        return None
+    compute = cluster_of(job)
+    cluster = store.resources.get(compute) if compute is not None else None
+    size = quota.size_of_job(job) if cluster is None else quota.size_of_cluster(cluster.body)
+    return gpu_code.carrying(built, launch.taken_gpus(spec, size.gpus if size is not None else None))
+
+
+def _announce(carrying: gpu_code.Carrying | None, spec: Spec, work: Path, note: Callable[[str], None]) -> None:
+    """Says once that GPU calls run on the CPU, where the job speaks of GPUs."""
+    if carrying is not None and gpu_code.mentioned(work, spec.command):
+        note(carrying.line(spec.variables))
 
 
 def _working_folder(store: Store, storage: Storage, spec: Spec, root: Path) -> Path:

@@ -187,6 +187,20 @@ def gpus(spec: Spec, place: RankPlace, available: int) -> str:
     return ",".join(str(place.node * per_node + index) for index in range(per_node))
 
 
+def taken_gpus(spec: Spec, of_size: int | None) -> int:
+    """GPUs that code on a machine without any counts: its ranks, or those of the cluster where it starts ranks itself.
+
+    Args:
+        spec: The job.
+        of_size: GPUs of the cluster's size; None where that is not known.
+    """
+    trainers = _trainers(spec)
+    if trainers > 1:
+        return trainers
+    most = 1 if spec.scale is None else spec.scale.ranks
+    return max(1, of_size if spec.scale is None and of_size else min(of_size or most, most))
+
+
 def _trainers(spec: Spec) -> int:
     """Training processes per node: torchrun's, else the service's."""
     found = torchrun.processes_per_node(spec.command)

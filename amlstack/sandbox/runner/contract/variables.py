@@ -14,6 +14,7 @@ from amlstack.sandbox.store.store import job_folder
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from amlstack.sandbox.gpu_code import Carrying
     from amlstack.sandbox.runner.contract.spec import Spec
     from amlstack.sandbox.store.store import JobRow
 
@@ -31,6 +32,7 @@ def environ(
     built: Path,
     root: Path,
     temp: Path,
+    carrying: Carrying | None = None,
 ) -> dict[str, str]:
     """The whole environment of one process; makes the folders that it names.
 
@@ -44,6 +46,7 @@ def environ(
         built: Folder of the environment.
         root: Folder of the node.
         temp: The job's temporary folder.
+        carrying: How its GPU calls run on the CPU; None where they do not.
     """
     own_temp = temp / str(place.node)
     own_home = root / "home"
@@ -55,10 +58,11 @@ def environ(
     variables = {
         **launch.base_variables(built, own_home, own_temp),
         "OMP_NUM_THREADS": str(launch.threads(spec, cores)),
-        "CUDA_VISIBLE_DEVICES": launch.gpus(spec, place, _gpus()),
+        "CUDA_VISIBLE_DEVICES": launch.gpus(spec, place, gpus_here()),
         **torchrun.variables(torchrun_logs(folder, place.rank), error, addresses[0]),
         **run,
         **spec.variables,
+        **(carrying.apply(spec.variables) if carrying is not None else {}),
         **launch.STAND_INS,
         **launch.rank_variables(spec, place, addresses),
         processes.MARK: processes.mark(home, job.id),
@@ -86,5 +90,6 @@ def torchrun_logs(folder: Path, rank: int) -> Path:
     return folder / LOGS / "torchrun" / f"process_{rank:02d}"
 
 
-def _gpus() -> int:
+def gpus_here() -> int:
+    """GPUs of this machine."""
     return len([path for path in Path("/dev").glob("nvidia*") if path.name[len("nvidia") :].isdigit()])

@@ -1,0 +1,175 @@
+"""Devices in the arguments of torch's functions: those of CUDA become the CPU."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_KINDS = ("FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor", "ShortTensor",
+          "IntTensor", "LongTensor", "BoolTensor")  # fmt: skip
+_LIKE = ("empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "randint_like")
+
+
+def on_cpu(torch: Any, device: Any) -> Any:
+    """A device, its name or its number, with the CPU in place of CUDA; anything else as it is."""
+    if isinstance(device, str):
+        return "cpu" if device == "cuda" or device.startswith("cuda:") else device
+    if isinstance(device, int) and not isinstance(device, bool):
+        return "cpu"
+    if isinstance(device, torch.device) and device.type == "cuda":
+        return torch.device("cpu")
+    return device
+
+
+def change(torch: Any) -> None:
+    """Changes factories, conversions of tensors and modules, generators, loading, and devices as contexts."""
+    carried = functools.partial(on_cpu, torch)
+    _factories(torch, carried)
+    _tensors(torch, carried)
+    _memory(torch)
+    _modules(torch, carried)
+    _loading(torch, carried)
+    _contexts(torch, carried)
+
+
+def with_device(function: Callable[..., Any], carried: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A function whose argument ``device`` is carried, and which pins no memory."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if "device" in kwargs:
+            kwargs["device"] = carried(kwargs["device"])
+        if kwargs.get("pin_memory"):
+            del kwargs["pin_memory"]
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _factories(torch: Any, carried: Callable[[Any], Any]) -> None:
+    from torch.utils import _device
+
+    # Its list is made now, of the functions as they are: torch compares with it what it calls in the end.
+    scripted = torch.jit._builtins
+    names = {function.__name__ for function in _device._device_constructors()}
+    for name in sorted(names | set(_LIKE)):
+        function = getattr(torch, name, None)
+        if function is None:
+            continue
+        new = with_device(function, carried)
+        operation = scripted._find_builtin(function)
+        if operation:
+            scripted._register_builtin(new, operation)
+        setattr(torch, name, new)
+
+
+def _tensors(torch: Any, carried: Callable[[Any], Any]) -> None:
+    tensor = torch.Tensor
+    to, kind = tensor.to, tensor.type
+
+    @functools.wraps(to)
+    def tensor_to(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if args:
+            args = (carried(args[0]), *args[1:])
+            if args[0] is None and len(args) == 1 and not kwargs:
+                return self
+        if "device" in kwargs:
+            kwargs["device"] = carried(kwargs["device"])
+        return to(self, *args, **kwargs)
+
+    @functools.wraps(tensor.cuda)
+    def tensor_cuda(self: Any, *_args: Any, memory_format: Any = torch.preserve_format, **_kwargs: Any) -> Any:
+        return to(self, "cpu", memory_format=memory_format)
+
+    @functools.wraps(kind)
+    def tensor_type(self: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(dtype, str):
+            dtype = dtype.replace("torch.cuda.", "torch.")
+        return kind(self, *(() if dtype is None else (dtype,)), *args, **kwargs)
+
+    tensor.to, tensor.cuda, tensor.type = tensor_to, tensor_cuda, tensor_type
+    for name in ("new_tensor", "new_zeros", "new_ones", "new_empty", "new_full", "new_empty_strided"):
+        if hasattr(tensor, name):
+            setattr(tensor, name, with_device(getattr(tensor, name), carried))
+
+
+def _memory(torch: Any) -> None:
+    """Pinned memory, streams' marks, and the types and storages of CUDA."""
+    tensor = torch.Tensor
+    tensor.pin_memory = lambda self, *_args, **_kwargs: self
+    tensor.is_pinned = lambda _self, *_args, **_kwargs: False
+    tensor.record_stream = lambda _self, _stream: None
+    for name in _KINDS:
+        if hasattr(torch, name):
+            setattr(torch.cuda, name, getattr(torch, name))
+    default = torch.set_default_tensor_type
+
+    @functools.wraps(default)
+    def set_default_tensor_type(wanted: Any) -> None:
+        default(wanted.replace("torch.cuda.", "torch.") if isinstance(wanted, str) else wanted)
+
+    torch.set_default_tensor_type = set_default_tensor_type
+    for storage in (getattr(torch, name, None) for name in ("UntypedStorage", "TypedStorage")):
+        if storage is not None:
+            storage.cuda = lambda self, *_args, **_kwargs: self
+
+
+def _modules(torch: Any, carried: Callable[[Any], Any]) -> None:
+    module = torch.nn.Module
+    to = module.to
+
+    @functools.wraps(to)
+    def module_to(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if args:
+            args = (carried(args[0]), *args[1:])
+        if "device" in kwargs:
+            kwargs["device"] = carried(kwargs["device"])
+        return to(self, *args, **kwargs)
+
+    module.to = module_to
+    if hasattr(module, "to_empty"):
+        module.to_empty = with_device(module.to_empty, carried)
+
+
+def _loading(torch: Any, carried: Callable[[Any], Any]) -> None:
+    """Files that name CUDA as the place of their tensors are read to the CPU."""
+    load, script = torch.load, torch.jit.load
+
+    @functools.wraps(load)
+    def torch_load(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if map_location is None or isinstance(map_location, dict):
+            map_location = "cpu"
+        return load(f, carried(map_location), *args, **kwargs)
+
+    @functools.wraps(script)
+    def jit_load(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return script(f, "cpu" if map_location is None else carried(map_location), *args, **kwargs)
+
+    torch.load, torch.jit.load = torch_load, jit_load
+    torch.serialization.load = torch_load
+
+
+def _contexts(torch: Any, carried: Callable[[Any], Any]) -> None:
+    real = torch.Generator
+
+    class Kind(type):
+        """`isinstance` and calls go to the real class, which cannot be derived from."""
+
+        def __call__(cls, device: Any = "cpu") -> Any:
+            return real(carried(device))
+
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, real)
+
+    torch.Generator = Kind("Generator", (), {"__module__": "torch", "__doc__": real.__doc__})
+    from torch.utils import _device
+
+    context = _device.DeviceContext.__init__
+
+    def context_init(self: Any, device: Any) -> None:
+        context(self, carried(device))
+
+    _device.DeviceContext.__init__ = context_init

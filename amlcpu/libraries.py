@@ -1,0 +1,89 @@
+"""Libraries that refuse a job for what it asks of a GPU: they are asked for what a CPU has, in single precision."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+from amlcpu import callers
+
+_HALF = ("fp16", "bf16", "fp8")
+_PRECISIONS = ("16", "16-mixed", "16-true", "bf16", "bf16-mixed", "bf16-true", "transformer-engine",
+               "transformer-engine-float16")  # fmt: skip
+
+
+def change_accelerate(module: Any) -> None:
+    """`Accelerator(mixed_precision=…)`, and what `accelerate launch` was given, is `no`."""
+    made = module.Accelerator.__init__
+
+    @functools.wraps(made)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        words = list(args)
+        if len(words) > 2 and str(words[2]) in _HALF:
+            words[2] = "no"
+        if str(kwargs.get("mixed_precision")) in _HALF:
+            kwargs["mixed_precision"] = "no"
+        if os.environ.get("ACCELERATE_MIXED_PRECISION") in _HALF:
+            os.environ["ACCELERATE_MIXED_PRECISION"] = "no"
+        made(self, *words, **kwargs)
+
+    module.Accelerator.__init__ = init
+
+
+def change_transformers(module: Any) -> None:
+    """The Trainer's arguments ask for no half precision."""
+    made = module.TrainingArguments.__post_init__
+
+    @functools.wraps(made)
+    def post_init(self: Any) -> None:
+        for name in ("fp16", "bf16", "fp16_full_eval", "bf16_full_eval"):
+            if getattr(self, name, False):
+                object.__setattr__(self, name, False)
+        if getattr(self, "tf32", None):
+            object.__setattr__(self, "tf32", None)
+        made(self)
+
+    module.TrainingArguments.__post_init__ = post_init
+
+
+def change_lightning(module: Any) -> None:
+    """The Trainer's accelerator is the CPU, with as many processes as it was given devices."""
+    connector = module._AcceleratorConnector if hasattr(module, "_AcceleratorConnector") else module._Connector
+    made = connector.__init__
+
+    @functools.wraps(made)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        if kwargs.get("accelerator", "auto") in ("gpu", "cuda", "auto"):
+            kwargs["accelerator"] = "cpu"
+            kwargs["devices"] = _processes(kwargs.get("devices", "auto"))
+        if str(kwargs.get("precision")) in _PRECISIONS:
+            kwargs["precision"] = "32-true"
+        made(self, *args, **kwargs)
+
+    connector.__init__ = init
+
+
+def change_deepspeed(module: Any) -> None:
+    """`fp16` and `amp` in DeepSpeed's configuration are off; bf16 has a CPU version of its own."""
+    read = module.DeepSpeedConfig._initialize_params
+
+    @functools.wraps(read)
+    def initialize_params(self: Any, param_dict: Any) -> Any:
+        for name in ("fp16", "amp"):
+            if isinstance(param_dict.get(name), dict) and param_dict[name].get("enabled"):
+                param_dict[name] = {**param_dict[name], "enabled": False}
+        return read(self, param_dict)
+
+    module.DeepSpeedConfig._initialize_params = initialize_params
+
+
+def _processes(wanted: Any) -> Any:
+    """How many processes as many devices are."""
+    if isinstance(wanted, (list, tuple)):
+        return len(wanted)
+    if wanted in ("auto", -1, "-1", None):
+        return callers.gpus()
+    if isinstance(wanted, str) and "," in wanted:
+        return len([word for word in wanted.split(",") if word.strip()])
+    return wanted

@@ -1,0 +1,124 @@
+"""What the processes of a job get so that its GPU calls run on the CPU: where the machine has no GPU for them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from amlstack.base import paths
+from amlstack.sandbox.store.places import job_folder, private
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.sandbox.store.store import JobRow, Store
+
+LINE: Final = "GPU calls run on the CPU: nccl → gloo; fp16/bf16, memory and speed stay unproven"
+"""What is printed once for a job whose code or command speaks of GPUs."""
+LIBRARIES: Final = {"DS_ACCELERATOR": "cpu", "ACCELERATE_USE_CPU": "true"}
+"""How DeepSpeed and Accelerate are asked for the CPU; a job's own variables win."""
+WHERE: Final = "AMLSTACK_SANDBOX_ON_CPU"
+"""Variable with the folder from which a Python that was built here imports `amlcpu` at its start."""
+GPUS: Final = "AMLSTACK_SANDBOX_GPUS"
+"""Variable with the number of GPUs that a node is taken to have."""
+_ROOT: Final = paths.PROJECT
+_OFF: Final = "no-shim"
+_START: Final = "amlcpu.pth"
+# One line, as such files have it; without the variable it costs a look into a dictionary.
+_PTH: Final = (
+    f'import os, sys; p = os.environ.get("{WHERE}"); p and sys.path.insert(0, p); p and __import__("amlcpu"); '
+    "p and sys.path.remove(p)\n"
+)
+_WORDS: Final = re.compile(r"cuda|nccl|\bgpus?\b|\bfp16\b|\bbf16\b|float16|autocast", re.IGNORECASE)
+_SUFFIXES: Final = frozenset({".py", ".sh", ".json", ".yaml", ".yml", ".toml"})
+_MOST_FILES: Final = 500
+_MOST_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Carrying:
+    """How GPU calls are carried to the CPU in one job.
+
+    Attributes:
+        defaults: Variables that the job may override.
+        fixed: Variables that it may not.
+        python: Folder that must be first on PYTHONPATH; empty where the job's Python starts the shim by itself.
+    """
+
+    defaults: dict[str, str]
+    fixed: dict[str, str]
+    python: str = ""
+
+    def apply(self, declared: Mapping[str, str]) -> dict[str, str]:
+        """The variables that come on top of the job's own."""
+        path = os.pathsep.join(part for part in (self.python, declared.get("PYTHONPATH", "")) if part)
+        given = {name: value for name, value in self.defaults.items() if name not in declared}
+        return {**given, **({"PYTHONPATH": path} if self.python else {}), **self.fixed}
+
+    def line(self, declared: Mapping[str, str]) -> str:
+        """What is printed once for a job, with the variables that it is given."""
+        given = [f"{name}={value}" for name, value in self.defaults.items() if name not in declared]
+        return f"{LINE} ({', '.join(given)})" if given else LINE
+
+
+def carrying(built: Path, gpus: int) -> Carrying:
+    """For the Python of an environment.
+
+    Args:
+        built: Folder of the environment. One that was built here gets a file by which its Python starts the shim,
+            whatever a command does to PYTHONPATH; any other is left as it is.
+        gpus: GPUs that a node is taken to have.
+    """
+    python = "" if _starts(built) else str(_ROOT / "amlcpu" / "start")
+    return Carrying(dict(LIBRARIES), {GPUS: str(gpus), WHERE: str(_ROOT)}, python)
+
+
+def mentioned(folder: Path, command: str) -> bool:
+    """Whether a job's command or a file of its code speaks of GPUs, NCCL or half precision."""
+    if _WORDS.search(command):
+        return True
+    looked = 0
+    for root, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            path = Path(root, name)
+            if path.suffix not in _SUFFIXES or looked == _MOST_FILES:
+                continue
+            looked += 1
+            with contextlib.suppress(OSError):
+                if path.stat().st_size <= _MOST_BYTES and _WORDS.search(path.read_text(errors="replace")):
+                    return True
+    return False
+
+
+def keep_off(home: Path, job: str) -> None:
+    """Notes that a job which is about to be submitted runs as it is, with `--no-shim`."""
+    (private(job_folder(home, job)) / _OFF).touch()
+
+
+def is_off(store: Store, job: JobRow) -> bool:
+    """Whether a job runs as it is; trials and steps as the outermost job."""
+    above = store.family.above(job.id)
+    return (job_folder(store.home, above[-1] if above else job.id) / _OFF).is_file()
+
+
+def _starts(built: Path) -> bool:
+    """Whether the environment's Python starts the shim by itself: written into it where it is one of ours."""
+    if not built.is_relative_to(paths.cache()):
+        return False
+    found = False
+    for site in built.glob("lib/python3*/site-packages"):
+        file = site / _START
+        try:
+            if not file.is_file() or file.read_text() != _PTH:
+                part = site / f".{_START}.{os.getpid()}"
+                part.write_text(_PTH)
+                part.replace(file)
+        except OSError:
+            return False
+        found = True
+    return found

@@ -1,0 +1,148 @@
+"""Training code for GPUs, unchanged, on a machine without a GPU."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from amlstack.sandbox import gpu_code
+from amlstack.sandbox.runner.contract import variables
+from amlstack.sandbox.scale import RehearsalScale
+from tests.support.runner.gpu_snippets import PROGRAM, SNIPPETS
+from tests.support.runner.runner_lab import CURATED
+
+if TYPE_CHECKING:
+    from tests.support.runner.runner_lab import Lab
+
+pytestmark = [
+    pytest.mark.training,
+    pytest.mark.skipif(variables.gpus_here() > 0, reason="this machine has a GPU, on which nothing is carried"),
+]
+
+# As many tutorials have it: nothing in it runs without CUDA.
+CUDA_ONLY = """
+import os
+import torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+assert torch.cuda.is_available(), "this script needs GPUs"
+dist.init_process_group("nccl")
+local_rank = int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(local_rank)
+device = torch.device("cuda", local_rank)
+torch.manual_seed(0)
+torch.cuda.manual_seed_all(0)
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1)).cuda()
+model = DDP(model, device_ids=[local_rank], output_device=local_rank)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+scaler = torch.cuda.amp.GradScaler()
+torch.manual_seed(dist.get_rank())
+for step in range(5):
+    x = torch.randn(32, 8).pin_memory().to(device, non_blocking=True)
+    y = x.sum(1, keepdim=True)
+    with torch.autocast(device_type="cuda", dtype=torch.float16):
+        loss = torch.nn.functional.mse_loss(model(x), y)
+    optimizer.zero_grad(set_to_none=True)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    mean = loss.detach().clone()
+    dist.all_reduce(mean, op=dist.ReduceOp.AVG)
+    torch.cuda.synchronize()
+    if dist.get_rank() == 0:
+        print(f"loss {mean.item():.9f}", flush=True)
+part = torch.empty(2, device=device)
+dist.reduce_scatter_tensor(part, torch.arange(2 * dist.get_world_size(), dtype=torch.float32, device=device))
+assert part.tolist() == [dist.get_world_size() * (2 * dist.get_rank() + at) for at in (0, 1)], part
+dist.barrier(device_ids=[local_rank])
+group = dist.new_group(backend="nccl")
+dist.all_reduce(torch.ones(1).cuda(), group=group)
+assert torch.cuda.device_count() == 2
+print("devices", torch.cuda.device_count(), "peak", torch.cuda.max_memory_allocated())
+dist.destroy_process_group()
+"""
+FOR_CPU = (
+    CUDA_ONLY.replace('assert torch.cuda.is_available(), "this script needs GPUs"\n', "")
+    .replace('"nccl"', '"gloo"')
+    .replace("torch.cuda.set_device(local_rank)\n", "")
+    .replace('torch.device("cuda", local_rank)', 'torch.device("cpu")')
+    .replace("torch.cuda.manual_seed_all(0)\n", "")
+    .replace(".cuda()", "")
+    .replace(", device_ids=[local_rank], output_device=local_rank", "")
+    .replace("torch.cuda.amp.GradScaler()", "torch.amp.GradScaler('cpu', enabled=False)")
+    .replace(".pin_memory()", "")
+    .replace('torch.autocast(device_type="cuda", dtype=torch.float16)', "torch.autocast('cpu', enabled=False)")
+    .replace("op=dist.ReduceOp.AVG)", "op=dist.ReduceOp.SUM); mean /= 4")
+    .replace("    torch.cuda.synchronize()\n", "")
+)
+FOR_CPU = FOR_CPU[: FOR_CPU.index("part = torch")] + "dist.destroy_process_group()\n"
+TORCHRUN = (
+    "export PYTHONPATH=. && torchrun --nnodes $AZUREML_NODE_COUNT --nproc_per_node 8 --node_rank $NODE_RANK "
+    "--master_addr $MASTER_ADDR --master_port $MASTER_PORT train.py"
+)
+
+
+def losses(text: str) -> list[str]:
+    return re.findall(r"loss ([\d.]+)", text)
+
+
+def test_a_script_for_cuda_trains_as_the_same_script_for_a_cpu(lab: Lab) -> None:
+    texts = {}
+    for name, script in (("cuda", CUDA_ONLY), ("cpu", FOR_CPU)):
+        assert name == "cuda" or "cuda" not in script
+        code = lab.code({"train.py": script})
+        job = lab.run(lab.job("python train.py", name=name, nodes=2, processes=2, codeId=code, environmentId=CURATED))
+        assert job.status == "Completed", lab.log(job.id)
+        texts[name] = lab.log(job.id)
+    assert len(losses(texts["cuda"])) == 5
+    assert losses(texts["cuda"]) == losses(texts["cpu"])
+    assert "devices 2 peak 0" in texts["cuda"]
+    notes = (lab.folder("cuda") / "runner.log").read_text()
+    assert notes.count(gpu_code.LINE) == 1
+    assert "DS_ACCELERATOR=cpu" in notes
+
+
+def test_torchrun_below_an_own_pythonpath_starts_ranks_that_are_carried(lab: Lab) -> None:
+    code = lab.code({"train.py": CUDA_ONLY})
+    command = TORCHRUN.replace("$AZUREML_NODE_COUNT", "2")
+    job = lab.job(command, nodes=2, processes=1, codeId=code, environmentId=CURATED)
+    lab.store.scales.put(job, RehearsalScale(2, 2))
+
+    ended = lab.run(job)
+
+    assert ended.status == "Completed", lab.log(job)
+    assert len(losses(lab.log(job))) == 5
+
+
+def test_without_the_shim_the_script_fails_as_torch_says(lab: Lab) -> None:
+    code = lab.code({"train.py": "import torch\ntorch.ones(1).cuda()\n"})
+    job = lab.job("python train.py", codeId=code, environmentId=CURATED)
+    gpu_code.keep_off(lab.home, "job")
+
+    ended = lab.run(job)
+
+    assert ended.status == "Failed"
+    assert re.search("NVIDIA driver|not compiled with CUDA|No CUDA GPUs", lab.log(job))
+    assert gpu_code.LINE not in (lab.folder(job) / "runner.log").read_text()
+
+
+@pytest.fixture(scope="module")
+def kept() -> dict[str, str]:
+    """What the snippets left behind: they run in one process, once for all tests."""
+    return {}
+
+
+@pytest.mark.parametrize("name", sorted(SNIPPETS))
+def test_a_call_of_code_for_gpus_runs_on_the_cpu(lab: Lab, kept: dict[str, str], name: str) -> None:
+    if not kept:
+        files = {f"snippets/{each}.py": text for each, text in SNIPPETS.items()}
+        code = lab.code({"all.py": PROGRAM, **files})
+        job = lab.job("python all.py", codeId=code, environmentId=CURATED)
+        lab.store.scales.put(job, RehearsalScale(1, 2))
+        ended = lab.run(job)
+        assert ended.status == "Completed", lab.log(job)
+        kept.update(json.loads((lab.folder(job) / "outputs" / "found.json").read_text()))
+    assert kept[name] == ""

@@ -37,12 +37,15 @@ TESTS := env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest
 # Tests that start the engine, train, or run a job's ranks; all others may share the cores.
 SLOW := engine or training or ranks or editor
 
+# One process more than there are cores: many tests wait for processes that they have started.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+
 .PHONY: test
 test: test-fast test-slow ## everything the tests need, then all tests
 
 .PHONY: test-fast
-test-fast: venv test-deps ## tests without engine, training or ranks, one process per core
-	@$(TESTS) -n auto --dist worksteal -m "not ($(SLOW))"
+test-fast: venv test-deps ## tests without engine, training or ranks, several at once
+	@$(TESTS) -n $(WORKERS) --dist worksteal -m "not ($(SLOW))"
 
 .PHONY: test-slow
 test-slow: venv test-deps ## tests with the engine, with training or with ranks, one after the other
@@ -50,7 +53,7 @@ test-slow: venv test-deps ## tests with the engine, with training or with ranks,
 
 .PHONY: coverage
 coverage: venv test-deps ## lines and branches that the fast tests run: a table, and build/coverage/index.html (no gate)
-	@$(PY) -m pytest -n auto -m "not ($(SLOW))" --cov --cov-report=term:skip-covered --cov-report=html
+	@$(PY) -m pytest -n $(WORKERS) -m "not ($(SLOW))" --cov --cov-report=term:skip-covered --cov-report=html
 
 .PHONY: failures
 failures: venv test-deps ## every failure of docs/diagnose.md rehearsed with 20 seeds, its culprit named (minutes)

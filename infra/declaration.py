@@ -206,7 +206,7 @@ class _Stack:
 
 
 def _of_a_stack(finding: Finding) -> Finding:
-    """What is a warning where azure-ai-ml may submit the file, and refuses a stack: nobody would upload the data."""
+    """What is a warning where azure-ai-ml may submit the file, and refuses a stack, which uploads no data."""
     if finding.code != INPUT_LOCAL:
         return finding
     rule = "A stack uploads code and no data: the job would fail after its nodes have come up"

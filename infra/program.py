@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from policies.config import Config
 
 SANDBOX = "sandbox"
-"""The stack whose resources hold nothing that anybody would miss."""
+"""The stack whose resources may be lost: it holds no data of its own."""
 
 
 def main() -> None:

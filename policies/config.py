@@ -30,7 +30,7 @@ _LEVELS: dict[str, Level] = {rule.code: rule.level for rule in ALL}
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Levels and values by code of the rule; what is not said is the rule's default.
+    """Levels and values by code of the rule; what is not given is the rule's default.
 
     Attributes:
         levels: Enforcement.

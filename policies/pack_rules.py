@@ -39,7 +39,7 @@ TEMPLATE_UNRESOLVED = Rule(
         "application), what its user gives is not refused: it is judged where it is deployed."
     ),
     why=(
-        "Nobody looks at what a template deploys after the pack: a size that comes in through an expression would "
+        "What a template deploys is not judged again after the pack: a size that comes in through an expression would "
         "pass every rule."
     ),
     example="""\
@@ -87,9 +87,9 @@ EXCEPTION_EXPIRED = Rule(
         "Exceptions are configuration of the pack, not of the workload: each names a rule, the resources (a pattern "
         "over name or URN), an owner, a reason and a day on which it expires. Until then a finding it covers is shown "
         "as advice with its owner and reason. After that day the finding counts again, and the exception itself is a "
-        "violation until somebody removes or renews it."
+        "violation until it is removed or renewed."
     ),
-    why="An exception without an end is a hole in the rule that everybody has forgotten a year later.",
+    why="An exception without an end is a hole in the rule that is forgotten a year later.",
     example="""\
 exception-expired:
   exceptions:

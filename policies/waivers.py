@@ -79,7 +79,7 @@ def read(entries: Any, codes: frozenset[str]) -> tuple[Waiver, ...]:
 
 
 def meant(code: str, codes: Collection[str]) -> str:
-    """The rules that somebody who wrote a code may have meant, as a sentence; else where they are listed."""
+    """The rules that an unknown code may stand for, as a sentence; else where they are listed."""
     words = code.lower().replace("_", "-")
     close = difflib.get_close_matches(words, sorted(codes), n=3, cutoff=0.6)
     best = [one for one in close if difflib.SequenceMatcher(None, one, words).ratio() > 0.85] or close

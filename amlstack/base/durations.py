@@ -20,7 +20,7 @@ def seconds(text: str) -> float | None:
 def whole_seconds(text: str) -> int | None:
     """The seconds of ``2h``, ``1h30m``, ``90s``, ``1d 12h`` or ``PT2H``; None for what is none, a bare number too.
 
-    A bare number in quotes has no unit, so that nobody can know whether it means seconds or minutes.
+    A bare number in quotes has no unit: it may mean seconds or minutes.
     """
     text = text.strip()
     if found := _SHORT.fullmatch(text):

@@ -71,7 +71,7 @@ class Targets:
         return replace(self, asked=True) if listed else self
 
     def _of_a_found_stack(self, finding: Finding) -> Finding:
-        """What an `up` refuses, where nobody said that the job belongs to this stack."""
+        """What an `up` refuses, where it is not known that the job belongs to this stack."""
         return replace(
             finding,
             seen=finding.seen.replace("The stack has", f"The stack `{self.stack}` has"),

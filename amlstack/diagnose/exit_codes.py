@@ -17,9 +17,9 @@ _CODES = {
     signal.SIGILL: "illegal-instruction",
     signal.SIGABRT: "aborted",
     signal.SIGFPE: "aborted",
-    signal.SIGTERM: "told-to-stop",
-    signal.SIGINT: "told-to-stop",
-    signal.SIGHUP: "told-to-stop",
+    signal.SIGTERM: "termination-requested",
+    signal.SIGINT: "termination-requested",
+    signal.SIGHUP: "termination-requested",
 }
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
 from importlib import resources
-from typing import Any
+from typing import Any, Final
 
 _NO_DIGITS = str.maketrans("", "", "0123456789")
 SURE = ("low", "medium", "high")
@@ -75,15 +75,20 @@ def table() -> tuple[Signature, ...]:
     return tuple(sorted(found, key=_turn))
 
 
+FORMER: Final = {"told-to-stop": "termination-requested"}
+"""Codes that earlier versions wrote → what they are called now."""
+
+
 @cache
 def by_code(code: str) -> Signature:
-    """The signature of a code.
+    """The signature of a code, or of the name that it had in an earlier version.
 
     Raises:
         KeyError: There is none.
     """
+    wanted = FORMER.get(code, code)
     for signature in table():
-        if signature.code == code:
+        if signature.code == wanted:
             return signature
     raise KeyError(code)
 

@@ -88,7 +88,7 @@ class Content:
             yield _Piece(file, b"")
             if read != file.size:
                 seen = f"{file.relative} had {file.size} bytes and then {read}"
-                rule = "A snapshot is taken of a folder that nobody writes to"
+                rule = "A folder must not change while its snapshot is taken"
                 self.findings.append(Finding("file-changed", "", seen, rule, "Try again", file=file.relative))
 
 

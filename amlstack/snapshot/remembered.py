@@ -8,7 +8,7 @@ any grain lasts; whatever is written to it later has another change time. Younge
 Nothing is remembered on file systems that are not known to keep such times by this machine's clock (network shares,
 folders of another machine, FAT), nor while the clock is behind the time of the earlier scan. A program that writes
 through a memory mapping for longer than the grain can go unseen until the kernel writes the page to disk: as ever, a
-snapshot is taken of a folder that nobody writes to.
+folder must not change while its snapshot is taken.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def main() -> None:
         model.module.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         losses = state["losses"]
-    dist.barrier()  # nobody writes the next one before all have read this one
+    dist.barrier()  # the next one is written after all have read this one
     if rank == 0:
         print(
             f"{world} ranks on {device.type}; {len(losses)} of {arguments.epochs} epochs are done already", flush=True

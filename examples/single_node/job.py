@@ -1,4 +1,4 @@
-"""The training of ../ddp_torchrun on one node: torchrun there needs nobody else to find its ranks."""
+"""The training of ../ddp_torchrun on one node: torchrun there needs no rendezvous to find its ranks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Reading single values of an Azure ML job file with the coercions of the real loader, faults as findings.
 
-Readers take a `Cursor` and return the value as the job model wants it, or `Bad` after they have said what is wrong;
+Readers take a `Cursor` and return the value as the job model wants it, or `Bad` after they have reported what is wrong;
 nothing is raised, so that one file shows all its faults at once.
 """
 

@@ -44,7 +44,7 @@ class Guarded:
 
 
 class _NoInput(io.TextIOBase):
-    """Standard input of a file that nobody is asked for."""
+    """Standard input of a job file: there is none to read."""
 
     def readable(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""Rules that could not judge, as a value is missing: refused where nobody here will ever know it, else noted."""
+"""Rules that could not judge, as a value is missing: refused where it never becomes known here, else noted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def left_open(
     where: str, waits: Mapping[tuple[Unknown, ...], list[str]], config: Config
 ) -> tuple[list[Finding], tuple[Finding, ...]]:
-    """What is refused because nobody here will ever know it, and what is only noted."""
+    """What is refused because it never becomes known here, and what is only noted."""
     refused: list[Finding] = []
     notes: list[Finding] = []
     for unknown, codes in waits.items():

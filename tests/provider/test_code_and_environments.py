@@ -153,7 +153,7 @@ def test_what_looks_like_a_secret_is_a_warning(wire: Wire, code: Path, log: Log)
     assert any("[secret-in-code]" in message for message in log.of("warning"))
 
 
-def test_a_hash_of_the_program_is_taken_at_its_word_until_the_upload(wire: Wire, arm: FakeArm, code: Path) -> None:
+def test_a_hash_of_the_program_is_used_unchecked_until_the_upload(wire: Wire, arm: FakeArm, code: Path) -> None:
     with pytest.raises(Refused, match="has changed since it was hashed"):
         wire.snapshot().up(of(code, hash="0" * 64))
     assert arm.blobs == {}

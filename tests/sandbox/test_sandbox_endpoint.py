@@ -123,7 +123,7 @@ def test_a_body_that_is_no_json_object_is_refused(arm: Arm) -> None:
     assert arm.put(GROUP, [1]).error[:2] == (400, "InvalidRequestContent")
 
 
-def test_discovery_leads_back_to_the_same_door(arm: Arm) -> None:
+def test_discovery_leads_back_to_the_same_endpoint(arm: Arm) -> None:
     workspace = arm.make_workspace("discovery")
 
     address = arm.get(workspace).body["properties"]["discoveryUrl"]

@@ -105,7 +105,7 @@ def test_a_refusal_has_mlflows_shape(
     assert manager.store.metrics.of(run) == ()
 
 
-def test_the_door_leads_there_with_a_jobs_own_token(arm: Arm) -> None:
+def test_a_jobs_own_token_is_accepted_at_the_tracking_uri(arm: Arm) -> None:
     workspace = arm.make_workspace("tracked")
     path = f"/mlflow/v1.0{workspace}/api/2.0/mlflow/runs/get"
 

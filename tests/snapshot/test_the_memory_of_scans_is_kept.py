@@ -104,7 +104,7 @@ def test_a_small_folder_is_not_remembered(memory: Path, code: Path, monkeypatch:
     assert not memory.exists()
 
 
-def test_packages_beside_the_folder_are_told_apart(memory: Path, code: Path, tmp_path: Path) -> None:
+def test_packages_beside_the_folder_are_distinguished(memory: Path, code: Path, tmp_path: Path) -> None:
     package = tmp_path / "beside"
     package.mkdir()
     (package / "__init__.py").write_text("")

@@ -43,7 +43,7 @@ the headings below. Three gates hold the rules:
 
 1. **At the declaration**: `amlstack check`, and every stack's program before it registers anything. What the settings
    and job files will become is judged as the pack judges it: mandatory is an error, advisory a warning.
-2. **In the engine**: the policy pack judges every resource that the engine is about to create, whoever wrote it.
+2. **In the engine**: the policy pack judges every resource that the engine is about to create, in any program.
 3. **In Azure**: Azure Policy judges every request, of the portal and other tools too, by the rules that it can express.
 
 ## Running the pack
@@ -130,7 +130,7 @@ once; Azure takes up to half an hour to see a new one.
   cluster that the same stack declares is judged by that cluster's size and by its promise of single-node jobs (with the
   whole stack, where the program registers the cluster after the job); on any other cluster by what the job says itself.
   A step is judged by the component that it names where the stack registers it (`amlstack:components:Version`,
-  azure-native's `ComponentVersion`); of a component registered elsewhere nobody here sees the command, and only what
+  azure-native's `ComponentVersion`); of a component registered elsewhere the command cannot be seen here, and only what
   the step says itself is judged.
 - Other machines: compute instances, AKS and virtual machines as computes of Azure ML, online deployments, virtual
   machines, node pools and whatever else of azure-native names a VM size: by [size-retired](#size-retired) and

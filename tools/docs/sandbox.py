@@ -54,7 +54,7 @@ A token opens what it was issued for (its `aud`): the resource manager takes tok
 second token, for Azure Machine Learning itself, in the header `x-azureml-token`, as azure-ai-ml sends it; without it
 the sandbox answers `400 UserError`.
 
-Long-running operations advance by polls of the operation or the resource, and once a second when nobody polls. They
+Long-running operations advance by polls of the operation or the resource, and once a second without polls. They
 answer `retry-after-ms`, so that tests do not wait.
 
 Jobs start as soon as their cluster has nodes for them. `amlstack sandbox up --hold-jobs` keeps those that have not

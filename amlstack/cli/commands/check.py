@@ -131,7 +131,7 @@ def _check(
         doing(str(file))
         checked.append(check_file(file, where, gate=gate, folders=folders))
     about = (*where.findings, *about, *gate.whole())
-    # Jobs may share a code folder, of which each thing is said once.
+    # Jobs may share a code folder, of which each finding is shown once.
     found = tuple(dict.fromkeys((*about, *(finding for each in checked for finding in each.findings))))
     if as_json:
         print_json(

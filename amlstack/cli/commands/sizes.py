@@ -183,7 +183,7 @@ def _facts(size: Size, on: date) -> list[tuple[str, str]]:
         ("GPUs", _gpus(size) or "none"),
         ("Fabric", _fabric(size)),
         ("Retired", _retired(size, on) or "no date known"),
-        ("Azure ML", {True: "supported", False: "not supported", None: "not said"}[size.azureml_supported]),
+        ("Azure ML", {True: "supported", False: "not supported", None: "not documented"}[size.azureml_supported]),
         ("Price", _price(size) or "not looked up"),
         ("Shared memory", size.shm_size() or "unknown"),
         ("Source", f"{', '.join(size.source)} ({size.checked:%Y-%m})"),

@@ -111,7 +111,7 @@ class Deployment:
             self.progress.note(line)
         if not consent.on_a_terminal():
             self.progress.fail(
-                "nothing was changed. What holds data or records is deleted or replaced only when somebody agrees: "
+                "nothing was changed. What holds data or records is deleted or replaced only when you agree: "
                 "`amlstack up --yes` (`make up YES=1`), or on a terminal"
             )
             return False

@@ -198,7 +198,7 @@ def victims(evidence: Evidence, culprit: int | None) -> tuple[Victim, ...]:
         stopped = event.role is EventRole.VICTIM or (event.role is EventRole.SUMMARY and event.facts.get("exit") == -15)
         if not stopped or (event.rank is not None and event.rank == culprit):
             continue
-        if event.rank is None and event.code == "told-to-stop":
+        if event.rank is None and event.code == "termination-requested":
             continue  # a launcher that stops its ranks
         named = event.rank if event.rank is not None else (f"node {event.node}" if event.node else event.file)
         found.setdefault(named, Victim(event.rank, event.node, event.code, event.file, event.line, event.text))

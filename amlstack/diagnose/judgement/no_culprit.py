@@ -104,7 +104,7 @@ def _all_stopped(ended: Sequence[Event], summaries: Sequence[Event]) -> bool:
         event
         for event in ended
         if (event.code == "slurm-step-ended" and "CANCELLED" in event.text)
-        or (event.code == "told-to-stop" and any(word in event.text.lower() for word in words))
+        or (event.code == "termination-requested" and any(word in event.text.lower() for word in words))
     ]
     failed = [event for event in summaries if event.facts.get("exit") not in (None, 0, -15)]
     return bool(own) and not failed
@@ -112,7 +112,7 @@ def _all_stopped(ended: Sequence[Event], summaries: Sequence[Event]) -> bool:
 
 def _stopped(evidence: Evidence, ended: Sequence[Event]) -> Diagnosis:
     return Diagnosis.shown_by(
-        next(event for event in ended if event.code in ("told-to-stop", "slurm-step-ended")),
+        next(event for event in ended if event.code in ("termination-requested", "slurm-step-ended")),
         by_code("terminated-from-outside"),
         confidence="medium",
         reason="the launcher itself received the signal and no rank had failed; who sent it is not in the logs",

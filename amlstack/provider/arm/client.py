@@ -283,7 +283,7 @@ def acts_for_a_person(path: str, body: Any) -> bool:
 
 
 def _silent(message: str) -> None:
-    """Where nobody listens."""
+    """Drops a progress message."""
 
 
 def _no_credential(message: str) -> str:

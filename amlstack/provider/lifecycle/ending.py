@@ -52,7 +52,7 @@ def foreign(record: Record, old: Values, *inputs: Values) -> str:
     if is_ours(record, owner, *stack_ids(old, *inputs)):
         return ""
     if record.owner != owner:
-        return record.owner or "somebody else"
+        return record.owner or "another owner"
     return f"another stack named {owner} (its id is {record.stack})"
 
 

@@ -62,7 +62,7 @@ def read(cursor: Cursor) -> Job | None:
         return None
     noted(cursor, "the command job")
     job = found.job()
-    # Alone nobody gives what is optional, and its part of the command falls away.
+    # Run alone, a component gets no optional input, and the part of its command with one falls away.
     given = {name: value for name, value in job.inputs.items() if not _left_out(found.inputs[name])}
     return job.model_copy(update={"inputs": given})
 

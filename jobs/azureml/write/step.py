@@ -111,7 +111,7 @@ def _given(result: dict[str, Any], step: AnyStep) -> dict[str, Any]:
 
 
 def _outputs(outputs: Mapping[str, Output | None]) -> dict[str, Any]:
-    """Outputs of a step: bound with a text, said nothing of, or described."""
+    """Outputs of a step: bound with a text, named alone, or described."""
     if not outputs:
         return {}
     described = Job.model_validate(

@@ -11,7 +11,7 @@ RULE = Rule(
     code="idle-time",
     title="Idle nodes are given back soon.",
     what="Flags a cluster that does not say how long a node waits for work, or that lets it wait too long.",
-    why="An idle node of eight GPUs costs as much as a busy one; a forgotten idle time is a bill nobody ordered.",
+    why="An idle node of eight GPUs costs as much as a busy one; a forgotten idle time is paid for in full.",
     example=cluster(idle="PT12H"),
     instead=cluster(),
     level="advisory",

@@ -11,7 +11,7 @@ RULE = Rule(
     title="Local authentication is switched off.",
     what=("Flags a cluster that does not say `disableLocalAuth: true`; Azure's default leaves it on."),
     why=(
-        "Local accounts and keys bypass Entra ID: nobody sees who used them, and no conditional access or "
+        "Local accounts and keys bypass Entra ID: their use is not recorded by person, and no conditional access or "
         "revocation reaches them."
     ),
     example=cluster(compute="disableLocalAuth: false"),

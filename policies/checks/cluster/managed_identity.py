@@ -14,8 +14,8 @@ RULE = Rule(
         "without one, jobs read data as the user who submits them."
     ),
     why=(
-        "Without an identity of its own a cluster reaches storage by keys or by whoever submitted the job; "
-        "neither can be granted exactly what it needs."
+        "Without an identity of its own a cluster reaches storage with keys or as the user who submitted the "
+        "job; neither can be granted exactly what it needs."
     ),
     example=cluster(top="identity: {type: None}"),
     instead=cluster(top="identity: {type: SystemAssigned}"),

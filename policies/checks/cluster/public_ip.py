@@ -14,8 +14,8 @@ RULE = Rule(
         "each node one."
     ),
     why=(
-        "Every public address is a door that somebody scans, and many subscriptions forbid or bound them; a node "
-        "needs none to train."
+        "Every public address is scanned from the internet, and many subscriptions forbid or bound them; a node needs "
+        "none to train."
     ),
     example=cluster(compute="disableLocalAuth: true", inner="enableNodePublicIp: true"),
     instead=cluster(compute="disableLocalAuth: true", inner="enableNodePublicIp: false"),

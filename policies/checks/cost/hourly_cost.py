@@ -19,7 +19,7 @@ RULE = Rule(
         "Where the catalogue has no price of the size it says so and refuses nothing. Silent until configured."
     ),
     why=(
-        "Nobody sees dollars in the name of a size: sixteen nodes of eight H100 cost more in a day than most teams "
+        "The name of a size does not show its price: sixteen nodes of eight H100 cost more in a day than most teams "
         "spend in a month."
     ),
     example=cluster(", of a size with a price of 100 USD per hour", most=6),

@@ -20,7 +20,7 @@ RULE = Rule(
         "cost has no bound; in a sweep the trials that run at once count together. Where the size or its price is not "
         "known it says so and refuses nothing."
     ),
-    why="A run that hangs in its first collective costs as much per hour as one that trains, until somebody looks.",
+    why="A run that hangs in its first collective costs as much per hour as one that trains, until it is noticed.",
     example=job(", of a size with a price of 100 USD per hour", limits="{jobLimitsType: Command, timeout: P7D}"),
     instead=job(", of a size with a price of 100 USD per hour"),
     settings=(Setting("usd", "number", "Most US dollars of one run."),),

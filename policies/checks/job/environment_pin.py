@@ -17,7 +17,7 @@ RULE = Rule(
     ),
     why=(
         "What `latest` means changes without notice: the same job trains with another PyTorch and another NCCL "
-        "next week, and nobody changed anything."
+        "next week, although no file has changed."
     ),
     example=job(environmentId="azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/labels/latest"),
     instead=job(),

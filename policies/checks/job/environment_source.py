@@ -1,4 +1,4 @@
-"""Only images that somebody answers for."""
+"""Only images from sources that the team has approved."""
 
 from __future__ import annotations
 

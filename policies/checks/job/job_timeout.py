@@ -11,8 +11,8 @@ RULE = Rule(
     title="A job has a timeout.",
     what=("Flags a job without a timeout, and one whose timeout is above the configured hours."),
     why=(
-        "A rank that hangs in a collective hangs all of them, at the full price of every node, until somebody or "
-        "a timeout ends the job."
+        "A rank that hangs in a collective hangs all of them, at the full price of every node, until the job is "
+        "cancelled or reaches its timeout."
     ),
     example=job(limits=None),
     instead=job(),
@@ -43,6 +43,6 @@ def check(timeout: int | None, *, hours: float | None = None, where: str = "limi
         RULE.code,
         where,
         seen=seen,
-        rule="A job that hangs is ended by its timeout, or by nobody",
+        rule="Only a timeout ends a job that hangs",
         remedy=f"Write {hours:g} hours or less" if hours is not None else REMEDY,
     )

@@ -19,9 +19,7 @@ RULE = Rule(
         "Refuses an Azure resource with a location that lacks one of the required tags or leaves it empty. Silent "
         "until tags are configured."
     ),
-    why=(
-        "Without an owner and a cost centre on it, a cluster that nobody remembers is a cluster that nobody may delete."
-    ),
+    why=("Without an owner and a cost centre in its tags, a forgotten cluster has no team to ask, and stays."),
     example=cluster(top="tags: {team: vision}"),
     instead=cluster(top='tags: {team: vision, cost-center: "4711"}'),
     settings=(

@@ -11,8 +11,8 @@ RULE = Rule(
     title="A size must be one that the catalogue knows.",
     what="Refuses a size that is not in the catalogue and names those that are spelled most like it.",
     why=(
-        "Nothing can be said about the fabric, the GPUs or the end of life of a size that nobody looked up, and a "
-        "misspelled one would be noticed only while Azure creates the cluster."
+        "The fabric, the GPUs and the retirement date of a size outside the catalogue are unknown, and a misspelled "
+        "one would be noticed only while Azure creates the cluster."
     ),
     example="""\
 clusters:

@@ -87,7 +87,7 @@ def cancel(context: KindContext, job: JobRow) -> None:
         asked = context.store.jobs.request_cancel(job.id)
         now = context.store.jobs[job.id]
         if asked and now.runner_pid is None and not (context.scheduled and (now.nodes or is_parent(now))):
-            context.store.jobs.move(job.id, "Canceled", detail="nobody had started it")
+            context.store.jobs.move(job.id, "Canceled", detail="cancelled before it started")
     context.wake.set()
 
 

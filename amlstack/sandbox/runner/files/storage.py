@@ -106,7 +106,7 @@ class Storage:
             target: The file or folder to make.
             what: Whose data it is, for the message.
             link: What is stored gets a second name instead of a copy (where both lie on one disk): for a folder that
-                nobody can write to.
+                cannot be written to.
 
         Raises:
             RefusedError: There is nothing.

@@ -1,4 +1,4 @@
-"""Curated environments of Azure ML for distributed training on GPUs, as far as their names were looked up.
+"""Curated environments of Azure ML for training, as far as their names were looked up.
 
 A name is no promise of its content, and live version numbers are known only to the registry: look one up once, pin it.
 """
@@ -25,9 +25,9 @@ class CatalogEnvironment:
     Attributes:
         name: Name in the registry, e.g. ``acpt-pytorch-2.8-cuda12.6``.
         registry: Registry that holds it.
-        framework: ``pytorch`` or ``tensorflow``.
+        framework: ``pytorch``, ``tensorflow``, ``sklearn`` or ``lightgbm``.
         framework_version: Version that the name states.
-        cuda: CUDA version that the name states.
+        cuda: CUDA version that the name states; empty for none.
         source: Where it was read, as keys of ``data/sources.json`` followed by the path.
         checked: Month in which it was read, as its first day.
         note: What a reader should know besides; may be empty.

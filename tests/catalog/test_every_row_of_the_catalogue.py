@@ -220,6 +220,7 @@ def test_no_size_gets_one_variable_twice() -> None:
 
 def test_environment_names_state_framework_and_cuda() -> None:
     for environment in environments.all_environments():
-        assert environment.framework in {"pytorch", "tensorflow"}
-        assert f"{environment.framework}-{environment.framework_version}-cuda{environment.cuda}" in environment.name
+        assert environment.framework in {"pytorch", "tensorflow", "sklearn", "lightgbm"}
+        cuda = f"-cuda{environment.cuda}" if environment.cuda else ""
+        assert environment.name.endswith(f"{environment.framework}-{environment.framework_version}{cuda}")
         assert environment.registry == "azureml"

@@ -71,7 +71,7 @@ def test_a_dockerfile_gives_its_image_its_packages_and_what_is_not_built(tmp_pat
     assert standin.base.name == "pytorch"
     assert standin.requirements == ("tabulate==0.10.0", "hjson==3.1.0", "deepspeed>=0.12")
     assert standin.constraints == "numpy<2"
-    assert [each.what for each in standin.absent] == [
+    assert [each.what for each in standin.absent if each.why] == [
         "RUN apt-get install libgl1",
         "RUN git clone https://example.invalid/kernels",
         "RUN make -C kernels",
@@ -139,6 +139,39 @@ def test_requirement_files_keep_markers_and_name_what_cannot_be_had(tmp_path: Pa
     assert found.options == ["--extra-index-url", "https://index.example/simple"]
     assert [each.what for each in found.absent] == ["-r more.txt", "./absent", "flash_attn"]
     assert found.absent[-1].consequence == "`import flash_attn` fails"
+
+
+@pytest.mark.parametrize(
+    ("image", "torch", "python"),
+    [
+        ("pytorch/pytorch:2.3.1-cuda12.1-cudnn8-runtime", "2.3.1", ""),
+        ("mcr.microsoft.com/aifx/acpt/stable-ubuntu2004-cu117-py38-torch1131:biweekly.202301.2", "1.13.1", "3.8"),
+        ("mcr.microsoft.com/azureml/curated/acpt-pytorch-1.11-py38-cuda11.3-gpu:latest", "1.11.*", "3.8"),
+        ("mcr.microsoft.com/azureml/curated/acpt-pytorch-1.13-cuda11.7", "1.13.1", "3.8"),
+        ("acpt-pytorch-2.2-cuda12.1", "2.8.0", ""),
+    ],
+)
+def test_an_image_that_names_its_pytorch_gets_that_one(image: str, torch: str, python: str) -> None:
+    standin = images.resolve(image)
+    assert standin.requirements[0] == f"torch=={torch}"
+    assert standin.python == python
+    assert bool(standin.as_of) == (torch != "2.8.0")
+
+
+def test_what_differs_from_a_curated_image_is_one_line() -> None:
+    line = images.difference(images.resolve("azureml:AzureML-acpt-pytorch-2.2-cuda12.1@latest"))
+    assert "torch 2.8.0 for 2.10.0" in line
+    assert "without nebulaml, azureml-core" in line
+    assert "\n" not in line
+
+
+def test_what_a_dockerfile_adds_is_no_longer_missing(tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM nvcr.io/nvidia/pytorch:25.01-py3\nRUN pip install tabulate\n")
+    standin = images.standin_of(images.Declared(context=tmp_path))
+    assert "apex" in {each.what for each in standin.absent}
+    (tmp_path / "Dockerfile").write_text("FROM acpt-pytorch-2.8-cuda12.6\nRUN pip install azureml-core\n")
+    standin = images.standin_of(images.Declared(context=tmp_path))
+    assert "azureml-core" not in {each.what for each in standin.absent}
 
 
 def test_a_later_line_replaces_an_earlier_one() -> None:

@@ -86,7 +86,7 @@ def _with_versions(standin: StandIn, image: RealImage, versions: dict[str, str])
     return replace(
         known,
         summary=f"{framework} {versions[framework]} and what goes with it",
-        requirements=(f"{package}{rule}", *standin.companions),
+        requirements=(f"{package}{rule}", *(image.companions or standin.companions)),
         constraints="",
         as_of=as_of,
     )

@@ -47,6 +47,7 @@ class RealImage:
         absent: Packages of the image that the stand-in lacks.
         partial: The image has more than is known here.
         exact: The stand-in gets the versions of the image where PyPI has them.
+        companions: What is installed with the framework then, other than the stand-in's own.
     """
 
     pattern: str
@@ -54,6 +55,7 @@ class RealImage:
     absent: tuple[Absent, ...] = ()
     partial: bool = True
     exact: bool = False
+    companions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,4 +172,5 @@ def _image(row: Mapping[str, Any]) -> RealImage:
         absent,
         row.get("partial", True),
         row.get("exact", False),
+        tuple(row.get("companions", ())),
     )

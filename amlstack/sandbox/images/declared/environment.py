@@ -104,7 +104,7 @@ def from_context(context: Path, name: str = DOCKERFILE) -> StandIn:
         raise DeclaredError(message)
     base = None if found.own else resolving.resolve(found.image)
     made = of_lines("context", found.packages, found.python)
-    absent = (*(base.absent if base is not None else ()), *made.absent, *_not_built(found.skipped))
+    absent = (*_still_absent(base, made), *made.absent, *_not_built(found.skipped))
     if base is not None and found.python:
         # conda puts another Python into the image's own environment: its packages would have to come along.
         base = replace(base, python=found.python, flexible=True)
@@ -120,6 +120,12 @@ def from_context(context: Path, name: str = DOCKERFILE) -> StandIn:
         differs="; ".join(notes),
         download_mb=made.download_mb + (base.download_mb if base is not None else 0),
     )
+
+
+def _still_absent(base: StandIn | None, made: StandIn) -> Iterable[Absent]:
+    """What the image has and its stand-in has not, but for what is installed on it."""
+    added = {requirement_name(each) for each in made.requirements}
+    return () if base is None else (each for each in base.absent if requirement_name(each.what) not in added)
 
 
 def of_lines(name: str, found: PipLines, python: str = "") -> StandIn:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox import gpu_code, images
-from amlstack.sandbox.runner import free_ports
+from amlstack.sandbox.runner import free_ports, pip_layer
 from amlstack.sandbox.runner.contract import expressions, launch, tracking
 from amlstack.sandbox.runner.contract.spec import RefusedError
 from amlstack.sandbox.runner.contract.variables import LOGS, environ, gpus_here, replaced, torchrun_logs
@@ -151,7 +151,7 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
                 path.mkdir()
                 sources[name].append(path)
             outputs[name] = str(path)
-        command = expressions.resolve(spec.command, given, outputs)
+        command, own = expressions.resolve(spec.command, given, outputs), pip_layer.over(built, root, spec.command)
         ranks = tuple(
             RankProcess(
                 place.rank,
@@ -164,7 +164,7 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
                     place,
                     run=run,
                     addresses=addresses,
-                    built=built,
+                    built=own,
                     root=root,
                     temp=temp,
                     carrying=carrying,

@@ -122,6 +122,9 @@ def plain_script(command: str) -> str | None:
 
     Shell grammar that may start more than one process (loops, background) is no plain command.
     """
+    bound = _BINDING.sub("BOUND", command)
+    if _GRAMMAR.search(bound) is None and (plain := _PLAIN.match(bound)) is not None:  # as most
+        return plain["script"]
     if _SEVERAL.search(command.replace("&&", "")):
         return None
     *before, last = steps(command) or [[]]

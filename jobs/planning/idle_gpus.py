@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
-from amlstack.base.paths import is_file
 from jobs.model.distribution import MpiDistribution, PyTorchDistribution
 from jobs.planning import command_text
 from policies.checks.job import gpus_idle as rule
@@ -45,14 +46,7 @@ def check(job: Job, lowered: Lowered, target: Target, base: Path) -> Iterator[Fi
     if not isinstance(lowered.distribution, PyTorchDistribution | MpiDistribution | None):
         return
     script = command_text.plain_script(lowered.command)
-    if script is None or not is_file(path := base / job.code.path / script):
-        return
-    try:
-        with path.open("rb") as file:
-            text = file.read(_MOST)
-    except OSError:
-        return
-    if _USES_SEVERAL.search(text):
+    if script is None or _may_use_several(os.path.join(base, job.code.path, script)):  # noqa: PTH118 - of each job
         return
     yield Finding(
         rule.RULE.code,
@@ -63,3 +57,22 @@ def check(job: Job, lowered: Lowered, target: Target, base: Path) -> Iterator[Fi
         f"process_count_per_instance: {size.gpus}; or take a smaller size.",
         Level.WARNING,
     )
+
+
+def _may_use_several(script: str) -> bool:
+    """Whether a script shows a way to several GPUs; True, too, where it cannot be read."""
+    try:
+        now = os.stat(script)  # noqa: PTH116 - as above
+    except (OSError, ValueError):
+        return True
+    return _shows_several(script, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _shows_several(script: str, *_: int) -> bool:
+    """The same; further arguments tell a file's states apart, as jobs share scripts."""
+    try:
+        with open(script, "rb") as file:  # noqa: PTH123 - a name, not a path yet
+            return _USES_SEVERAL.search(file.read(_MOST)) is not None
+    except OSError:
+        return True

@@ -272,3 +272,24 @@ def test_a_wrong_cluster_is_an_error_where_the_stack_is_certain(
         (tmp_path / "Pulumi.prod.yaml").write_text(f"{STACK}  amlstack:jobs: [job.yml]\n")
     assert main(["check", "job.yml", *chosen]) == 1
     assert "job.yml:4:1: error: compute [cluster-unknown]" in capfd.readouterr().out
+
+
+def test_a_region_that_does_not_exist_is_found_in_the_settings(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "Pulumi.prod.yaml").write_text(STACK.replace("westeurope", "westeuropa"))
+    (tmp_path / "job.yml").write_text(YAML)
+    assert main(["check", "job.yml", "--stack", "prod"]) == 1
+    lines = capfd.readouterr().out.splitlines()
+    head = "Pulumi.prod.yaml:2:3: error: amlstack:location [region-unknown]"
+    assert "Did you mean `westeurope`?" in lines[lines.index(head) + 1]
+
+
+def test_a_pipeline_component_that_names_itself_is_found(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    text = "type: pipeline\nname: c\njobs:\n  again:\n    type: pipeline\n    component: ./own.yml\n"
+    (tmp_path / "own.yml").write_text(f"$schema: https://x/pipelineComponent.schema.json\n{text}")
+    (tmp_path / "job.yml").write_text(
+        "type: pipeline\nsettings: {default_compute: azureml:a100}\njobs: {a: {type: pipeline, component: ./own.yml}}\n"
+    )
+    lines = _checked(capfd, "job.yml")
+    assert any(line.startswith("own.yml:7:") and "error: " in line and "[component-circle]" in line for line in lines)

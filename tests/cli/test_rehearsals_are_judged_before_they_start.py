@@ -83,7 +83,7 @@ def test_a_job_that_can_be_rehearsed_is_answered_with_all_it_needs(capfd: pytest
         "size": "ready",
         "disk": "ready",
         "sandbox": "later",
-    } | ({"GPU": "ready"} if "GPU" in states else {})
+    }
     assert any("16 × 8 → 2 × 2" in each["text"] for each in job["aspects"])
     assert any("the fabric" in text for text in job["unproven"])
 
@@ -199,3 +199,13 @@ def test_a_full_disk_is_in_the_way(monkeypatch: pytest.MonkeyPatch, capfd: pytes
     (found,) = in_the_way(answer)
     assert found["about"] == "disk"
     assert "10 bytes are free" in found["text"]
+
+
+def test_gpu_calls_that_are_carried_to_the_cpu_are_announced(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (here / "src" / "train.py").write_text("import torch\nmodel = torch.nn.Linear(1, 1).cuda()\n")
+    words = ("job.yml", "-j", "2x2", "--input", "corpus=data")
+    for option, state, text in (((), "ready", "GPU calls run on the CPU"), (("--no-shim",), "note", "--no-shim")):
+        code, answer = answered(capfd, *words, *option)
+        (gpu,) = (each for each in answer["jobs"][0]["aspects"] if each["about"] == "GPU")
+        assert (code, gpu["state"]) == (0, state)
+        assert text in gpu["text"]

@@ -99,7 +99,14 @@ def rehearse(
         from amlstack.cli.rehearsal.feasibility import dry
 
         raise typer.Exit(
-            dry.run(file, size, stack, only, inputs or (), scale=scale, yes=yes, force=force, as_json=as_json)
+            dry.run(
+                *(file, size, stack, only, inputs or ()),
+                scale=scale,
+                yes=yes,
+                force=force,
+                shim=not no_shim,
+                as_json=as_json,
+            )
         )
     from amlstack.cli.rehearsal import outcome
 
@@ -178,7 +185,7 @@ def _run(
     if not all(scales.agreed(progress, file, plan, scale, yes=yes) for plan in plans):
         raise typer.Exit(2)
     own = data.own_stand_ins(mapping_file.read_all(file))
-    asked = feasibility.Asked(where, scale, yes=True, force=force, own=own)
+    asked = feasibility.Asked(where, scale, yes=True, force=force, shim=not no_shim, own=own)
     answers = [
         feasibility.judge(name_of(plan, file), plan, source, asked) for plan, source in zip(plans, sources, strict=True)
     ]

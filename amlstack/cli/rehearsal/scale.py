@@ -46,6 +46,9 @@ MOST_AT_ONCE = 4
 PROPOSED = 2
 """Nodes, and ranks on each: the least that shows what goes wrong between nodes and between ranks of one."""
 
+ON_GPUS = "fp16/bf16, GPU memory and speed, where this machine has no GPU"
+"""What no rehearsal on CPUs says anything about."""
+
 _COUNT = re.compile(
     r"-{0,2}(?:trainer\.)?(?:world[-_]size|num[-_]nodes|nnodes|nodes|n?gpus|n(?:um)?[-_]gpus?|devices|gpus[-_]per[-_]node"
     r"|num[-_](?:processes|workers[-_]total)|nproc[-_]per[-_]node)",
@@ -135,7 +138,7 @@ def unproven(parts: Sequence[Extent]) -> Iterator[str]:
     yield "global batch size and learning rate, where the job derives them from the number of ranks"
     if any(part.declared[0] > part.started[0] for part in smaller):
         yield f"whatever needs more than {nodes} node{'' if nodes == 1 else 's'}, and the speed between nodes"
-    yield "fp16/bf16, GPU memory and speed, where this machine has no GPU"
+    yield ON_GPUS
     for text in dict.fromkeys(text for part in parts for text in part.unchanged):
         yield f"`{text}` is passed through unchanged: the code reads the declared count, not the started one"
 

@@ -24,8 +24,14 @@ def has_gpu() -> bool:
     return any(_DEVICES.glob("nvidia[0-9]*"))
 
 
-def gpu(place: str, part: jobs.Plan) -> Iterator[Aspect]:
-    """What of a part's code cannot run without a GPU, or runs otherwise, each at its line."""
+def gpu(place: str, part: jobs.Plan, *, shim: bool = True) -> Iterator[Aspect]:
+    """What of a part's code cannot run without a GPU, or runs otherwise, each at its line.
+
+    Args:
+        place: The part's place.
+        part: The part.
+        shim: Whether ordinary GPU calls are carried to the CPU.
+    """
     code = part.job.code
     if has_gpu():
         yield Aspect("GPU", "ready", "this machine has one", "", (place,))
@@ -34,8 +40,8 @@ def gpu(place: str, part: jobs.Plan) -> Iterator[Aspect]:
         return
     from amlstack.sandbox import gpu_code
 
-    found = gpu_code.read(folder, command_text.scripts(part.enriched.command))
-    for each in found:
+    command = part.enriched.command
+    for each in gpu_code.read(folder, command_text.scripts(command)):
         stops = each.ends and each.certain
         where = "" if each.certain else " (in a function)"
         yield Aspect(
@@ -48,10 +54,9 @@ def gpu(place: str, part: jobs.Plan) -> Iterator[Aspect]:
             each.line,
             ignorable=stops,
         )
-    if not found and part.target.facts is not None and part.target.facts.gpus:
-        yield Aspect(
-            "GPU", "ready", "none here, and no line of the code was found that only a GPU can run", "", (place,)
-        )
+    if gpu_code.mentioned(folder, command):
+        left = "GPU calls stay as they are, and fail where this machine has no GPU (--no-shim)"
+        yield Aspect("GPU", "ready" if shim else "note", gpu_code.LINE if shim else left, "", (place,))
 
 
 def mpi(place: str, part: jobs.Plan, answer: EnvironmentAnswer | None) -> Iterator[Aspect]:

@@ -29,6 +29,7 @@ def run(
     scale: RehearsalScale | None,
     yes: bool,
     force: bool,
+    shim: bool,
     as_json: bool,
 ) -> int:
     """Prints the answer; the exit status is 0 where every job can be rehearsed, else 2.
@@ -42,6 +43,7 @@ def run(
         scale: What is started at most.
         yes: Whether a job larger than this machine is agreed to.
         force: Whether code that cannot run here is started all the same.
+        shim: Whether ordinary GPU calls are carried to the CPU.
         as_json: Whether JSON is printed.
     """
     from amlstack.catalog import clock
@@ -64,7 +66,7 @@ def run(
     in_answers = {each for source in sources for each in source.findings}
     found = (*found, *(each for each in of_data if each not in in_answers))
     own = data.own_stand_ins(mapping_file.read_all(file))
-    asked = Asked(where, scale, yes=yes, force=force, own=own)
+    asked = Asked(where, scale, yes=yes, force=force, shim=shim, own=own)
     answers = [judge(name_of(plan, file), plan, source, asked) for plan, source in zip(plans, sources, strict=True)]
     possible = bool(answers) and not errors(found) and all(answer.possible for answer in answers)
     if not as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import jobs
-from amlstack.cli.rehearsal import unregistered
+from amlstack.cli.rehearsal import environments, unregistered
 from amlstack.cli.rehearsal.feasibility.aspect import Aspect
 from amlstack.cli.rehearsal.workspace import rehearsal_workspace
 from amlstack.sandbox import images
@@ -61,15 +61,7 @@ def _declared(part: jobs.Plan, stored: Stored) -> Declared | None:
         if version is None:
             return None
         return images.Declared(image=str(version.get("image") or ""), conda=str(version.get("condaFile") or ""))
-    if wanted.build is not None:
-        name = wanted.build.dockerfile_path or "Dockerfile"
-        return images.Declared(context=part.base / wanted.build.path, dockerfile=name)
-    try:
-        conda = jobs.conda_text(wanted, part.base) or ""
-    except (OSError, ValueError):
-        conda = ""  # the plan has a finding
-    folder = (part.base / wanted.conda_file).parent if isinstance(wanted.conda_file, str) else None
-    return images.Declared(image=wanted.image or "", conda=conda, folder=folder)
+    return environments.declared(part) or images.Declared(image=wanted.image or "")  # the plan has a finding
 
 
 def _of(place: str, answer: EnvironmentAnswer) -> Aspect:

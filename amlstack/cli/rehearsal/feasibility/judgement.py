@@ -37,6 +37,7 @@ class Asked:
         scale: What is started at most; None for all.
         yes: Whether a job larger than this machine was agreed to.
         force: Whether it starts although something was found that cannot run here.
+        shim: Whether ordinary GPU calls are carried to the CPU where this machine has no GPU.
         own: The user's stand-ins.
         where: The stack that was read, if any.
     """
@@ -45,6 +46,7 @@ class Asked:
     scale: RehearsalScale | None = None
     yes: bool = False
     force: bool = False
+    shim: bool = True
     own: Mapping[str, OwnStandIn] = field(default_factory=dict)
 
 
@@ -87,7 +89,7 @@ def _needs(parts: Mapping[str, jobs.Plan], answers: list[EnvironmentAnswer], ask
             if answer is not None:
                 known = answer
                 answers.append(answer)
-        yield from devices.gpu(place, part)
+        yield from devices.gpu(place, part, shim=asked.shim)
         yield from devices.mpi(place, part, known)
         yield from network.aspects(place, part)
 

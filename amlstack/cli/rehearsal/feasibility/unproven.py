@@ -27,15 +27,16 @@ def of(plan: jobs.Planned, parts: Sequence[Extent], *, gpu: bool) -> Iterator[st
         parts: What is started of it.
         gpu: Whether this machine has a GPU.
     """
-    yield from scales.unproven(parts)
+    scaled = tuple(scales.unproven(parts))
+    yield from scaled
     sizes = [part.target.facts for part in plan.parts.values()]
-    if not gpu and any(size is None or size.gpus for size in sizes):
-        yield "memory of the GPUs, and the speed of any step"
+    if not gpu and not scaled and any(size is None or size.gpus for size in sizes):
+        yield scales.ON_GPUS
     if any(extent.started[0] * extent.started[1] > 1 for extent in parts):
         yield "the fabric: ranks talk over this machine's loopback, without InfiniBand"
     words = {word for part in plan.parts.values() for word in _reduced(part)}
     if words and not gpu:
-        yield f"reduced precision ({', '.join(sorted(words))}): its numbers are a CPU's"
+        yield f"reduced precision ({', '.join(sorted(words))}): all is computed in single precision"
 
 
 def _reduced(part: jobs.Plan) -> Iterator[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base import model_errors
 from amlstack.base.findings import Finding
+from amlstack.base.model_errors import listed
 from amlstack.base.models import models_in
 from amlstack.base.near_misses import did_you_mean, near
 from infra.settings.model import CURATED_TAG, CUSTOM_TAG, CuratedEnvironment, CustomEnvironment, Settings
@@ -48,33 +50,27 @@ def dotted(loc: Loc) -> str:
 def describe(error: ErrorDetails) -> Finding:
     """One of pydantic's errors as a finding, its place not yet in a file."""
     loc = plain(error["loc"])
-    kind, seen, context = error["type"], error.get("input"), error.get("ctx") or {}
+    kind, seen = error["type"], error.get("input")
     where = dotted(loc)
     if kind == "extra_forbidden":
         return _unknown_key(loc, _keys_beside(error["loc"]))
     if kind == "missing":
         return Finding("setting-missing", where, f"`{loc[-1]}` is missing", _meaning(error["loc"]))
     if kind == "value_error":
-        what, _, rule = str(context.get("error", "")).partition("|")
+        what, _, rule = str((error.get("ctx") or {}).get("error", "")).partition("|")
         return Finding("setting-value", where, what, rule)
     if kind == "string_pattern_mismatch":
         return Finding(
             "setting-value", where, f"{_key(loc)} cannot be `{seen}`", _pattern(loc), _idle_remedy(loc, seen)
         )
-    if kind == "literal_error":
-        allowed = [word.strip().strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(", ")]
-        return Finding(
-            "setting-value",
-            where,
-            f"{_key(loc)} must be one of {_list(allowed)}, got `{_shown(seen)}`",
-            "",
-            _meant(_shown(seen), allowed),
-        )
-    if kind not in _TYPES:
+    rule = model_errors.must(error)
+    if not rule:
         return Finding("setting-value", where, f"{_key(loc)} cannot be `{_shown(seen)}`", error["msg"])
-    wanted, _, rule = _TYPES[kind].format_map(context).partition("|")
-    what = f"{_key(loc)} must {wanted}, got `{_shown(seen)}`"
-    return Finding("setting-value", where, what, rule, _idle_remedy(loc, seen))
+    what = f"{_key(loc)} must {rule}, got `{_shown(seen)}`"
+    if kind == "literal_error":
+        return Finding("setting-value", where, what, "", _meant(_shown(seen), model_errors.allowed(error)))
+    why = "Quote it if YAML reads it as something else" if kind == "string_type" else ""
+    return Finding("setting-value", where, what, why, _idle_remedy(loc, seen))
 
 
 def _key(loc: Loc) -> str:
@@ -89,28 +85,9 @@ def meant(loc: Loc) -> str | None:
 
 def _unknown_key(loc: Loc, names: tuple[str, ...]) -> Finding:
     return Finding(
-        "setting-unknown", dotted(loc), f"Unknown key `{loc[-1]}`", f"The keys here are {_list(names)}",
+        "setting-unknown", dotted(loc), f"Unknown key `{loc[-1]}`", f"The keys here are {listed(names)}",
         _meant(str(loc[-1]), names),
     )  # fmt: skip
-
-
-_TYPES = {
-    "int_parsing": "be a whole number",
-    "int_type": "be a whole number",
-    "int_from_float": "be a whole number",
-    "bool_parsing": "be true or false",
-    "bool_type": "be true or false",
-    "greater_than_equal": "be at least {ge}",
-    "string_too_long": "have at most {max_length} characters",
-    "string_too_short": "have at least {min_length} character",
-    "too_long": "have at most {max_length} entries",
-    "string_type": "be a string|Quote it if YAML reads it as something else",
-    "tuple_type": "be a list",
-    "list_type": "be a list",
-    "dict_type": "be a mapping of names to values",
-    "model_type": "be an object with keys",
-    "model_attributes_type": "be an object with keys",
-}
 
 
 def plain(loc: Loc) -> Loc:
@@ -125,10 +102,6 @@ def _shown(value: Any) -> str:
         return "{…}" if isinstance(value, dict) else "[…]"
     text = str(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
-
-
-def _list(names: list[str] | tuple[str, ...]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
 
 
 def _meant(word: str, known: Iterable[str]) -> str:

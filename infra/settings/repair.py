@@ -1,7 +1,7 @@
 """Faulty settings mended so far that the rest of them can be judged in the same run.
 
 A misspelt key is read as the key that it was probably meant to be; a faulty value becomes its default; what has no
-default is made up and remembered as doubtful.
+default is made up and remembered as doubtful. What each part of this is worth was measured: docs/adr/0006.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
+from amlstack.base.model_errors import must
 from amlstack.base.models import models_in
 from amlstack.base.near_misses import did_you_mean
 from jobs.launchers import TYPED, Custom
@@ -54,21 +55,20 @@ def _finding(place: Place, details: list[ErrorDetails], title: str) -> Finding:
     if detail["type"] == "missing":
         return Finding("key-missing", where, f"`{place[-1]}` is not given", f"Every {owner} has it")
     shown = repr(detail.get("input"))
-    rules = dict.fromkeys(_rule(each) for each in details)
+    rules = dict.fromkeys(_must(each) for each in details)
     shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
     name = f"`{place[-1]}`" if place else title
     if all(rules):
-        return Finding("value-kind", where or title, f"{name} must be {', or '.join(rules)}, got {shown}", "")
+        return Finding("value-kind", where or title, f"{name} must {', or '.join(rules)}, got `{shown}`", "")
     rule = "; ".join(each["msg"] for each in details)
-    return Finding("value-kind", where or title, f"{name} cannot be {shown}", rule)
+    return Finding("value-kind", where or title, f"{name} cannot be `{shown}`", rule)
 
 
-def _rule(detail: ErrorDetails) -> str:
-    """What a value must be, as the end of a sentence; empty when pydantic says it in another form."""
-    start, _, rest = detail["msg"].removeprefix("Value error, ").partition("Input should be ")
-    if not start and rest:
-        return rest.replace("a valid ", "a ").replace("a integer", "an integer")
-    return start.removeprefix("a count is ") if start.startswith("a count is ") else ""
+def _must(detail: ErrorDetails) -> str:
+    """What a value must be; of a class its name too, by which it is written in Python."""
+    if detail["type"] == "model_type":
+        return f"be a mapping or an instance of {detail['ctx']['class_name']}"
+    return must(detail)
 
 
 def _written(loc: Place) -> Place:

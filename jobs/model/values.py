@@ -70,10 +70,10 @@ OwnSource = Annotated[
 
 def _expression(value: Any) -> Any:
     if isinstance(value, bool):
-        message = "a count is an integer"
+        message = "Input should be an integer"
         raise ValueError(message)  # noqa: TRY004 - pydantic turns only this one into a fault
     if isinstance(value, str) and not EXPRESSION.fullmatch(value):
-        message = "a count is an integer or a pipeline expression like ${{parent.inputs.n}}"
+        message = "Input should be an integer or a pipeline expression like ${{parent.inputs.n}}"
         raise ValueError(message)
     return value
 

@@ -84,7 +84,12 @@ def test_good_settings_give_none() -> None:
         (with_("clusters.0.name", "-x-"), "amlstack:clusters[0].name", "setting-value", "a letter first"),
         (with_("clusters.0.name", "line\n"), "amlstack:clusters[0].name", "setting-value", "3 to 24"),
         (with_("clusters.0.name", "x" * 25), "amlstack:clusters[0].name", "setting-value", "3 to 24"),
-        (with_("clusters.0.nodes.max", "lots"), "amlstack:clusters[0].nodes.max", "setting-value", "whole number"),
+        (
+            with_("clusters.0.nodes.max", "lots"),
+            "amlstack:clusters[0].nodes.max",
+            "setting-value",
+            "must be an integer",
+        ),
         (
             with_("clusters.0.nodes.min", -1),
             "amlstack:clusters[0].nodes.min",

@@ -117,7 +117,7 @@ def test_a_python_file_may_import_its_neighbours(tmp_path: Path) -> None:
             "from jobs import Job\njob = Job(command='x', environment='y', nodes=0)\n",
             "value-kind",
             2,
-            "`nodes` must be greater than or equal to 1",
+            "`nodes` must be at least 1",
         ),
         (
             "from jobs import Job\njob = Job(command='x', environment='y', launcher={'type': 'torchrum'})\n",

@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING
 
 from amlstack.diagnose.diagnosis import Diagnosis
 from amlstack.diagnose.judgement.culprit import first_cause
+from amlstack.diagnose.judgement.stand_in import with_stand_in
 from amlstack.diagnose.reading.files import LogFiles, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["Diagnosis", "LogFiles", "diagnose", "judge", "read"]
+__all__ = ["Diagnosis", "LogFiles", "diagnose", "judge", "read", "with_stand_in"]
 
 
 def diagnose(paths: Iterable[Path]) -> Diagnosis:
     """Reads files and folders of logs and names the first true cause."""
-    return judge(read(paths))
+    folders = list(paths)
+    return with_stand_in(judge(read(folders)), folders)
 
 
 def judge(found: LogFiles) -> Diagnosis:

@@ -41,7 +41,7 @@ def diagnose(subjects: Subjects, *, as_json: Json = False) -> None:
     """
     from amlstack.base.findings import errors
     from amlstack.cli.subjects import with_authors_files
-    from amlstack.diagnose import judge, read
+    from amlstack.diagnose import judge, read, with_stand_in
     from amlstack.diagnose.render import report
 
     folders = [each for subject in subjects for each in _culprits(_path(subject))]
@@ -49,7 +49,7 @@ def diagnose(subjects: Subjects, *, as_json: Json = False) -> None:
     print_findings(found.findings, err=True)
     if errors(found.findings) or found.empty:
         raise typer.Exit(2)
-    verdict = with_authors_files(judge(found), folders)
+    verdict = with_authors_files(with_stand_in(judge(found), folders), folders)
     if as_json:
         print_json(verdict.as_dict())
     else:

@@ -13,6 +13,7 @@ from amlstack.sandbox.images.builder import ImageBuildError, build, check_progra
 from amlstack.sandbox.images.chosen import Chosen
 from amlstack.sandbox.images.declared.conda import CondaFileError
 from amlstack.sandbox.images.declared.environment import DOCKERFILE, Declared, DeclaredError, from_conda, standin_of
+from amlstack.sandbox.images.differences import for_diagnosis
 from amlstack.sandbox.images.differences import line as difference
 from amlstack.sandbox.images.own import OwnStandIn
 from amlstack.sandbox.images.own import of as own_of
@@ -44,6 +45,7 @@ __all__ = [
     "difference",
     "find",
     "folder",
+    "for_diagnosis",
     "from_conda",
     "image_name",
     "own_of",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,19 @@ def absent(standin: StandIn) -> tuple[Absent, ...]:
 def modules(standin: StandIn) -> dict[str, str]:
     """Modules that the image has, or the environment declares, and the stand-in has not; why by module."""
     return {module: each.why or "the stand-in leaves it out" for each in absent(standin) for module in each.modules}
+
+
+def for_diagnosis(standin: StandIn, named: str) -> dict[str, Any]:
+    """What a diagnosis of a job must know of the environment that it ran in, as plain data.
+
+    Args:
+        standin: What it ran in.
+        named: The environment as the job names it.
+    """
+    missing = sorted({each.what for each in absent(standin) if each.modules})
+    listed = ", ".join(json.dumps(each) for each in missing[:1]) or '"PACKAGE"'
+    remedy = f"`[stand_in.{json.dumps(named)}]`, below it `like = {json.dumps(named)}` and `requirements = [{listed}]`."
+    return {"line": line(standin), "absent": modules(standin), "partial": standin.partial, "remedy": remedy}
 
 
 def _record(standin: StandIn) -> dict[str, Any]:

@@ -60,6 +60,7 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
             note(f"environment: {standin.summary}; it differs from the image: {standin.differs}")
             if line := images.difference(standin):
                 note(f"stand-in: {line}")
+            prepare.write_stand_in(store, job, wanted, standin)
             ending.stage = stage = prepare.stage(store, job, wanted, built, note)
             ports = fixed_ports.ports(wanted, stage.folder / "nodes" / "0" / "wd")
             fixed_ports.hold(

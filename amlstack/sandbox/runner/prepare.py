@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,6 +20,9 @@ from amlstack.sandbox.scheduling import quota
 from amlstack.sandbox.store.store import cluster_of, job_folder
 
 __all__ = ["LOGS", "Stage", "Upload", "image", "stage", "torchrun_logs"]
+
+STAND_IN = "stand-in.json"
+"""Read by `amlstack.diagnose`."""
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,6 +79,14 @@ def image(store: Store, job: JobRow, spec: Spec) -> images.StandIn:
     if spec.distribution == "Mpi" and not mpirun.on_machine():
         return images.with_openmpi(standin)
     return standin
+
+
+def write_stand_in(store: Store, job: JobRow, spec: Spec, standin: images.StandIn) -> None:
+    """Notes in the job's folder what its environment lacks of the image, for a diagnosis of its logs."""
+    given = environments.of(store, job)
+    named = given.declared.named if given is not None else spec.environment
+    known = images.for_diagnosis(standin, named)
+    (job_folder(store.home, job.id) / STAND_IN).write_text(json.dumps(known, indent=1) + "\n")
 
 
 def _declared(store: Store, spec: Spec) -> images.Declared:

@@ -1,0 +1,57 @@
+"""A missing module in a rehearsal is the stand-in's fault where the image has it, and the code's where it has not."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from amlstack.diagnose import diagnose
+from amlstack.sandbox import images
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOG = """\
+Traceback (most recent call last):
+  File "train.py", line 3, in <module>
+    import {name}
+ModuleNotFoundError: No module named '{name}'
+"""
+
+
+def job(folder: Path, name: str, standin: images.StandIn | None) -> Path:
+    (folder / "user_logs").mkdir()
+    (folder / "user_logs/std_log_process_00.txt").write_text(LOG.format(name=name))
+    if standin is not None:
+        known = images.for_diagnosis(standin, "azureml:AzureML-sklearn-1.5@latest")
+        (folder / "stand-in.json").write_text(json.dumps(known))
+    return folder
+
+
+@pytest.mark.parametrize("name", ["sklearnex", "sklearnex.linear_model", "azureml.core", "azureml"])
+def test_what_the_image_has_is_the_stand_ins_fault(tmp_path: Path, name: str) -> None:
+    verdict = diagnose([job(tmp_path, name, images.resolve("sklearn-1.5"))])
+    assert verdict.cause == "stand-in-lacks-module"
+    assert f"the stand-in lacks `{name}`" in verdict.means
+    assert '[stand_in."azureml:AzureML-sklearn-1.5@latest"]' in verdict.advice
+
+
+def test_what_the_image_has_not_is_the_codes_fault(tmp_path: Path) -> None:
+    assert diagnose([job(tmp_path, "torch", images.resolve("sklearn-1.5"))]).cause == "missing-module"
+
+
+def test_where_not_all_of_the_image_is_known_the_verdict_is_unsure(tmp_path: Path) -> None:
+    verdict = diagnose([job(tmp_path, "einops_exts", images.resolve("nvcr.io/nvidia/pytorch:25.01-py3"))])
+    assert (verdict.cause, verdict.confidence) == ("stand-in-lacks-module", "low")
+    assert "may well find it on Azure" in verdict.means
+
+
+def test_without_a_stand_in_the_logs_alone_count(tmp_path: Path) -> None:
+    assert diagnose([job(tmp_path, "sklearnex", None)]).cause == "missing-module"
+
+
+def test_a_package_that_could_not_be_had_is_not_blamed_on_the_code(tmp_path: Path) -> None:
+    standin = images.from_conda("dependencies: [python, {pip: [flash-attn]}]")
+    assert diagnose([job(tmp_path, "flash_attn", standin)]).cause == "stand-in-lacks-module"

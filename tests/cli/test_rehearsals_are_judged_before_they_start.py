@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -209,3 +210,17 @@ def test_gpu_calls_that_are_carried_to_the_cpu_are_announced(here: Path, capfd: 
         (gpu,) = (each for each in answer["jobs"][0]["aspects"] if each["about"] == "GPU")
         assert (code, gpu["state"]) == (0, state)
         assert text in gpu["text"]
+
+
+def test_ports_that_the_job_fixes_are_named(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # nobody else gets it, and it listens for nothing
+        taken, free = (each.getsockname()[1] for each in (server, unused))
+        for port, words in ((taken, "listens on it"), (free, "one after the other")):
+            text = f"import os\nfrom torch import multiprocessing\nos.environ['MASTER_PORT'] = '{port}'\n"
+            (here / "src" / "train.py").write_text(text)
+            code, answer = answered(capfd, "job.yml", "-j", "2x2", "--input", "corpus=data")
+            (found,) = (each["text"] for each in answer["jobs"][0]["aspects"] if each["about"] == "ports")
+            assert code == 0
+            assert found.startswith(f"{port} is fixed by the job")
+            assert words in found

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import fcntl
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from amlstack.base import paths
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from contextlib import ExitStack
     from pathlib import Path
-
-    from amlstack.sandbox.runner.contract.spec import Spec
 
 _OPTION = re.compile(r"--(?:master|main_process|main-process)[-_]port[= ]+[\"']?(?P<port>\d{1,5})\b")
 _ENDPOINT = re.compile(r"--rdzv[-_]endpoint[= ]+[\"']?[^\s\"':]*:(?P<port>\d{1,5})\b")
@@ -37,7 +35,23 @@ MOST_FILES, MOST_BYTES = 500, 1 << 18
 """How much code is read: what a folder has beyond is hardly a script that starts a training."""
 
 
-def ports(spec: Spec, code: Path) -> tuple[int, ...]:
+class FixesPorts(Protocol):
+    """The part of a job that may name ports: `Spec` has it, and so has what a dry run asks with."""
+
+    @property
+    def command(self) -> str:
+        """The shell command."""
+
+    @property
+    def distribution(self) -> str | None:
+        """``PyTorch``, ``Mpi``, ``TensorFlow``; None for none."""
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The job's environment variables."""
+
+
+def ports(spec: FixesPorts, code: Path) -> tuple[int, ...]:
     """The ports that the variables, the command and the scripts of a job name, in order.
 
     Args:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from amlstack.base import paths
 from amlstack.base.findings import Level
 from amlstack.cli.rehearsal import scale as scales
-from amlstack.cli.rehearsal.feasibility import devices, environment, machine, network, steps, unproven
+from amlstack.cli.rehearsal.feasibility import devices, environment, machine, network, ports, steps, unproven
 from amlstack.cli.rehearsal.feasibility.aspect import Aspect, Feasibility, merged
 from amlstack.cli.rehearsal.feasibility.stored import Stored
 from infra.runs import CodeFolders
@@ -92,6 +92,7 @@ def _needs(parts: Mapping[str, jobs.Plan], answers: list[EnvironmentAnswer], ask
         yield from devices.gpu(place, part, shim=asked.shim)
         yield from devices.mpi(place, part, known)
         yield from network.aspects(place, part)
+        yield from ports.aspects(place, part)
 
 
 def _data(data: Data) -> Iterator[Aspect]:

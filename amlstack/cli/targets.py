@@ -33,6 +33,7 @@ class Targets:
         asked: Whether the stack was asked for, rather than found.
         findings: What is wrong with the settings.
         reading: The settings as they were read.
+        outside: The job file lies outside of the stack's folder, and the stack was not asked for.
     """
 
     size: str | None = None
@@ -42,6 +43,7 @@ class Targets:
     asked: bool = False
     findings: tuple[Finding, ...] = ()
     reading: Reading | None = None
+    outside: bool = False
 
     def of(self, job: Job) -> tuple[Target, tuple[Finding, ...]]:
         """The target of one job, and what is not known about it."""
@@ -60,13 +62,19 @@ class Targets:
             return target, tuple(found)
         if not target.cluster or target.size is not None or PLACEHOLDER.search(name):
             return target, ()
-        return target, tuple(map(self._of_a_found_stack, found)) or (_size_unknown(name),)
+        of_stack = () if self.outside else tuple(map(self._of_a_found_stack, found))
+        return target, of_stack or (_size_unknown(name),)
 
     def of_file(self, file: Path) -> Targets:
-        """The same for the jobs of a file: a stack that lists the file is meant, as if it had been asked for."""
+        """The same for the jobs of a file: a stack that lists the file is meant, as if it had been asked for.
+
+        Of a file outside of the stack's folder it is not known that it belongs to the stack.
+        """
         if self.asked or self.settings is None:
             return self
         there = file.resolve()
+        if not there.is_relative_to(self.root.resolve()):
+            return replace(self, outside=True)
         listed = any((self.root / each.file).resolve() == there for each in self.settings.jobs)
         return replace(self, asked=True) if listed else self
 

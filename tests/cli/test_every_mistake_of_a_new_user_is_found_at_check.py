@@ -293,3 +293,17 @@ def test_a_pipeline_component_that_names_itself_is_found(tmp_path: Path, capfd: 
     )
     lines = _checked(capfd, "job.yml")
     assert any(line.startswith("own.yml:7:") and "error: " in line and "[component-circle]" in line for line in lines)
+
+
+def test_a_cluster_of_a_file_outside_of_the_stacks_folder_is_not_looked_for_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stack = tmp_path / "stack"
+    stack.mkdir()
+    (stack / "Pulumi.prod.yaml").write_text(STACK)
+    (tmp_path / "job.yml").write_text(YAML.replace("azureml:a100", "azureml:gpu-cluster"))
+    monkeypatch.chdir(stack)
+    main(["check", "../job.yml"])
+    shown = capfd.readouterr().out
+    assert "cluster-unknown" not in shown
+    assert "../job.yml:4:1: info: compute [cluster-size-unknown]" in shown

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from policies.pack import messages
+from amlstack.base import pulumi_messages
 
-messages.alone()  # before anything imports the SDK
+pulumi_messages.alone()  # before anything imports the SDK
 
 from policies.pack.definition import NAME, pack  # noqa: E402
 from policies.pack.server import serve  # noqa: E402

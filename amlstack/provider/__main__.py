@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
-from amlstack.provider.server import Provider
-from amlstack.rpc import serve
+from amlstack.base import pulumi_messages
+
+pulumi_messages.alone()  # before anything imports the SDK
+
+from amlstack.provider.server import Provider  # noqa: E402
+from amlstack.rpc import serve  # noqa: E402
 
 if __name__ == "__main__":
     status = serve(Provider)

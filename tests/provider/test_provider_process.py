@@ -104,3 +104,13 @@ def test_the_schema_names_what_the_provider_takes() -> None:
 def test_the_schemas_references_lead_somewhere() -> None:
     for reference in re.findall(r'"\$ref": "#/types/([^"]+)"', json.dumps(SCHEMA)):
         assert reference in SCHEMA["types"]
+
+
+@pytest.mark.parametrize("plugin", ["amlstack.provider", "amlstack.sandbox.azure_native"])
+def test_a_plugin_s_process_reads_the_messages_without_the_sdk_around_them(plugin: str) -> None:
+    """The SDK takes longer to import than all else of a plugin together, and every command starts each plugin."""
+    script = (
+        f"import {plugin}.__main__, pulumi.runtime.proto.provider_pb2, sys; print('pulumi.resource' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", script], cwd=PROJECT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

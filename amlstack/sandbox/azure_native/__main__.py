@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from amlstack.rpc import serve
-from amlstack.sandbox.azure_native.server import AzureNative
+from amlstack.base import pulumi_messages
+
+pulumi_messages.alone()  # before anything imports the SDK
+
+from amlstack.rpc import serve  # noqa: E402
+from amlstack.sandbox.azure_native.server import AzureNative  # noqa: E402
 
 if __name__ == "__main__":
     sys.exit(serve(AzureNative))

@@ -54,7 +54,7 @@ def run(*, quick: bool) -> Iterator[Row]:
         return jobs.body(check(file).plans[0].enriched)
 
     with tempfile.TemporaryDirectory() as folder:
-        count = FILES // 5 if quick else FILES
+        count = FILES // 10 if quick else FILES
         files = generate(Path(folder), count)
         spent = dict.fromkeys((check, rendered, oracle.body), 0.0)
         for work in spent:

@@ -76,8 +76,8 @@ NO_RULES = f"""\
 #!{sys.executable}
 import sys
 sys.path.insert(0, {str(PROJECT)!r})
-from policies.pack import messages
-messages.alone()
+from amlstack.base import pulumi_messages
+pulumi_messages.alone()
 from concurrent import futures
 import grpc
 from google.protobuf import empty_pb2

@@ -31,24 +31,27 @@ PROJECT = Path(__file__).resolve().parents[3]
 EXAMPLES = PROJECT / "examples"
 PAIRS = 3
 MOST = 1.15
-NODES, PER_NODE = 2, 4
-RANKS = NODES * PER_NODE
-AS_WRITTEN, WANTED = "RANKS_PER_NODE = 2", f"RANKS_PER_NODE = {PER_NODE}"
+NODES, PER_NODE, PER_NODE_QUICK = 2, 4, 2
+AS_WRITTEN = "RANKS_PER_NODE = 2"
 
 
 def run(*, quick: bool) -> Iterator[Row]:
     """Time the examples for torchrun and for mpirun."""
     python = images.build(images.resolve("acpt-pytorch-2.8-cuda12.6")) / "bin"
-    cases: list[tuple[str, str, Callable[[Path, Path], None]]] = [
+    cases: list[tuple[str, str, Callable[[Path, int, Path], None]]] = [
         ("torchrun", "ddp_torchrun", _torchrun),
         ("mpirun", "mpi_per_process", _mpirun),
     ]
+    ranks = PER_NODE_QUICK if quick else PER_NODE
     with _sandbox() as environ:
         for name, folder, bare in cases:
-            yield _compared(name, folder, functools.partial(bare, python), environ, 1 if quick else PAIRS)
+            work = functools.partial(bare, python, ranks)
+            yield _compared(name, folder, work, environ, ranks=ranks, count=1 if quick else PAIRS)
 
 
-def _compared(name: str, folder: str, bare: Callable[[Path], None], environ: Mapping[str, str], count: int) -> Row:
+def _compared(
+    name: str, folder: str, bare: Callable[[Path], None], environ: Mapping[str, str], *, ranks: int, count: int
+) -> Row:
     def rehearse() -> float:
         with tempfile.TemporaryDirectory() as place:
             shutil.copytree(EXAMPLES / folder, place, dirs_exist_ok=True)
@@ -57,7 +60,7 @@ def _compared(name: str, folder: str, bare: Callable[[Path], None], environ: Map
             if AS_WRITTEN not in text:
                 message = f"{EXAMPLES / folder / 'job.py'} does not have {AS_WRITTEN!r} any more"
                 raise RuntimeError(message)
-            file.write_text(text.replace(AS_WRITTEN, WANTED), "utf-8")
+            file.write_text(text.replace(AS_WRITTEN, f"RANKS_PER_NODE = {ranks}"), "utf-8")
             words = [sys.executable, "-m", "amlstack.cli.main", "rehearse", "-q", str(file)]
             return _timed(lambda: _run(words, PROJECT, environ))
 
@@ -68,7 +71,7 @@ def _compared(name: str, folder: str, bare: Callable[[Path], None], environ: Map
             return _timed(lambda: bare(Path(place)))
 
     if count > 1:
-        rehearse(), by_hand()  # both once for the caches
+        rehearse()  # once for the caches; by hand has none of its own
     pairs = []
     for number in range(count):
         if number % 2:
@@ -85,16 +88,16 @@ def _compared(name: str, folder: str, bare: Callable[[Path], None], environ: Map
     return Row(f"rehearsal of `{folder}`", ours, "s", f"bare {name}", theirs, goal, middle <= MOST)
 
 
-def _torchrun(python: Path, place: Path) -> None:
+def _torchrun(python: Path, ranks: int, place: Path) -> None:
     port = _port()
-    words = ["torchrun", "--nnodes", str(NODES), "--nproc_per_node", str(PER_NODE)]
+    words = ["torchrun", "--nnodes", str(NODES), "--nproc_per_node", str(ranks)]
     words += ["--master_addr", "127.0.0.1", "--master_port", port]
-    script = ["train.py", "--epochs", "8", "--world-size", str(RANKS)]
+    script = ["train.py", "--epochs", "8", "--world-size", str(NODES * ranks)]
     started = [
         subprocess.Popen(
             [str(python / words[0]), *words[1:], "--node_rank", str(node), *script],
             cwd=place,
-            env=_environ(python),
+            env=_environ(python, ranks),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -103,21 +106,22 @@ def _torchrun(python: Path, place: Path) -> None:
     _check([process.wait() for process in started], "torchrun")
 
 
-def _mpirun(python: Path, place: Path) -> None:
+def _mpirun(python: Path, ranks: int, place: Path) -> None:
     root = ["--allow-run-as-root"] if os.getuid() == 0 else []
     quiet = ["--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo", "--mca", "mpi_yield_when_idle", "1"]
-    words = ["mpirun", *root, "--oversubscribe", "--bind-to", "none", *quiet, "-n", str(RANKS), str(python / "python")]
-    script = ["train.py", "--epochs", "6", "--world-size", str(RANKS)]
-    environ = {**_environ(python), "AZ_BATCHAI_MPI_MASTER_NODE": "127.0.0.1", "MASTER_PORT": _port()}
+    words = ["mpirun", *root, "--oversubscribe", "--bind-to", "none", *quiet, "-n", str(NODES * ranks)]
+    words.append(str(python / "python"))
+    script = ["train.py", "--epochs", "6", "--world-size", str(NODES * ranks)]
+    environ = {**_environ(python, ranks), "AZ_BATCHAI_MPI_MASTER_NODE": "127.0.0.1", "MASTER_PORT": _port()}
     _run([*words, *script], place, environ)
 
 
-def _environ(python: Path) -> dict[str, str]:
+def _environ(python: Path, ranks: int) -> dict[str, str]:
     """What the sandbox gives a rank too, as far as it costs time: threads, interfaces, unbuffered output."""
     return {
         "PATH": f"{python}{os.pathsep}{os.environ['PATH']}",
         "HOME": os.environ.get("HOME", "/"),
-        "OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // RANKS)),
+        "OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // (NODES * ranks))),
         "GLOO_SOCKET_IFNAME": "lo",
         "CUDA_VISIBLE_DEVICES": "",
         "PYTHONUNBUFFERED": "1",

@@ -8,7 +8,7 @@ The first rows are 20 clusters and 200 jobs as users run them: the engine writes
 checkpoint), on both sides. What is written grows with the square of the number of resources and is the same on both, so
 it brings the ratio nearer to one, the more the larger the stack. The rows that name no checkpoints show what the
 sandbox and the provider cost: 100 clusters and 1,000 jobs with `PULUMI_SKIP_CHECKPOINTS`, where the state is written at
-the end only. With `--quick` it is 10 clusters and 100 jobs with checkpoints alone.
+the end only. With `--quick` it is 5 clusters and 50 jobs with checkpoints alone.
 
 Where the time goes: a job costs two requests in an up, one in a refresh and two in a destroy (cancel, and a look at how
 it ended; the runs are listed once), each about 0.6 ms of CPU in the provider's HTTP client and 0.7 ms in the server;
@@ -84,7 +84,7 @@ for i in range(JOBS):
 
 def run(*, quick: bool = False) -> Iterator[Row]:
     """Each step on both, with checkpoints and without."""
-    for jobs, clusters, checkpoints in ((100, 10, True),) if quick else ((200, 20, True), (1000, 100, False)):
+    for jobs, clusters, checkpoints in ((50, 5, True),) if quick else ((200, 20, True), (1000, 100, False)):
         yield from _compared(jobs, clusters, checkpoints=checkpoints)
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 FRAMEWORKS = {"torch": "torch", "tensorflow": "tensorflow-cpu"}
 """A framework's package in images, and the one that its stand-in installs."""
+CURATED = ("acpt-pytorch-*", "lightgbm-*", "sklearn-*", "tensorflow-2.*")
+"""Names of curated environments in messages."""
 _COMPACT = re.compile(r"^\d{2,}$")
 
 
@@ -44,8 +46,8 @@ def resolve(reference: str) -> StandIn:
     name = references.image_name(reference)
     known = sorted(pattern for standin in all_standins() for pattern in standin.names)
     message = (
-        f"The sandbox has no stand-in for the environment {name!r}. It has them for: {', '.join(known)}."
-        f"{near_misses.hint(name, known)}"
+        f"The sandbox has no stand-in for the environment {name!r}.{near_misses.hint(name, known)} It has them for "
+        f"{', '.join(CURATED)}, Azure ML's base images, and public images of Python, PyTorch and TensorFlow."
     )
     raise UnknownImageError(message)
 

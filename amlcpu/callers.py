@@ -17,6 +17,7 @@ _LIBRARIES = tuple(
     {os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib", "purelib", "platlib")}  # noqa: PTH118
 )
 _PARTS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_TORCHRUN = os.path.join("torch", "distributed", "run.py")  # noqa: PTH118 - as above
 _ENDS = {"exit", "quit", "sys.exit", "os._exit", "os.abort"}
 
 
@@ -26,19 +27,20 @@ def gpus() -> int:
 
 
 def asked_by_job(depth: int = 2) -> bool:
-    """Whether the caller of the function that asks is the job's own code.
+    """Whether the caller of the function that asks is the job's own code, or torchrun, which counts `gpu` and `auto`.
 
     Args:
         depth: Frames between; 2 for the caller of a function that calls this one.
     """
-    return _own(sys._getframe(depth).f_code.co_filename)
+    name = sys._getframe(depth).f_code.co_filename
+    return name.endswith(_TORCHRUN) or _own(name)
 
 
 def must_be_true(depth: int = 2) -> bool:
     """Whether the caller is the job's own code, and its statement ends the run unless the answer is yes."""
     frame = sys._getframe(depth)
     name = frame.f_code.co_filename
-    return _own(name) and frame.f_lineno in _demanding(name)
+    return name.endswith(_TORCHRUN) or (_own(name) and frame.f_lineno in _demanding(name))
 
 
 @functools.lru_cache(maxsize=None)

@@ -137,7 +137,7 @@ def _averages(dist: Any) -> None:
 
 
 def _scattered(torch: Any, dist: Any) -> None:
-    """Sums of which each rank keeps a part: all of it is summed, and the part copied."""
+    """Sums of which each rank keeps a part (all of it is summed, the part copied), and lists from all to all."""
 
     def part_of(output: Any, whole: Any, op: Any, group: Any) -> None:
         dist.all_reduce(whole, op, group)
@@ -164,6 +164,20 @@ def _scattered(torch: Any, dist: Any) -> None:
         part_of(output, input.detach().clone(), op, group)
         return Done() if async_op else None
 
+    def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Any:
+        me = dist.get_rank(group)
+        output_tensor_list[me].copy_(input_tensor_list[me])
+        waiting = []
+        for peer in range(dist.get_world_size(group)):
+            if peer != me:
+                place = peer if group is None else dist.get_global_rank(group, peer)
+                waiting.append(dist.isend(input_tensor_list[peer].contiguous(), place, group))
+                waiting.append(dist.irecv(output_tensor_list[peer], place, group))
+        for each in waiting:
+            each.wait()
+        return Done() if async_op else None
+
+    replace(dist, "all_to_all", all_to_all)
     replace(dist, "reduce_scatter", reduce_scatter)
     for name in ("reduce_scatter_tensor", "_reduce_scatter_base"):
         replace(dist, name, reduce_scatter_tensor)

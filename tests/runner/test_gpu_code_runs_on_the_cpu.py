@@ -57,6 +57,10 @@ for step in range(5):
 part = torch.empty(2, device=device)
 dist.reduce_scatter_tensor(part, torch.arange(2 * dist.get_world_size(), dtype=torch.float32, device=device))
 assert part.tolist() == [dist.get_world_size() * (2 * dist.get_rank() + at) for at in (0, 1)], part
+size, rank = dist.get_world_size(), dist.get_rank()
+parts = [torch.zeros(1, device=device) for _ in range(size)]
+dist.all_to_all(parts, [torch.full((1,), float(10 * rank + to), device=device) for to in range(size)])
+assert [part.item() for part in parts] == [10 * peer + rank for peer in range(size)], parts
 dist.barrier(device_ids=[local_rank])
 group = dist.new_group(backend="nccl")
 dist.all_reduce(torch.ones(1).cuda(), group=group)
@@ -80,8 +84,8 @@ FOR_CPU = (
 )
 FOR_CPU = FOR_CPU[: FOR_CPU.index("part = torch")] + "dist.destroy_process_group()\n"
 TORCHRUN = (
-    "export PYTHONPATH=. && torchrun --nnodes $AZUREML_NODE_COUNT --nproc_per_node 8 --node_rank $NODE_RANK "
-    "--master_addr $MASTER_ADDR --master_port $MASTER_PORT train.py"
+    "export PYTHONPATH=. && torchrun --nnodes $AZUREML_NODE_COUNT --nproc_per_node $(nvidia-smi -L | wc -l) "
+    "--node_rank $NODE_RANK --master_addr $MASTER_ADDR --master_port $MASTER_PORT train.py"
 )
 
 
@@ -105,7 +109,7 @@ def test_a_script_for_cuda_trains_as_the_same_script_for_a_cpu(lab: Lab) -> None
     assert "DS_ACCELERATOR=cpu" in notes
 
 
-def test_torchrun_below_an_own_pythonpath_starts_ranks_that_are_carried(lab: Lab) -> None:
+def test_torchrun_below_an_own_pythonpath_starts_as_many_ranks_as_nvidia_smi_counts(lab: Lab) -> None:
     code = lab.code({"train.py": CUDA_ONLY})
     command = TORCHRUN.replace("$AZUREML_NODE_COUNT", "2")
     job = lab.job(command, nodes=2, processes=1, codeId=code, environmentId=CURATED)

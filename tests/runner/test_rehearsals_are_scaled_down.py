@@ -66,6 +66,27 @@ def test_counts_of_a_launcher_are_scaled_wherever_the_launcher_is_called(lab: La
         ]
 
 
+def test_counts_of_variables_and_of_a_configuration_file_are_scaled(lab: Lab) -> None:
+    show = "import os, sys; print(os.environ.get('PET_NNODES'), *sys.argv[1:])"
+    accelerate = {
+        "accelerate/__init__.py": "",
+        "accelerate/commands/__init__.py": "",
+        "accelerate/commands/launch.py": show,
+    }
+    files = {
+        **LAUNCHER,
+        "torch/distributed/run.py": show,
+        **accelerate,
+        "a.yaml": "num_machines: 16\nnum_processes: 128\n",
+    }
+    command = "python -m torch.distributed.run t.py; python -m accelerate.commands.launch --config_file a.yaml t.py"
+    job = run(lab, command, processes=1, codeId=lab.code(files), environmentVariables={"PET_NNODES": "16"})
+
+    assert job.status == "Completed", job.error
+    seen = [line for line in lab.log(job.id).splitlines() if not line.startswith("amlstack")]
+    assert seen == ["2 t.py", "16 --num_machines 2 --num_processes 4 --config_file a.yaml t.py"]
+
+
 def test_a_sweep_hands_its_scale_on_to_its_trials(lab: Lab) -> None:
     trial = {
         "command": "echo $WORLD_SIZE",

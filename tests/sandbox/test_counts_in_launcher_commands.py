@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from amlstack.sandbox.scale import RehearsalScale, words
+from amlstack.sandbox.scale import RehearsalScale, elsewhere, words
 
 COUNTS = words.Counts(2, 2, 16)
 
@@ -67,3 +67,49 @@ def test_a_launcher_names_the_processes_of_a_node(command: str, count: int | Non
 @pytest.mark.parametrize("text", ["", "2", "0x2", "2x", "x", "2x2x2", "-1x2"])
 def test_other_texts_are_no_scale(text: str) -> None:
     assert RehearsalScale.read(text) is None
+
+
+CONFIG = """
+distributed_type: MULTI_GPU
+machine_rank: 0
+num_machines: 16
+num_processes: 128  # all GPUs
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "environ", "options", "variables"),
+    [
+        ("torchrun t.py", {"PET_NNODES": "16"}, "", {"PET_NNODES": "2"}),
+        ("torchrun t.py", {"PET_NPROC_PER_NODE": "8"}, "", {"PET_NPROC_PER_NODE": "2"}),
+        ("torchrun t.py", {"PET_NNODES": "4:16"}, "", {"PET_NNODES": "2:2"}),
+        ("torchrun t.py", {"PET_NPROC_PER_NODE": "gpu"}, "", {"PET_NPROC_PER_NODE": "2"}),
+        ("torchrun --nnodes 16 t.py", {"PET_NNODES": "16"}, "", {}),
+        ("torchrun t.py", {"PET_NNODES": "1"}, "", {}),
+        ("python -m torch.distributed.run t.py", {"PET_NPROC_PER_NODE": "8"}, "", {"PET_NPROC_PER_NODE": "2"}),
+        ("python t.py", {"PET_NPROC_PER_NODE": "8"}, "", {}),
+        ("accelerate launch --config_file c.yaml t.py", {}, "--num_machines 2 --num_processes 4", {}),
+        ("accelerate launch --config_file=c.yaml --num_machines 16 t.py", {}, "--num_processes 4", {}),
+        ("accelerate launch --config_file c.yaml --num_processes 8 t.py", {}, "--num_machines 2", {}),
+        ("accelerate launch t.py", {}, "--num_processes 2", {}),
+        ("accelerate launch --config_file absent.yaml t.py", {}, "--num_processes 2", {}),
+        ("accelerate config", {}, "", {}),
+        ("deepspeed t.py", {}, "--num_gpus 2", {}),
+        ("deepspeed --num_gpus 8 t.py", {}, "", {}),
+        ("deepspeed --hostfile hosts t.py", {}, "", {}),
+        ("mpirun -n 128 t", {}, "", {}),
+    ],
+)  # fmt: skip
+def test_counts_from_variables_files_and_gpus_are_no_higher_than_the_scale(
+    command: str, environ: dict[str, str], options: str, variables: dict[str, str]
+) -> None:
+    program, *rest = shlex.split(command)
+    launcher, at = words.launch_of(program, rest)
+
+    found = elsewhere.added(
+        launcher, words.given_options(rest[at:]), (2, 2), environ, lambda path: CONFIG if path == "c.yaml" else ""
+    )
+
+    assert found.options == shlex.split(options)
+    assert found.variables == variables
+    assert bool(found.changes) == bool(options or variables)

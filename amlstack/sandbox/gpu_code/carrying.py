@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
+import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -75,6 +78,24 @@ def carrying(built: Path, gpus: int) -> Carrying:
     """
     python = "" if _starts(built) else str(_ROOT / "amlcpu" / "start")
     return Carrying(dict(LIBRARIES), {GPUS: str(gpus), WHERE: str(_ROOT)}, python)
+
+
+def programs(folder: Path, path: str) -> str:
+    """Writes a stand-in for nvidia-smi, unless the machine has one; PATH with it.
+
+    Args:
+        folder: The job's temporary folder.
+        path: PATH of the job's processes.
+    """
+    if shutil.which("nvidia-smi", path=path) is not None:
+        return path
+    made = folder / "gpu-programs"
+    made.mkdir(exist_ok=True)
+    program = made / "nvidia-smi"
+    line = shlex.join([sys.executable, "-I", "-S", str(Path(__file__).with_name("nvidia_smi.py"))])
+    program.write_text(f'#!/bin/sh\nexec {line} "$@"\n')
+    program.chmod(0o700)
+    return f"{path}:{made}"
 
 
 def mentioned(folder: Path, command: str) -> bool:

@@ -1,16 +1,12 @@
 """The counts in the words of torchrun, accelerate, deepspeed, mpirun and Lightning, each brought down to a scale.
 
-It is also a program, which needs nothing but the standard library: ``python -I -S words.py NODESxRANKS DECLARED_NODES
-PROGRAM WORDS…`` names each change on standard error and becomes PROGRAM. A job's own scripts may call a launcher with
-counts out of variables, so that the words are looked at where they are final: in the process that they start.
+It needs nothing but the standard library: `starting` loads it by its path.
 """
 
 from __future__ import annotations
 
 import math
-import os
 import re
-import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -91,7 +87,7 @@ def per_node(program: str, words: list[str], nodes: int) -> int | None:
         program, words = MODULES[words[1]], words[2:]
     elif program == "accelerate":
         words = words[1:]
-    given = {name: words[at] if "=" not in word else word.partition("=")[2] for name, word, at in _options(words)}
+    given = given_options(words)
     found = next((given[name] for name in _PER_NODE.get(program, ()) if name in given), "")
     if not found.isdigit():
         return None
@@ -111,7 +107,7 @@ def _python(words: list[str], counts: Counts) -> tuple[list[str], list[ScaledCou
 
 def _launcher(words: list[str], rules: dict[str, Rule], counts: Counts) -> tuple[list[str], list[ScaledCount]]:
     """Changes the launcher's own options alone: what follows the script is the script's."""
-    given = {name: words[at] if "=" not in word else word.partition("=")[2] for name, word, at in _options(words)}
+    given = given_options(words)
     result, changes = list(words), list[ScaledCount]()
     for name, word, at in _options(words):
         rule = rules.get(name)
@@ -234,15 +230,16 @@ def _lightning(words: list[str], counts: Counts) -> tuple[list[str], list[Scaled
     return result, changes
 
 
-def main(scale: str, declared: str, program: str, words: list[str]) -> None:
-    """Becomes the program, with scaled words."""
-    nodes, _, ranks = scale.partition("x")
-    result, changes = scaled(os.path.basename(program), words, Counts(int(nodes), int(ranks), int(declared)))  # noqa: PTH119 - starts with every python of a rank
-    for change in changes:
-        sys.stderr.write(f"amlstack: rehearsed as {scale}: {os.path.basename(program)} {change}\n")  # noqa: PTH119 - as above
-    sys.stderr.flush()
-    os.execv(program, [program, *result])  # noqa: S606 - no shell: words are handed on as they are
+def launch_of(program: str, words: list[str]) -> tuple[str, int]:
+    """The launcher that a program is by its words (empty for none), and where its own options begin."""
+    if program == "accelerate":
+        return ("accelerate", 1) if words[:1] == ["launch"] else ("", 0)
+    if not program.startswith("python"):
+        return program, 0
+    at = words.index("-m") if "-m" in words[:-1] and all(w.startswith("-") for w in words[: words.index("-m")]) else -1
+    return (MODULES.get(words[at + 1], ""), at + 2) if at >= 0 else ("", 0)
 
 
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:])
+def given_options(words: list[str]) -> dict[str, str]:
+    """Options with a value before the first positional word, without their dashes."""
+    return {name: words[at] if "=" not in word else word.partition("=")[2] for name, word, at in _options(words)}

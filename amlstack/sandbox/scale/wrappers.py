@@ -7,7 +7,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.scale import words
+from amlstack.sandbox.scale import starting, words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +37,7 @@ def write(folder: Path, path: str, scale: RehearsalScale, declared: int) -> str:
     """
     made = folder / FOLDER
     made.mkdir(exist_ok=True)
-    scaling = shlex.join([sys.executable, "-I", "-S", words.__file__, str(scale), str(declared)])
+    scaling = shlex.join([sys.executable, "-I", "-S", starting.__file__, str(scale), str(declared)])
     modules = "|".join(f'*" -m {module} "*' for module in words.MODULES)
     for name in words.PROGRAMS:
         found = shutil.which(name, path=path)

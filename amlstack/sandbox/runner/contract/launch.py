@@ -205,5 +205,8 @@ def _trainers(spec: Spec) -> int:
     """Training processes per node: torchrun's, else the service's."""
     found = torchrun.processes_per_node(spec.command)
     if found is None:
-        return spec.processes
+        declared = spec.variables.get("PET_NPROC_PER_NODE", "")
+        if not declared.isdigit():
+            return spec.processes
+        found = int(declared)
     return found if spec.scale is None else min(found, spec.scale.ranks)

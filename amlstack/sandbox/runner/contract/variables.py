@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from amlstack.sandbox import gpu_code
 from amlstack.sandbox.runner.contract import launch, torchrun
 from amlstack.sandbox.scale import wrappers
 from amlstack.sandbox.server import processes
@@ -14,7 +15,6 @@ from amlstack.sandbox.store.store import job_folder
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from amlstack.sandbox.gpu_code import Carrying
     from amlstack.sandbox.runner.contract.spec import Spec
     from amlstack.sandbox.store.store import JobRow
 
@@ -32,7 +32,7 @@ def environ(
     built: Path,
     root: Path,
     temp: Path,
-    carrying: Carrying | None = None,
+    carrying: gpu_code.Carrying | None = None,
 ) -> dict[str, str]:
     """The whole environment of one process; makes the folders that it names.
 
@@ -68,6 +68,8 @@ def environ(
         processes.MARK: processes.mark(home, job.id),
         processes.NODE: str(place.node),
     }
+    if carrying is not None:
+        variables["PATH"] = gpu_code.programs(temp, variables["PATH"])
     if spec.scale is not None:
         variables["PATH"] = wrappers.write(temp, variables["PATH"], spec.scale, spec.declared[0])
     for name, (_declared, used) in replaced(spec).items():

@@ -33,7 +33,7 @@ class Targets:
         asked: Whether the stack was asked for, rather than found.
         findings: What is wrong with the settings.
         reading: The settings as they were read.
-        outside: The job file lies outside of the stack's folder, and the stack was not asked for.
+        file: The job file that is meant, where the stack was not asked for; None for none.
     """
 
     size: str | None = None
@@ -43,7 +43,7 @@ class Targets:
     asked: bool = False
     findings: tuple[Finding, ...] = ()
     reading: Reading | None = None
-    outside: bool = False
+    file: Path | None = None
 
     def of(self, job: Job) -> tuple[Target, tuple[Finding, ...]]:
         """The target of one job, and what is not known about it."""
@@ -58,11 +58,11 @@ class Targets:
             from infra.targets import resolve_target
 
             target, found = resolve_target(job, self.reading)
-        if found and self.asked:
+        if found and self._is_certain:
             return target, tuple(found)
         if not target.cluster or target.size is not None or PLACEHOLDER.search(name):
             return target, ()
-        of_stack = () if self.outside else tuple(map(self._of_a_found_stack, found))
+        of_stack = () if self._is_outside else tuple(map(self._of_a_found_stack, found))
         return target, of_stack or (_size_unknown(name),)
 
     def of_file(self, file: Path) -> Targets:
@@ -70,13 +70,21 @@ class Targets:
 
         Of a file outside of the stack's folder it is not known that it belongs to the stack.
         """
-        if self.asked or self.settings is None:
-            return self
-        there = file.resolve()
-        if not there.is_relative_to(self.root.resolve()):
-            return replace(self, outside=True)
-        listed = any((self.root / each.file).resolve() == there for each in self.settings.jobs)
-        return replace(self, asked=True) if listed else self
+        return self if self.asked or self.settings is None else replace(self, file=file)
+
+    @property
+    def _is_certain(self) -> bool:
+        """Whether the stack was asked for, or lists the file. Looked up only where something is wrong."""
+        if self.asked or self.settings is None or self.file is None:
+            return self.asked
+        file = self.file
+        alike = (self.root / each.file for each in self.settings.jobs if Path(each.file).name == file.name)
+        return any(each.resolve() == file.resolve() for each in alike)
+
+    @property
+    def _is_outside(self) -> bool:
+        """Whether the file lies outside of the folder of a stack that was not asked for."""
+        return self.file is not None and not self.file.resolve().is_relative_to(self.root.resolve())
 
     def _of_a_found_stack(self, finding: Finding) -> Finding:
         """What an `up` refuses, where it is not known that the job belongs to this stack."""

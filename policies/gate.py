@@ -15,8 +15,8 @@ from policies import config as configuration
 from policies.evaluation.binding import NO_COMPUTE
 from policies.evaluation.context import Context, KnownCluster
 from policies.evaluation.facts import put_unknown
-from policies.evaluation.resource_subjects import judged
 from policies.evaluation.stack_verdicts import judge_whole, judges_sum
+from policies.evaluation.type_tokens import judged
 from policies.evaluation.verdicts import judge_resource, weigh
 from policies.release import version
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
     from policies.checks import Rule
     from policies.evaluation.context import Context, KnownCluster
-    from policies.evaluation.resource_subjects import Subject
+    from policies.evaluation.subject import Subject
 
 NO_COMPUTE = ""
 """Name under which a gate may know the size for jobs that name neither a compute nor a size."""

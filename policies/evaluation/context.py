@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from policies.evaluation.facts import Unknown
-    from policies.evaluation.resource_subjects import Subject
+    from policies.evaluation.subject import Subject
 
 
 @dataclass(frozen=True, slots=True)

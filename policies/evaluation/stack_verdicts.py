@@ -9,7 +9,8 @@ from policies.checks.cost import stack_budget
 from policies.evaluation import catalogue_age
 from policies.evaluation.facts import Unknown
 from policies.evaluation.open_rules import left_open
-from policies.evaluation.resource_subjects import judged, subjects
+from policies.evaluation.resource_subjects import subjects
+from policies.evaluation.type_tokens import judged
 from policies.pack_rules import CATALOGUE_OLD, EXCEPTION_EXPIRED
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from amlstack.base.findings import Finding
     from amlstack.catalog.sizes import Size
     from policies.config import Config
-    from policies.evaluation.resource_subjects import Subject
+    from policies.evaluation.subject import Subject
 
 
 def judges_sum(config: Config) -> bool:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from policies.config import Config
     from policies.evaluation.binding import Judge
     from policies.evaluation.context import Context
-    from policies.evaluation.resource_subjects import Subject
+    from policies.evaluation.subject import Subject
 
 
 _OF_KIND = {

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from policies.config import Config
     from policies.evaluation.context import Context
-    from policies.evaluation.resource_subjects import Subject
+    from policies.evaluation.subject import Subject
 
     Remedy = Callable[[Subject, Mapping[str, Any], Context], tuple[tuple[tuple[str, ...], Any], ...]]
 

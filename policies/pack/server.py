@@ -23,8 +23,8 @@ from amlstack.base.pulumi_wire import decode
 from policies import config
 from policies.checks.cost import stack_budget
 from policies.evaluation.context import Context
-from policies.evaluation.resource_subjects import judged
 from policies.evaluation.stack_verdicts import judge_whole
+from policies.evaluation.type_tokens import judged
 from policies.evaluation.verdicts import Weight, judge_early, judge_resource, weigh
 from policies.pack import remedies
 from policies.pack_rules import CATALOGUE_OLD, EXCEPTION_EXPIRED

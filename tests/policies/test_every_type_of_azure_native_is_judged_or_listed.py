@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from policies.evaluation import resource_subjects
+from policies.evaluation import type_tokens
 from policies.resource_types import machines, reasons
 from policies.templates.forms import FORMS
 from tests.support.policies import sdk_types
@@ -79,7 +79,7 @@ def test_no_reason_is_left_of_what_is_gone() -> None:
 @pytest.mark.parametrize("kind", sorted(machines.MACHINES))
 def test_every_judged_type_is_one_of_the_sdk(kind: tuple[str, str]) -> None:
     assert ":".join(kind) in resources()
-    assert resource_subjects.judged(f"azure-native:{kind[0]}:{kind[1]}")
+    assert type_tokens.judged(f"azure-native:{kind[0]}:{kind[1]}")
 
 
 def test_every_property_that_can_hold_a_template_is_judged_or_listed_with_the_reason() -> None:
@@ -107,4 +107,4 @@ def test_every_property_that_can_hold_a_template_is_judged_or_listed_with_the_re
 
 def test_every_form_of_a_template_is_judged() -> None:
     for kind in FORMS:
-        assert resource_subjects.judged(f"azure-native:{kind}")
+        assert type_tokens.judged(f"azure-native:{kind}")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from policies.evaluation.binding import Found
     from policies.evaluation.context import Context
-    from policies.evaluation.resource_subjects import Subject
+    from policies.evaluation.subject import Subject
 
 
 def _least(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:

@@ -22,7 +22,7 @@ from policies.evaluation.facts import Undecided, Unknown, open_part, wholly_know
 if TYPE_CHECKING:
     from policies.evaluation.binding import Found
     from policies.evaluation.context import Context
-    from policies.evaluation.resource_subjects import Subject
+    from policies.evaluation.subject import Subject
 
 
 def _source(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:

@@ -1,0 +1,97 @@
+"""Clusters and other machines as subjects, from azure-native's layout and the classic provider's."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from policies.checks.size.fabric import SINGLE_NODE_TAG
+from policies.evaluation.facts import ABSENT, Facts, Path, Unknown, flag, number, text
+from policies.evaluation.subject import Subject
+from policies.resource_types import machines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+INNER: dict[str, Path] = {
+    "size": ("vmSize",),
+    "most": ("scaleSettings", "maxNodeCount"),
+    "least": ("scaleSettings", "minNodeCount"),
+    "idle": ("scaleSettings", "nodeIdleTimeBeforeScaleDown"),
+    "priority": ("vmPriority",),
+    "public_ip": ("enableNodePublicIp",),
+    "ssh": ("remoteLoginPortPublicAccess",),
+    "subnet": ("subnet", "id"),
+}
+OUTER: dict[str, Path] = {
+    "local_auth": ("properties", "disableLocalAuth"),
+    "identity": ("identity", "type"),
+    "tags": ("tags",),
+    "name": ("computeName",),
+}
+_CLASSIC: dict[str, Path] = {
+    "size": ("vmSize",),
+    "most": ("scaleSettings", "maxNodeCount"),
+    "least": ("scaleSettings", "minNodeCount"),
+    "idle": ("scaleSettings", "scaleDownNodesAfterIdleDuration"),
+    "priority": ("vmPriority",),
+    "public_ip": ("nodePublicIpEnabled",),
+    "ssh": ("sshPublicAccessEnabled",),
+    "local_auth": ("localAuthEnabled",),
+    "identity": ("identity", "type"),
+    "subnet": ("subnetResourceId",),
+    "location": ("location",),
+    "tags": ("tags",),
+    "name": ("name",),
+}
+
+
+def machine_subjects(props: Any, paths: tuple[Path, ...], at: Path = ()) -> Iterator[Subject]:
+    """Nodes of a size outside training clusters, one subject for each place that names a size."""
+    for path in paths:
+        for place in machines.places(props, (*at, *path)):
+            size = text(props, *place)
+            if size is not None:
+                yield Subject("machine", ".".join(place), size, 1, Facts(props, {"size": (place,)}))
+
+
+def classic_cluster(props: Any) -> Iterator[Subject]:
+    """A cluster of the classic provider."""
+    yield from _cluster(props, {fact: (path,) for fact, path in _CLASSIC.items()}, classic=True)
+
+
+def compute_subjects(props: Any, at: Path) -> Iterator[Subject]:
+    """A compute of a workspace in ARM's layout, which begins at a path: a training cluster, or another machine."""
+    kind = text(props, *at, "properties", "computeType")
+    if isinstance(kind, str) and kind.lower() != "amlcompute":
+        if kind.lower() in machines.COMPUTES:
+            yield from machine_subjects(props, (("properties", "properties", machines.COMPUTES[kind.lower()]),), at)
+        return
+    yield from _cluster(props, _compute_paths(at))
+
+
+@lru_cache(maxsize=64)
+def _compute_paths(at: Path) -> Mapping[str, tuple[Path, ...]]:
+    """Where a cluster in ARM's layout says what; the same for every resource, so made once."""
+    paths: dict[str, tuple[Path, ...]] = {
+        fact: ((*at, "properties", "properties", *path),) for fact, path in INNER.items()
+    }
+    paths |= {fact: ((*at, *path),) for fact, path in OUTER.items()}
+    paths["name"] = ((*at, "computeName"), (*at, "resourceName"), (*at, "name"))
+    paths["location"] = ((*at, "location"), (*at, "properties", "computeLocation"))
+    return paths
+
+
+def _cluster(props: Any, paths: Mapping[str, tuple[Path, ...]], *, classic: bool = False) -> Iterator[Subject]:
+    size = text(props, *paths["size"][0])
+    if size is None:
+        return
+    nodes = number(props, *paths["most"][0])
+    yield Subject(
+        kind="cluster",
+        where=".".join(paths["size"][0]),
+        size=size,
+        nodes=nodes if nodes is not None else Unknown(".".join(paths["most"][0]), ABSENT),
+        single_node_jobs=flag(props, *paths["tags"][0], SINGLE_NODE_TAG),
+        facts=Facts(props, paths, classic=classic),
+    )

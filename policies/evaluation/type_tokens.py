@@ -1,0 +1,72 @@
+"""Type tokens of the resources that rules speak about: azure-native's, the classic provider's and our own."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from policies.resource_types import machines
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from policies.evaluation.facts import Path
+
+_AZURE_NATIVE = re.compile(r"azure-native(?:_[a-z]+_v\w+)?:(?P<module>\w+)(?:/v\w+)?:(?P<type>\w+)")
+CLASSIC_CLUSTER = "azure:machinelearning/computeCluster:ComputeCluster"
+OWN_COMPONENT = "amlstack:components:Version"
+OWN_ENVIRONMENT = "amlstack:environments:Version"
+OWN_JOBS: Mapping[str, Path] = {
+    "amlstack:jobs:Job": ("body", "properties"),
+    "amlstack:schedules:Schedule": ("body", "properties", "action", "jobDefinition"),
+}
+"""Resources of our own that hold a job, and where."""
+
+_OURS = frozenset({*OWN_JOBS, OWN_ENVIRONMENT, OWN_COMPONENT, CLASSIC_CLUSTER, *machines.CLASSIC})
+_JUDGED = {
+    ("machinelearningservices", "Compute"),
+    ("machinelearningservices", "MachineLearningCompute"),
+    ("machinelearningservices", "Job"),
+    ("machinelearningservices", "Schedule"),
+    ("machinelearningservices", "EnvironmentVersion"),
+    ("machinelearningservices", "ComponentVersion"),
+    ("resources", "Resource"),
+    ("resources", "ResourceGroup"),
+    ("network", "VirtualNetwork"),
+}
+_TEMPLATES = re.compile(
+    r"(?:DeploymentAt|DeploymentStack|TemplateSpecVersion|TemplateArtifact)\w*|"
+    r"ApplicationDefinition|ContentTemplate|VendorSkus|ManagementConfiguration"
+)
+"""Types of azure-native that hold a template, in whatever module; beside ``resources:Deployment``."""
+CLASSIC_TEMPLATE = re.compile(r"azure:\w+/(?:\w*[tT]emplateDeployment):\w*TemplateDeployment")
+
+
+@lru_cache(maxsize=1024)  # a stack has few types and many resources
+def judged(resource_type: str, *, everything: bool = False) -> bool:
+    """Whether any rule may speak about resources of a type; cheap, so that the others are never read.
+
+    Args:
+        resource_type: Pulumi's type token.
+        everything: Whether a rule on all Azure resources (tags, regions) is configured.
+    """
+    if resource_type in _OURS:
+        return True
+    kind = azure_native_type(resource_type)
+    if kind is None:
+        return resource_type.endswith("TemplateDeployment") and CLASSIC_TEMPLATE.fullmatch(resource_type) is not None
+    return everything or kind in _JUDGED or kind in machines.MACHINES or holds_template(*kind)
+
+
+@lru_cache(maxsize=1024)
+def holds_template(module: str, kind: str) -> bool:
+    """Whether a type of azure-native is given an ARM template."""
+    return (module, kind) == ("resources", "Deployment") or _TEMPLATES.fullmatch(kind) is not None
+
+
+@lru_cache(maxsize=1024)
+def azure_native_type(resource_type: str) -> tuple[str, str] | None:
+    """Module and type of a token of azure-native's; None for any other."""
+    token = _AZURE_NATIVE.fullmatch(resource_type)
+    return None if token is None else (token["module"], token["type"])

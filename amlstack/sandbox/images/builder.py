@@ -79,7 +79,8 @@ def _make(standin: StandIn, part: Path, status: Callable[[str], None]) -> None:
         copy(build(standin.base, status), part)
         python = str(record.read(part).get("python") or _version(part))
     changed, absent = installing.install(standin, part, python, status)
-    record.write(part, python, changed, absent)
+    variables = [pair for layer in standin.layers for pair in layer.variables]
+    record.write(part, python, changed, absent, variables)
 
 
 def copy(place: Path, to: Path) -> None:

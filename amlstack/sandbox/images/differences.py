@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 MOST = 6
 """Names of absent things in the line."""
-_PACKAGES = {"torch": ("torch",), "tensorflow": ("tensorflow-cpu", "tensorflow")}
+_PACKAGES = {"tensorflow": ("tensorflow-cpu", "tensorflow")}
 
 
 def line(standin: StandIn) -> str:
     """Versions that differ, and what is not there: ``torch 2.8.0 for 2.10.0, Python 3.11 for 3.10; without apex``."""
     versions = [f"{name} {got} for {declared}" for name, declared, got in changed(standin)]
-    missing = [each.what for each in absent(standin)]
+    # Commands of a Dockerfile that are not carried out are named before the start, each with its consequence.
+    missing = [each.what for each in absent(standin) if not each.what.startswith("RUN ")]
     parts = [", ".join(versions)] if versions else []
     if missing:
         more = f" and {len(missing) - MOST} more" if len(missing) > MOST else ""

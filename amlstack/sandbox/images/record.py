@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 FILE = "stand-in.json"
 
 
-def write(place: Path, python: str, changed: Mapping[str, tuple[str, str]], absent: Iterable[Absent]) -> None:
+def write(
+    place: Path,
+    python: str,
+    changed: Mapping[str, tuple[str, str]],
+    absent: Iterable[Absent],
+    variables: Iterable[tuple[str, str]] = (),
+) -> None:
     """Notes a build.
 
     Args:
@@ -22,9 +28,10 @@ def write(place: Path, python: str, changed: Mapping[str, tuple[str, str]], abse
         python: Its Python, ``3.11``.
         changed: By package the version that was declared and the one that was installed.
         absent: What could not be installed.
+        variables: What the image sets in its processes' environment.
     """
     missing = [{"what": each.what, "why": each.why, "modules": list(each.modules)} for each in absent]
-    data = {"python": python, "changed": dict(changed), "absent": missing}
+    data = {"python": python, "changed": dict(changed), "absent": missing, "variables": dict(variables)}
     (place / FILE).write_text(json.dumps(data, indent=1) + "\n")
 
 

@@ -14,7 +14,7 @@ from amlstack.sandbox.images.standins import RealImage, StandIn, all_standins
 if TYPE_CHECKING:
     from amlstack.sandbox.images.references import Reference
 
-FRAMEWORKS = {"torch": "torch", "tensorflow": "tensorflow-cpu"}
+FRAMEWORKS = {"torch": "torch", "tensorflow": "tensorflow"}
 """A framework's package in images, and the one that its stand-in installs."""
 CURATED = ("acpt-pytorch-*", "lightgbm-*", "sklearn-*", "tensorflow-2.*")
 """Names of curated environments in messages."""
@@ -73,6 +73,7 @@ def _for(standin: StandIn, named: Reference) -> StandIn:
 
 def _with_versions(standin: StandIn, image: RealImage, versions: dict[str, str]) -> StandIn:
     known = replace(standin, versions=tuple(versions.items()), absent=image.absent, partial=image.partial)
+    known = replace(known, variables=image.variables)
     framework = next((name for name in FRAMEWORKS if name in versions), "")
     if not image.exact:
         return known

@@ -48,6 +48,7 @@ class RealImage:
         partial: The image has more than is known here.
         exact: The stand-in gets the versions of the image where PyPI has them.
         companions: What is installed with the framework then, other than the stand-in's own.
+        variables: What the image sets in its processes' environment.
     """
 
     pattern: str
@@ -56,6 +57,7 @@ class RealImage:
     partial: bool = True
     exact: bool = False
     companions: tuple[str, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ class StandIn:
         download_mb: What is downloaded at most when nothing is cached; 0 for not known.
         releases: Of a framework, up to which day the index counts for an image of that release.
         companions: What is installed with another release of the framework.
+        variables: What the image sets in its processes' environment.
     """
 
     name: str
@@ -105,6 +108,7 @@ class StandIn:
     download_mb: int = 0
     releases: tuple[tuple[str, str], ...] = ()
     companions: tuple[str, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> str:
@@ -117,6 +121,8 @@ class StandIn:
             parts += (self.python, repr((self.compiled.requirements, self.compiled.environment)))
         if self.base is not None:
             parts += (self.base.key,)
+        if self.variables:
+            parts += (repr(self.variables),)
         if self.options or self.as_of or self.files or self.flexible:
             parts += (repr((self.options, self.as_of, self.files, self.flexible)),)
         return f"{self.name}-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:12]}"
@@ -173,4 +179,5 @@ def _image(row: Mapping[str, Any]) -> RealImage:
         row.get("partial", True),
         row.get("exact", False),
         tuple(row.get("companions", ())),
+        tuple(row.get("variables", {}).items()),
     )

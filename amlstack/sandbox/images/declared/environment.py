@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 DOCKERFILE = "Dockerfile"
 _BIG = {"torch": 3000, "tensorflow": 650, "tensorflow-cpu": 300, "pyspark": 450, "deepspeed": 900, "jax": 150}
 _USUAL_MB = 10
+_OF_PATHS = re.compile(r"^(PYTHON|CONDA|LD_|DEBIAN_|HOME|LANG|LC_|TMP)|PATH|/|\$")
+"""Variables of a Dockerfile that mean something in its image alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,7 @@ def from_context(context: Path, name: str = DOCKERFILE) -> StandIn:
         python=found.python or (base.python if base is not None else ""),
         versions=base.versions if base is not None else (),
         absent=absent,
+        variables=tuple((name, value) for name, value in found.variables.items() if not _OF_PATHS.search(name + value)),
         partial=base.partial if base is not None else False,
         differs="; ".join(notes),
         download_mb=made.download_mb + (base.download_mb if base is not None else 0),

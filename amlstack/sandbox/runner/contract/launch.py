@@ -11,6 +11,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from amlstack.sandbox.images import record
 from amlstack.sandbox.runner.contract import torchrun
 
 if TYPE_CHECKING:
@@ -151,7 +152,9 @@ def base_variables(image: Path, home: Path, temporary: Path) -> dict[str, str]:
     # machine has neither ssh nor rsh, unless the second is set.
     own = (image / "bin" / "mpirun").is_file()
     openmpi = {"OPAL_PREFIX": str(image), "OMPI_MCA_ess_singleton_isolated": "1"} if own else {}
+    of_the_image = {str(name): str(value) for name, value in record.read(image).get("variables", {}).items()}
     return {
+        **of_the_image,
         **openmpi,
         "PATH": f"{image / 'bin'}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": str(home),

@@ -174,14 +174,28 @@ class InputShape:
     Attributes:
         fields: Its inputs by name.
         digests: Its outputs that hold digests, with the names of the inputs that these are made of.
+        inputs_alone: Inputs that the state does not hold a second time as outputs: nothing reads them there, and the
+            engine writes the state after every step.
     """
 
     fields: Mapping[str, InputField]
     digests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    inputs_alone: frozenset[str] = frozenset()
 
     def sealed(self, values: Mapping[str, Any], secrecy: Secrecy) -> Values:
         """Inputs or state with the engine's marks on what is secret."""
         return secrecy.seal(values, self.fields, self.digests)
+
+    def recorded(self, state: Mapping[str, Any], secrecy: Secrecy, before: Mapping[str, Any] | None = None) -> Values:
+        """What the state holds as outputs, `sealed`.
+
+        Args:
+            state: All that is known of the resource.
+            secrecy: What of it is secret.
+            before: The recorded outputs. What earlier versions put there stays: a refresh is to show no difference.
+        """
+        kept = {name: value for name, value in state.items() if name not in self.inputs_alone or name in (before or {})}
+        return self.sealed(kept, secrecy)
 
     def bared(self, state: Mapping[str, Any], wanted: Secrecy) -> tuple[str, ...]:
         """The property paths of inputs that are secret now and that a recorded state shows, or shows a digest of."""

@@ -147,7 +147,9 @@ class Provider(Plugin):
         resource, call = self._resource(request.urn), _call(request, secrecy, preview=request.preview)
         with _as_answers(request.urn, request.urn.rsplit("::", 1)[-1], resource.shape, secrecy):
             resource_id, state = resource.create(call, inputs)
-        properties = encode(resource.shape.sealed(state, secrecy), keep_unknowns=request.preview)
+        # A preview shows all that there will be; programs get inputs back from the SDK in any case.
+        known = resource.shape.sealed if request.preview else resource.shape.recorded
+        properties = encode(known(state, secrecy), keep_unknowns=request.preview)
         return provider_pb2.CreateResponse(id=resource_id, properties=properties)
 
     def Read(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -159,7 +161,7 @@ class Provider(Plugin):
             return provider_pb2.ReadResponse()
         return provider_pb2.ReadResponse(
             id=resource_id,
-            properties=encode(resource.shape.sealed(state, secrecy)),
+            properties=encode(resource.shape.recorded(state, secrecy, old)),
             inputs=encode(resource.shape.sealed(inputs, given)),
         )
 
@@ -168,7 +170,8 @@ class Provider(Plugin):
         resource, call = self._resource(request.urn), _call(request, secrecy, preview=request.preview)
         with _as_answers(request.urn, request.id, resource.shape, secrecy):
             state = resource.update(call, request.id, old, new)
-        properties = encode(resource.shape.sealed(state, secrecy), keep_unknowns=request.preview)
+        known = resource.shape.sealed if request.preview else resource.shape.recorded
+        properties = encode(known(state, secrecy), keep_unknowns=request.preview)
         return provider_pb2.UpdateResponse(properties=properties)
 
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -212,7 +215,8 @@ def _as_answers(urn: str, what: str, shape: InputShape, secrecy: Secrecy) -> Ite
     except InitFailedError as error:
         inputs = None if error.inputs is None else shape.sealed(error.inputs, secrecy)
         reasons = [secrecy.redact(reason) for reason in error.reasons]
-        raise InitFailedError(error.resource_id, shape.sealed(error.outputs, secrecy), reasons, inputs) from None
+        outputs = shape.recorded(error.outputs, secrecy)
+        raise InitFailedError(error.resource_id, outputs, reasons, inputs) from None
     except ArmError as error:
         raise ProviderError(f"{what}: {error}", _CODES.get(error.status, ErrorCode.FAILED_PRECONDITION)) from None
     except WorkspaceMissingError as error:

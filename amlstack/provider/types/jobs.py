@@ -49,6 +49,7 @@ SHAPE = InputShape(
         "stackId": InputField(str),
     },
     digests={"identity": edits.IDENTITY_INPUTS},
+    inputs_alone=frozenset({"declaration", "codeFiles", "formerCodeHashes"}),
 )
 _OWN_WORDS: tuple[str, ...] = ("wait", "onEdit", "deleteHistory", "placedOn", "stackId")
 """Inputs that tell this provider how to treat the run."""

@@ -18,7 +18,7 @@ from infra.environments import environment_of
 from infra.runs import Run
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
 from infra.targets import resolve_target
-from jobs.planning.checks import INPUT_LOCAL
+from jobs.local_data import MISSING, DataFolders
 from policies import gate
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ class _Stack:
     root: Path
     rules: gate.Gate
     folders: runs.CodeFolders = field(default_factory=runs.CodeFolders)
+    data: DataFolders = field(default_factory=DataFolders)
     known_environments: dict[str, dict[str, Any]] = field(default_factory=dict)
     known_targets: dict[tuple[str | None, str | None], tuple[jobs.Target, list[Finding]]] = field(default_factory=dict)
 
@@ -173,7 +174,10 @@ class _Stack:
         codes = self.folders.scanned(plan)
         for code in codes.values():
             found += [runs.in_folder(code.root, finding) for finding in code.findings]
-        return Run(name, plan, codes, self.folders.own_code(plan, codes, path)), list(dict.fromkeys(found))
+        data, of_data = self.data.scanned(plan)
+        found += (locate(finding) if finding.where else finding for finding in of_data)
+        own = self.folders.own_code(plan, codes, path)
+        return Run(name, plan, codes, own, data), list(dict.fromkeys(found))
 
     def environment(self, part: jobs.Job | jobs.Component) -> dict[str, Any]:
         """The environment of a part, as the stack means it; each name is looked up once."""
@@ -206,11 +210,8 @@ class _Stack:
 
 
 def _of_a_stack(finding: Finding) -> Finding:
-    """What is a warning where azure-ai-ml may submit the file, and refuses a stack, which uploads no data."""
-    if finding.code != INPUT_LOCAL:
-        return finding
-    rule = "A stack uploads code and no data: the job would fail after its nodes have come up"
-    return replace(finding, level=Level.ERROR, rule=rule)
+    """What is a warning where azure-ai-ml may submit the file later, and refuses a stack, which uploads data now."""
+    return replace(finding, level=Level.ERROR) if finding.code == MISSING else finding
 
 
 def _not_deployable(job: jobs.Job) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import jobs
 from infra.environments import RegisteredEnvironment
+from jobs.local_data import LocalData
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from amlstack import snapshot
     from infra.names import Names
+    from jobs.local_data import DataUpload
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class Registration:
 
     Attributes:
         parts: By what each command job needs.
+        uploads: Data of this machine that it reads, each once.
         components: In the order in which they are registered, each once.
         body: Of the job or schedule.
     """
@@ -79,9 +82,17 @@ class Registration:
     parts: tuple[RunPart, ...]
     components: tuple[ComponentVersion, ...]
     body: dict[str, Any]
+    uploads: tuple[DataUpload, ...] = ()
 
     @classmethod
-    def of(cls, name: str, plan: jobs.Planned, codes: Mapping[str, snapshot.Snapshot], names: Names) -> Registration:
+    def of(
+        cls,
+        name: str,
+        plan: jobs.Planned,
+        codes: Mapping[str, snapshot.Snapshot],
+        names: Names,
+        data: LocalData | None = None,
+    ) -> Registration:
         """Compose what a plan needs.
 
         Args:
@@ -89,13 +100,17 @@ class Registration:
             plan: Of a job, a sweep or a pipeline, or of a schedule.
             codes: The content of each part's folder, by the part's place.
             names: The workspace.
+            data: Data of this machine that are uploaded; without it the body keeps their paths.
         """
+        data = data or LocalData()
         parts = {place: _part(part, codes.get(place)) for place, part in plan.parts.items()}
         refs = {place.removeprefix("jobs."): part.refs(names) for place, part in parts.items()}
         # A job and a sweep have one part; of a pipeline each step has its own references.
         whole = refs.get("", refs.get("trial", jobs.Refs(names.workspace_id)))
-        rendered = jobs.render(plan.enriched, whole, refs)
-        return cls(tuple(parts.values()), tuple(_components(name, rendered, whole)), rendered.body)
+        rendered = jobs.render(data.addressed(plan.enriched), whole, refs)
+        uploads = {(each.path, each.datastore): each for each in data.uploads.values()}
+        components = tuple(_components(name, rendered, whole))
+        return cls(tuple(parts.values()), components, rendered.body, tuple(uploads.values()))
 
 
 def _part(plan: jobs.Plan, code: snapshot.Snapshot | None) -> RunPart:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jobs
 from amlstack import snapshot
 from amlstack.base.findings import Finding, Level
 from amlstack.base.paths import is_dir
+from jobs.local_data import LocalData
 from jobs.model.step import Node
 
 if TYPE_CHECKING:
@@ -34,12 +35,14 @@ class Run:
         codes: The content of each part's folder, by the part's place (a single job's is empty); parts without a folder
             are absent.
         own: What of all its code counts for the run's identity.
+        data: Data of this machine that it reads.
     """
 
     name: str
     plan: jobs.Planned
     codes: Mapping[str, snapshot.Snapshot]
     own: snapshot.OwnCode
+    data: LocalData = field(default_factory=LocalData)
 
     @property
     def declared(self) -> Any:

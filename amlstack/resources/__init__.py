@@ -9,13 +9,19 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-from amlstack.resources.assets import ComponentVersionResource, EnvironmentVersionResource, SnapshotResource
+from amlstack.resources.assets import (
+    ComponentVersionResource,
+    DataUploadResource,
+    EnvironmentVersionResource,
+    SnapshotResource,
+)
 from amlstack.resources.base import OnEdit, ProviderResource, Wait
 from amlstack.resources.runs import JobResource, ScheduleResource
 from amlstack.resources.stack import RunsGuard, StackRecord
 
 __all__ = [
     "ComponentVersionResource",
+    "DataUploadResource",
     "EnvironmentVersionResource",
     "JobResource",
     "OnEdit",

@@ -1,4 +1,4 @@
-"""What runs refer to: code, environments, components, each registered once for each content."""
+"""What runs refer to: code, data, environments, components, each registered once for each content."""
 
 from __future__ import annotations
 
@@ -50,6 +50,44 @@ class SnapshotResource(ProviderResource):
         super().__init__(
             "amlstack:code:Snapshot", resource_name, with_outputs(inputs, "code_id", "files", "bytes"), opts
         )
+
+
+class DataUploadResource(ProviderResource):
+    """A file or folder of this machine in a datastore, below the hash of its content, as azure-ai-ml uploads inputs.
+
+    Args:
+        resource_name: Name in the stack.
+        workspace: ARM id of the workspace.
+        path: The file or folder, absolute.
+        content_hash: Its hash when it is known already; computed otherwise.
+        datastore: Name of the datastore.
+        opts: Pulumi's own options.
+
+    Attributes:
+        uri: Where a job reads it, without a slash at its end, known at preview.
+        hash: Content hash, 64 hex digits.
+        files: How many files it holds.
+        bytes: Their size together.
+    """
+
+    uri: pulumi.Output[str]
+    hash: pulumi.Output[str]
+    files: pulumi.Output[int]
+    bytes: pulumi.Output[int]
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        workspace: pulumi.Input[str],
+        path: pulumi.Input[str],
+        content_hash: pulumi.Input[str] | None = None,
+        datastore: pulumi.Input[str] | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        inputs = {"workspace": workspace, "path": path, "hash": content_hash, "datastore": datastore}
+        outputs = with_outputs(inputs, "uri", "indicator", "files", "bytes")
+        super().__init__("amlstack:data:Upload", resource_name, outputs, opts)
 
 
 class EnvironmentVersionResource(ProviderResource):

@@ -6,6 +6,7 @@ then ``#path#size`` of each file in the order of lower-cased paths, then all con
 
 from __future__ import annotations
 
+from amlstack.snapshot.data import scan_data
 from amlstack.snapshot.folder import HASH_VERSION, Snapshot, scan
 from amlstack.snapshot.inspection import Inspected, inspect
 from amlstack.snapshot.manifest import differences
@@ -24,6 +25,7 @@ __all__ = [
     "inspect",
     "own_code",
     "scan",
+    "scan_data",
     "staged",
     "together",
     "zipped",

@@ -24,14 +24,14 @@ _AHEAD: Final = 2
 """Batches that may wait for the slowest hash. With the one that is being read they are all that is in memory."""
 
 
-class _Piece(NamedTuple):
+class FilePiece(NamedTuple):
     """A part of one file's content; each file ends with an empty one."""
 
     file: File
     data: bytes
 
 
-_Batch = list[_Piece]
+_Batch = list[FilePiece]
 
 
 class Content:
@@ -54,30 +54,36 @@ class Content:
         self.unsteady.clear()
         self.findings.clear()
 
-    def read(self, files: Sequence[File], wholes: Iterable[Collection[File]] = ()) -> tuple[str, ...]:
+    def read(
+        self,
+        files: Sequence[File],
+        wholes: Iterable[Collection[File]] = (),
+        more: Iterable[Callable[[list[FilePiece]], None]] = (),
+    ) -> tuple[str, ...]:
         """Reads files in their order.
 
         Args:
             files: What is read. The facts of those that have none are there afterwards.
             wholes: Parts of ``files``, each in the same order.
+            more: Get the same pieces of the files, in their order.
 
         Returns:
             The content hash of each whole, 64 hex digits; without meaning where there are findings.
         """
         hashes = [_Whole(part) for part in wholes]
-        with _Feeding([_Each(self.facts), *hashes]) as feeding:
+        with _Feeding([_Each(self.facts), *hashes, *more]) as feeding:
             for batch in _batches(self._pieces(files)):
                 feeding.feed(batch)
         return tuple(whole.hexdigest() for whole in hashes)
 
-    def _pieces(self, files: Sequence[File]) -> Iterator[_Piece]:
+    def _pieces(self, files: Sequence[File]) -> Iterator[FilePiece]:
         for file in files:
             read = 0
             try:
                 with file.open() as stream:
                     while chunk := stream.read(min(HEAD, max(file.size - read, 0) + 1)):
                         read += len(chunk)
-                        yield _Piece(file, chunk)
+                        yield FilePiece(file, chunk)
                     if FileState.of(os.fstat(stream.fileno())) != file.state:
                         self.unsteady.add(file.place)
             except OSError as error:
@@ -85,7 +91,7 @@ class Content:
                 rule, remedy = "Everything in the folder is uploaded", "Make it readable or list it in .amlignore"
                 self.findings.append(Finding("file-unreadable", "", seen, rule, remedy, file=file.relative))
                 continue
-            yield _Piece(file, b"")
+            yield FilePiece(file, b"")
             if read != file.size:
                 seen = f"{file.relative} had {file.size} bytes and then {read}"
                 rule = "A folder must not change while its snapshot is taken"
@@ -175,7 +181,7 @@ def _wait(futures: Iterable[Future[None]]) -> None:
         future.result()
 
 
-def _batches(pieces: Iterable[_Piece]) -> Iterator[_Batch]:
+def _batches(pieces: Iterable[FilePiece]) -> Iterator[_Batch]:
     batch: _Batch = []
     size = 0
     for piece in pieces:

@@ -59,7 +59,7 @@ class Snapshot:
     @property
     def key(self) -> str:
         """Names all contents and their places, 64 hex digits: two snapshots with one key are the same upload."""
-        return _key(self.digests, self.beside)
+        return key_of(self.digests, self.beside)
 
 
 def scan(folder: Path, beside: Sequence[Path] = (), *, remember: bool = True) -> Snapshot:
@@ -102,7 +102,7 @@ def scan(folder: Path, beside: Sequence[Path] = (), *, remember: bool = True) ->
     if errors(findings):
         return Snapshot(root, files, "", "", findings)
     whole, own, tidy = hashes
-    return Snapshot(root, files, whole, own, findings, tidy, _digests(files, content), names)
+    return Snapshot(root, files, whole, own, findings, tidy, digests_of(files, content), names)
 
 
 def walked(folder: Path, most: int | None = None) -> Walk:
@@ -149,7 +149,7 @@ def _hashes(
         # The files that are not known are read first: with their digests the hashes may be known.
         content.facts |= trusted
         content.read([file for file in files if file.place not in trusted])
-        known = None if content.findings else memory.kept.read(f"hashes {_key(_digests(files, content), beside)}")
+        known = None if content.findings else memory.kept.read(f"hashes {key_of(digests_of(files, content), beside)}")
         if content.findings or known is not None:
             memory.keep(inside, content)
             return known or ("", "", "")
@@ -168,15 +168,17 @@ def _hashes(
     result = (found[len(lists[0])], found[len(lists[1])], found[len(lists[2])])
     if memory is not None and not content.findings:
         memory.keep(inside, content)
-        memory.kept.write(f"hashes {_key(_digests(files, content), beside)}", result)
+        memory.kept.write(f"hashes {key_of(digests_of(files, content), beside)}", result)
     return result
 
 
-def _digests(files: Sequence[File], content: Content) -> dict[str, str]:
+def digests_of(files: Sequence[File], content: Content) -> dict[str, str]:
+    """SHA-256 of each file by its name, 64 hex digits."""
     return {file.relative: content.facts[file.place].digest for file in files}
 
 
-def _key(digests: Mapping[str, str], beside: frozenset[str]) -> str:
+def key_of(digests: Mapping[str, str], beside: frozenset[str]) -> str:
+    """Names all contents and their places; ``beside`` are the names of those that travel beside the folder."""
     # No name holds a zero byte.
     words = (f"{name}\0{digest}\0{'+' if name in beside else ''}" for name, digest in digests.items())
     return hashlib.sha256("\0".join(words).encode()).hexdigest()

@@ -40,16 +40,17 @@ HEAD: Final = 1024 * 1024
 """How many bytes from the start of a file are looked at."""
 
 
-def finding(relative: str, secret: tuple[str, int] | None) -> Finding | None:
+def finding(relative: str, secret: tuple[str, int] | None, *, what: str = "code") -> Finding | None:
     """A warning when the file's name or the start of its content looks like a secret; never quotes the content.
 
     Args:
         relative: Path in the snapshot, with ``/``.
         secret: What `secret_in` found in the content.
+        what: ``code`` or ``data``.
     """
     if by_name := _by_name(relative):
-        return _finding(relative, f"{relative} looks like a secret: {by_name}", None)
-    return _finding(relative, f"{relative} holds what looks like {secret[0]}", secret[1]) if secret else None
+        return _finding(relative, f"{relative} looks like a secret: {by_name}", None, what)
+    return _finding(relative, f"{relative} holds what looks like {secret[0]}", secret[1], what) if secret else None
 
 
 def secret_in(head: bytes) -> tuple[str, int] | None:
@@ -81,12 +82,13 @@ def _by_name(relative: str) -> str | None:
     return f"{folder}/ holds {_FOLDERS[folder]}"
 
 
-def _finding(relative: str, seen: str, line: int | None) -> Finding:
+def _finding(relative: str, seen: str, line: int | None, what: str) -> Finding:
+    uploads = "code snapshots" if what == "code" else "data"
     return Finding(
-        "secret-in-code",
+        f"secret-in-{what}",
         "",
         seen,
-        "Everybody who can read the workspace can read its code snapshots, and they are kept",
+        f"Everybody who can read the workspace can read its {uploads}, and they are kept",
         "List it in .amlignore and hand the secret over through a key vault or an identity",
         Level.WARNING,
         file=relative,

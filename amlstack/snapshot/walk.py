@@ -81,6 +81,7 @@ class Walk:
         files: Those that are taken, in no order.
         findings: What is wrong.
         most: Files after which it ends; None for no bound.
+        what: What the folder holds, in messages: ``code`` or ``data``.
     """
 
     root: Path
@@ -88,6 +89,7 @@ class Walk:
     files: list[File] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     most: int | None = None
+    what: str = "code"
 
     @property
     def is_full(self) -> bool:
@@ -210,7 +212,7 @@ class Walk:
         self.wrong(
             "link-leaves-folder",
             relative,
-            f"the link {relative} leads to {target}, outside of the code folder",
+            f"the link {relative} leads to {target}, outside of the {self.what} folder",
             "What is uploaded lies in the folder: nothing else is sent to Azure by surprise",
             remedy="Copy the content into the folder, or list the link in .amlignore",
         )
@@ -228,9 +230,9 @@ class Walk:
     def git(self) -> None:
         """A repository's history that no ignore file leaves out."""
         self.wrong(
-            "git-folder-in-code",
+            f"git-folder-in-{self.what}",
             ".git",
-            "the folder .git would be uploaded with the code",
+            f"the folder .git would be uploaded with the {self.what}",
             "The history of a repository is large, changes the hash with every commit and may hold secrets",
             remedy=f"Add .git/ to {self.ignore.path.name if self.ignore.path else '.amlignore'}",
             level=Level.WARNING,

@@ -1,4 +1,4 @@
-"""What runs refer to, registered once however many runs use it: snapshots, environments, component versions."""
+"""What runs refer to, registered once however many runs use it: code, data, environments, component versions."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from amlstack import resources
 from amlstack.base.paths import PROJECT
 from infra.components import tokens
 from infra.components.parents import formerly_in
+from jobs.local_data import DATASTORE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
     from infra.environments import RegisteredEnvironment
     from infra.names import Names
     from infra.registration import Registration
+    from jobs.local_data import DataUpload
 
 
 @dataclass(slots=True)
 class Assets:
-    """The snapshots and environments that the stack has registered so far.
+    """The snapshots, uploads and environments that the stack has registered so far.
 
     Attributes:
         stack: What comes before every run.
@@ -37,6 +39,7 @@ class Assets:
     stack: RunRequirements
     clusters: Mapping[str, RdmaCluster]
     _snapshots: dict[str, pulumi.Resource] = field(default_factory=dict)
+    _uploads: dict[str, pulumi.Resource] = field(default_factory=dict)
     _environments: dict[str, pulumi.Resource] = field(default_factory=dict)
 
     @property
@@ -63,6 +66,7 @@ class Assets:
                 needs.append(self._snapshot(part.code, part.beside))
             if part.environment is not None:
                 needs.append(self._environment(part.environment))
+        needs += map(self._upload, registration.uploads)
         before = list(needs)
         versions: list[pulumi.Resource] = []
         for component in registration.components:
@@ -98,6 +102,21 @@ class Assets:
                 opts=pulumi.ResourceOptions(depends_on=[self.stack.workspace.everything]),
             )
         return self._snapshots[name]
+
+    def _upload(self, upload: DataUpload) -> pulumi.Resource:
+        name = os.path.relpath(upload.path, PROJECT)
+        if upload.datastore != DATASTORE:
+            name = f"{name} in {upload.datastore}"
+        if name not in self._uploads:
+            self._uploads[name] = resources.DataUploadResource(
+                name,
+                workspace=self.stack.workspace.workspace_id,
+                path=str(upload.path),
+                content_hash=upload.content.hash,
+                datastore=upload.datastore,
+                opts=pulumi.ResourceOptions(depends_on=[self.stack.workspace.everything]),
+            )
+        return self._uploads[name]
 
     def _environment(self, spec: RegisteredEnvironment) -> pulumi.Resource:
         key = spec.id_in(self.names)

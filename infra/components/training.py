@@ -24,14 +24,14 @@ def submit(run: Run, assets: Assets, parents: Parents) -> resources.JobResource 
 
 def _job(run: Run, assets: Assets, parent: pulumi.Resource) -> resources.JobResource:
     """A job, sweep or pipeline, which runs exactly once."""
-    registration = Registration.of(run.name, run.plan, run.codes, assets.names)
+    registration = Registration.of(run.name, run.plan, run.codes, assets.names, run.data)
     needs = assets.register(registration, parent, tokens.FORMER_JOB)
     job = run.declared
     return resources.JobResource(
         run.name,
         workspace=assets.names.workspace_id,
         name=run.name,
-        declaration=run.plan.declaration,
+        declaration=run.data.identity(run.plan.declaration),
         code_hash=run.own.hash,
         former_code_hashes=list(run.own.former),
         code_files=run.own.files,
@@ -52,7 +52,7 @@ def _job(run: Run, assets: Assets, parent: pulumi.Resource) -> resources.JobReso
 
 def _schedule(run: Run, assets: Assets, parent: pulumi.Resource) -> resources.ScheduleResource:
     """A schedule; everything that its job refers to is there before it can fire."""
-    registration = Registration.of(run.name, run.plan, run.codes, assets.names)
+    registration = Registration.of(run.name, run.plan, run.codes, assets.names, run.data)
     needs = assets.register(registration, parent, tokens.FORMER_SCHEDULE)
     return resources.ScheduleResource(
         run.name,

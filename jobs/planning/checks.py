@@ -32,8 +32,6 @@ _CURATED = re.compile(
     r"(?:azureml://registries/azureml/environments/|azureml:(?=azureml-))(?P<name>[^/@:]+)", re.IGNORECASE
 )
 _INSTEAD = {"compute": "Write the name of a cluster, or `serverless`."}
-INPUT_LOCAL = "input-local"
-"""A finding that is a warning of a job file, and refuses a stack."""
 
 
 def name(job: Job) -> Iterator[Finding]:
@@ -151,34 +149,20 @@ def files(job: Job, base: Path) -> Iterator[Finding]:
             )
         case _:
             pass
-    yield from local_inputs(job.inputs, "inputs")
-    yield from missing_inputs(job, base)
+    yield from missing_inputs(job.inputs, base, typed=job.typed)
 
 
-def local_inputs(inputs: Mapping[str, Input | Scalar], where: str) -> Iterator[Finding]:
-    """Data on this machine. A warning: azure-ai-ml uploads such, and a rehearsal reads it where it lies."""
-    for name, value in inputs.items():
-        if isinstance(value, Input) and value.path and local_path(value.path):
-            yield Finding(
-                INPUT_LOCAL,
-                f"{where}.{name}.path",
-                f"`{value.path}` is a path on this machine",
-                "Data is uploaded by azure-ai-ml at submission, not by a stack",
-                f"Upload it once, `az ml data create --name {name} --type {value.type} --path PATH`, and write "
-                f"`azureml:{name}@latest`; or name a datastore: `azureml://datastores/NAME/paths/…`.",
-                Level.WARNING,
-            )
-
-
-def missing_inputs(job: Job, base: Path) -> Iterator[Finding]:
+def missing_inputs(
+    inputs: Mapping[str, Input | Scalar], base: Path, where: str = "inputs", *, typed: bool = False
+) -> Iterator[Finding]:
     """Local data that is not there; a warning where another program may make it before azure-ai-ml uploads it."""
-    for name, value in job.inputs.items():
+    for name, value in inputs.items():
         if isinstance(value, Input) and value.path and local_path(value.path):
             path = base / value.path.removeprefix("file:")
             if not exists(path):
                 rule = "Local data is uploaded when the job is submitted, and read in place by a rehearsal"
-                found = _missing("input-path-missing", f"inputs.{name}.path", value.path, path, rule)
-                yield found if job.typed else replace(found, level=Level.WARNING)
+                found = _missing("input-path-missing", f"{where}.{name}.path", value.path, path, rule)
+                yield found if typed else replace(found, level=Level.WARNING)
 
 
 def environment(job: Job, known: Collection[str] = ()) -> Iterator[Finding]:

@@ -111,7 +111,7 @@ def plan_pipeline(
     See `jobs.resolve` for the arguments.
     """
     steps: dict[str, Plan] = {}
-    found = list(pipeline_checks.check(pipeline))
+    found = [*pipeline_checks.check(pipeline), *pipeline_checks.missing_data(pipeline, source.base)]
     for name, step in pipeline.jobs.items():
         if isinstance(step.runs, PassthroughComponent) and step.runs.jobs:
             inner = inside(step.runs, step.compute or pipeline.default_compute or _serverless(pipeline))

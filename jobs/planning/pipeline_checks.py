@@ -12,11 +12,12 @@ from jobs.model.job import Job
 from jobs.model.passthrough import PassthroughComponent, PassthroughStep
 from jobs.model.step import SweepStep
 from jobs.model.values import Input
-from jobs.planning.checks import local_inputs
+from jobs.planning.checks import missing_inputs
 from jobs.wire.pipeline_ports import BOUND
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from jobs.model.pipeline import AnyStep, Pipeline
     from jobs.model.step import Step
@@ -40,7 +41,6 @@ def check(pipeline: Pipeline) -> Iterator[Finding]:
             "Add one under `jobs`.",
             Level.WARNING,
         )
-    yield from _on_this_machine(pipeline)
     for name in pipeline.outputs:
         yield from _named(f"outputs.{name}", name)
     for name, step in pipeline.jobs.items():
@@ -66,12 +66,12 @@ def check(pipeline: Pipeline) -> Iterator[Finding]:
     yield from _circles(pipeline)
 
 
-def _on_this_machine(pipeline: Pipeline) -> Iterator[Finding]:
-    """Local data of the pipeline, and of steps that no job is planned for: that of the others is found with it."""
-    yield from local_inputs(pipeline.inputs, "inputs")
+def missing_data(pipeline: Pipeline, base: Path) -> Iterator[Finding]:
+    """Local data that is not there, of the pipeline and of steps that no job is planned for; of others it is found."""
+    yield from missing_inputs(pipeline.inputs, base)
     for name, step in pipeline.jobs.items():
         if isinstance(step.runs, str) or isinstance(step, PassthroughStep):
-            yield from local_inputs(step.inputs, f"jobs.{name}.inputs")
+            yield from missing_inputs(step.inputs, base, f"jobs.{name}.inputs")
 
 
 def _carried(pipeline: Pipeline, where: str, step: PassthroughStep) -> Iterator[Finding]:

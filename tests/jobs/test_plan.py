@@ -54,7 +54,7 @@ def codes(plan: jobs.Plan) -> list[str]:
         ({"command": "echo $[[--a ${{inputs.a}}]]"}, A100, []),
         ({"command": "echo ${{search_space.lr}}"}, A100, []),
         ({"inputs": {"1a": 1}}, A100, ["binding-name"]),
-        ({"inputs": {"a": {"path": "data"}}}, A100, ["input-local", "input-path-missing"]),
+        ({"inputs": {"a": {"path": "data"}}}, A100, ["input-path-missing"]),
         ({"inputs": {"a": {"path": "azureml://datastores/d/paths/x"}}}, A100, []),
         ({"code": "nowhere"}, A100, ["code-missing"]),
         ({"code": "azureml:c:1"}, A100, []),

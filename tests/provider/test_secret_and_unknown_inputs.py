@@ -91,6 +91,11 @@ def inputs_of(token: str, folder: Path) -> dict[str, Any]:
         (folder / "canary-folder" / "train.py").write_text("print(1)\n")
         inputs |= {"path": str(folder / "canary-folder"), "beside": ""}
         del inputs["hash"]  # made from the folder
+    if token == "amlstack:data:Upload":
+        (folder / "canary-data").mkdir(exist_ok=True)
+        (folder / "canary-data" / "word.txt").write_text("hello\n")
+        inputs |= {"path": str(folder / "canary-data"), "datastore": "canary_store"}
+        del inputs["hash"]  # made from the data
     if "codeFiles" in inputs:
         inputs["codeFiles"] = {"canary-file.py": "canary-digest"}
     return inputs | ({"body": copy.deepcopy(BODIES[token])} if token in BODIES else {})

@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack.cli.stack.state import State
+    from amlstack.sandbox.store.store import Store
 
 CONVERGING = (
     "azure-native:",
     "amlstack:code:",
+    "amlstack:data:",
     "amlstack:environments:",
     "amlstack:components:",
     "amlstack:schedules:",
@@ -36,4 +38,20 @@ def lost(state: State, home: Path) -> tuple[str, ...]:
     from amlstack.sandbox.store.store import Store
 
     with contextlib.closing(Store(home)) as store:
-        return tuple(urn for urn, resource_id in wanted.items() if store.resources.get(resource_id) is None)
+        return tuple(urn for urn, resource_id in wanted.items() if not _has(store, resource_id))
+
+
+def _has(store: Store, resource_id: str) -> bool:
+    """Whether the sandbox has a resource; of data that were uploaded to a datastore, the files."""
+    workspace, _, place = resource_id.partition("/datastores/")
+    if not place:
+        return store.resources.get(resource_id) is not None
+    from amlstack.sandbox.runner.contract.spec import RefusedError
+    from amlstack.sandbox.runner.files.storage import Location, Storage
+
+    storage = Storage(store, workspace)
+    try:
+        found = storage.locate(f"azureml://datastores/{place}", "The data")
+    except RefusedError:
+        return False
+    return isinstance(found, Location) and any(True for _ in storage.files(found))

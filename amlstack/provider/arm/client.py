@@ -78,6 +78,12 @@ class ArmClient:
         """Whom a token for Azure Machine Learning itself is for."""
         return self.cloud.ml_audience
 
+    @property
+    def credential(self) -> TokenCredential:
+        """What the client signs in with: for Microsoft's own clients of other services."""
+        credential: TokenCredential = self._made()[1]
+        return credential
+
     def token(self, audience: str) -> str:
         """A token of the same credential for another service.
 

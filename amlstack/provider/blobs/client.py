@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.provider.arm import InterruptedWaitError, pause
@@ -19,13 +20,45 @@ JITTER: Final = 1
 """Seconds by which that varies, so that parallel blocks do not come back together."""
 
 
-def container(services: Services, call: Call, signed: str) -> Any:
-    """A client of the container that ``signed`` opens, with the storage client's own retries.
+STORAGE: Final = "https://storage.azure.com"
+"""Whom a token for blobs is for, in every cloud."""
+WRITER: Final = "Storage Blob Data Contributor"
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerAccess:
+    """A container, and what opens it: a signature, an account's key, or else the caller's own right.
+
+    Attributes:
+        url: Without a signature.
+        signature: The query that opens it; empty for none.
+        key: Of the account; empty for none.
+    """
+
+    url: str
+    signature: str = field(default="", repr=False)
+    key: str = field(default="", repr=False)
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether its address opens it."""
+        return bool(self.signature)
+
+
+def remedy(error: Exception) -> str:
+    """What helps where the caller itself has no right to write blobs; empty for other errors."""
+    if getattr(error, "status_code", None) not in (401, 403):
+        return ""
+    return f". Whoever deploys needs the role `{WRITER}` on the storage account"
+
+
+def container(services: Services, call: Call, access: ContainerAccess) -> Any:
+    """A client of a container, with the storage client's own retries.
 
     Args:
         services: The engine's log and its wish to end.
         call: Whose progress it is.
-        signed: URL of the container, with its signature.
+        access: The container.
     """
     # 0.15 s, needed for an upload only.
     from azure.core.pipeline.transport import RequestsTransport  # noqa: PLC0415
@@ -51,6 +84,12 @@ def container(services: Services, call: Call, signed: str) -> Any:
 
     initial, base = BACKOFF
     retries = Retries(initial_backoff=initial, increment_base=base, retry_total=_RETRIES, random_jitter_range=JITTER)
+    credential = None if access.is_signed else access.key or services.arm.credential
     return ContainerClient.from_container_url(
-        signed, transport=Transport(), retry_policy=retries, max_single_put_size=AT_ONCE, max_block_size=_BLOCK
+        f"{access.url}?{access.signature}" if access.is_signed else access.url,
+        credential=credential,
+        transport=Transport(),
+        retry_policy=retries,
+        max_single_put_size=AT_ONCE,
+        max_block_size=_BLOCK,
     )

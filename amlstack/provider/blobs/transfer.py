@@ -31,15 +31,13 @@ _LARGE: Final = 4
 """Larger files that are sent at the same time. With `_PARALLEL` small ones they need less than 256 MiB of memory."""
 _MOST_COPIED: Final = 5_000 * 1024 * 1024
 """Bytes: the storage's own bound for a copy."""
-_STORAGE: Final = "https://storage.azure.com"
-"""Whom a token for blobs is for, in every cloud."""
 _SHOWN: Final = 1.0
 """Seconds between two messages about progress."""
 _LOOK: Final = 0.2
 """Seconds between two looks at whether the engine wants to end."""
 
 
-def upload(services: Services, call: Call, signed: str, uri: str, snapshot: Snapshot) -> None:
+def upload(services: Services, call: Call, target: client.ContainerAccess, folder: str, snapshot: Snapshot) -> None:
     """Sends every file, with progress as engine status messages. The bytes of a content are sent once.
 
     Files with the content of another one of the snapshot are copied by the storage. Those that an earlier upload of
@@ -48,17 +46,17 @@ def upload(services: Services, call: Call, signed: str, uri: str, snapshot: Snap
     Args:
         services: The engine's log and its wish to end.
         call: Whose progress it is.
-        signed: URL of the container, with its signature.
-        uri: URL of the files' folder in it, without a signature.
+        target: The container.
+        folder: The files' folder in it.
         snapshot: The files.
 
     Raises:
         ProviderError: A file could not be sent, or the engine wants to end. Nothing is registered then.
     """
-    sources = UploadSources.of(uri.rpartition("/")[0])
+    sources = UploadSources.of(target.url)
     try:
-        with client.container(services, call, signed) as container:
-            work = _Upload(services, call, container, uri.rpartition("/")[2], snapshot, sources.read())
+        with client.container(services, call, target) as container:
+            work = _Upload(services, call, container, folder, snapshot, sources.read(), is_signed=target.is_signed)
             firsts = {snapshot.digests[file.relative]: file for file in reversed(snapshot.files)}
             work.send([file for file in snapshot.files if firsts[snapshot.digests[file.relative]] is file])
             work.firsts = firsts
@@ -68,8 +66,9 @@ def upload(services: Services, call: Call, signed: str, uri: str, snapshot: Snap
             "interrupted while uploading; nothing was registered, and the next `up` uploads again", ErrorCode.ABORTED
         ) from None
     except Exception as error:  # noqa: BLE001  whatever the storage client raises may quote the signed URL
-        raise ProviderError(f"the upload failed: {scrub(str(error))[:500]}", ErrorCode.UNAVAILABLE) from None
-    sources.add(uri, snapshot)
+        remedy = "" if target.is_signed else client.remedy(error)
+        raise ProviderError(f"the upload failed: {scrub(str(error))[:500]}{remedy}", ErrorCode.UNAVAILABLE) from None
+    sources.add(f"{target.url.rstrip('/')}/{folder}", snapshot)
 
 
 class _Upload:
@@ -87,11 +86,14 @@ class _Upload:
         folder: str,
         snapshot: Snapshot,
         sources: Mapping[str, str],
+        *,
+        is_signed: bool,
     ) -> None:
         self._services, self._call = services, call
         self._container, self._folder, self._snapshot = container, folder, snapshot
         self._sources = dict(sources)
-        self._token = functools.cache(lambda: services.arm.token(_STORAGE))
+        self._is_signed = is_signed
+        self._token = functools.cache(lambda: services.arm.token(client.STORAGE))
         self._large = threading.BoundedSemaphore(_LARGE)
         self._sent: dict[str, int] = {}
         self._done = 0
@@ -159,7 +161,9 @@ class _Upload:
         digest = self._snapshot.digests[file.relative]
         options: dict[str, Any] = {}
         if (first := self.firsts.get(digest)) is not None:
-            source = self._blob(first).url  # with the signature, which is for the whole container
+            source = self._blob(first).url  # with the signature, if there is one: it is for the whole container
+            if not self._is_signed:
+                options["source_authorization"] = f"Bearer {self._token()}"
         elif (source := self._sources.get(digest, "")) and _host(source) == _host(self._container.url):
             try:
                 options["source_authorization"] = f"Bearer {self._token()}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from amlstack.base.findings import Level, errors
 from amlstack.provider.arm import ArmError, InterruptedWaitError
-from amlstack.provider.blobs import upload
+from amlstack.provider.blobs import ContainerAccess, upload
 from amlstack.provider.resource import (
     WORKSPACE_IN_ID,
     Call,
@@ -151,9 +151,10 @@ class Snapshots:
         signed, uri = (reference.get("credential") or {}).get("sasUri"), reference.get("blobUri")
         if not signed or not uri:
             raise ProviderError("the workspace offered no place for the upload (startPendingUpload without a SAS)")
-        folder = f"{str(uri).rstrip('/')}/{snapshot.root.name or 'code'}"
-        upload(self._services, call, str(signed), folder, snapshot)
-        return folder
+        folder = snapshot.root.name or "code"
+        container = ContainerAccess(str(uri).rstrip("/"), str(signed).partition("?")[2])
+        upload(self._services, call, container, folder, snapshot)
+        return f"{container.url}/{folder}"
 
 
 def _beside(inputs: Values) -> tuple[Path, ...]:

@@ -201,16 +201,29 @@ class FakeArm(FakeWorkspace):
             http.connection.shutdown(socket.SHUT_RDWR)
         return False
 
+    def _put_blob(self, http: BaseHTTPRequestHandler, name: str, query: dict[str, str], raw: bytes) -> None:
+        prefix = "x-ms-meta-"
+        if query.get("comp") == "metadata":
+            given = ((key.lower(), value) for key, value in http.headers.items())
+            self.marks[name] = {key.removeprefix(prefix): value for key, value in given if key.startswith(prefix)}
+        else:
+            self.blobs[name] = raw
+
     def _blob(self, http: BaseHTTPRequestHandler, path: str, query: dict[str, str], raw: bytes) -> None:
         with self._lock:
             failure = self._failure("BLOB", path)
             assert query.get("sig"), "blobs need a SAS"
             assert "Authorization" not in http.headers, "no token may reach the storage"
             if http.command == "PUT" and (failure is None or failure.after or failure.hold):
-                self.blobs[path.removeprefix("/blobs/")] = raw
+                self._put_blob(http, path.removeprefix("/blobs/"), query, raw)
+            marks = self.marks.get(path.removeprefix("/blobs/"), {})
+            there = http.command != "HEAD" or path.removeprefix("/blobs/") in self.blobs
         if failure and not self._fail(http, failure):
             return
-        http.send_response(201)
+        marked = query.get("comp") == "metadata"
+        http.send_response(404 if not there else 200 if http.command == "HEAD" or marked else 201)
+        for name, value in marks.items() if http.command == "HEAD" else ():
+            http.send_header(f"x-ms-meta-{name}", value)
         http.send_header("Content-Length", "0")
         http.send_header("ETag", '"1"')
         http.send_header("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WORKSPACE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
+STORAGE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/account"
 SIGNATURE = "x" * 43 + "%3D"
 IMMUTABLE = "Only description, tags, displayName, properties, and isArchived can be updated."
 
@@ -25,6 +26,8 @@ class FakeWorkspace:
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     schedules: dict[str, dict[str, Any]] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
+    marks: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Metadata of blobs."""
     statuses: dict[str, deque[str]] = field(default_factory=dict)
     script: tuple[str, ...] = ("Queued",)
     """What each new run goes through: one status further with every look at it."""
@@ -49,8 +52,9 @@ class FakeWorkspace:
         self.statuses[name] = deque(statuses[1:])
 
     def answer(self, method: str, path: str, query: dict[str, str], body: Any) -> tuple[int, Any]:
-        if path == "/discovery":
-            return 200, {"api": self.url}
+        if path in {"/discovery", STORAGE}:
+            blobs = {"primaryEndpoints": {"blob": f"{self.url}/blobs/account/"}}
+            return 200, {"api": self.url} if path == "/discovery" else {"id": path, "properties": blobs}
         if found := re.fullmatch(
             r"/history/v1\.0(/subscriptions/.+?/workspaces/[^/]+)/experiments/([^/]+)/runs/(.+)", path
         ):
@@ -63,18 +67,18 @@ class FakeWorkspace:
             return 404, {"error": {"code": "ResourceNotFound", "message": "no such workspace"}}
         rest = path[len(workspace[0]) :]
         if not rest:
-            return 200, {"id": path, "properties": {"discoveryUrl": f"{self.url}/discovery"}}
+            return 200, {
+                "id": path,
+                "properties": {"discoveryUrl": f"{self.url}/discovery", "storageAccount": STORAGE},
+            }
         if rest == "/jobs":
             return self._list(method, path, query)
         if rest.startswith("/jobs/"):
             return self._jobs(method, path, body)
         if rest.startswith("/schedules/"):
             return self._schedules(method, path, body)
-        if rest.endswith("/startPendingUpload"):
-            assert body == {"pendingUploadType": "TemporaryBlobReference"}
-            container = f"{self.url}/blobs/account/upload"
-            sas = {"credentialType": "SAS", "sasUri": f"{container}?sv=2024-01-01&sig={SIGNATURE}"}
-            return 200, {"blobReferenceForConsumption": {"blobUri": container, "credential": sas}}
+        if rest.startswith("/datastores/") or rest.endswith("/startPendingUpload"):
+            return self._places(rest, body)
         if rest.endswith("/versions"):
             prefix = (path if "/environments/" in path else path.rsplit("/codes/", 1)[0] + "/codes/").lower()
             known = [{"id": key, **value} for key, value in self.resources.items() if key.lower().startswith(prefix)]
@@ -83,6 +87,18 @@ class FakeWorkspace:
                 known = [one for one in known if one["properties"]["properties"]["hash_sha256"] == query["hash"]]
             return 200, {"value": known[::-1]}
         return self._asset(method, path, body)
+
+    def _places(self, rest: str, body: Any) -> tuple[int, Any]:
+        """A container for an upload; datastores that hand out a signature for theirs, whatever their name."""
+        if rest.endswith("/startPendingUpload"):
+            assert body == {"pendingUploadType": "TemporaryBlobReference"}
+            container = f"{self.url}/blobs/account/upload"
+            sas = {"credentialType": "SAS", "sasUri": f"{container}?sv=2024-01-01&sig={SIGNATURE}"}
+            return 200, {"blobReferenceForConsumption": {"blobUri": container, "credential": sas}}
+        if rest.endswith("/listSecrets"):
+            return 200, {"secretsType": "Sas", "sasToken": f"sv=2024-01-01&sig={SIGNATURE}"}
+        store = {"datastoreType": "AzureBlob", "accountName": "account", "containerName": "data"}
+        return 200, {"properties": {**store, "credentials": {"credentialsType": "Sas"}}}
 
     def _asset(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         assert re.search(r"/(codes|components|environments)/[^/]+/versions/[^/]+$", path), path

@@ -210,6 +210,10 @@ class Wire:
     def snapshot(self) -> Resource:
         return Resource(self, "amlstack:code:Snapshot", "code")
 
+    def data(self) -> Resource:
+        """Data of this machine in a datastore."""
+        return Resource(self, "amlstack:data:Upload", "data")
+
     def environment(self) -> Resource:
         return Resource(self, "amlstack:environments:Version", "env")
 

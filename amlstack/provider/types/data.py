@@ -1,0 +1,188 @@
+"""``amlstack:data:Upload``: a file or folder of this machine in a datastore, uploaded once for each content.
+
+Place and marks are azure-ai-ml's, so that both find each other's uploads: the files lie below ``LocalUpload/<hash>``,
+and metadata of the first of them say that all are there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.base.findings import Level, errors
+from amlstack.base.redaction import scrub
+from amlstack.provider.arm import ArmError, InterruptedWaitError
+from amlstack.provider.blobs import client, datastores, upload
+from amlstack.provider.resource import (
+    WORKSPACE_IN_ID,
+    Call,
+    Difference,
+    InputField,
+    InputShape,
+    Services,
+    Values,
+    same_arm_id,
+)
+from amlstack.provider.runs import WorkspaceMissingError
+from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError
+from amlstack.snapshot import Snapshot, data, scan_data
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_HASH = (re.compile(r"[0-9a-f]{64}"), "64 hex digits: the hash of the content")
+_NAME = (re.compile(r"[A-Za-z0-9_]{1,255}"), "the name of a datastore: letters, digits and '_'")
+SHAPE = InputShape(
+    {
+        "workspace": WORKSPACE_IN_ID,
+        "path": InputField(str, required=True, in_id=True),
+        "hash": InputField(str, pattern=_HASH, in_id=True),
+        "datastore": InputField(str, default="workspaceblobstore", pattern=_NAME, in_id=True),
+    },
+    # The address has the last part of the path, and the datastore's name.
+    digests={"uri": ("path", "hash", "datastore"), "indicator": ("path", "hash")},
+)
+_CONFIRMED: Final = {"upload_status": "completed"}
+_MARKS: Final = uuid.UUID("8f9a7a3c-6a52-4c7e-9a57-6e6d4b0f4a11")
+"""Namespace of the name and version by which azure-ai-ml calls an upload: random ones there, of the content here."""
+
+
+class DataUploads:
+    """Uploads data under the hash of its content; immutable, shared by stacks, retained when deleted."""
+
+    shape = SHAPE
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def check(self, call: Call, inputs: Values, failures: Failures) -> Values:
+        """Hashes the data unless the program has done so; what is wrong with them are failures."""
+        result = SHAPE.check(inputs, failures)
+        if failures or result.get("hash") is not None or result["path"] is UNKNOWN:
+            return result
+        found = scan_data(Path(result["path"]))
+        for finding in found.findings:
+            if finding.level is Level.ERROR:
+                failures.add("path", str(finding))
+            else:
+                self._services.host.warning(str(finding), call.urn)
+        if found.hash:
+            result["hash"] = found.hash
+        return result
+
+    def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
+        """Another content, name, datastore or workspace is another upload; where the data lie does not matter."""
+        replaces = [name for name in ("hash", "datastore") if old.get(name) != new.get(name)]
+        if not same_arm_id(old.get("workspace"), new.get("workspace")):
+            replaces.append("workspace")
+        if not replaces and old.get("path") != new.get("path") and _name(old) != _name(new):
+            replaces.append("path")
+        return Difference(replaces=tuple(replaces))
+
+    def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
+        """Takes what was uploaded under this content, by whichever tool, else uploads it."""
+        workspace, digest, store = (inputs.get(name) for name in ("workspace", "hash", "datastore"))
+        if not all(isinstance(each, str) for each in (workspace, digest, store, inputs.get("path"))):
+            return "", dict(inputs)  # only at preview
+        uri = f"azureml://datastores/{store}/paths/LocalUpload/{digest}/{_name(inputs)}"
+        state = {**inputs, "uri": uri}
+        if call.preview:
+            return "", state
+        with _as_answers("the data could not be uploaded"):
+            found = self._scanned(str(inputs["path"]), str(digest))
+            folder = data.folder_in_datastore(found, _name(inputs))
+            indicator = f"{folder}/{data.indicator(found)}"
+            state |= {"files": len(found.files), "bytes": found.bytes, "indicator": indicator}
+            access = datastores.access(self._services, str(workspace), str(store))
+            if self._is_there(call, access, indicator):
+                self._services.host.status("already uploaded", call.urn)
+            else:
+                upload(self._services, call, access, folder, found)
+                self._confirm(call, access, indicator, str(digest))
+        return f"{workspace}/datastores/{store}/paths/LocalUpload/{digest}/{_name(inputs)}", state
+
+    def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
+        """Whether it is still there; what is not is uploaded again by the next ``up``, and so is it without a record.
+
+        That its workspace is missing is no other answer: what is named by its content is made again without harm.
+        """
+        if not old.get("indicator"):
+            return "", {}
+        with _as_answers(f"the upload {resource_id} could not be read"):
+            try:
+                access = datastores.access(self._services, str(old["workspace"]), str(old["datastore"]))
+            except WorkspaceMissingError:
+                return "", {}
+            return (resource_id, old) if self._is_there(call, access, str(old["indicator"])) else ("", {})
+
+    def update(self, call: Call, resource_id: str, old: Values, new: Values) -> Values:  # noqa: ARG002
+        """Only where the data lie can have changed."""
+        return {**old, **new}
+
+    def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:
+        """Retained: other stacks and old runs read the same content."""
+
+    @staticmethod
+    def _scanned(path: str, digest: str) -> Snapshot:
+        found = scan_data(Path(path))
+        if wrong := errors(found.findings):
+            raise ProviderError("; ".join(str(finding) for finding in wrong))
+        if found.hash != digest:
+            raise ProviderError(
+                f"{path} has changed since it was hashed ({digest[:10]}… is now {found.hash[:10]}…). "
+                "Run `up` again while nothing writes to it",
+                ErrorCode.ABORTED,
+            )
+        return found
+
+    def _is_there(self, call: Call, access: client.ContainerAccess, indicator: str) -> bool:
+        """Whether an upload was completed: a partial one has no mark."""
+        from azure.core.exceptions import ResourceNotFoundError  # noqa: PLC0415 - as in `client`
+
+        def look(container: Any) -> bool:
+            try:
+                marks = container.get_blob_client(indicator).get_blob_properties().metadata or {}
+            except ResourceNotFoundError:
+                return False
+            return marks.items() >= _CONFIRMED.items()
+
+        return bool(self._asked(call, access, look))
+
+    def _confirm(self, call: Call, access: client.ContainerAccess, indicator: str, digest: str) -> None:
+        marks = {name: str(uuid.uuid5(_MARKS, f"{name} {digest}")) for name in ("name", "version")}
+        self._asked(
+            call, access, lambda container: container.get_blob_client(indicator).set_blob_metadata(_CONFIRMED | marks)
+        )
+
+    def _asked(self, call: Call, access: client.ContainerAccess, ask: Any) -> Any:
+        from azure.core.exceptions import AzureError  # noqa: PLC0415 - as in `client`
+
+        try:
+            with client.container(self._services, call, access) as container:
+                return ask(container)
+        except AzureError as error:
+            remedy = "" if access.is_signed else client.remedy(error)
+            raise ProviderError(
+                f"the datastore does not answer: {scrub(str(error))[:500]}{remedy}", ErrorCode.UNAVAILABLE
+            ) from None
+
+
+@contextlib.contextmanager
+def _as_answers(what: str) -> Iterator[None]:
+    """Errors of Azure become answers that say what could not be done."""
+    try:
+        yield
+    except ArmError as error:
+        raise ProviderError(f"{what}: {error}") from None
+    except InterruptedWaitError:
+        raise ProviderError(
+            "interrupted; the next `up` looks whether the data are there, and else uploads them again",
+            ErrorCode.ABORTED,
+        ) from None
+
+
+def _name(inputs: Values) -> str:
+    return data.name_of(Path(str(inputs["path"])))

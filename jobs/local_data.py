@@ -1,0 +1,213 @@
+"""Data of this machine that a declaration names as inputs: found, scanned, exchanged for addresses of uploads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from amlstack import snapshot
+from amlstack.base.findings import Finding, errors
+from amlstack.snapshot import data
+from jobs.model.passthrough import PassthroughComponent
+from jobs.model.pipeline import Pipeline
+from jobs.model.schedule import Schedule
+from jobs.model.sweep import Sweep
+from jobs.model.values import Input
+from jobs.planning.checks import local_path
+from jobs.planning.schedule import SchedulePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from jobs.kinds import Planned
+
+DATASTORE = "workspaceblobstore"
+"""The datastore that azure-ai-ml uploads to where an input names none."""
+MISSING = "input-path-missing"
+"""A finding that is a warning of a job file, and refuses a stack, which uploads the data now."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalInput:
+    """An input whose data lie on this machine.
+
+    Attributes:
+        where: Its place in the declaration, ``inputs.raw`` or ``jobs.train.inputs.raw``.
+        path: The file or folder; relative paths start from the job file's folder.
+        type: The input's type.
+        datastore: Name of the datastore that it is uploaded to.
+    """
+
+    where: str
+    path: Path
+    type: str
+    datastore: str
+
+
+@dataclass(frozen=True, slots=True)
+class DataUpload:
+    """A file or folder, and the datastore that it goes to.
+
+    Attributes:
+        path: Where it lies.
+        datastore: Name of the datastore.
+        content: What is uploaded of it.
+    """
+
+    path: Path
+    datastore: str
+    content: snapshot.Snapshot
+
+    @property
+    def name(self) -> str:
+        """The last part of its address."""
+        return data.name_of(self.path)
+
+    def address(self, asset_type: str) -> str:
+        """Where a job reads it, as an input of a type."""
+        return data.address(self.content, self.name, self.datastore, asset_type)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalData:
+    """The data of one run.
+
+    Attributes:
+        uploads: By the input's place (``inputs.raw``, ``jobs.train.inputs.raw``).
+        types: Types of the same inputs.
+    """
+
+    uploads: Mapping[str, DataUpload] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
+
+    def addressed(self, declared: Any) -> Any:
+        """A declaration whose inputs of this machine have the addresses of their uploads."""
+        return with_addresses(declared, self._address) if self.uploads else declared
+
+    def identity(self, declaration: Any) -> Any:
+        """A run's declaration for its identity: with the content of its data, where it has such."""
+        if not self.uploads:
+            return declaration
+        contents = {where: each.content.hash for where, each in sorted(self.uploads.items())}
+        return {**declaration, "local_data": contents}
+
+    def _address(self, where: str) -> str | None:
+        upload = self.uploads.get(where)
+        return None if upload is None else upload.address(self.types[where])
+
+
+@dataclass(slots=True)
+class DataFolders:
+    """The data of a stack's runs. Each file or folder is read and hashed once, however many runs name it."""
+
+    _scanned: dict[Path, snapshot.Snapshot] = field(default_factory=dict)
+
+    def scanned(self, plan: Planned) -> tuple[LocalData, list[Finding]]:
+        """The data of a run, and what is wrong with them; the places of findings are those of inputs, or files."""
+        uploads: dict[str, DataUpload] = {}
+        types: dict[str, str] = {}
+        found: list[Finding] = []
+        known = {finding.where for finding in plan.findings if finding.code == MISSING}
+        # What a schedule starts may stand in a file of its own.
+        base = plan.started.base if isinstance(plan, SchedulePlan) and plan.started is not None else plan.base
+        for each in local_inputs(plan.job, base):
+            if each.path not in self._scanned:
+                self._scanned[each.path] = snapshot.scan_data(each.path)
+            content = self._scanned[each.path]
+            found += (one for one in _wrong(each, content) if one.where not in known)
+            if content.hash:
+                uploads[each.where] = DataUpload(each.path, each.datastore, content)
+                types[each.where] = each.type
+        return LocalData(uploads, types), list(dict.fromkeys(found))
+
+
+def local_inputs(declared: Any, base: Path) -> tuple[LocalInput, ...]:
+    """The inputs whose data lie on this machine: of a job, a sweep, a pipeline with its steps, a schedule of such."""
+    found: list[LocalInput] = []
+
+    def take(where: str, value: Input) -> Input:
+        if value.path and local_path(value.path):
+            found.append(LocalInput(where, _path(value.path, base), value.type, _datastore(value.datastore)))
+        return value
+
+    _changed(declared, "", take)
+    return tuple(found)
+
+
+def with_addresses(declared: Any, address: Callable[[str], str | None]) -> Any:
+    """The same declaration with other paths for some of its inputs.
+
+    Args:
+        declared: A job, a sweep, a pipeline or a schedule.
+        address: From an input's place to its path; None for one that stays as it is.
+    """
+
+    def exchange(where: str, value: Input) -> Input:
+        path = address(where)
+        return value if path is None else value.model_copy(update={"path": path, "datastore": None})
+
+    return _changed(declared, "", exchange)
+
+
+def _changed(value: Any, where: str, change: Callable[[str, Input], Input]) -> Any:
+    """A part of a declaration with each of its inputs changed; itself where nothing was."""
+    if isinstance(value, Schedule):
+        return _with(value, "create_job", "", change) if not isinstance(value.create_job, str) else value
+    if isinstance(value, Sweep):
+        return _with(value, "trial", "trial.", change)
+    if isinstance(value, PassthroughComponent):
+        return _with_steps(value, where, change)
+    inputs = {
+        name: change(f"{where}inputs.{name}", each) if isinstance(each, Input) else each
+        for name, each in value.inputs.items()
+    }
+    if any(each is not value.inputs[name] for name, each in inputs.items()):
+        value = value.model_copy(update={"inputs": inputs})
+    if isinstance(value, Pipeline):
+        return _with_steps(value, where, change)
+    component = getattr(value, "component", None)
+    if isinstance(component, PassthroughComponent) and component.jobs:
+        return _with(value, "component", f"{where}component.", change)
+    return value
+
+
+def _with(value: Any, name: str, where: str, change: Callable[[str, Input], Input]) -> Any:
+    inner = getattr(value, name)
+    changed = _changed(inner, where, change)
+    return value if changed is inner else value.model_copy(update={name: changed})
+
+
+def _with_steps(value: Any, where: str, change: Callable[[str, Input], Input]) -> Any:
+    steps = {name: _changed(step, f"{where}jobs.{name}.", change) for name, step in value.jobs.items()}
+    same = all(step is value.jobs[name] for name, step in steps.items())
+    return value if same else value.model_copy(update={"jobs": steps})
+
+
+def _path(written: str, base: Path) -> Path:
+    return base.absolute() / (unquote(urlsplit(written).path) if written.startswith("file:") else written)
+
+
+def _datastore(written: str | None) -> str:
+    """The bare name; ``azureml:NAME`` and an ARM id are taken too, as azure-ai-ml takes them."""
+    return written.removeprefix("azureml:").rstrip("/").rpartition("/")[2] if written else DATASTORE
+
+
+def _wrong(each: LocalInput, content: snapshot.Snapshot) -> Iterator[Finding]:
+    where = f"{each.where}.path"
+    for finding in content.findings:
+        if finding.code == MISSING:
+            yield Finding(finding.code, where, finding.seen, finding.rule, finding.remedy)
+        else:
+            place = str(content.root / finding.file) if finding.file else None
+            yield Finding(
+                finding.code, "", finding.seen, finding.rule, finding.remedy, finding.level, place, finding.line
+            )
+    is_folder = content.root.is_dir()
+    if not errors(content.findings) and is_folder is (each.type == "uri_file"):
+        got, wanted = ("folder", "a file") if is_folder else ("file", "a folder")
+        if is_folder or each.type in {"uri_folder", "mltable"}:
+            seen, rule = f"`{each.path.name}` is a {got}", f"An input of the type {each.type} is {wanted}"
+            remedy = f"Write `type: {'uri_folder' if is_folder else 'uri_file'}`, or name {wanted}."
+            yield Finding("input-path-kind", where, seen, rule, remedy)

@@ -151,12 +151,14 @@ def _check(
         )
     else:
         print_findings(found)
+        lines = []
         for each in checked:
             for plan in each.plans:
                 for place, price in costs(plan).items():
                     what = ": ".join(part for part in (plan.job.name or each.file.stem, place) if part)
-                    typer.echo(f"{each.file}: {what} costs {price}")
-        typer.echo(f"{len(files)} file{'' if len(files) == 1 else 's'}: {tally(found)}")
+                    lines.append(f"{each.file}: {what} costs {price}")
+        lines.append(f"{len(files)} file{'' if len(files) == 1 else 's'}: {tally(found)}")
+        typer.echo("\n".join(lines))  # at once: each writing reaches the terminal
     return 1 if errors(found) else 0
 
 

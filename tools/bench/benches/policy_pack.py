@@ -2,9 +2,10 @@
 
 The two are run in turns, three times each, and each figure is the median; the provider behind them takes everything.
 The CPU seconds are the engine's, the program's and the pack's; a busy machine moves them less than the clock. A third
-run in each turn has a pack of no rules, which answers every question with nothing: what the engine spends on asking
-any pack, and the least that ours can cost. The pack's memory is its peak after 10,000 jobs, judged one by one and then
-as a stack, asked as the engine asks; their clusters are not in the stack, so that the pack remembers every one.
+run in each turn has a pack that names as many rules and answers every question with nothing: what the engine spends on
+asking any such pack and on noting each rule for each resource, and the least that ours can cost. The pack's memory is
+its peak after 10,000 jobs, judged one by one and then as a stack, asked as the engine asks; their clusters are not in
+the stack, so that the pack remembers every one.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from measure import Row
 
 from amlstack import engine
 from amlstack.base.paths import PROJECT
+from policies.config import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,7 +87,9 @@ from pulumi.runtime.proto import analyzer_pb2 as proto, analyzer_pb2_grpc, plugi
 
 class Pack(analyzer_pb2_grpc.AnalyzerServicer):
     def GetAnalyzerInfo(self, request, context):
-        return proto.AnalyzerInfo(name="empty", version="1.0.0", supportsConfig=True)
+        about = {{"enforcementLevel": proto.ADVISORY, "policy_type": proto.POLICY_TYPE_RESOURCE}}
+        rules = [proto.PolicyInfo(name=f"rule-{{i}}", **about) for i in range({len(ALL)})]
+        return proto.AnalyzerInfo(name="empty", version="1.0.0", supportsConfig=True, policies=rules)
     def GetPluginInfo(self, request, context):
         return plugin_pb2.PluginInfo(version="1.0.0")
     def Configure(self, request, context):
@@ -133,10 +137,10 @@ def run(*, quick: bool) -> Iterator[Row]:
     (bare, cpu_bare), (taken, cpu), (least, cpu_least) = (
         map(statistics.median, zip(*column, strict=True)) for column in zip(*turns, strict=True)
     )
-    goal = f"at most {GOAL} times as long (now {taken / bare:.2f}; a pack of no rules {least / bare:.2f})"
+    goal = f"at most {GOAL} times as long (now {taken / bare:.2f}; a pack of as many empty rules {least / bare:.2f})"
     yield Row("preview with the full pack", taken, "s", "the same without it", bare, goal, taken <= GOAL * bare)
     yield Row("its CPU seconds", cpu, "s", "the same without it", cpu_bare)
-    yield Row("its CPU seconds", cpu, "s", "the same with a pack of no rules", cpu_least)
+    yield Row("its CPU seconds", cpu, "s", "the same with as many empty rules", cpu_least)
     goal = f"under {MOST_MB} MB"
     yield Row(f"peak memory of the pack, {jobs:,} jobs", peak, "MB", goal=goal, met=peak < MOST_MB)
 

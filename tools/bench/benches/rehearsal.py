@@ -2,7 +2,8 @@
 
 By hand has the same environment. The two are run in pairs, in turns of who goes first, so that what else the machine
 does meets both. A ratio is the median of the pairs' ratios, its spread is in brackets. The sandbox is up and the
-environment built, as in the second rehearsal of a day; process start, upload, queue and collecting outputs count.
+environment built, as in the second rehearsal of a day; process start, upload, queue and collecting outputs count. With
+`--quick` it is one pair of torchrun with two ranks on each node.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ def run(*, quick: bool) -> Iterator[Row]:
         ("torchrun", "ddp_torchrun", _torchrun),
         ("mpirun", "mpi_per_process", _mpirun),
     ]
+    if quick:
+        del cases[1:]
     ranks = PER_NODE_QUICK if quick else PER_NODE
     with _sandbox() as environ:
         for name, folder, bare in cases:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ from jobs.local_data import MISSING, DataFolders
 from policies import gate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from datetime import date
 
     from infra.settings import JobFile, Reading, Settings
@@ -64,14 +63,14 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
     stack = _Stack(reading, reading.partial, root, rules)
     found = [*reading.findings, *faults, *stack.clusters(), *stack.environments()]
     declared: list[Run] = []
-    files: list[tuple[str, Run]] = []
+    listed: list[runs.ListedRun] = []
     for index, job_file in enumerate(reading.partial.jobs):
         if not reading.doubts("jobs", index, "file"):
             more, wrong = stack.file(index, job_file)
             declared += more
-            files += ((job_file.file, run) for run in more)
+            listed += (runs.ListedRun(index, job_file.file, run) for run in more)
             found += wrong
-    found += _names_twice(files)
+    found += (reading.locate(("jobs", index), finding) for index, finding in runs.named_alike(listed))
     if reading.partial.azure_policy is not None:
         found += azure_policy_assignment.check(reading, reading.partial.azure_policy)
     found += judgement.of_the_rest(rules, reading, reading.partial)
@@ -230,30 +229,4 @@ def _not_deployable(job: jobs.Job) -> Iterator[Finding]:
             "The job runs on `local`",
             "A stack runs jobs on clusters or serverless",
             "Name a cluster; `amlstack rehearse` runs a job on this machine",
-        )
-
-
-def _names_twice(declared: Iterable[tuple[str, Run]]) -> Iterator[Finding]:
-    """Runs of one name, and the files that declare them."""
-    files: dict[tuple[bool, str], list[tuple[str, Run]]] = {}
-    for file, run in declared:
-        files.setdefault((run.is_schedule, run.name), []).append((file, run))
-    for (is_schedule, name), several in files.items():
-        if len(several) == 1:
-            continue
-        places = " and ".join(f"`{file}`" for file in dict.fromkeys(file for file, _ in several))
-        remedy = "Give one of them another `name`"
-        unnamed = next((file for file, run in several if run.declared.name is None), None)
-        if unnamed is not None:
-            folder = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(unnamed).parent.name).strip("-_") or "another"
-            remedy = f"`{unnamed}` has no `name` and goes by its file's: write `name: {folder}`, say"
-        count, kind = "Two" if len(several) == 2 else len(several), "schedules" if is_schedule else "jobs"
-        yield Finding(
-            "job-twice",
-            "amlstack:jobs",
-            f"{count} {kind} are named `{name}`, in {places}",
-            "A workspace has one schedule of a name"
-            if is_schedule
-            else "The name is the first part of a run's id, so each job of a stack has its own",
-            remedy,
         )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jobs
@@ -14,8 +16,7 @@ from jobs.local_data import LocalData
 from jobs.model.step import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from infra.settings import JobFile
 
@@ -186,3 +187,34 @@ def location_of(declared: jobs.Declared, source: jobs.Source) -> Callable[[Findi
             return declared.source.locate
         return lambda finding: source.locate(finding.under("create_job"))
     return source.locate
+
+
+class ListedRun(NamedTuple):
+    """A run, and where the settings list the file that declares it."""
+
+    position: int
+    file: str
+    run: Run
+
+
+def named_alike(listed: Iterable[ListedRun]) -> Iterator[tuple[int, Finding]]:
+    """Runs of one name with the files that declare them, each at the last file's place in the list."""
+    alike: dict[tuple[bool, str], list[ListedRun]] = {}
+    for each in listed:
+        alike.setdefault((each.run.is_schedule, each.run.name), []).append(each)
+    for (is_schedule, name), several in alike.items():
+        if len(several) == 1:
+            continue
+        files = " and ".join(f"`{file}`" for file in dict.fromkeys(each.file for each in several))
+        remedy = "Give one of them another `name`"
+        unnamed = next((each.file for each in several if each.run.declared.name is None), None)
+        if unnamed is not None:
+            folder = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(unnamed).parent.name).strip("-_") or "another"
+            remedy = f"`{unnamed}` has no `name` and goes by its file's: write `name: {folder}`, say"
+        rule = "The name is the first part of a run's id, so each job of a stack has its own"
+        if is_schedule:
+            rule = "A workspace has one schedule of a name"
+        count, kind = "Two" if len(several) == 2 else len(several), "schedules" if is_schedule else "jobs"
+        seen = f"{count} {kind} are named `{name}`, in {files}"
+        index = several[-1].position
+        yield index, Finding("job-twice", f"amlstack:jobs[{index}]", seen, rule, remedy)

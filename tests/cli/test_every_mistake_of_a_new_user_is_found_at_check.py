@@ -260,6 +260,7 @@ def test_two_files_that_name_their_jobs_alike_are_both_named(tmp_path: Path) -> 
     stack.write_text(f"{STACK}  amlstack:jobs: [first/job.yml, second/job.yml]\n")
     found = declare(read_file(stack), on=clock.today(), root=tmp_path).findings
     (twice,) = (finding for finding in found if finding.code == "job-twice")
+    assert (twice.file, twice.line, twice.where) == (stack.name, 6, "amlstack:jobs[1]")
     assert twice.seen == "Two jobs are named `job`, in `first/job.yml` and `second/job.yml`"
 
 

@@ -56,11 +56,23 @@ class OutputFile:
 
 @dataclass(frozen=True, slots=True)
 class ChildJob:
-    """A step or a trial: its place in the parent, its job's name and status."""
+    """A step or a trial.
+
+    Attributes:
+        place: In the parent: the step's name, the trial's number.
+        job: Its job's name.
+        status: The job's.
+        values: Of a trial the hyperparameters that were drawn.
+        metric: Of a trial the last value of the sweep's primary metric; empty where it logged and printed none.
+        best: It is the best trial, as the service has it.
+    """
 
     place: str
     job: str
     status: str
+    values: Mapping[str, str] = field(default_factory=dict)
+    metric: str = ""
+    best: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +156,7 @@ class Report:
         excerpts: The logs.
         outputs: What the job wrote.
         children: Steps or trials.
+        metric: Name of a sweep's primary metric; empty for other jobs.
         notes: What a reader should know about the report itself.
     """
 
@@ -161,4 +174,5 @@ class Report:
     excerpts: tuple[Excerpt, ...] = ()
     outputs: tuple[OutputFile, ...] = ()
     children: tuple[ChildJob, ...] = ()
+    metric: str = ""
     notes: tuple[str, ...] = ()

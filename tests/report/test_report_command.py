@@ -61,7 +61,7 @@ def test_a_job_is_found_by_the_beginning_of_its_name(
 ) -> None:
     job(store, "train-0a1b2c", "Queued", "Running", "Failed", log="ValueError: no\n", error="rank 0 of 8 failed")
     assert main(["report", "train"]) == 0
-    page = (tmp_path / "train-0a1b2c.html").read_text()
+    page = (tmp_path / "home/reports" / "train-0a1b2c.html").read_text()
     assert facts(page) == {
         "job": "train-0a1b2c",
         "kind": "Command",
@@ -80,7 +80,7 @@ def test_a_job_is_found_by_the_beginning_of_its_name(
     assert [each.text for each in phases.all("span", class_="label")] == ["NotStarted", "Queued", "Running"]
     assert "model → workspaceblobstore, azureml/train-0a1b2c/model/" in tree.text
     out = capsys.readouterr().out
-    assert out.startswith("train-0a1b2c.html: train-0a1b2c, Failed\n")
+    assert out.startswith("home/reports/train-0a1b2c.html: train-0a1b2c, Failed\n")
     assert "bare-exception" in out
 
 
@@ -99,7 +99,7 @@ def test_report_of_a_running_job_is_marked_so(store: Store, tmp_path: Path, caps
 def test_a_queued_job_has_a_report_too(store: Store, tmp_path: Path) -> None:
     job(store, "train-1", "Queued")
     assert main(["report", "train-1"]) == 0
-    assert "no log yet" in parse((tmp_path / "train-1.html").read_text()).text
+    assert "no log yet" in parse((tmp_path / "home/reports" / "train-1.html").read_text()).text
 
 
 def test_report_suggests_a_name_when_it_is_nearly_right(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,7 +121,7 @@ def test_metrics_of_the_run_are_drawn_before_those_of_the_log(store: Store, tmp_
     for step, value in enumerate((2.0, 1.0, float("nan"), 0.5)):
         store.metrics.log(key, "loss", value, step)
     assert main(["report", "train-1"]) == 0
-    tree = parse((tmp_path / "train-1.html").read_text())
+    tree = parse((tmp_path / "home/reports" / "train-1.html").read_text())
     labels = [each.attributes["aria-label"] for each in tree.all("svg")]
     assert labels == ["loss over steps: loss: 2 → 0.5 (4 points)", "lr over steps: lr: 3 → 2 (2 points)"]
     assert "from metrics that the job logged to its run" in tree.text
@@ -133,11 +133,11 @@ def test_steps_are_listed_with_their_parent_and_name_it(store: Store, tmp_path: 
     child = job(store, "flow-1-prepare", "Queued", "Running", "Failed", log="KeyError: 'x'\n", error="rank 0 failed")
     store.family.add(child, parent, "prepare")
     assert main(["report", "flow"]) == 0  # the parent, although its step's name begins alike
-    tree = parse((tmp_path / "flow-1.html").read_text())
+    tree = parse((tmp_path / "home/reports" / "flow-1.html").read_text())
     table = next(each for each in tree.all("section") if each.attributes["aria-labelledby"] == "children")
     assert [cell.text for cell in table.all("td")] == ["prepare", "flow-1-prepare", "Failed"]
     assert main(["report", "flow-1-prepare"]) == 0
-    assert facts((tmp_path / "flow-1-prepare.html").read_text())["part of"] == "prepare of flow-1"
+    assert facts((tmp_path / "home/reports" / "flow-1-prepare.html").read_text())["part of"] == "prepare of flow-1"
 
 
 def test_a_folder_is_reported_without_a_sandbox(
@@ -159,7 +159,8 @@ def test_a_folder_is_reported_without_a_sandbox(
 
 def test_only_reports_are_overwritten(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     job(store, "train-1", "Queued")
-    page = tmp_path / "train-1.html"
+    page = tmp_path / "home/reports/train-1.html"
+    page.parent.mkdir()
     page.write_text("my notes")
     assert main(["report", "train-1"]) == 2
     assert "is no report" in capsys.readouterr().err
@@ -168,7 +169,7 @@ def test_only_reports_are_overwritten(store: Store, tmp_path: Path, capsys: pyte
     first = page.stat().st_ino
     assert main(["report", "train-1"]) == 0
     assert page.stat().st_ino != first  # another file took its place at once; there was never half of one
-    assert [each.name for each in tmp_path.iterdir() if each.suffix == ".part"] == []
+    assert [each.name for each in page.parent.iterdir() if each.suffix == ".part"] == []
     assert main(["report", "train-1", "--output", str(tmp_path)]) == 2
     assert main(["report", "train-1", "--output", "no/where.html"]) == 2
     assert "no folder no" in capsys.readouterr().err
@@ -189,3 +190,35 @@ def test_price_of_a_size_is_shown_with_its_source(store: Store, monkeypatch: pyt
     assert facts["cost on Azure"] == (
         "$54.40 per hour for 2 nodes (westeurope, 2026-11-01), at most $54.40 until its time limit"
     )
+
+
+def test_trials_are_shown_with_their_values_their_metric_and_which_is_best(store: Store, tmp_path: Path) -> None:
+    best = {"best_child_run_id": "tune-1_1"}
+    body = {"jobType": "Sweep", "objective": {"goal": "minimize", "primaryMetric": "loss"}, "properties": best}
+    parent = store.jobs.add(WORKSPACE, "tune-1", {"properties": body}).id
+    folder = job_folder(store.home, parent)
+    folder.mkdir(parents=True)
+    (folder / "runner.log").write_text("10:00:00 trial 0: lr 0.1\n10:00:01 trial 1: lr 0.2\n")
+    for number, rate in enumerate((0.1, 0.2, 0.3)):
+        tags = {"hyperparameters": f'{{"lr": {rate}}}'}
+        name = f"tune-1_{number}"
+        store.family.add(
+            store.jobs.add(WORKSPACE, name, {"properties": {**BODY, "tags": tags}}).id, parent, f"{number}"
+        )
+    store.metrics.log("tune-1_0", "loss", 2.0, 0)
+    store.metrics.log("tune-1_1", "loss", 1.5, 0)
+    printed = job_folder(store.home, "tune-1_2") / "user_logs"
+    printed.mkdir(parents=True)
+    (printed / "std_log_process_00.txt").write_text("step 1 loss 4\nstep 2 loss 3\n")
+
+    assert main(["report", "tune-1"]) == 0
+    tree = parse((tmp_path / "home/reports" / "tune-1.html").read_text())
+    table = next(each for each in tree.all("section") if each.attributes["aria-labelledby"] == "children")
+    assert [cell.text for cell in table.all("th")] == ["step or trial", "job", "status", "lr", "loss"]
+    cells = [cell.text for cell in table.all("td")]
+    assert [cells[at : at + 5] for at in range(0, 15, 5)] == [
+        ["0", "tune-1_0", "NotStarted", "0.1", "2"],
+        ["1 (best)", "tune-1_1", "NotStarted", "0.2", "1.5"],
+        ["2", "tune-1_2", "NotStarted", "0.3", "3 (printed, not logged)"],
+    ]
+    assert tree.all("svg") == []  # what the sandbox writes about trials is no curve

@@ -15,7 +15,10 @@ app = typer.Typer(add_completion=False)
 Subject = Annotated[
     str, typer.Argument(metavar="JOB|FOLDER", help="A job of the sandbox, or a folder of logs.", show_default=False)
 ]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="The file; otherwise JOB.html here.")]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="The file; otherwise .amlstack/reports/JOB.html.", show_default=False),
+]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that is no report.")]
 
 
@@ -23,8 +26,10 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that is n
 def report(subject: Subject, output: Output = None, *, force: Force = False) -> None:
     """Write one run as one HTML file: verdict, ranks over time, loss, logs.
 
-    The file needs no network and holds no script: mail it, or keep it beside the checkpoints. JOB is the name of a job
-    of the sandbox or its beginning, ended or running; FOLDER holds logs as `amlstack diagnose` reads them.
+    The file needs no network and holds no script: mail it, or keep it beside the checkpoints. Without --output it lies
+    in `reports/` of the sandbox's folder, which git ignores; its path is printed. JOB is the name of a job of the
+    sandbox or its beginning, ended or running; FOLDER holds logs as `amlstack diagnose` reads them. Where there is no
+    sandbox the file lies here.
 
     Exit status: 0 written, 2 wrong use.
 
@@ -38,7 +43,7 @@ def report(subject: Subject, output: Output = None, *, force: Force = False) -> 
     from amlstack.report.output_file import NotOursError, write
 
     made = _gathered(subject)
-    path = output or Path(f"{_file_name(made.title)}.html")
+    path = output or _reports() / f"{_file_name(made.title)}.html"
     try:
         write(path, render(made), force=force)
     except NotOursError as error:
@@ -69,6 +74,23 @@ def _gathered(subject: str) -> Report:
         return of_folder.gather(Path(subject), time.time())
     except (UnknownJobError, of_folder.NoLogsError, StateError) as error:
         _fail(str(error))
+
+
+def _reports() -> Path:
+    """The folder of reports, made where it is missing; this folder where there is no sandbox yet."""
+    from amlstack.base import home as homes
+    from amlstack.base import paths
+
+    try:
+        if not homes.is_used(paths.home()):
+            return Path()
+        homes.claim(paths.home())
+    except homes.ForeignHomeError as error:
+        _fail(str(error))
+    folder = paths.home() / "reports"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    here = Path.cwd()
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
 
 def _file_name(title: str) -> str:

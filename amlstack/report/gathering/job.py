@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,7 @@ def gather(store: Store, job: JobRow, now: float) -> Report:
         excerpts=found.excerpts,
         outputs=(*of_folder.outputs(folder), *_named_outputs(job)),
         children=children,
+        metric=_primary_metric(job),
         notes=of_folder.notes(found, job.status) if found.logs else quiet,
     )
 
@@ -196,9 +198,39 @@ def _environment(store: Store, reference: str) -> str:
 
 
 def _children(store: Store, job: JobRow) -> Iterable[ChildJob]:
+    metric = _primary_metric(job)
+    best = (job.properties.get("properties") or {}).get("best_child_run_id")
     for place, key in store.family.children(job.id).items():
         row = store.jobs.get(key)
-        yield ChildJob(place, key, "deleted" if row is None else row.status)
+        if row is None:
+            yield ChildJob(place, key, "deleted")
+            continue
+        values = {name: str(value) for name, value in _drawn(row).items()}
+        yield ChildJob(place, key, row.status, values, _last(store, row, metric), best=row.name == best)
+
+
+def _primary_metric(job: JobRow) -> str:
+    """Of a sweep; empty for other jobs."""
+    return str((job.properties.get("objective") or {}).get("primaryMetric") or "")
+
+
+def _drawn(trial: JobRow) -> Mapping[str, Any]:
+    try:
+        drawn = json.loads((trial.properties.get("tags") or {}).get("hyperparameters") or "{}")
+    except ValueError:
+        return {}
+    return drawn if isinstance(drawn, dict) else {}
+
+
+def _last(store: Store, trial: JobRow, metric: str) -> str:
+    """The last value of a metric: as it was logged to the run, by which the sweep judges, else as it was printed."""
+    if not metric:
+        return ""
+    if logged := store.metrics.values(trial.id, metric):
+        return f"{logged[-1]:g}"
+    found = reading.series_of(job_folder(store.home, trial.id))
+    printed = next((each.points[-1][1] for each in found if each.name == metric and each.points), None)
+    return "" if printed is None else f"{printed:g} (printed, not logged)"
 
 
 def _logged(values: Iterable[Logged]) -> tuple[Series, ...]:

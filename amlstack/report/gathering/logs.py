@@ -12,12 +12,14 @@ from amlstack.report.gathering import series
 from amlstack.report.gathering.excerpts import budget, excerpt
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from amlstack.base.findings import Finding
     from amlstack.diagnose.events import Log
     from amlstack.report.content import Excerpt, Series
 
+_RUNNER = "runner.log"
 MOST_LOGS = 128
 MOST_SEARCHED = 8
 """Logs that are searched for numbers: rank 0's comes first."""
@@ -52,13 +54,24 @@ def gather(folder: Path) -> FolderLogs:
     shown = _shown(texts, verdict)
     size = budget(len(shown))
     excerpts = [made for log in shown if (made := _excerpt(folder, log, verdict, size)) is not None]
-    numbers = next((each for log in texts[:MOST_SEARCHED] if (each := _series(folder, log))), ())
+    numbers = _numbers(folder, texts)
     return FolderLogs(found.logs, verdict, tuple(excerpts), numbers, found.findings, len(texts) - len(shown))
+
+
+def series_of(folder: Path) -> tuple[Series, ...]:
+    """The numbers alone."""
+    return _numbers(folder, sorted(read([folder]).logs, key=_turn))
+
+
+def _numbers(folder: Path, logs: Iterable[Log]) -> tuple[Series, ...]:
+    """Of the first rank that prints any; what the sandbox itself writes about the job are no numbers of it."""
+    ranks = [log for log in logs if log.name != _RUNNER and (folder / log.name).suffix != ".json"]
+    return next((each for log in ranks[:MOST_SEARCHED] if (each := _series(folder, log))), ())
 
 
 def _turn(log: Log) -> tuple[int, int, bool, str]:
     """Ranks' own logs first, in their order; then launchers', the service's and the runner's."""
-    kind = 2 if log.name.startswith("nodes/") else 1 if log.name == "runner.log" else 0
+    kind = 2 if log.name.startswith("nodes/") else 1 if log.name == _RUNNER else 0
     own = not log.name.rpartition("/")[2].startswith("std_log_process")
     return (kind, -1 if log.rank is None else log.rank, own, log.name)
 

@@ -115,8 +115,20 @@ def _facts(report: Report) -> Safe | None:
 def _children(report: Report) -> Safe | None:
     if not report.children:
         return None
-    rows = ((each.place, each.job, each.status) for each in report.children)
-    return section("children", "Steps and trials", table(("step or trial", "job", "status"), rows))
+    drawn = list(dict.fromkeys(name for each in report.children for name in each.values))
+    metric = [report.metric] if report.metric else []
+    head = ("step or trial", "job", "status", *drawn, *metric)
+    rows = (
+        (
+            f"{each.place} (best)" if each.best else each.place,
+            each.job,
+            each.status,
+            *(each.values.get(name, "") for name in drawn),
+            *([each.metric or "none"] if metric else []),
+        )
+        for each in report.children
+    )
+    return section("children", "Steps and trials", table(head, rows))
 
 
 def _logs(report: Report) -> Safe | None:

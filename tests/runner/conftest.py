@@ -23,7 +23,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     store.resources.put(WORKSPACE, f"{ML}/workspaces", GROUP, {"properties": {}})
     store.resources.put(
         *(PLAIN, f"{ML}/workspaces/environments/versions", PLAIN.rsplit("/", 2)[0]),
-        {"properties": {"image": "mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04"}},
+        {"properties": {"image": "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"}},
     )
     for name, container in (("workspaceblobstore", "container"), ("workspaceartifactstore", "azureml")):
         store.resources.put(

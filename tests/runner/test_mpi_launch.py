@@ -15,6 +15,7 @@ from amlstack.sandbox import images
 from amlstack.sandbox.runner.contract import launch
 from amlstack.sandbox.runner.contract.spec import RefusedError
 from amlstack.sandbox.runner.mpi import mpirun
+from tests.support.runner.runner_lab import ML, PLAIN
 
 if TYPE_CHECKING:
     from tests.support.runner.runner_lab import Lab
@@ -200,6 +201,21 @@ def test_an_environment_compiled_against_the_machines_open_mpi_names_what_is_mis
     with pytest.raises(RefusedError, match=f"apt-get install {mpirun.PACKAGES}") as refused:
         mpirun.find(tmp_path / horovod.key)
     assert refused.value.code == "OpenMpiMissing"
+
+
+def test_an_image_with_open_mpi_5_gets_that_with_its_own_daemons(lab: Lab) -> None:
+    image = "mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04"
+    lab.store.resources.put(
+        *(PLAIN, f"{ML}/workspaces/environments/versions", PLAIN.rsplit("/", 2)[0]), {"properties": {"image": image}}
+    )
+    job = lab.run(mpi_job(lab, f"{SHOW}; mpirun --version; exit $((OMPI_COMM_WORLD_RANK == 3 ? 7 : 0))"))
+    assert job.error is not None
+    assert "rank 3 of 4 (node 1, local rank 1) exited with code 7" in job.error.message
+    for rank in range(4):
+        log = seen(lab, rank)
+        assert [log[name] for name in NAMES[:4]] == [str(rank), "4", str(rank % 2), "2"]
+        assert f"{lab.folder('job') / f'nodes/{rank // 2}/wd'}\nmpirun (Open MPI) 5." in lab.log("job", rank)
+    assert lab.survivors() == ()
 
 
 def test_mpi_works_without_a_launcher_as_a_group_of_one(tmp_path: Path) -> None:

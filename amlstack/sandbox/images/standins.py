@@ -146,14 +146,17 @@ def has_openmpi_5(image: str) -> bool:
 
 
 def with_openmpi(standin: StandIn, image: str = "") -> StandIn:
-    """The stand-in with an Open MPI of its own; itself when it has one, or is compiled against the machine's.
+    """The stand-in with an Open MPI of its own, against which it is compiled if it is; itself when it has one.
 
     Args:
         standin: The stand-in.
         image: The image that it stands in for, which says whether Open MPI is 4 or 5.
     """
-    if any(OPENMPIS & {*layer.requirements} or layer.compiled is not None for layer in standin.layers):
+    if any(OPENMPIS & {*layer.requirements} for layer in standin.layers):
         return standin
+    if standin.compiled is not None:
+        programs = tuple(pair for pair in standin.compiled.programs if pair[0] != "mpicxx")
+        standin = replace(standin, compiled=replace(standin.compiled, programs=programs))
     own = OPENMPI_5 if has_openmpi_5(image) else OPENMPI
     return replace(standin, summary=f"{standin.summary}, with Open MPI", requirements=(*standin.requirements, own))
 

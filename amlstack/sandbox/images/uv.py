@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from amlstack.sandbox.runner import process_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from amlstack.sandbox.images.standins import StandIn
 
@@ -25,8 +25,10 @@ class ImageBuildError(Exception):
     """uv is missing or could not build the environment; the message says why."""
 
 
-def run(standin: StandIn, words: Sequence[str], status: Callable[[str], None]) -> list[str]:
-    """Runs uv with these words; its output line by line.
+def run(
+    standin: StandIn, words: Sequence[str], status: Callable[[str], None], variables: Mapping[str, str] | None = None
+) -> list[str]:
+    """Runs uv with these words, and with these variables besides its own; its output line by line.
 
     Raises:
         ImageBuildError: It did not end with 0; the message quotes its last lines.
@@ -38,7 +40,10 @@ def run(standin: StandIn, words: Sequence[str], status: Callable[[str], None]) -
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,
         text=True,
-        env=environ | {"NO_COLOR": "1"} | dict(standin.compiled.environment if standin.compiled else ()),
+        env=environ
+        | {"NO_COLOR": "1"}
+        | dict(standin.compiled.environment if standin.compiled else ())
+        | dict(variables or {}),
         preexec_fn=process_tree.die_with_parent,  # noqa: PLW1509 - nothing between fork and exec but one system call
     )
     lines: list[str] = []

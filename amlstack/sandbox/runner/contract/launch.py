@@ -153,6 +153,9 @@ def base_variables(image: Path, home: Path, temporary: Path) -> dict[str, str]:
     own = (image / "bin" / "mpirun").is_file()
     openmpi = {"OPAL_PREFIX": str(image), "OMPI_MCA_ess_singleton_isolated": "1"} if own else {}
     of_the_image = {str(name): str(value) for name, value in record.read(image).get("variables", {}).items()}
+    if own and any(image.glob("lib/python3*/site-packages/horovod")):
+        # Compiled before the environment had its final name, by which the library would be found.
+        openmpi["LD_LIBRARY_PATH"] = str(image / "lib")
     if (image / "bin" / "prterun").is_file():  # Open MPI 5: two more parts that look where they were compiled
         openmpi |= {"PRTE_PREFIX": str(image), "PMIX_PREFIX": str(image)}
     return {

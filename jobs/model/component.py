@@ -59,6 +59,12 @@ class Port(Model):
         return self.type in PRIMITIVES
 
 
+class NotGiven(str):
+    """The value of a component's input that has no default and that nobody has given: an empty text that says so."""
+
+    __slots__ = ()
+
+
 class Component(Resources):
     """A command that pipelines run as a step, with what it reads and writes declared."""
 

@@ -287,6 +287,7 @@ inputs:
   epochs: {type: integer}
   lr: {type: number, default: 0.1}
   warm: {type: uri_folder, optional: true}
+  resume: {type: string, default: ""}
 """
 
 

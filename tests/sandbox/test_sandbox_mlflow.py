@@ -82,7 +82,7 @@ REFUSED: list[tuple[str, str, dict[str, Any], int, str]] = [
     ("POST", "runs/log-metric", {"run_id": "run", "key": "loss", "value": "much"}, 400, "INVALID_PARAMETER_VALUE"),
     ("POST", "runs/log-metric", {"run_id": "run"}, 400, "INVALID_PARAMETER_VALUE"),
     ("POST", "runs/log-inputs", {}, 501, "NOT_IMPLEMENTED"),
-    ("POST", "logged-models", {}, 501, "NOT_IMPLEMENTED"),
+    ("POST", "traces", {}, 501, "NOT_IMPLEMENTED"),
     ("POST", "registered-models/alias", {"name": "m"}, 501, "NOT_IMPLEMENTED"),
     ("POST", "runs/set-tag", {"run_id": "run", "value": "no key"}, 400, "INVALID_PARAMETER_VALUE"),
     ("POST", "runs/delete-tag", {"run_id": "run", "key": "none"}, 404, "RESOURCE_DOES_NOT_EXIST"),

@@ -196,3 +196,43 @@ def test_a_filter_is_read(text: str, *, expected: bool) -> None:
 def test_what_is_no_filter_is_refused(text: str) -> None:
     with pytest.raises(app.MlflowRefused):
         search.matches(text, FACTS)
+
+
+def test_a_logged_model_is_made_filled_and_finished_among_its_runs_files(manager: Manager) -> None:
+    key = job(manager)
+    made = call(
+        manager,
+        "POST",
+        "logged-models",
+        experiment_id="1",
+        name="./model",
+        source_run_id="job",
+        params=[{"key": "lr", "value": "0.1"}],
+        tags=[{"key": "kind", "value": "cnn"}, {"key": "wrong", "value": "1"}],
+    )["model"]
+    name, artifacts = (
+        made["info"]["model_id"],
+        job_folder(manager.store.home, key) / "artifacts",
+    )
+    assert (made["info"]["status"], made["info"]["artifact_uri"]) == (
+        "LOGGED_MODEL_PENDING",
+        (artifacts / "model").as_uri(),
+    )
+    call(manager, "POST", f"logged-models/{name}/params", params=[{"key": "epochs", "value": "2"}])
+    call(manager, "PATCH", f"logged-models/{name}/tags", tags=[{"key": "kind", "value": "vit"}])
+    call(manager, "DELETE", f"logged-models/{name}/tags/wrong")
+    call(manager, "POST", "runs/outputs", run_id="job", models=[{"model_id": name, "step": 0}])
+    call(manager, "PATCH", f"logged-models/{name}", status="LOGGED_MODEL_READY")
+    model = call(manager, "GET", f"logged-models/{name}")["model"]
+    assert model["info"]["status"] == "LOGGED_MODEL_READY"
+    assert (pairs(model["data"]["params"]), pairs(model["info"]["tags"])) == (
+        {"lr": "0.1", "epochs": "2"},
+        {"kind": "vit"},
+    )
+    assert call(manager, "POST", "logged-models/search", experiment_ids=["1"])["models"] == [model]
+    (artifacts / "model").mkdir(parents=True)
+    again = call(manager, "POST", "logged-models", experiment_id="1", name="model", source_run_id="job")["model"]
+    assert again["info"]["artifact_uri"].startswith((artifacts / "model").as_uri() + "/m-")
+    call(manager, "DELETE", f"logged-models/{name}")
+    path = f"/mlflow/v1.0{manager.workspace}/api/2.0/mlflow/logged-models/{name}"
+    assert app.answer(manager.context, "GET", path, {}, {}).status == 404

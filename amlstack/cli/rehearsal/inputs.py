@@ -18,6 +18,7 @@ from amlstack.cli.rehearsal import given_steps
 from amlstack.cli.rehearsal.declared_inputs import DeclaredInput, declared
 from amlstack.cli.rehearsal.given_steps import OPTION
 from amlstack.cli.rehearsal.mapping import mapping_file
+from jobs.model.component import NotGiven
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -109,7 +110,7 @@ def resolve(
             found += _unusable(each, path, origin, job) if each.is_data else ()
             declared_as = each.path if each.is_data else str(each.value)
             lines.append(f"input {each.label}: {path}{f', instead of {declared_as}' if declared_as else ''} ({origin})")
-        elif alone and not each.step and (not each.path if each.is_data else each.value == ""):
+        elif alone and not each.step and (not each.path if each.is_data else isinstance(each.value, NotGiven)):
             found.append(_without(each, job))
         elif each.path and "${{" not in each.path:
             path = local(each.path, plan.base)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.arm.refusals import near
 from amlstack.sandbox.kinds.base import KindContext, Reply
-from amlstack.sandbox.mlflow import models, runs, search
+from amlstack.sandbox.mlflow import logged_models, models, runs, search
 from amlstack.sandbox.mlflow.runs import EXPERIMENT, MlflowRefused, MlflowRun
 from amlstack.sandbox.runner.contract import launch
 
@@ -30,12 +30,13 @@ HISTORY = "mlflow.log-model.history"
 def answer(context: KindContext, method: str, path: str, query: Mapping[str, str], body: Any) -> Reply:
     """Answers one call of an MLflow client."""
     found = ROUTE.fullmatch(path)
-    call = None if found is None else CALLS.get((method, found["call"]))
+    name, of_path = ("", dict[str, str]()) if found is None else logged_models.routed(found["call"])
+    call = CALLS.get((method, name))
     if found is None or call is None:
         known = near("" if found is None else found["call"], (name for _, name in CALLS))
         message = f"The sandbox does not emulate {method} {path.rpartition('/mlflow/')[2]} of MLflow.{known}"
         return MlflowRefused(501, "NOT_IMPLEMENTED", message).reply
-    fields = {**query, **(body if isinstance(body, dict) else {})}
+    fields = {**query, **(body if isinstance(body, dict) else {}), **of_path}
     try:
         return Reply(200, call(context, found["workspace"], fields))
     except MlflowRefused as refused:
@@ -231,6 +232,7 @@ CALLS: dict[tuple[str, str], Callable[[KindContext, str, Mapping[str, Any]], Any
     ("POST", "experiments/search"): _search_experiments,
     ("GET", "experiments/search"): _search_experiments,
     **models.CALLS,
+    **logged_models.CALLS,
 }
 
 

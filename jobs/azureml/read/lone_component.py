@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Level
 from jobs.azureml.read import command
-from jobs.model.component import PRIMITIVES
+from jobs.model.component import PRIMITIVES, NotGiven
 
 if TYPE_CHECKING:
     from jobs.azureml.cursor import Cursor
@@ -63,7 +63,11 @@ def read(cursor: Cursor) -> Job | None:
     noted(cursor, "the command job")
     job = found.job()
     # Run alone, a component gets no optional input, and the part of its command with one falls away.
-    given = {name: value for name, value in job.inputs.items() if not _left_out(found.inputs[name])}
+    given = {
+        name: NotGiven() if port.literal and port.default is None else job.inputs[name]
+        for name, port in found.inputs.items()
+        if not _left_out(port)
+    }
     return job.model_copy(update={"inputs": given})
 
 

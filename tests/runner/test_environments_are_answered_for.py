@@ -174,6 +174,14 @@ def test_what_a_dockerfile_adds_is_no_longer_missing(tmp_path: Path) -> None:
     assert "azureml-core" not in {each.what for each in standin.absent}
 
 
+def test_a_release_that_no_cpu_can_run_is_raised_and_named() -> None:
+    standin = images.from_conda("dependencies: [python, {pip: [deepspeed==0.12.6, tabulate==0.9.0]}]")
+    assert standin.requirements == ("deepspeed==0.14.5", "tabulate==0.9.0")
+    assert images.difference(standin) == "deepspeed 0.14.5 for 0.12.6"
+    later = images.from_conda("dependencies: [python, {pip: [deepspeed==0.16.1]}]")
+    assert later.requirements == ("deepspeed==0.16.1",)
+
+
 def test_a_later_line_replaces_an_earlier_one() -> None:
     assert latest_wins(["a==1", "b", "A==2", "b==3", "a"]) == ("A==2", "b==3")
 

@@ -60,7 +60,7 @@ class OwnStandIn:
             differs="; ".join([f"as {self.origin} says", *found.notes]),
             partial=False,
             absent=(*(base.absent if base is not None else ()), *made.absent),
-            versions=base.versions if base is not None else (),
+            versions=(*(base.versions if base is not None else ()), *made.versions),
             download_mb=made.download_mb + (base.download_mb if base is not None else 0),
         )
 

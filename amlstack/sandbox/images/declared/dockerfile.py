@@ -164,6 +164,7 @@ def _copy(stage: _Stage) -> _Stage:
         [*old.packages.absent],
         [*old.packages.notes],
         [*old.packages.files],
+        dict(old.packages.raised),
     )
     found = Dockerfile(old.image, packages, old.python, old.own, dict(old.variables), [*old.skipped])
     return _Stage(found, stage.context, stage.work, dict(stage.copies))
@@ -329,6 +330,7 @@ def _conda_file(stage: _Stage, words: list[str]) -> None:
     into.absent += found.absent
     into.notes += found.notes
     into.files += found.files
+    into.raised |= found.raised
 
 
 def _after_options(words: list[str]) -> list[str]:

@@ -67,6 +67,7 @@ class PipLines:
         absent: What no stand-in can have.
         notes: What was read otherwise than it was written.
         files: Files and folders of this machine that a requirement names: their content belongs to the key.
+        raised: Packages with the version that was declared, where a CPU needs a later one.
     """
 
     requirements: list[str] = field(default_factory=list)
@@ -75,6 +76,7 @@ class PipLines:
     absent: list[Absent] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
+    raised: dict[str, str] = field(default_factory=dict)
 
     def read(self, text: str, folder: Path | None, seen: tuple[Path, ...] = ()) -> None:
         """Takes over a requirements file.
@@ -145,6 +147,9 @@ class PipLines:
         plain = _LOCAL_VERSION.sub("", rule)
         if plain != rule:
             self.notes.append(f"{found['name']}{rule} as {plain.lstrip('=~<>! ')} of PyPI")
+        if (first := twins.on_cpu(name, plain)) is not None:
+            self.raised[name] = plain.lstrip("= ")
+            plain = f"=={first}"
         if twin is not None:
             self.notes.append(f"{twin} for {found['name']}")
         extras = twins.without_cuda(found["extras"] or "")

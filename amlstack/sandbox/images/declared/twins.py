@@ -75,6 +75,12 @@ NO_PYTHON = re.compile(
 )
 """Conda packages that have no twin on PyPI by their kind."""
 
+FIRST_ON_CPU = {"deepspeed": "0.14.5"}
+"""Packages whose earlier releases end at their import on a machine without GPUs: the first that was seen to work.
+
+Of DeepSpeed 0.12.6 was seen to fail with torch 1.11 on Python 3.8 (it asks for Intel's extension), 0.14.5 to work.
+"""
+
 _NEEDS_GPU = {
     "apex": ("apex",),
     "flash-attn": ("flash_attn",),
@@ -154,6 +160,16 @@ def modules(name: str) -> tuple[str, ...]:
     if known is not None:
         return known
     return (_MODULES.get(name, name.replace("-", "_")),)
+
+
+def on_cpu(name: str, rule: str) -> str | None:
+    """The release to install for an exact version that no CPU can run; None where the version may stay."""
+    first = FIRST_ON_CPU.get(name)
+    exact = re.fullmatch(r"===?\s*(\d+(?:\.\d+)*)", rule)
+    if first is None or exact is None:
+        return None
+    asked, needed = ([int(part) for part in text.split(".")] for text in (exact[1], first))
+    return first if asked < needed else None
 
 
 def without_cuda(extras: str) -> str:

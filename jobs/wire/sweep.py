@@ -8,10 +8,12 @@ from amlstack.base.spelling import snake
 from jobs.model.search_space import DISTRIBUTIONS, Choice, arguments
 from jobs.model.sweep import Bandit, MedianStopping, Random, TruncationSelection
 from jobs.wire.command import LOCAL, Rendered, body, duration, is_local, resources, some
+from jobs.wire.component import resources_file
 from jobs.wire.keys import wire_blocks
 
 if TYPE_CHECKING:
     from jobs.model.search_space import SearchSpace
+    from jobs.model.step import SweepStep
     from jobs.model.sweep import EarlyTermination, Sampling, Sweep, SweepLimits
     from jobs.wire.references import Refs
 
@@ -127,3 +129,43 @@ def _limits(value: SweepLimits) -> dict[str, Any]:
 def floored(seconds: int | None) -> int | None:
     """A timeout of a sweep, a minute at least: azure-ai-ml raises what the service would take for days."""
     return max(seconds, SHORTEST) if seconds else seconds
+
+
+def sweep_node_keys(step: SweepStep) -> dict[str, Any]:
+    """What the node of a step that sweeps has of its own, in the spelling of nodes."""
+    algorithm = step.sampling_algorithm
+    queue = step.queue_settings
+    return {
+        "search_space": {name: _space_of_a_node(value) for name, value in step.search_space.items()} or None,
+        "objective": step.objective.model_dump(exclude_none=True),
+        "limits": some(
+            max_total_trials=step.limits.max_total_trials,
+            max_concurrent_trials=step.limits.max_concurrent_trials,
+            timeout=floored(step.limits.timeout),
+            trial_timeout=floored(step.limits.trial_timeout),
+        ),
+        "sampling_algorithm": algorithm
+        if isinstance(algorithm, str | None)
+        else algorithm.model_dump(exclude_none=True),
+        "early_termination": _policy_of_a_node(early_termination(step.early_termination), step),
+        "queue_settings": None if queue is None else queue.model_dump(exclude_none=True),
+        "resources": None if step.resources is None else resources_file(step.resources),
+        **step.extra,
+    }
+
+
+def _space_of_a_node(value: Any) -> Any:
+    rendered = value.model_dump()
+    return {key: list(inner) if isinstance(inner, tuple) else inner for key, inner in rendered.items()}
+
+
+def _policy_of_a_node(rendered: dict[str, Any] | None, step: SweepStep) -> dict[str, Any] | None:
+    """A policy; of a bandit's two slacks a step leaves out what a sweep job sends as zero."""
+    if rendered is None:
+        return None
+    given = step.early_termination
+    return {
+        snake(key): value
+        for key, value in rendered.items()
+        if not (key.startswith("slack") and not getattr(given, snake(key), None))
+    }

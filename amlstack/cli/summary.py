@@ -47,8 +47,8 @@ def show(
     """
     console.print()
     for name, text in rows(outcome, outputs, records, edit=edit):
-        # No word is ever broken: paths, ids and commands stay whole, to be copied.
-        width = max(console.width - _INDENT, 20)
+        # No word is ever broken: paths, ids and commands stay whole, to be copied. In a file a row is one line.
+        width = max(console.width - _INDENT, 20) if console.is_terminal else len(text) + 1
         first, *rest = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
         console.print(f"[bold]{name:<{_INDENT}}[/]{escape(first)}", soft_wrap=True)
         for line in rest:

@@ -61,11 +61,19 @@ def test_advice_is_no_violation_and_comes_once_for_all_its_resources() -> None:
 def test_the_summary_breaks_no_word_that_is_there_to_be_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path / "a-home-with-a-name-that-is-longer-than-the-line"))
     job = {"jobId": "/w/jobs/train-1", "status": "Completed", "nodes": 2, "processesPerNode": 2, "worldSize": 4}
-    console = Console(width=50, record=True, file=StringIO())
+    console = Console(width=50, record=True, file=StringIO(), force_terminal=True)
     summary.show(console, outcome(), {**OUTPUTS, "jobs": {"train": job}}, {})
     said = console.export_text()
     assert f"logs       {job_folder(paths.home(), 'train-1') / 'user_logs'}\n" in said
     assert max(map(len, (line for line in said.splitlines() if not line.startswith("logs")))) <= 50
+
+
+def test_a_row_of_the_summary_is_one_line_in_a_file() -> None:
+    written = StringIO()
+    made = outcome(policy("idle-time", "advisory", "a-cluster-with-a-name-that-is-long-enough-to-fill-a-line"))
+    summary.show(Console(width=50, file=written), made, {**OUTPUTS, "jobs": {}}, {})
+    advice = [line for line in written.getvalue().splitlines() if line.startswith("advice")]
+    assert advice == ["advice     idle-time (a-cluster-with-a-name-that-is-long-enough-to-fill-a-line): Do this."]
 
 
 def test_a_stack_of_many_jobs_and_clusters_is_summed_up_in_few_lines() -> None:

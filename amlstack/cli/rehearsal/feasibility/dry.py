@@ -51,9 +51,13 @@ def run(
     from amlstack.cli.commands.check import check_file, plan_gate
     from amlstack.cli.rehearsal import data
     from amlstack.cli.rehearsal.mapping import mapping_file
+    from infra.runs import CodeFolders
 
     where = targets.find(size, stack)
-    checked = check_file(file, where, gate=plan_gate(where, clock.today()), environment=where.environment_of)
+    folders = CodeFolders()
+    checked = check_file(
+        file, where, gate=plan_gate(where, clock.today()), environment=where.environment_of, folders=folders
+    )
     plans, found = chosen(file, where, checked, only, inputs)
     if not plans and checked.plans:
         names = ", ".join(name_of(plan, file) for plan in checked.plans)
@@ -66,7 +70,7 @@ def run(
     in_answers = {each for source in sources for each in source.findings}
     found = (*found, *(each for each in of_data if each not in in_answers))
     own = data.own_stand_ins(mapping_file.read_all(file))
-    asked = Asked(where, scale, yes=yes, force=force, shim=shim, own=own)
+    asked = Asked(where, scale, yes=yes, force=force, shim=shim, own=own, folders=folders)
     answers = [judge(name_of(plan, file), plan, source, asked) for plan, source in zip(plans, sources, strict=True)]
     possible = bool(answers) and not errors(found) and all(answer.possible for answer in answers)
     if not as_json:

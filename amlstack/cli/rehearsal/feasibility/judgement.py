@@ -40,6 +40,7 @@ class Asked:
         shim: Whether ordinary GPU calls are carried to the CPU where this machine has no GPU.
         own: The user's stand-ins.
         where: The stack that was read, if any.
+        folders: Code folders that were looked at before.
     """
 
     where: Targets
@@ -48,6 +49,7 @@ class Asked:
     force: bool = False
     shim: bool = True
     own: Mapping[str, OwnStandIn] = field(default_factory=dict)
+    folders: CodeFolders = field(default_factory=CodeFolders)
 
 
 def judge(name: str, plan: jobs.Planned, data: Data, asked: Asked) -> Feasibility:
@@ -67,7 +69,7 @@ def judge(name: str, plan: jobs.Planned, data: Data, asked: Asked) -> Feasibilit
     found += (
         *_data(data),
         *machine.size(parts, yes=asked.yes),
-        *machine.disk(by_place, _code(run), answers),
+        *machine.disk(by_place, _code(run, asked.folders), answers),
         *machine.sandbox(),
     )
     if asked.force:
@@ -111,8 +113,7 @@ def _forced(each: Aspect) -> Aspect:
     return replace(each, state="note", remedy="") if each.state == "blocks" and each.ignorable else each
 
 
-def _code(parts: Mapping[str, jobs.Plan]) -> dict[str, snapshot.Inspected]:
-    folders = CodeFolders()
+def _code(parts: Mapping[str, jobs.Plan], folders: CodeFolders) -> dict[str, snapshot.Inspected]:
     found = {}
     for place, part in parts.items():
         if inspected := folders.inspected_part(part):

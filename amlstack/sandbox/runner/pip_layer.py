@@ -53,15 +53,16 @@ def wanted(command: str, work: Path) -> bool:
     return any(_PIP.search(_text(path)) for path in _scripts(work))
 
 
-def over(built: Path, node: Path, command: str) -> Path:
+def over(built: Path, layer: Path, work: Path, command: str) -> Path:
     """The folder of a node's environment: a layer for a job that uses pip, else the stand-in itself.
 
     Args:
         built: The stand-in's folder.
-        node: The node's folder, with its code in ``wd``.
+        layer: A folder that is not there yet, and goes with the job.
+        work: The code, in its working folder.
         command: The command.
     """
-    return make(built, node / "environment") if wanted(command, node / "wd") else built
+    return make(built, layer) if wanted(command, work) else built
 
 
 def make(built: Path, layer: Path) -> Path:

@@ -149,7 +149,7 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
     sources: dict[str, list[Path]] = {name: [] for name in locations if name not in mounts}
     for node in range(spec.nodes):
         root = folder / "nodes" / str(node)
-        work = _working_folder(store, storage, spec, root)
+        work, own = _placed(store, storage, spec, root, (built, temp))
         given, readonly = {}, list[tuple[str, str]]()
         for one in wanted:
             given[one.name], mounts_of_one = inputs.put(storage, one, root, mount=mounted)
@@ -164,7 +164,7 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
                 path.mkdir()
                 sources[name].append(path)
             outputs[name] = str(path)
-        command, own = expressions.resolve(spec.command, given, outputs), pip_layer.over(built, root, spec.command)
+        command = expressions.resolve(spec.command, given, outputs)
         ranks = tuple(
             RankProcess(
                 place.rank,
@@ -218,6 +218,13 @@ def _announce(carrying: gpu_code.Carrying | None, spec: Spec, work: Path, note: 
     """Says once that GPU calls run on the CPU, where the job speaks of GPUs."""
     if carrying is not None and gpu_code.mentioned(work, spec.command):
         note(carrying.line(spec.variables))
+
+
+def _placed(store: Store, storage: Storage, spec: Spec, root: Path, of: tuple[Path, Path]) -> tuple[Path, Path]:
+    """A node's working folder and environment, given the stand-in and the job's temporary folder."""
+    built, temp = of
+    work = _working_folder(store, storage, spec, root)
+    return work, pip_layer.over(built, temp / f"environment-{root.name}", work, spec.command)
 
 
 def _working_folder(store: Store, storage: Storage, spec: Spec, root: Path) -> Path:

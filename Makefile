@@ -59,6 +59,10 @@ coverage: venv test-deps ## lines and branches that the fast tests run: a table,
 failures: venv test-deps ## every failure of docs/diagnose.md rehearsed with 20 seeds, its culprit named (minutes)
 	@FAILURE_SEEDS=20 $(PY) -m pytest tests/runner/test_diagnose_names_the_broken_rank.py
 
+.PHONY: without-openmpi
+without-openmpi: venv ## the guide's examples with an empty HOME and no Open MPI, EXAMPLES="…" for some (tens of minutes)
+	@$(PY) tools/without_openmpi.py $(EXAMPLES)
+
 .PHONY: kills
 kills: venv ## 20 rounds of kill -9 of engine, provider and sandbox at random moments, each with its seed (minutes)
 	@KILL_ROUNDS=20 $(PY) -m pytest -s tests/stack/test_kills_at_random_moments.py

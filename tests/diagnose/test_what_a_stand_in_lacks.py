@@ -55,3 +55,12 @@ def test_without_a_stand_in_the_logs_alone_count(tmp_path: Path) -> None:
 def test_a_package_that_could_not_be_had_is_not_blamed_on_the_code(tmp_path: Path) -> None:
     standin = images.from_conda("dependencies: [python, {pip: [flash-attn]}]")
     assert diagnose([job(tmp_path, "flash_attn", standin)]).cause == "stand-in-lacks-module"
+
+
+def test_what_the_rehearsal_itself_writes_is_no_cause(tmp_path: Path) -> None:
+    (tmp_path / "user_logs").mkdir()
+    (tmp_path / "user_logs/std_log_process_00.txt").write_text(
+        "amlstack: GPU calls of torch are not carried to the CPU: ImportError(\"cannot import name '_device'\")\n"
+        + LOG.format(name="mine")
+    )
+    assert diagnose([tmp_path]).cause == "missing-module"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     Writer = tuple[int | None, int | None]
 
 MOST_WRITERS = 256
+_OURS = re.compile(r"(?:\[[^\]]*\]:? ?)*amlstack: ")
+"""Begins what a rehearsal itself writes into a rank's log: no cause, whatever it quotes."""
 _SPAWNED = re.compile(r"^-- Process (\d{1,5}) terminated with the following error")
 _IGNORED = ("Exception ignored in", "--- Logging error ---")
 _WRAPPERS = ("Exception", "Exception:")
@@ -60,10 +62,16 @@ class Scanner:
             or any(reader.open for reader in self._readers.values())
         )
 
+    def _is_note(self, number: int, raw: str) -> bool:
+        """Whether a line is no output of the run: on an excerpt's origin, above it, or by the rehearsal itself."""
+        if number == self._notes + 1 and raw.startswith("#"):
+            self._notes = number
+            return True
+        return _OURS.match(raw) is not None
+
     def feed(self, number: int, raw: str, before: Callable[[], str]) -> None:
         """Takes one line."""
-        if number == self._notes + 1 and raw.startswith("#"):
-            self._notes = number  # a note on an excerpt's origin, above it
+        if self._is_note(number, raw):
             return
         line = prefixes.strip(raw)
         self.layout.feed(line)

@@ -80,6 +80,17 @@ SNIPPETS: dict[str, str] = {
     "accelerator": "torch.accelerator.set_device_index(1); torch.accelerator.synchronize()\n"
     "assert torch.accelerator.current_accelerator().type == 'cpu'",
 }
+SNIPPETS |= {
+    "library_accelerate": "from accelerate import Accelerator\na = Accelerator(mixed_precision='fp16')\n"
+    "assert (a.device.type, a.mixed_precision) == ('cpu', 'no')",
+    "library_lightning": "import lightning\nt = lightning.Trainer(accelerator='gpu', devices=[0],\n"
+    "    precision='16-mixed', logger=False, enable_checkpointing=False)\nassert t.precision == '32-true'",
+    "library_trainer": "from transformers import TrainingArguments\n"
+    "t = TrainingArguments('outputs/t', bf16=True, tf32=True)\n"
+    "assert (t.device.type, t.bf16) == ('cpu', False)",
+    "library_deepspeed": "from deepspeed.runtime.config import DeepSpeedConfig\n"
+    "c = DeepSpeedConfig({'train_batch_size': 1, 'fp16': {'enabled': True}})\nassert not c.float16_config.enabled",
+}
 
 PROGRAM = """
 import json, pathlib, sys

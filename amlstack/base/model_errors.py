@@ -18,6 +18,7 @@ _MUST: Final = {
     "int_from_float": _INTEGER,
     "float_parsing": "be a number",
     "float_type": "be a number",
+    "finite_number": "be a finite number",
     "bool_parsing": _BOOLEAN,
     "bool_type": _BOOLEAN,
     "greater_than": "be above {gt}",

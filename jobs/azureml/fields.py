@@ -167,15 +167,26 @@ def same(*words: str) -> dict[str, str]:
 
 
 def anything(cursor: Cursor) -> Any:
-    """Any value, handed on as it is."""
-    return cursor.value
+    """Any value, handed on as it is, but for numbers that JSON cannot say."""
+    return cursor.value if _is_finite(cursor) else Bad
 
 
 def mapping(cursor: Cursor) -> Any:
     """A mapping with any values."""
     if not isinstance(cursor.value, dict):
         return cursor.wrong("a mapping of names to values")
-    return by_text(cursor)
+    return by_text(cursor) if _is_finite(cursor) else Bad
+
+
+def _is_finite(cursor: Cursor) -> bool:
+    """Whether no number in a value is `.nan` or `.inf`; each that is one is reported."""
+    value = cursor.value
+    if isinstance(value, float) and not math.isfinite(value):
+        cursor.wrong("a finite number, or text in quotes")
+        return False
+    inner = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    each = [_is_finite(cursor.at(key)) for key in inner]  # to the end: every one of them is reported
+    return all(each)
 
 
 def by_text(cursor: Cursor) -> dict[str, Any]:

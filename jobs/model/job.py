@@ -11,6 +11,7 @@ from jobs.launchers import Custom, Launcher
 from jobs.model.resources import Resources
 from jobs.model.run_fields import RunFields
 from jobs.model.values import (
+    AnyValue,
     CodeFolder,
     Environment,
     Identity,
@@ -58,7 +59,7 @@ class Job(RunFields, Resources):
     """What the command reads, by name."""
     outputs: dict[str, OutputOrType] = Field(default_factory=dict)
     """What the command writes, by name."""
-    environment_variables: dict[str, Any] = Field(default_factory=dict)
+    environment_variables: dict[str, AnyValue] = Field(default_factory=dict)
     """Variables of every process."""
 
     # A factory: making one at import would build its validators in every process that imports jobs.

@@ -13,7 +13,18 @@ from jobs.model.job import Job
 from jobs.model.resources import RESOURCE_FIELDS, Resources
 from jobs.model.search_space import SearchSpace
 from jobs.model.sweep import SweepResources, Trials
-from jobs.model.values import Identity, Input, Limits, Model, Output, OutputOrType, QueueSettings, Scalar, Service
+from jobs.model.values import (
+    AnyValue,
+    Identity,
+    Input,
+    Limits,
+    Model,
+    Output,
+    OutputOrType,
+    QueueSettings,
+    Scalar,
+    Service,
+)
 
 
 class BareOutput(Output):
@@ -91,7 +102,7 @@ class Step(ComponentNode, Resources):
 
     component: Component | str
     """The component, or `azureml:NAME:VERSION`."""
-    environment_variables: dict[str, Any] = Field(default_factory=dict)
+    environment_variables: dict[str, AnyValue] = Field(default_factory=dict)
     """Variables of every process."""
     launcher: Launcher | None = None
     """How the ranks are started; unset: the component's."""

@@ -7,6 +7,7 @@ documentation holds for ours. Every model is frozen and refuses unknown keys.
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -56,7 +57,9 @@ class Model(BaseModel):
     """What all parts of a job share: frozen, no unknown keys."""
 
     # Validators are built when a model is first used: most files use few of the models.
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", protected_namespaces=(), defer_build=True, allow_inf_nan=False
+    )
 
     if not TYPE_CHECKING:
         __signature__ = _Signature()
@@ -83,6 +86,18 @@ Count = Annotated[
     BeforeValidator(_expression),
     Field(description="A whole number from 1, or a pipeline expression such as `${{parent.inputs.n}}`."),
 ]
+
+
+def _finite(value: Any) -> Any:
+    # A request is JSON, which has no word for these.
+    if isinstance(value, float) and not math.isfinite(value):
+        message = "Input should be a finite number, or text in quotes"
+        raise ValueError(message)
+    return value
+
+
+AnyValue = Annotated[Any, BeforeValidator(_finite)]
+"""A value that is sent as it is."""
 
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 """A literal input; on the wire all of them are text (`true` becomes `True`)."""

@@ -91,7 +91,10 @@ def body(job: Job, refs: Refs | None = None) -> dict[str, Any]:
 
 
 def _compute(compute: str | None, refs: Refs) -> str | None:
-    """The id of a cluster. The request for a serverless job names none; azure-ai-ml has the word until it is sent."""
+    """The id of a cluster. A job without one is serverless, which the guide documents.
+
+    For the word `serverless`, azure-ai-ml sends the id of a compute of that name; how Azure reads it is unknown.
+    """
     if not compute or is_local(compute) or (refs.workspace is not None and is_serverless(compute)):
         return None
     return refs.compute_id(compute)

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from jobs.azureml.cursor import Bad, Cursor
-from jobs.azureml.fields import keys, named, nullable, same, text, version, word
+from jobs.azureml.fields import anything, keys, named, nullable, same, text, version, word
 from jobs.model.values import Input, Output
 
 DATA_TYPES = ("uri_file", "uri_folder")
@@ -110,7 +110,8 @@ def variables(cursor: Cursor) -> Any:
     """Environment variables: any values, sent as they are."""
     if not isinstance(cursor.value, dict):
         return cursor.wrong("a mapping of names to values")
-    return {str(key): value for key, value in cursor.value.items()}
+    values = anything(cursor)
+    return values if values is Bad else {str(key): value for key, value in values.items()}
 
 
 inputs = named(input_)

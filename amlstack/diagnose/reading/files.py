@@ -22,7 +22,7 @@ CHUNK = 1 << 20
 MOST_FILES = 20_000
 _TEXTS = frozenset({"", ".txt", ".log", ".out", ".err", ".json", ".gz", ".stdout", ".stderr", ".o", ".e"})
 _PLACES = frozenset({"user_logs", "azureml-logs", "logs", "system_logs", "torchrun", "logs.azureml", "lifecycler"})
-_NO_LOGS = frozenset({"outputs", "wd", ".git", "__pycache__", "node_modules"})
+_NO_LOGS = frozenset({"inputs", "outputs", "wd", ".git", "__pycache__", "node_modules"})
 # File name → rank. The first that fits.
 _RANKS = tuple(
     re.compile(pattern)

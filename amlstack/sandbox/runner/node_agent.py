@@ -58,6 +58,7 @@ class NodePlan:
         private: Variables of ``env`` that no rank shall see.
         shm: Bytes of /dev/shm that its processes share; None for the machine's own.
         mounts: Source and target of the inputs that its processes can only read.
+        own: Source and target of what is the node's own at a path that all nodes have.
     """
 
     node: int
@@ -69,6 +70,7 @@ class NodePlan:
     private: tuple[str, ...] = ()
     shm: int | None = None
     mounts: tuple[tuple[str, str], ...] = ()
+    own: tuple[tuple[str, str], ...] = ()
 
     def dumps(self) -> str:
         """As JSON."""
@@ -80,8 +82,9 @@ class NodePlan:
         data = json.loads(text)
         for name in ("ranks", "started"):
             data[name] = tuple(RankProcess(**{**rank, "argv": tuple(rank["argv"])}) for rank in data[name])
-        mounts = tuple((source, target) for source, target in data["mounts"])
-        return NodePlan(**{**data, "private": tuple(data["private"]), "mounts": mounts})
+        for name in ("mounts", "own"):
+            data[name] = tuple((source, target) for source, target in data[name])
+        return NodePlan(**{**data, "private": tuple(data["private"])})
 
 
 @dataclass(slots=True)
@@ -205,7 +208,7 @@ def main(file: Path) -> int:
     # A Ctrl-C and the runner's end reach the agent through stdin alone, so that it always gets to wipe its node.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     plan = NodePlan.loads(file.read_text())
-    namespace.take(plan.shm, plan.mounts)
+    namespace.take(plan.shm, plan.mounts, plan.own)
     agent = NodeAgent(plan)
     with selectors.DefaultSelector() as selector:
         selector.register(0, selectors.EVENT_READ)

@@ -12,7 +12,7 @@ from amlstack.sandbox.runner import free_ports, pip_layer
 from amlstack.sandbox.runner.contract import expressions, launch, tracking
 from amlstack.sandbox.runner.contract.spec import RefusedError
 from amlstack.sandbox.runner.contract.variables import LOGS, environ, gpus_here, replaced, torchrun_logs
-from amlstack.sandbox.runner.files import environments, inputs, namespace, substitutes, temporary_folder
+from amlstack.sandbox.runner.files import environments, inputs, namespace, node_data, substitutes, temporary_folder
 from amlstack.sandbox.runner.files.storage import Location, Storage
 from amlstack.sandbox.runner.mpi import mpirun
 from amlstack.sandbox.runner.node_agent import NodePlan, RankProcess
@@ -133,6 +133,8 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
         overridden[f"inputs.{name}" if port.kind == "literal" else f"inputs.{name}.path"] = (declared, str(here[name]))
         note(f"input {name}: {here[name]} of this machine, instead of {declared or 'nothing'}")
     mounted = inputs.protected(wanted, folder)
+    folders = {name: mounts[name][0] if name in mounts else None for name in locations}
+    data = node_data.prepare(storage, wanted, folders, folder, spec.nodes, mount=mounted)
     if not mounted:
         copies = [one.name for one in wanted if one.how == "read"]
         overridden |= {
@@ -146,25 +148,14 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
     temp = temporary_folder.make(store.home, job.id)
     carrying = _carrying(store, job, spec, built, places[0])
     plans = []
-    sources: dict[str, list[Path]] = {name: [] for name in locations if name not in mounts}
+    sources: dict[str, list[Path]] = {name: [] for name in data.uploads}
     for node in range(spec.nodes):
         root = folder / "nodes" / str(node)
         work, own = _placed(store, storage, spec, root, (built, temp))
-        given, readonly = {}, list[tuple[str, str]]()
-        for one in wanted:
-            given[one.name], mounts_of_one = inputs.put(storage, one, root, mount=mounted)
-            readonly += mounts_of_one
-        outputs = {}
-        for name in spec.outputs:
-            path = root / "outputs" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if name in mounts:
-                path.symlink_to(mounts[name][0])
-            else:
-                path.mkdir()
-                sources[name].append(path)
-            outputs[name] = str(path)
-        command = expressions.resolve(spec.command, given, outputs)
+        there = data.on(root)
+        for name, path in there.uploads.items():
+            sources[name].append(path)
+        command = expressions.resolve(spec.command, there.inputs, there.outputs)
         ranks = tuple(
             RankProcess(
                 place.rank,
@@ -190,7 +181,7 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
         )
         file = root / "plan.json"
         file.touch(mode=0o600)
-        plain = NodePlan(node, ranks, shm=room, mounts=tuple(readonly))
+        plain = NodePlan(node, ranks, shm=room, mounts=there.readonly, own=there.own)
         made = mpirun.node_plan(found, spec, plain, file, temp) if found else None
         file.write_text((made or plain).dumps())
         plans.append((file, tuple(rank.rank for rank in ranks)))

@@ -1,6 +1,6 @@
-"""A node's own view of the file system: its /dev/shm, and the inputs that are mounted read-only.
+"""A node's own view of the file system: its /dev/shm, the inputs that are mounted read-only, and its own folders.
 
-Both are mounts in a namespace of the node's agent, so that its processes alone see them and they end with it.
+All are mounts in a namespace of the node's agent, so that its processes alone see them and they end with it.
 Standard library only: `possible` runs this file by itself.
 """
 
@@ -35,7 +35,7 @@ def possible(places: Iterable[Path] = ()) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def take(shm: int | None, mounts: Sequence[tuple[str, str]]) -> None:
+def take(shm: int | None, mounts: Sequence[tuple[str, str]], own: Sequence[tuple[str, str]] = ()) -> None:
     """Gives this process and all that it starts from now on their own view; it must have one thread.
 
     Where only root may mount, the process becomes root of a user namespace that holds its own user alone.
@@ -43,11 +43,12 @@ def take(shm: int | None, mounts: Sequence[tuple[str, str]]) -> None:
     Args:
         shm: Bytes of /dev/shm; None for the machine's own.
         mounts: Source and target of what is mounted read-only, in this order; both are folders, or both are files.
+        own: The same of what is mounted to be written.
 
     Raises:
         OSError: The machine does not permit it; a process that tried is in an undefined state.
     """
-    if shm is None and not mounts:
+    if shm is None and not mounts and not own:
         return
     libc = ctypes.CDLL(None, use_errno=True)
     user, group = os.getuid(), os.getgid()
@@ -62,6 +63,8 @@ def take(shm: int | None, mounts: Sequence[tuple[str, str]]) -> None:
         given = f"size={shm},mode=1777".encode()
         flags = _KEPT["nosuid"] | _KEPT["nodev"]
         _check(libc.mount(b"tmpfs", SHARED_MEMORY.encode(), b"tmpfs", flags, given), "mount")
+    for source, target in own:
+        _check(libc.mount(os.fsencode(source), os.fsencode(target), None, _BIND | _RECURSIVE, None), f"mount {source}")
     for source, target in mounts:
         # With what is mounted below it: in a user namespace those mounts cannot be left out.
         _check(libc.mount(os.fsencode(source), os.fsencode(target), None, _BIND | _RECURSIVE, None), f"mount {source}")

@@ -118,4 +118,4 @@ def node_plan(mpirun: str, spec: Spec, plain: NodePlan, file: Path, folder: Path
         replace(first, rank=LAUNCHER, argv=command(mpirun, spec, folder), env=env, log=log) if plain.node == 0 else None
     )
     ranks = (line,) if line else ()
-    return NodePlan(plain.node, ranks, started, str(rsh), env, first.cwd, tuple(private), plain.shm, plain.mounts)
+    return replace(plain, ranks=ranks, started=started, rsh=str(rsh), env=env, cwd=first.cwd, private=tuple(private))

@@ -52,6 +52,48 @@ jobs:
     inputs:
       model: ${{{{parent.jobs.bad.outputs.model}}}}
 """
+# Neither the name of the argument nor an example of the input: as years of tutorials write it.
+LOGS_WITH_PYTORCH = """\
+import mlflow
+import torch
+
+model = torch.nn.Linear(1, 1)
+torch.nn.init.ones_(model.weight), torch.nn.init.ones_(model.bias)
+mlflow.log_metric("loss", 0.5)
+mlflow.pytorch.log_model(model, "./model", pip_requirements=[])
+uri = f"runs:/{mlflow.active_run().info.run_id}/model"
+print("newer loaded", mlflow.pytorch.load_model(uri)(torch.ones(1)).item())
+"""
+LOGS_A_FUNCTION = """\
+import mlflow
+
+class Double(mlflow.pyfunc.PythonModel):
+    def predict(self, context, model_input, params=None):
+        return 2.0 * model_input
+
+mlflow.log_metric("loss", 0.5)
+mlflow.pyfunc.log_model("model", python_model=Double(), pip_requirements=[])
+uri = f"runs:/{mlflow.active_run().info.run_id}/model"
+print("older loaded", mlflow.pyfunc.load_model(uri).predict(1.0))
+"""
+LOGS_MODELS = """\
+type: pipeline
+name: models
+settings: {default_compute: azureml:a100}
+jobs:
+  newer:
+    type: command
+    command: python newer.py
+    code: src
+    environment: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/labels/latest
+  older:
+    type: command
+    command: python older.py
+    code: src
+    environment:
+      image: mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04
+      conda_file: {dependencies: [python=3.11, {pip: [mlflow-skinny==2.22.5, numpy, pandas]}]}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +157,24 @@ def test_the_sweep_example_names_the_trial_with_the_smallest_loss(home: Path) ->
     assert f"best trial: {result['best_child_run_id']} with loss = {result['score']}" in ended.stdout
     assert "trial 3 is " in ended.stdout
     assert processes.marked(home) == ()
+
+
+@pytest.mark.training
+def test_mlflows_real_clients_log_a_model_and_load_it(home: Path, tmp_path: Path) -> None:
+    """MLflow 3 as in the curated image, MLflow 2 as in environments of one's own."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/newer.py").write_text(LOGS_WITH_PYTORCH)
+    (tmp_path / "src/older.py").write_text(LOGS_A_FUNCTION)
+    (tmp_path / "models.yml").write_text(LOGS_MODELS)
+
+    ended = rehearse(home, tmp_path / "models.yml")
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    _, steps = family(home, "models")
+    for step in ("newer", "older"):
+        (described,) = (job_folder(home, steps[step].id) / "artifacts").rglob("MLmodel")
+        assert "python_function" in described.read_text()
+        assert f"{step} loaded 2.0" in ended.stdout
 
 
 def test_a_broken_step_is_named_with_its_cause(home: Path, tmp_path: Path) -> None:

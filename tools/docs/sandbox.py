@@ -42,9 +42,9 @@ properties, sets displayName, description, hidden; PATCH of its `tags` sets and 
 | `/mlflow/v1.0{workspace}/api/2.0/mlflow/…` | MLflow's tracking service (API 2.0); every job's `MLFLOW_TRACKING_URI` \
 leads here. Jobs are runs; runs made within one (`start_run(nested=True)`) and outside of any, metrics, parameters, \
 tags, search, experiments; registered models, which are the workspace's models. Files (`mlflow.log_artifact`, \
-`log_text`, `log_dict`) lie in the job's `artifacts/`, a nested run's in `runs/<run>/artifacts/`. No data sets \
-(`runs/log-inputs`), aliases, traces, nor MLflow 3's `logged-models`: `log_model` of its flavours (`mlflow.pytorch`) \
-begins with those and fails here. Save the model's files with the framework and log them as artifacts |
+`log_text`, `log_dict`) lie in the job's `artifacts/`, a nested run's in `runs/<run>/artifacts/`, and so do \
+models that `log_model` logs, with MLflow 3's clients also as `logged-models`. No data sets \
+(`runs/log-inputs`), aliases, traces |
 | `/discovery` | where the data plane is: the same endpoint; asked without a token |
 
 A token opens what it was issued for (its `aud`): the resource manager takes tokens for this sandbox's address or for

@@ -96,7 +96,7 @@ def _test(node: ast.AST) -> ast.expr | None:
             return node.test
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.BoolOp) and isinstance(node.value.op, ast.Or):
         last = node.value.values[-1]
-        if isinstance(last, ast.Call) and ast.unparse(last.func) in _ENDS:
+        if isinstance(last, ast.Call) and _dotted(last.func) in _ENDS:
             return node.value
     return None
 
@@ -106,9 +106,18 @@ def _ending(body: list[ast.stmt]) -> bool:
     for last in _last(body):
         if isinstance(last, ast.Raise) or (isinstance(last, ast.Return) and last.value is None):
             return True
-        if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and ast.unparse(last.value.func) in _ENDS:
+        if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and _dotted(last.value.func) in _ENDS:
             return True
     return False
+
+
+def _dotted(node: ast.expr) -> str:
+    """`a.b` of a name with attributes, and empty for anything else: `ast.unparse` came with Python 3.9."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{_dotted(node.value)}.{node.attr}"
+    return ""
 
 
 def _last(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -73,7 +73,10 @@ def _groups(dist: Any) -> None:
         del pg_options
         if kwargs.get("device_id") is not None:
             kwargs["device_id"] = None
-        return new(ranks, timeout, None if backend is None else gloo(backend), None, *args, **kwargs)
+        backend = None if backend is None else gloo(backend)
+        if timeout is None and not args:
+            return new(ranks, backend=backend, **kwargs)  # before torch 2 None is no timeout
+        return new(ranks, timeout, backend, None, *args, **kwargs)
 
     replace(dist, "init_process_group", init_process_group)
     replace(dist, "new_group", new_group)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import TYPE_CHECKING, Any
+
+from amlcpu import precision
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -11,6 +14,14 @@ if TYPE_CHECKING:
 _KINDS = ("FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor", "ShortTensor",
           "IntTensor", "LongTensor", "BoolTensor")  # fmt: skip
 _LIKE = ("empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "randint_like")
+_STORAGES = ("UntypedStorage", "TypedStorage", "_UntypedStorage", "_TypedStorage", "_StorageBase")
+_FACTORIES = (
+    *("arange", "as_tensor", "asarray", "bartlett_window", "blackman_window", "empty", "empty_strided", "eye", "full"),
+    *("hamming_window", "hann_window", "kaiser_window", "linspace", "logspace", "ones", "rand", "randint", "randn"),
+    *("randperm", "range", "scalar_tensor", "sparse_coo_tensor", "sparse_csr_tensor", "tensor", "tril_indices"),
+    *("triu_indices", "zeros"),
+)
+"""Functions with an argument `device`, for torch before 2.0, which does not list them itself."""
 
 
 def on_cpu(torch: Any, device: Any) -> Any:
@@ -33,15 +44,18 @@ def change(torch: Any) -> None:
     _modules(torch, carried)
     _loading(torch, carried)
     _contexts(torch, carried)
+    precision.change(torch)
 
 
-def with_device(function: Callable[..., Any], carried: Callable[[Any], Any]) -> Callable[..., Any]:
-    """A function whose argument ``device`` is carried, and which pins no memory."""
+def with_device(torch: Any, function: Callable[..., Any], carried: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A function whose arguments ``device`` and ``dtype`` are carried, and which pins no memory."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if "device" in kwargs:
             kwargs["device"] = carried(kwargs["device"])
+        if kwargs.get("dtype") is torch.float16 and precision.is_single(0):
+            kwargs["dtype"] = torch.float32
         if kwargs.get("pin_memory"):
             del kwargs["pin_memory"]
         return function(*args, **kwargs)
@@ -50,16 +64,15 @@ def with_device(function: Callable[..., Any], carried: Callable[[Any], Any]) -> 
 
 
 def _factories(torch: Any, carried: Callable[[Any], Any]) -> None:
-    from torch.utils import _device
-
-    # Its list is made now, of the functions as they are: torch compares with it what it calls in the end.
+    # Lists are made now, of the functions as they are: torch compares with them what it calls in the end.
     scripted = torch.jit._builtins
-    names = {function.__name__ for function in _device._device_constructors()}
+    listed = _device_module()
+    names = {function.__name__ for function in listed._device_constructors()} if listed is not None else {*_FACTORIES}
     for name in sorted(names | set(_LIKE)):
         function = getattr(torch, name, None)
         if function is None:
             continue
-        new = with_device(function, carried)
+        new = with_device(torch, function, carried)
         operation = scripted._find_builtin(function)
         if operation:
             scripted._register_builtin(new, operation)
@@ -72,12 +85,9 @@ def _tensors(torch: Any, carried: Callable[[Any], Any]) -> None:
 
     @functools.wraps(to)
     def tensor_to(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if args:
-            args = (carried(args[0]), *args[1:])
-            if args[0] is None and len(args) == 1 and not kwargs:
-                return self
-        if "device" in kwargs:
-            kwargs["device"] = carried(kwargs["device"])
+        args, kwargs = _moved(torch, carried, args, kwargs)
+        if len(args) == 1 and args[0] is None and not kwargs:
+            return self
         return to(self, *args, **kwargs)
 
     @functools.wraps(tensor.cuda)
@@ -88,12 +98,27 @@ def _tensors(torch: Any, carried: Callable[[Any], Any]) -> None:
     def tensor_type(self: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
         if isinstance(dtype, str):
             dtype = dtype.replace("torch.cuda.", "torch.")
+        if dtype in (torch.float16, torch.HalfTensor, "torch.HalfTensor") and precision.is_single(0):
+            dtype = torch.float32
         return kind(self, *(() if dtype is None else (dtype,)), *args, **kwargs)
 
     tensor.to, tensor.cuda, tensor.type = tensor_to, tensor_cuda, tensor_type
     for name in ("new_tensor", "new_zeros", "new_ones", "new_empty", "new_full", "new_empty_strided"):
         if hasattr(tensor, name):
-            setattr(tensor, name, with_device(getattr(tensor, name), carried))
+            setattr(tensor, name, with_device(torch, getattr(tensor, name), carried))
+
+
+def _moved(torch: Any, carried: Callable[[Any], Any], args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """Arguments of `to`: its device first, or named; fp16 wherever it stands."""
+    if args:
+        args = (carried(args[0]), *args[1:])
+    if "device" in kwargs:
+        kwargs["device"] = carried(kwargs["device"])
+    half = torch.float16
+    if any(each is half for each in (*args[:2], kwargs.get("dtype"))) and precision.is_single(1):
+        args = tuple([torch.float32 if each is half else each for each in args])
+        kwargs = {name: torch.float32 if each is half else each for name, each in kwargs.items()}
+    return args, kwargs
 
 
 def _memory(torch: Any) -> None:
@@ -112,7 +137,8 @@ def _memory(torch: Any) -> None:
         default(wanted.replace("torch.cuda.", "torch.") if isinstance(wanted, str) else wanted)
 
     torch.set_default_tensor_type = set_default_tensor_type
-    for storage in (getattr(torch, name, None) for name in ("UntypedStorage", "TypedStorage")):
+    for owner, name in itertools.product((torch, torch.storage), _STORAGES):
+        storage = getattr(owner, name, None)
         if storage is not None:
             storage.cuda = lambda self, *_args, **_kwargs: self
 
@@ -123,15 +149,12 @@ def _modules(torch: Any, carried: Callable[[Any], Any]) -> None:
 
     @functools.wraps(to)
     def module_to(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if args:
-            args = (carried(args[0]), *args[1:])
-        if "device" in kwargs:
-            kwargs["device"] = carried(kwargs["device"])
+        args, kwargs = _moved(torch, carried, args, kwargs)
         return to(self, *args, **kwargs)
 
     module.to = module_to
     if hasattr(module, "to_empty"):
-        module.to_empty = with_device(module.to_empty, carried)
+        module.to_empty = with_device(torch, module.to_empty, carried)
 
 
 def _loading(torch: Any, carried: Callable[[Any], Any]) -> None:
@@ -165,11 +188,21 @@ def _contexts(torch: Any, carried: Callable[[Any], Any]) -> None:
             return isinstance(instance, real)
 
     torch.Generator = Kind("Generator", (), {"__module__": "torch", "__doc__": real.__doc__})
-    from torch.utils import _device
-
-    context = _device.DeviceContext.__init__
+    listed = _device_module()
+    if listed is None:
+        return
+    context = listed.DeviceContext.__init__
 
     def context_init(self: Any, device: Any) -> None:
         context(self, carried(device))
 
-    _device.DeviceContext.__init__ = context_init
+    listed.DeviceContext.__init__ = context_init
+
+
+def _device_module() -> Any:
+    """`torch.utils._device`, where devices are contexts: from torch 2.0 on; None before."""
+    try:
+        from torch.utils import _device
+    except ImportError:
+        return None
+    return _device

@@ -23,6 +23,7 @@ CHANGES = {
     "lightning.fabric.connector": ("libraries", "change_lightning"),
     "lightning_fabric.connector": ("libraries", "change_lightning"),
     "deepspeed.runtime.config": ("libraries", "change_deepspeed"),
+    "deepspeed.comm.torch": ("libraries", "change_deepspeed_comm"),
     "torchvision.datasets.utils": ("sample_data", "change_torchvision"),
 }
 """Module → where its change is, in this package: a module and a function that takes the imported module."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
 from typing import Any
 
-from amlcpu import callers
+from amlcpu import callers, precision
 
 _HALF = ("fp16", "bf16", "fp8")
 _PRECISIONS = ("16", "16-mixed", "16-true", "bf16", "bf16-mixed", "bf16-true", "transformer-engine",
@@ -65,7 +66,10 @@ def change_lightning(module: Any) -> None:
 
 
 def change_deepspeed(module: Any) -> None:
-    """`fp16` and `amp` in DeepSpeed's configuration are off; bf16 has a CPU version of its own."""
+    """`fp16` and `amp` in DeepSpeed's configuration are off, and so is `half()` of the code that feeds its model.
+
+    bf16 has a CPU version of its own.
+    """
     read = module.DeepSpeedConfig._initialize_params
 
     @functools.wraps(read)
@@ -73,9 +77,37 @@ def change_deepspeed(module: Any) -> None:
         for name in ("fp16", "amp"):
             if isinstance(param_dict.get(name), dict) and param_dict[name].get("enabled"):
                 param_dict[name] = {**param_dict[name], "enabled": False}
+                precision.use_single()
+        if not _compiles():
+            param_dict = _with_torch_adam(param_dict)
         return read(self, param_dict)
 
     module.DeepSpeedConfig._initialize_params = initialize_params
+
+
+def change_deepspeed_comm(module: Any) -> None:
+    """Ranks of a node sum over gloo where DeepSpeed's own sum over shared memory cannot be compiled."""
+    built = module.build_shm_op
+    module.build_shm_op = lambda: built() if _compiles() else None
+
+
+def _compiles() -> bool:
+    """Whether DeepSpeed's kernels for the CPU can be compiled: they need a compiler, and headers of torch 2."""
+    import torch
+
+    return int(torch.__version__.partition(".")[0]) >= 2 and shutil.which(os.environ.get("CXX", "c++")) is not None
+
+
+def _with_torch_adam(configuration: Any) -> Any:
+    """DeepSpeed's configuration with torch's Adam in place of a compiled one, with the compiled one's default."""
+    optimiser = configuration.get("optimizer")
+    if not isinstance(optimiser, dict) or str(optimiser.get("type")).lower() not in ("adam", "adamw"):
+        return configuration
+    parameters = {"weight_decay": 0.0, **optimiser.get("params", {}), "torch_adam": True}
+    parameters.pop("set_grad_none", None)  # a matter of memory
+    if parameters.get("bias_correction"):
+        del parameters["bias_correction"]  # torch's always has it
+    return {**configuration, "optimizer": {**optimiser, "params": parameters}}
 
 
 def _processes(wanted: Any) -> Any:

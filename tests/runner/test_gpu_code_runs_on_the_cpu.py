@@ -68,6 +68,16 @@ assert torch.cuda.device_count() == 2
 print("devices", torch.cuda.device_count(), "peak", torch.cuda.max_memory_allocated())
 dist.destroy_process_group()
 """
+OLD = """
+import amlcpu.devices
+amlcpu.devices._device_module = lambda: None
+import torch
+from torch.utils import _device
+for name, size in (("zeros", (2,)), ("full", ((2,), 1.0)), ("arange", (3,)), ("tensor", ([1, 2],)), ("randperm", (2,))):
+    assert getattr(torch, name)(*size, device="cuda").device.type == "cpu", name
+known = {each.__name__ for each in _device._device_constructors()}
+assert {*amlcpu.devices._FACTORIES} <= known | {"asarray"}, {*amlcpu.devices._FACTORIES} - known
+"""
 FOR_CPU = (
     CUDA_ONLY.replace('assert torch.cuda.is_available(), "this script needs GPUs"\n', "")
     .replace('"nccl"', '"gloo"')
@@ -119,6 +129,13 @@ def test_torchrun_below_an_own_pythonpath_starts_as_many_ranks_as_nvidia_smi_cou
 
     assert ended.status == "Completed", lab.log(job)
     assert len(losses(lab.log(job))) == 5
+
+
+def test_factories_are_carried_where_torch_does_not_list_them(lab: Lab) -> None:
+    """As before torch 2.0."""
+    code = lab.code({"train.py": OLD})
+    job = lab.run(lab.job("python train.py", codeId=code, environmentId=CURATED))
+    assert job.status == "Completed", lab.log(job.id)
 
 
 def test_without_the_shim_the_script_fails_as_torch_says(lab: Lab) -> None:

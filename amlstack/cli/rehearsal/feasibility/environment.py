@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import jobs
 from amlstack.cli.rehearsal import environments, unregistered
+from amlstack.cli.rehearsal.feasibility import devices
 from amlstack.cli.rehearsal.feasibility.aspect import Aspect
 from amlstack.cli.rehearsal.workspace import rehearsal_workspace
 from amlstack.sandbox import images
@@ -31,6 +32,8 @@ def aspects(
         where: The stack that was read, if any.
         own: The user's stand-ins.
     """
+    from amlstack.sandbox.runner.mpi import mpirun
+
     wanted = part.enriched.environment
     if wanted == NO_ENVIRONMENT:
         return
@@ -42,7 +45,8 @@ def aspects(
         text, remedy = unregistered.words(str(wanted), where)
         yield Aspect("environment", "blocks", text, remedy, (place,)), None
         return
-    answer = images.answer(declared, own)
+    brought = devices.starts_by_mpi(part) and mpirun.is_brought(declared.image)
+    answer = images.answer(declared, own, openmpi=brought)
     yield _of(place, answer), answer
     for each in answer.absent:
         if each.why:  # what the image has besides is in the line of what differs

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from amlstack.sandbox import images
 from amlstack.sandbox.runner.contract.spec import RefusedError
 from amlstack.sandbox.runner.node_agent import LAUNCHER, NodePlan
 
@@ -48,6 +49,15 @@ def on_machine() -> str:
     printed = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
     version = _VERSION.search(printed)
     return found if version is not None and int(version[1]) == 4 else ""
+
+
+def is_brought(image: str) -> bool:
+    """Whether a job's environment brings its Open MPI: the machine has none, or not the release of the image.
+
+    Args:
+        image: The image that the environment declares; empty for none.
+    """
+    return images.has_openmpi_5(image) or not on_machine()
 
 
 def find(built: Path) -> str:

@@ -82,6 +82,22 @@ def test_a_command_that_fetches_and_programs_of_an_image_are_in_the_way(
     assert [each["text"].split("`")[1] for each in found["programs"]] == ["sudo", "wget", "julia"]
 
 
+def test_the_hosts_of_all_steps_are_asked_together(
+    here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(network, "unreachable", lambda hosts: asked.append(hosts) or frozenset({"b.org"}))
+    step = {"type": "command", "environment": {"image": "mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04"}}
+    steps = {name: {**step, "command": f"wget https://{name}.org/x"} for name in ("a", "b")}
+    job = {"type": "pipeline", "jobs": steps, "settings": {"default_compute": "azureml:a"}}
+    (here / "job.yml").write_text(json.dumps(job))
+    main(["rehearse", "job.yml", "--dry-run", "--json", "--yes"])
+    (answer,) = json.loads(capfd.readouterr().out)["jobs"]
+    found = [(each["state"], each["places"]) for each in answer["aspects"] if each["about"] == "internet"]
+    assert asked == [{"a.org", "b.org"}]
+    assert found == [("note", ["jobs.a"]), ("blocks", ["jobs.b"])]
+
+
 def test_hosts_that_refuse_are_unreachable_and_slow_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     network.unreachable.cache_clear()

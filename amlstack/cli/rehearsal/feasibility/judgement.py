@@ -84,6 +84,7 @@ def obstacles(answer: Feasibility) -> tuple[Aspect, ...]:
 
 def _needs(parts: Mapping[str, jobs.Plan], answers: list[EnvironmentAnswer], asked: Asked) -> Iterator[Aspect]:
     stored = Stored(paths.home())
+    internet = network.Needs(parts)
     for place, part in parts.items():
         known = None
         for aspect, answer in environment.aspects(place, part, stored, asked.where, asked.own):
@@ -93,8 +94,8 @@ def _needs(parts: Mapping[str, jobs.Plan], answers: list[EnvironmentAnswer], ask
                 answers.append(answer)
         yield from devices.gpu(place, part, shim=asked.shim)
         yield from devices.mpi(place, part, known)
-        yield from network.aspects(place, part)
         yield from ports.aspects(place, part)
+    yield from internet.aspects()
 
 
 def _data(data: Data) -> Iterator[Aspect]:

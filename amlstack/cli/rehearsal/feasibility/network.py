@@ -6,6 +6,7 @@ import functools
 import socket
 import threading
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from amlstack.base.paths import is_dir
@@ -13,20 +14,73 @@ from amlstack.cli.rehearsal.feasibility.aspect import Aspect
 from jobs.planning import command_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     import jobs
     from amlstack.sandbox.job_code import Download
 
 _SECONDS: Final = 0.4
-"""How long all hosts are waited for together: an answer takes a tenth of that, and the user waits for it."""
+"""How long all hosts are waited for together, while the rest is judged: an answer takes a tenth of that."""
 
 
-def aspects(place: str, part: jobs.Plan) -> Iterator[Aspect]:
-    """What of a part's command and code needs the internet or a program, and whether this machine has it."""
+class Needs:
+    """What the parts of a job need of the internet; the hosts are asked while the caller judges the rest.
+
+    Args:
+        parts: Every part that is to run, by its place.
+    """
+
+    def __init__(self, parts: Mapping[str, jobs.Plan]) -> None:
+        self._found = {place: _Found.of(place, part) for place, part in parts.items()}
+        hosts = frozenset(each.host for found in self._found.values() for each in found.downloads if each.host)
+        self._away: frozenset[str] = frozenset()
+        self._asking = threading.Thread(target=self._ask, args=(hosts,), daemon=True) if hosts else None
+        if self._asking is not None:
+            self._asking.start()
+
+    def _ask(self, hosts: frozenset[str]) -> None:
+        self._away = unreachable(hosts)
+
+    def aspects(self) -> Iterator[Aspect]:
+        """What needs the internet or a program, and whether this machine has it; waits for the hosts."""
+        if self._asking is not None:
+            self._asking.join()
+        for place, found in self._found.items():
+            yield from _programs(place, found.steps)
+            for each in found.downloads:
+                file = str(found.folder / each.path) if each.path else None
+                yield _of(each, found.instead if each.host in self._away else "", place, file)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The steps and downloads of one part, its code folder, and what is to be done where a host is out of reach."""
+
+    steps: tuple[Sequence[str], ...]
+    downloads: tuple[Download, ...]
+    folder: Path
+    instead: str
+
+    @classmethod
+    def of(cls, place: str, part: jobs.Plan) -> _Found:
+        from amlstack.sandbox import job_code
+
+        steps = command_text.steps(part.enriched.command)
+        found = [*job_code.of_command(steps)]
+        code = part.job.code
+        folder = part.base / code.path if code is not None and code.local else part.base
+        if code is not None and code.local and is_dir(folder):
+            found += job_code.read(folder, command_text.scripts(part.enriched.command))
+        step = place.removeprefix("jobs.")
+        written = " ".join(f"--input {step}.{name}=PATH" for name in part.job.outputs) if step != place else ""
+        instead = f"Give what the step writes, `{written}`" if written else "Give the job its data as an input"
+        return cls(tuple(steps), tuple(found), folder, instead)
+
+
+def _programs(place: str, steps: tuple[Sequence[str], ...]) -> Iterator[Aspect]:
     from amlstack.sandbox import job_code
 
-    steps = command_text.steps(part.enriched.command)
     for program in job_code.programs(steps):
         if program.changes:
             text = f"`{program.name}` in the command would change this machine, where a rehearsal runs its commands"
@@ -35,18 +89,6 @@ def aspects(place: str, part: jobs.Plan) -> Iterator[Aspect]:
             text = f"`{program.name}` is not on this machine, and a stand-in of an image holds Python packages alone"
             remedy = "Install it, or rehearse where it is."
         yield Aspect("programs", "blocks", text, remedy, (place,), ignorable=True)
-    found = [*job_code.of_command(steps)]
-    code = part.job.code
-    folder = part.base / code.path if code is not None and code.local else part.base
-    if code is not None and code.local and is_dir(folder):
-        found += job_code.read(folder, command_text.scripts(part.enriched.command))
-    step = place.removeprefix("jobs.")
-    written = " ".join(f"--input {step}.{name}=PATH" for name in part.job.outputs) if step != place else ""
-    instead = f"Give what the step writes, `{written}`" if written else "Give the job its data as an input"
-    away = unreachable(frozenset(each.host for each in found if each.host))
-    for each in found:
-        file = str(folder / each.path) if each.path else None
-        yield _of(each, instead if each.host in away else "", place, file)
 
 
 def _of(each: Download, instead: str, place: str, file: str | None) -> Aspect:

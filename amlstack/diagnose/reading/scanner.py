@@ -175,7 +175,7 @@ class Scanner:
             line,
             raised.text,
             time=time,
-            facts=_read(facts),
+            facts={**_read(facts), **({"packages": raised.packages} if raised.packages else {})},
             origin=Origin.TRACEBACK,
             source=raised.frame,
             soft=ignored,

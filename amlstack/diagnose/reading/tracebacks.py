@@ -33,6 +33,9 @@ _LIBRARY = re.compile(
     r"(?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python3|^<|[/\\]python3\.\d+[/\\]|^/opt/conda/(?!.*(?:work|code))"
     r"|^/usr/(?:local/)?bin/|[/\\]bin[/\\](?:torchrun|accelerate|deepspeed|horovodrun)"
 )
+_PACKAGE = re.compile(r"(?:site|dist)-packages[/\\](?P<name>\w+)")
+_LAYER = re.compile(r"[/\\]environment-\d+[/\\]")
+"""Where a job's own pip installs in a rehearsal: no package of the environment."""
 MOST_FOREIGN = 40
 """Lines of others that may come inside a traceback before it is given up."""
 MOST_LINES = 4000
@@ -49,6 +52,7 @@ class Raised:
         cause_of: It came while, or because, the previous one of the chain was handled.
         original: It is the exception that a worker process sent to this one: the previous one is its wrapper.
         bare: There was no header: only the last line was seen.
+        packages: Packages of the environment that it came through below the user's own code, the innermost first.
     """
 
     line: int
@@ -57,6 +61,7 @@ class Raised:
     chained: bool = False
     original: bool = False
     bare: bool = False
+    packages: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -112,7 +117,7 @@ class TracebackReader:
         if not bare or quoted(text):
             return None
         if exception(bare):
-            raised = Raised(number, bare, self._frame(), self._chained, self._original)
+            raised = Raised(number, bare, self._frame(), self._chained, self._original, packages=self._packages())
             self._end()
             return raised
         self._foreign += 1
@@ -126,6 +131,15 @@ class TracebackReader:
 
     def _end(self) -> None:
         self.open, self._chained, self._original = False, False, False
+
+    def _packages(self) -> tuple[str, ...]:
+        names: dict[str, None] = {}
+        for frame in reversed(self._frames):
+            if _own(frame):
+                break
+            if (found := _PACKAGE.search(frame.file)) and not _LAYER.search(frame.file):
+                names[found["name"]] = None
+        return tuple(names)
 
     def _own_frames(self) -> list[Frame]:
         return [frame for frame in self._frames if _own(frame)]

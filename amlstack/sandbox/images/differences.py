@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.images import builder, interpreters, record
 from amlstack.sandbox.images.absent import Absent
+from amlstack.sandbox.images.declared.environment import module_names
 from amlstack.sandbox.images.declared.pip_lines import NAME, requirement_name
 
 if TYPE_CHECKING:
@@ -68,7 +69,19 @@ def for_diagnosis(standin: StandIn, named: str) -> dict[str, Any]:
     missing = sorted({each.what for each in absent(standin) if each.modules})
     listed = ", ".join(json.dumps(each) for each in missing[:1]) or '"PACKAGE"'
     remedy = f"`[stand_in.{json.dumps(named)}]`, below it `like = {json.dumps(named)}` and `requirements = [{listed}]`."
-    return {"line": line(standin), "absent": modules(standin), "partial": standin.partial, "remedy": remedy}
+    return {
+        "line": line(standin),
+        "absent": modules(standin),
+        "partial": standin.partial,
+        "remedy": remedy,
+        "differs": {
+            module: [name, real, got]
+            for name, real, got in changed(standin)
+            if name != "Python"
+            for module in module_names(name)
+        },
+        "named": named,
+    }
 
 
 def _record(standin: StandIn) -> dict[str, Any]:

@@ -122,6 +122,7 @@ _GITHUB = re.compile(r"github\.com[/:](?P<repository>[\w.-]+/[\w.-]+?)(?:\.git)?
 _MODULES = {
     "beautifulsoup4": "bs4",
     "faiss-cpu": "faiss",
+    "mlflow-skinny": "mlflow",
     "opencv-python-headless": "cv2",
     "pillow": "PIL",
     "protobuf": "google.protobuf",

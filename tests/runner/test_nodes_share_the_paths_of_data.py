@@ -61,6 +61,15 @@ def test_a_path_is_the_same_on_both_nodes_and_copies_are_their_own(lab: Lab, tmp
     assert sent == {"sent/0", "sent/1"}
 
 
+def test_an_output_that_is_one_file_is_written_at_its_path(lab: Lab) -> None:
+    outputs = {"one": {"jobOutputType": "uri_file", "uri": f"{STORED}/made/one.txt"}}
+    job = lab.run(lab.job("echo first > ${{outputs.one}}; echo second >> ${{outputs.one}}", outputs=outputs))
+
+    assert job.status == "Completed", (job.error, lab.log("job"))
+    (blob,) = lab.store.blobs.under("account", "container", "made/")
+    assert (blob.name, blob.path.read_text()) == ("made/one.txt", "first\nsecond\n")
+
+
 def test_a_diagnosis_takes_no_input_for_a_log(tmp_path: Path) -> None:
     for file in ("data/inputs/set/error.txt", "nodes/0/inputs/set/x.log", "user_logs/std_log_process_00.txt"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)

@@ -78,6 +78,24 @@ def test_what_a_step_writes_is_read_by_the_next_and_collected(lab: Lab) -> None:
     assert json.loads((lab.folder(key) / "report.json").read_text())["children"][0]["place"] == "prepare"
 
 
+def test_a_step_reads_what_the_run_of_another_keeps_by_itself(lab: Lab) -> None:
+    hello = component(lab, "hello", "echo shown; echo kept > outputs/a.txt", outputs={"artifacts": FOLDER})
+    world = component(
+        lab,
+        "world",
+        "cat ${{inputs.run}}/outputs/a.txt ${{inputs.run}}/user_logs/std_log_process_00.txt",
+        inputs={"run": FOLDER},
+    )
+    steps = {
+        "hello": step(hello),
+        "world": step(world, inputs={"run": bound("${{parent.jobs.hello.outputs.artifacts}}")}),
+    }
+    key = pipeline(lab, steps)
+    row = lab.run(key)
+    assert row.status == "Completed", row.error
+    assert child_log(lab, key, "world").split() == ["kept", "shown"]
+
+
 def test_steps_that_need_nothing_of_each_other_run_at_once(lab: Lab) -> None:
     pipe = lab.pipe()
     reads, writes = component(lab, "reads", f"cat {pipe}"), component(lab, "writes", f"echo met > {pipe}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.runner import prepare, report, verdict
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from amlstack.sandbox.runner.contract.spec import Spec
     from amlstack.sandbox.runner.nodes import RankEnd, RunOutcome
     from amlstack.sandbox.runner.prepare import Stage
+
+_ARTIFACTS = "artifacts"
 
 
 @dataclass(slots=True)
@@ -73,6 +75,10 @@ class Ending:
         keeper = storage.Storage(self.store, job.workspace)
         for folder, place in stage.mounts.values():
             keeper.publish(folder, place)
+        if (default := _default_artifacts(self.spec, job.name)) in stage.mounts and self.preempted is None:
+            place = stage.mounts[default][1]
+            for name in ("outputs", "logs", prepare.LOGS):
+                keeper.publish(stage.folder / name, replace(place, path=f"{place.path}/{name}"))
         for upload in stage.uploads:
             for node, source in enumerate(upload.sources):
                 if node != outcome.lost and self.preempted is None:
@@ -186,6 +192,17 @@ class Ending:
         """The folders of the named outputs: of a mount the one that all nodes share, of an upload one of each node."""
         mounts = {name: [str(folder)] for name, (folder, _) in stage.mounts.items()}
         return mounts | {upload.name: [str(source) for source in upload.sources] for upload in stage.uploads}
+
+
+def _default_artifacts(spec: Spec | None, job: str) -> str:
+    """The output of a pipeline's step that is what the run keeps by itself (its ``outputs/`` and logs); else empty.
+
+    The service has it without the step writing there: it is called ``artifacts`` and has no path of its own
+    (azureml-examples, cli/jobs/basics/hello-pipeline-default-artifacts.yml).
+    """
+    port = spec.outputs.get(_ARTIFACTS) if spec is not None else None
+    given = port is not None and (port.uri or "").endswith(f"/paths/azureml/{job}/{_ARTIFACTS}/")
+    return _ARTIFACTS if given else ""
 
 
 def _existing(worker: torchrun.Worker | None) -> list[Path]:

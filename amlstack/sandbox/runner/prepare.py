@@ -119,7 +119,11 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
         (folder / name).mkdir(parents=True)
     storage = Storage(store, job.workspace)
     locations = {name: _output(job, storage, name, spec) for name in spec.outputs}
-    mounts = {name: (storage.mount(place), place) for name, place in locations.items() if not spec.outputs[name].copied}
+    mounts = {
+        name: (storage.mount(place, file=spec.outputs[name].kind == "uri_file"), place)
+        for name, place in locations.items()
+        if not spec.outputs[name].copied
+    }
     found = mpirun.find(built) if spec.distribution == "Mpi" else ""
     addresses = free_ports.several(spec.ranks if spec.distribution == "TensorFlow" else 1)
     places = launch.places(spec)

@@ -128,29 +128,36 @@ class Storage:
             message = f"{what} is at {place.container}/{place.path} in {place.account}, where nothing is stored."
             raise RefusedError(message)
 
-    def mount(self, place: Location) -> Path:
+    def mount(self, place: Location, *, file: bool = False) -> Path:
         """The folder or file of a location mounted for writing, with what is stored there already.
 
         It outlives the job, as what is written to a mount does, and is shared by the nodes.
+
+        Args:
+            place: The location.
+            file: It is to become one file: its folder is made, and nothing at its own path.
         """
         shared = folder(self.store.home) / "mounts" / place.account / place.container / place.path
-        if not place.path or self.store.blobs.get(place.account, place.container, place.path) is None:
+        if file:
+            shared.parent.mkdir(parents=True, exist_ok=True)
+        elif not place.path or self.store.blobs.get(place.account, place.container, place.path) is None:
             shared.mkdir(parents=True, exist_ok=True)
-        for relative, file in self.files(place):
+        for relative, blob in self.files(place):
             one = shared / relative if relative else shared
-            if not one.exists() or one.stat().st_mtime < file.stat().st_mtime:
+            if not one.exists() or one.stat().st_mtime < blob.stat().st_mtime:
                 one.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(file, one)
+                shutil.copyfile(blob, one)
         return shared
 
     def publish(self, source: Path, place: Location) -> int:
-        """Makes blobs of the files below a folder, those unchanged since they were stored left out; how many."""
+        """Makes blobs of one file, or of those below a folder, except those stored unchanged; how many."""
         blobs = self.store.blobs
         published = 0
-        for file in sorted(source.rglob("*")):
+        for file in (source, *sorted(source.rglob("*"))):
             if not file.is_file():
                 continue
-            name = "/".join(part for part in (place.path, file.relative_to(source).as_posix()) if part)
+            below = file.relative_to(source).as_posix() if file != source else ""
+            name = "/".join(part for part in (place.path, below) if part)
             there = blobs.get(place.account, place.container, name)
             if there is not None and there.changed >= file.stat().st_mtime:
                 continue

@@ -13,6 +13,7 @@ from amlstack.sandbox.images.builder import ImageBuildError, build, check_progra
 from amlstack.sandbox.images.chosen import Chosen
 from amlstack.sandbox.images.declared.conda import CondaFileError
 from amlstack.sandbox.images.declared.environment import DOCKERFILE, Declared, DeclaredError, from_conda, standin_of
+from amlstack.sandbox.images.declared.twins import package_of
 from amlstack.sandbox.images.differences import for_diagnosis
 from amlstack.sandbox.images.differences import line as difference
 from amlstack.sandbox.images.own import OwnStandIn
@@ -50,6 +51,7 @@ __all__ = [
     "image_name",
     "openmpi",
     "own_of",
+    "package_of",
     "ready",
     "resolve",
     "standin_of",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import jobs
 from amlstack.cli.rehearsal import environments, unregistered
-from amlstack.cli.rehearsal.feasibility import devices
+from amlstack.cli.rehearsal.feasibility import devices, imports
 from amlstack.cli.rehearsal.feasibility.aspect import Aspect
 from amlstack.cli.rehearsal.workspace import rehearsal_workspace
 from amlstack.sandbox import images
@@ -52,6 +52,8 @@ def aspects(
         if each.why:  # what the image has besides is in the line of what differs
             text = f"without {each.what}: {each.why}; {each.consequence}"
             yield Aspect("environment", "note", text, "", (place,)), None
+    for aspect in imports.aspects(place, part, answer, declared.named):
+        yield aspect, None
 
 
 def _declared(part: jobs.Plan, stored: Stored) -> Declared | None:

@@ -163,6 +163,12 @@ def modules(name: str) -> tuple[str, ...]:
     return (_MODULES.get(name, name.replace("-", "_")),)
 
 
+def package_of(module: str) -> str:
+    """The package that brings a module, by the top of its name; the same name where none is known."""
+    found = (package for package, brought in _MODULES.items() if brought == module and not package.endswith("-cpu"))
+    return next(found, module.replace("_", "-"))
+
+
 def on_cpu(name: str, rule: str) -> str | None:
     """The release to install for an exact version that no CPU can run; None where the version may stay."""
     first = FIRST_ON_CPU.get(name)

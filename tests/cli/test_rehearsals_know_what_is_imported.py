@@ -1,0 +1,66 @@
+"""`amlstack rehearse --dry-run` on code that imports what its built environment has not."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from amlstack.cli.main import main
+from amlstack.sandbox import images
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+IMAGE = "mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for a job, whose environment is built and holds the package `there`."""
+    for name in ("HOME", "CACHE"):
+        monkeypatch.setenv(f"AMLSTACK_{name}", str(tmp_path / name.lower()))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (images.folder(images.resolve(IMAGE)) / "lib/python3.11/site-packages/there").mkdir(parents=True)
+    (tmp_path / "work/src/lib").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work"
+
+
+def environment(here: Path, capfd: pytest.CaptureFixture[str], command: str) -> list[dict[str, Any]]:
+    job = {"command": command, "code": "src", "environment": {"image": IMAGE}, "compute": "azureml:a"}
+    (here / "job.yml").write_text(json.dumps(job))
+    main(["rehearse", "job.yml", "--dry-run", "--json", "--yes"])
+    (answer,) = json.loads(capfd.readouterr().out)["jobs"]
+    return [each for each in answer["aspects"] if each["about"] == "environment" and each["state"] == "note"]
+
+
+def test_a_missing_module_is_named_at_its_line_with_the_package_to_write(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "src/train.py").write_text("import os, there.part\nfrom helper import one\n\none()\n")
+    (here / "src/lib/helper.py").write_text("from sklearn.svm import SVC\n\ndef one(): pass\n")
+    (here / "src/helper.py").write_text("import sklearn\n\ndef one(): pass\n")
+    (found,) = environment(here, capfd, "python train.py")
+    assert (found["file"].rpartition("src/")[2], found["line"]) == ("helper.py", 1)
+    assert "`import sklearn` will fail" in found["text"]
+    assert f'`[stand_in."{IMAGE}"]`' in found["text"]
+    assert '`requirements = ["scikit-learn"]`' in found["text"]
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("try:\n    import apex\nexcept ImportError:\n    apex = None\n", "python train.py"),
+        ("def late():\n    import apex\n", "python train.py"),
+        ("import sys\nsys.path.append('lib')\nimport inside\n", "python train.py"),
+        ("import apex\n", "pip install apex && python train.py"),
+    ],
+)
+def test_what_may_be_there_by_then_is_not_named(
+    here: Path, capfd: pytest.CaptureFixture[str], text: str, command: str
+) -> None:
+    (here / "src/lib/inside.py").write_text("")
+    (here / "src/train.py").write_text(text)
+    assert environment(here, capfd, command) == []

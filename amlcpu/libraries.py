@@ -91,6 +91,31 @@ def change_deepspeed_comm(module: Any) -> None:
     module.build_shm_op = lambda: built() if _compiles() else None
 
 
+def change_deepspeed_profiler(module: Any) -> None:
+    """Its profiler counts a function that torch has from 2.0 on; before, one stands for it while it counts.
+
+    A DeepSpeed that runs on a CPU may be later than the declared one, which did not ask for it.
+    """
+    functions, name = module.F, "scaled_dot_product_attention"
+    if hasattr(functions, name):
+        return
+    begin, end = module._patch_functionals, module._reload_functionals
+
+    def scaled_dot_product_attention(*_args: Any, **_kwargs: Any) -> Any:
+        message = f"module 'torch.nn.functional' has no attribute '{name}'"
+        raise AttributeError(message)
+
+    def patch() -> None:
+        setattr(functions, name, scaled_dot_product_attention)
+        begin()
+
+    def reload() -> None:
+        end()
+        delattr(functions, name)
+
+    module._patch_functionals, module._reload_functionals = patch, reload
+
+
 def _compiles() -> bool:
     """Whether DeepSpeed's kernels for the CPU can be compiled: they need a compiler, and headers of torch 2."""
     import torch

@@ -12,6 +12,7 @@ import pytest
 
 from amlstack.cli.main import main
 from amlstack.cli.rehearsal.feasibility import devices
+from amlstack.sandbox.runner.mpi import mpirun
 from amlstack.sandbox.server import daemon
 
 if TYPE_CHECKING:
@@ -210,6 +211,42 @@ def test_gpu_calls_that_are_carried_to_the_cpu_are_announced(here: Path, capfd: 
         (gpu,) = (each for each in answer["jobs"][0]["aspects"] if each["about"] == "GPU")
         assert (code, gpu["state"]) == (0, state)
         assert text in gpu["text"]
+
+
+def test_reduced_precision_is_what_the_run_computes_in(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (here / "job.yml").write_text(JOB.replace("train.py", "train.py --fp16"))
+    words = ("job.yml", "-j", "2x2", "--input", "corpus=data")
+    carried, left = (
+        next(text for text in answered(capfd, *words, *more)[1]["jobs"][0]["unproven"] if "(fp16)" in text)
+        for more in ((), ("--no-shim",))
+    )
+    assert "single precision" in carried
+    assert "single precision" not in left
+
+
+@pytest.mark.parametrize(
+    ("image", "machine", "says"),
+    [
+        ("openmpi5.0-ubuntu24.04", True, "Open MPI 5.0.11 of PyPI comes with the environment"),
+        ("openmpi4.1.0-ubuntu22.04", True, "this machine's Open MPI 4"),
+        ("openmpi4.1.0-ubuntu22.04", False, "Open MPI 4.1.8 of PyPI comes with the environment"),
+    ],
+)
+def test_the_mpirun_that_the_run_takes_is_named(
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    *,
+    image: str,
+    machine: bool,
+    says: str,
+) -> None:
+    monkeypatch.setattr(mpirun, "on_machine", lambda: "/usr/bin/mpirun" if machine else "")
+    text = JOB.replace("openmpi5.0-ubuntu24.04", image).replace("type: pytorch", "type: mpi")
+    (here / "job.yml").write_text(text)
+    _, answer = answered(capfd, "job.yml", "-j", "2x2", "--input", "corpus=data")
+    (found,) = (each for each in answer["jobs"][0]["aspects"] if each["about"] == "MPI")
+    assert says in found["text"]
 
 
 def test_ports_that_the_job_fixes_are_named(here: Path, capfd: pytest.CaptureFixture[str]) -> None:

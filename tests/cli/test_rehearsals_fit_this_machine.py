@@ -110,6 +110,33 @@ def test_free_memory_bounds_the_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not scales.too_large(parts)
 
 
+@pytest.mark.parametrize(
+    ("command", "script", "ranks"),
+    [
+        ("python t.py", "import torch.multiprocessing as mp\nmp.spawn(f, nprocs=torch.cuda.device_count())\n", 8),
+        ("torchrun --nproc_per_node gpu t.py", "", 8),
+        ("torchrun --nproc_per_node $(nvidia-smi -L | wc -l) t.py", "", 8),
+        ("torchrun --nproc_per_node 2 t.py", "mp.spawn(f, nprocs=torch.cuda.device_count())\n", 2),
+        ("python t.py", "print(torch.cuda.device_count())\n", 1),
+        ("python t.py", "", 1),
+    ],
+)
+def test_ranks_that_the_code_starts_for_each_gpu_are_counted(
+    tmp_path: Path, command: str, script: str, ranks: int
+) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "t.py").write_text(script)
+    job = jobs.Job(command=command, environment="azureml:e:1", compute="c", nodes=2, code="src")
+    target = jobs.Target(cluster="c", size="Standard_ND96asr_v4")
+    plan = jobs.resolve(job, lambda _job: (target, ()), source=jobs.Source(base=tmp_path))
+
+    (whole,), (part,) = scales.extents(plan, None), scales.extents(plan, RehearsalScale(2, 2))
+
+    assert (whole.declared, whole.started) == ((2, ranks), (2, ranks))
+    assert part.started == (2, min(ranks, 2))
+    assert bool(scales.too_large([whole])) == (2 * ranks > scales.RANKS_PER_CORE * len(os.sched_getaffinity(0)))
+
+
 def test_trials_that_run_at_once_are_counted_together() -> None:
     job = jobs.Job(command="python t.py", environment="azureml:e:1", compute="c", nodes=2, launcher=jobs.PerProcess(
         processes_per_node=2))  # fmt: skip

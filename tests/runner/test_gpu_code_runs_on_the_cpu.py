@@ -77,6 +77,13 @@ for name, size in (("zeros", (2,)), ("full", ((2,), 1.0)), ("arange", (3,)), ("t
     assert getattr(torch, name)(*size, device="cuda").device.type == "cpu", name
 known = {each.__name__ for each in _device._device_constructors()}
 assert {*amlcpu.devices._FACTORIES} <= known | {"asarray"}, {*amlcpu.devices._FACTORIES} - known
+F = torch.nn.functional
+del F.scaled_dot_product_attention
+from deepspeed.profiling.flops_profiler import profiler
+profiler._patch_functionals()
+assert hasattr(F, "scaled_dot_product_attention")
+profiler._reload_functionals()
+assert not hasattr(F, "scaled_dot_product_attention")
 """
 FOR_CPU = (
     CUDA_ONLY.replace('assert torch.cuda.is_available(), "this script needs GPUs"\n', "")
@@ -131,8 +138,7 @@ def test_torchrun_below_an_own_pythonpath_starts_as_many_ranks_as_nvidia_smi_cou
     assert len(losses(lab.log(job))) == 5
 
 
-def test_factories_are_carried_where_torch_does_not_list_them(lab: Lab) -> None:
-    """As before torch 2.0."""
+def test_an_older_torch_lists_no_factories_and_lacks_what_the_profiler_counts(lab: Lab) -> None:
     code = lab.code({"train.py": OLD})
     job = lab.run(lab.job("python train.py", codeId=code, environmentId=CURATED))
     assert job.status == "Completed", lab.log(job.id)

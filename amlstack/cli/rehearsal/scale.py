@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from amlstack.base.paths import is_dir
 from amlstack.cli import consent
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ def extents(plan: jobs.Planned, scale: RehearsalScale | None) -> Iterator[Extent
     for place, part in plan.parts.items():
         steps = list(_launches(part.enriched.command))
         own = (_per_node(program, words, part.nodes) for program, words in steps)
-        declared = (part.nodes, max([part.processes_per_node or 1, *(count for count in own if count)]))
+        named = [count for count in own if count] or [_by_gpus(part) or 1]
+        declared = (part.nodes, max([part.processes_per_node or 1, *named]))
         started = declared
         if scale is not None:
             started = (min(declared[0], scale.nodes), min(declared[1], scale.ranks))
@@ -205,6 +207,21 @@ def _per_node(program: str, rest: list[str], nodes: int) -> int | None:
     from amlstack.sandbox.scale import words
 
     return words.per_node(program, rest, nodes)
+
+
+def _by_gpus(part: jobs.Plan) -> int | None:
+    """The GPUs of the size, where a job's one process per node starts a rank for each; None where it does not."""
+    from amlstack.sandbox.job_code import ranks_by_gpu
+    from jobs.planning.command_text import scripts
+
+    size, command, code = part.target.facts, part.enriched.command, part.job.code
+    if size is None or size.gpus < 2 or (part.processes_per_node or 1) > 1:
+        return None
+    if ranks_by_gpu.by_command(command):
+        return size.gpus
+    if code is None or not code.local or not is_dir(folder := part.base / code.path):
+        return None
+    return size.gpus if ranks_by_gpu.by_code(folder, scripts(command)) else None
 
 
 def _unchanged(

@@ -74,7 +74,7 @@ def judge(name: str, plan: jobs.Planned, data: Data, asked: Asked) -> Feasibilit
     )
     if asked.force:
         found = [_forced(each) for each in found]
-    return Feasibility(name, merged(found), tuple(unproven.of(plan, parts, gpu=devices.has_gpu())))
+    return Feasibility(name, merged(found), tuple(unproven.of(plan, parts, gpu=devices.has_gpu(), shim=asked.shim)))
 
 
 def obstacles(answer: Feasibility) -> tuple[Aspect, ...]:

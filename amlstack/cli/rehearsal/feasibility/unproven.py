@@ -19,13 +19,14 @@ _REDUCED = re.compile(r"\b(?:bf16|fp16|fp8|bfloat16|float16|float8\w*|autocast|G
 _MOST = 1024 * 1024
 
 
-def of(plan: jobs.Planned, parts: Sequence[Extent], *, gpu: bool) -> Iterator[str]:
+def of(plan: jobs.Planned, parts: Sequence[Extent], *, gpu: bool, shim: bool = True) -> Iterator[str]:
     """A sentence for each.
 
     Args:
         plan: The plan.
         parts: What is started of it.
         gpu: Whether this machine has a GPU.
+        shim: Whether ordinary GPU calls are carried to the CPU.
     """
     scaled = tuple(scales.unproven(parts))
     yield from scaled
@@ -36,7 +37,8 @@ def of(plan: jobs.Planned, parts: Sequence[Extent], *, gpu: bool) -> Iterator[st
         yield "the fabric: ranks talk over this machine's loopback, without InfiniBand"
     words = {word for part in plan.parts.values() for word in _reduced(part)}
     if words and not gpu:
-        yield f"reduced precision ({', '.join(sorted(words))}): all is computed in single precision"
+        how = "fp16 and autocast are computed in single precision" if shim else "it is a CPU's, where it has one"
+        yield f"reduced precision ({', '.join(sorted(words))}): {how}"
 
 
 def _reduced(part: jobs.Plan) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from amlstack.sandbox.parents import sweep_body
 from amlstack.sandbox.store import job_names
 from tests.support.runner.children_lab import (
     FOLDER,
@@ -227,3 +228,18 @@ def test_a_sweep_is_a_step_and_the_next_step_reads_what_its_best_trial_wrote(lab
     assert child_log(lab, key, "use") == "0.2\n"
     tune = children(lab, key)["tune"]
     assert job_names.path(lab.store, children(lab, tune.id)["1"]) == "pipe/tune/1"
+
+
+@pytest.mark.parametrize(
+    ("of_a_step", "uri"),
+    [
+        (True, "azureml://datastores/d/paths/azureml/s_1/model/"),
+        (False, "azureml://datastores/d/paths/azureml/s/model/"),
+    ],
+)
+def test_trials_of_a_pipelines_step_write_to_folders_of_their_own(of_a_step: bool, uri: str) -> None:
+    place = "azureml://datastores/d/paths/azureml/s/model/"
+    outputs = {"model": {"jobOutputType": "uri_folder", "uri": place}, "plain": {"jobOutputType": "uri_folder"}}
+    given = {"trial": {"command": "true"}, "outputs": outputs, **({"parentJobName": "p"} if of_a_step else {})}
+    made = sweep_body.body(given, "s", 1, {})["outputs"]
+    assert made == {"model": {**outputs["model"], "uri": uri}, "plain": outputs["plain"]}

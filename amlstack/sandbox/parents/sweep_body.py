@@ -24,7 +24,7 @@ VARIABLE = "AZUREML_SWEEP_"
 MOST = 1000
 """Trials of a sweep that does not say how many."""
 OF_THE_TRIAL = ("codeId", "environmentId", "distribution", "resources")
-OF_THE_SWEEP = ("computeId", "outputs", "experimentName", "identity", "queueSettings")
+OF_THE_SWEEP = ("computeId", "experimentName", "identity", "queueSettings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,7 @@ def body(properties: Mapping[str, Any], parent: str, number: int, values: Mappin
         "jobType": "Command",
         **{key: trial.get(key) for key in OF_THE_TRIAL},
         **{key: properties.get(key) for key in OF_THE_SWEEP},
+        "outputs": _outputs(properties, parent, f"{parent}_{number}"),
         "resources": trial.get("resources") or properties.get("resources"),
         "command": _BOUND.sub(lambda found: texts[found["name"]], trial["command"]),
         "environmentVariables": {
@@ -112,6 +113,17 @@ def body(properties: Mapping[str, Any], parent: str, number: int, values: Mappin
         "properties": {"azureml.runsource": "hyperdrive.trial", "hyperparameters": json.dumps(dict(values))},
     }
     return {key: value for key, value in wire.items() if value is not None}
+
+
+def _outputs(properties: Mapping[str, Any], parent: str, trial: str) -> dict[str, Any] | None:
+    """Where a trial's outputs go: what a pipeline's step has by the name of its job, each trial has by its own."""
+    outputs: dict[str, Any] | None = properties.get("outputs")
+    if not outputs or not properties.get("parentJobName"):
+        return outputs
+    return {
+        name: {**wire, "uri": wire["uri"].replace(f"/{parent}/", f"/{trial}/")} if wire.get("uri") else wire
+        for name, wire in outputs.items()
+    }
 
 
 def text(value: Any) -> str:

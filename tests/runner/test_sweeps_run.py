@@ -218,14 +218,14 @@ def test_a_sweep_is_a_step_and_the_next_step_reads_what_its_best_trial_wrote(lab
 
     async def all_of_it() -> None:
         driving = asyncio.create_task(lab.drive(lambda: lab.ended(key)))
-        await trial(0, 0.5)
-        await trial(1, 0.4)
+        await trial(0, 0.4)  # the later trial must not write over it
+        await trial(1, 0.5)
         await driving
 
     asyncio.run(all_of_it())
 
     assert lab.store.jobs[key].status == "Completed", lab.store.jobs[key].error
-    assert child_log(lab, key, "use") == "0.2\n"
+    assert child_log(lab, key, "use") == "0.1\n"
     tune = children(lab, key)["tune"]
     assert job_names.path(lab.store, children(lab, tune.id)["1"]) == "pipe/tune/1"
 

@@ -233,6 +233,12 @@ def test_a_logged_model_is_made_filled_and_finished_among_its_runs_files(manager
     (artifacts / "model").mkdir(parents=True)
     again = call(manager, "POST", "logged-models", experiment_id="1", name="model", source_run_id="job")["model"]
     assert again["info"]["artifact_uri"].startswith((artifacts / "model").as_uri() + "/m-")
+    # A client that has begun no run names none.
+    experiment = call(manager, "GET", "runs/get", run_id="job")["run"]["info"]["experiment_id"]
+    alone = call(manager, "POST", "logged-models", experiment_id=experiment, name="alone")["model"]
+    assert alone["info"]["artifact_uri"] == (artifacts / "alone").as_uri()
+    other = call(manager, "POST", "logged-models", experiment_id="other", name="alone")["model"]
+    assert other["info"]["artifact_uri"] == (manager.store.home / "sandbox/models/alone").as_uri()
     call(manager, "DELETE", f"logged-models/{name}")
     path = f"/mlflow/v1.0{manager.workspace}/api/2.0/mlflow/logged-models/{name}"
     assert app.answer(manager.context, "GET", path, {}, {}).status == 404

@@ -13,6 +13,7 @@ from amlstack.sandbox.store.places import folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from amlstack.sandbox.kinds.base import KindContext
 
@@ -35,7 +36,7 @@ def _create(context: KindContext, workspace: str, fields: Fields) -> Any:
     model_id = f"m-{secrets.token_hex(16)}"
     name = str(fields.get("name") or model_id)
     run = str(fields.get("source_run_id") or "")
-    root = runs.find(context, workspace, {"run_id": run}).artifacts if run else folder(context.store.home) / "models"
+    root = runs.find(context, workspace, {"run_id": run}).artifacts if run else _root(context, workspace, fields)
     # A later model of the same name, as of each epoch, has files of its own.
     place = root / (re.sub(r"[^\w.-]+", "_", name).strip("._") or "model")
     now = int(time.time() * 1000)
@@ -53,6 +54,17 @@ def _create(context: KindContext, workspace: str, fields: Fields) -> Any:
     }
     data = {"params": list(fields.get("params") or ()), "metrics": []}
     return _kept(context, workspace, {"info": info, "data": data})
+
+
+def _root(context: KindContext, workspace: str, fields: Fields) -> Path:
+    """Where a model without a run lies: with the one job of its experiment that runs, else with nobody's."""
+    running = []
+    for run in runs.everyone(context, workspace):
+        info = runs.show(context, workspace, run)["info"]
+        of_job = run.row is None and not context.store.family.children(run.key)
+        if of_job and (info["status"], info["experiment_id"]) == ("RUNNING", str(fields.get("experiment_id") or "")):
+            running.append(run)
+    return running[0].artifacts if len(running) == 1 else folder(context.store.home) / "models"
 
 
 def _get(context: KindContext, workspace: str, fields: Fields) -> Any:

@@ -58,12 +58,12 @@ def test_data_are_uploaded_once_and_an_edit_of_them_is_another_run(own: Own, tmp
 
     made = stack.up(policy_packs=[ANALYZER]).ok()
     uploads = [step.name for step in made.planned if step.type == "amlstack:data:Upload"]
-    assert [name.rpartition("/")[2] for name in uploads] == ["words", "word.txt"]
+    assert sorted(name.rpartition("/")[2] for name in uploads) == ["word.txt", "words"]
     (first,) = runs_of(own.home, "reads")
     uri = first.properties["inputs"]["data"]["uri"]
     assert uri.startswith("azureml://datastores/workspaceblobstore/paths/LocalUpload/")
     assert uri.endswith("/words/")
-    assert log(own, first.id) == "hello\n" + log(own, first.id).partition("\n")[2]
+    assert log(own, first.id).startswith("hello\n")
     assert "Read-only file system" in log(own, first.id) or "Permission denied" in log(own, first.id)
     (listed,) = runs_of(own.home, "also")
     assert log(own, listed.id).split() == [".", "..", ".amlignore", "deep"]

@@ -119,9 +119,9 @@ def test_compressed_answers_are_read_and_short_ones_are_errors(tmp_path: Path) -
         request.send_response(200)
         request.send_header("Content-Encoding", "gzip")
         request.send_header("Content-Length", str(len(whole) + missing))
+        request.send_header("Connection", "close")  # else the second request may meet the connection of the first
         request.end_headers()
         request.wfile.write(whole)
-        request.close_connection = True
 
     server = Loopback(tmp_path, handle)
     try:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from jobs.azureml.read import lone_component
+from tests.support import yaml_files
 from tests.support.jobs import oracle
 from tests.support.jobs import our_commands as of_commands
 from tests.support.jobs import our_pipelines as of_pipelines
@@ -67,7 +67,7 @@ if FILES := corpus():
     @pytest.mark.parametrize("file", FILES, ids=lambda path: path.name)
     def test_a_file_of_the_corpus_becomes_the_same(file: Path, tmp_path: Path, record_property: Any) -> None:
         written = file.read_text(encoding="utf-8")
-        data = yaml.safe_load(written)
+        data = yaml_files.load(written)
         place = tmp_path / "a" / "b" / "c" / file.name  # deep enough for paths like ../../src
         place.parent.mkdir(parents=True)
         place.write_text(written, encoding="utf-8")

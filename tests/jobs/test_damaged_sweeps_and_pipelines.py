@@ -7,11 +7,11 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import jobs
+from tests.support import yaml_files
 from tests.support.examples import examples
 from tests.support.jobs import mutations, other_step_cases, pipeline_cases
 
@@ -166,7 +166,7 @@ values = st.recursive(
 @settings(max_examples=examples(0.6), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kind=st.sampled_from(sorted(FILES)), more=st.data())
 def test_any_value_at_any_place_is_read_or_gives_a_finding(kind: str, more: Any, place: Path) -> None:
-    data = yaml.safe_load(FILES[kind])
+    data = yaml_files.load(FILES[kind])
     path = more.draw(st.sampled_from(sorted(mutations.paths(data), key=str)))
     place.write_bytes(mutations.replaced(data, path, more.draw(values)))
     assert placed(judged(place))

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 import jobs
+from tests.support import yaml_files
 from tests.support.jobs import mutations, oracle
 from tests.support.jobs.corpus_stubs import stub, stubs
 from tests.support.jobs.our_commands import ours
@@ -141,7 +141,7 @@ def corpus() -> list[Path]:
 
 
 def is_command(path: Path) -> bool:
-    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    data = yaml_files.load(path.read_text(encoding="utf-8"))
     if not isinstance(data, dict) or data.get("type", "command") != "command" or "command" not in data:
         return False
     ports: Iterable[Any] = (data.get("inputs") or {}).values()
@@ -157,7 +157,7 @@ if FILES := corpus():
         text = file.read_text(encoding="utf-8")
         place = tmp_path / "a" / "b" / "c" / "job.yml"
         place.parent.mkdir(parents=True)
-        for path in stubs(yaml.safe_load(text)):
+        for path in stubs(yaml_files.load(text)):
             stub(place.parent / path)
         tried = [judge(place, each) for each in itertools.islice(mutations.mutations(text), 0, None, SHARE)]
         record_property("verdict", f"{len(tried)} mutations answered")

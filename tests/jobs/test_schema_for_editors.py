@@ -9,12 +9,12 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
 
 from amlstack.base.paths import PROJECT
 from amlstack.cli.main import main
 from jobs.azureml import schema
 from jobs.azureml.read import command, component, data, environments, pipeline, port, runtime, schedule, sweep
+from tests.support import yaml_files
 from tests.support.jobs import other_step_cases, parity_cases, pipeline_cases, schedule_cases, sweep_cases
 
 PAGE = PROJECT / "docs" / "schema" / "job.schema.json"
@@ -25,7 +25,7 @@ FILES = [
     path
     for folder in (PROJECT / "examples", *CORPUS)
     for path in sorted(folder.rglob("*.y*ml"))
-    if {"command", "jobs", "trial", "launcher"} & (yaml.safe_load(path.read_text()) or {}).keys()
+    if {"command", "jobs", "trial", "launcher"} & (yaml_files.load(path.read_text()) or {}).keys()
 ]
 JOB: dict[str, Any] = {"command": "x", "environment": "azureml:e:1"}
 SWEEP: dict[str, Any] = {key: value for key, value in sweep_cases.BASE.items() if value is not None}
@@ -40,9 +40,9 @@ SPELT_OTHERWISE = {
 }
 """Words in other letters (`MPI`), null for nothing, numbers that are cut: taken by the loader, marked by the schema."""
 TAKEN: dict[str, Any] = {
-    f"{kind}-{case}": {**start, **(yaml.safe_load(lines) or {})}
+    f"{kind}-{case}": {**start, **(yaml_files.load(lines) or {})}
     for kind, start, cases in (
-        ("command", yaml.safe_load(parity_cases.text("")), parity_cases.ACCEPTED),
+        ("command", yaml_files.load(parity_cases.text("")), parity_cases.ACCEPTED),
         ("sweep", SWEEP, sweep_cases.ACCEPTED),
         ("pipeline", {"type": "pipeline"}, pipeline_cases.ACCEPTED),
         ("passthrough", {"type": "pipeline"}, other_step_cases.ACCEPTED),
@@ -74,7 +74,7 @@ def test_printed_schema_is_the_schema(capsys: pytest.CaptureFixture[str]) -> Non
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_schema_marks_nothing_in_real_files(path: Path) -> None:
-    assert marks(yaml.safe_load(path.read_text())) == []
+    assert marks(yaml_files.load(path.read_text())) == []
 
 
 @pytest.mark.parametrize("case", TAKEN)
@@ -157,7 +157,7 @@ def test_schema_describes_each_key(name: str) -> None:
     ],
 )
 def test_schema_marks_unknown_keys_wrong_words_and_wrong_types(file: dict[str, Any], lines: str) -> None:
-    assert marks(file | yaml.safe_load(lines))
+    assert marks(file | yaml_files.load(lines))
 
 
 def test_schema_marks_what_a_file_lacks() -> None:

@@ -9,6 +9,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support import yaml_files
 from tests.support.examples import examples
 from tests.support.jobs import oracle
 from tests.support.jobs import sweep_cases as cases
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def written(changes: str, place: Path) -> Path:
-    result = {**cases.BASE, **(yaml.safe_load(changes) or {})}
+    result = {**cases.BASE, **(yaml_files.load(changes) or {})}
     place.write_text(yaml.safe_dump({key: value for key, value in result.items() if value is not None}))
     return place
 

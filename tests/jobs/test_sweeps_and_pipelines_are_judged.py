@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import jobs
+from tests.support import yaml_files
 from tests.support.examples import examples
 from tests.support.jobs import pipeline_cases, sweep_cases
 
@@ -64,7 +65,7 @@ def codes(found: Any) -> list[tuple[str, str]]:
 )
 def test_faults_of_a_sweep(changes: str, code: str, where: str, tmp_path: Path) -> None:
     path = tmp_path / "sweep.yml"
-    path.write_text(yaml.safe_dump({**sweep_cases.BASE, **yaml.safe_load(changes)}))
+    path.write_text(yaml.safe_dump({**sweep_cases.BASE, **yaml_files.load(changes)}))
     found = planned(path).findings
     assert (code, where) in codes(found)
     assert all(finding.line for finding in found)

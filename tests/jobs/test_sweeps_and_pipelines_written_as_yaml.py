@@ -9,6 +9,7 @@ import yaml
 
 import jobs
 from jobs.azureml.write.files import file_of
+from tests.support import yaml_files
 from tests.support.jobs import other_step_cases, pipeline_cases, sweep_cases
 from tests.support.jobs.written_files import body, specs
 
@@ -25,7 +26,7 @@ def enriched(path: Path) -> Any:
 @pytest.mark.parametrize("case", sweep_cases.ACCEPTED)
 def test_a_sweep_survives_the_round_trip(case: str, tmp_path: Path) -> None:
     first, second = tmp_path / "first.yml", tmp_path / "second.yml"
-    result = {**sweep_cases.BASE, **(yaml.safe_load(sweep_cases.ACCEPTED[case]) or {})}
+    result = {**sweep_cases.BASE, **(yaml_files.load(sweep_cases.ACCEPTED[case]) or {})}
     first.write_text(yaml.safe_dump(result))
     before = enriched(first)
     second.write_text(yaml.safe_dump(file_of(before)))

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
+from tests.support import yaml_files
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -29,7 +31,7 @@ def mutations(text: str) -> Iterator[Mutation]:
 
 def of_data(text: str) -> Iterator[Mutation]:
     """Keys deleted, misspelt and in other letters; values of other kinds and in other letters."""
-    data = yaml.safe_load(text)
+    data = yaml_files.load(text)
     for path in _paths(data):
         where = ".".join(map(str, path))
         key, value = path[-1], _at(data, path)

@@ -46,7 +46,7 @@ def _job(store: Store, subject: str) -> JobRow | None:
         return of_job.find(store, subject)
     except UnknownJobError:
         if Path(subject).suffix or subject.rstrip("/").count("/") > 1 or subject.endswith("/"):
-            return None  # a misspelt path: whoever reads it says what lies beside it
+            return None  # a misspelt path: its reader names what lies beside it
         raise
 
 

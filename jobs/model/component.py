@@ -60,7 +60,7 @@ class Port(Model):
 
 
 class NotGiven(str):
-    """The value of a component's input that has no default and that nobody has given: an empty text that says so."""
+    """The value of a component's input that has no default and was not given: an empty text that says so."""
 
     __slots__ = ()
 

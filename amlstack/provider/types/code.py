@@ -6,9 +6,10 @@ import os
 import re
 from pathlib import Path
 
-from amlstack.base.findings import Level, errors
+from amlstack.base.findings import Level
 from amlstack.provider.arm import ArmError, InterruptedWaitError
 from amlstack.provider.blobs import ContainerAccess, upload
+from amlstack.provider.blobs.local_content import unchanged
 from amlstack.provider.resource import (
     WORKSPACE_IN_ID,
     Call,
@@ -75,7 +76,7 @@ class Snapshots:
         if call.preview:
             return "", state
         try:
-            snapshot = self._scanned(inputs["path"], digest, _beside(inputs))
+            snapshot = unchanged(scan(Path(inputs["path"]), _beside(inputs)), digest, f"the folder {inputs['path']}")
             state |= {"files": len(snapshot.files), "bytes": snapshot.bytes}
             if self._services.arm.get(code_id, allow=(404,)).status == 404:
                 self._register(call, workspace, code_id, snapshot)
@@ -107,19 +108,6 @@ class Snapshots:
 
     def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:
         """Retained: other stacks and old runs refer to the same content."""
-
-    @staticmethod
-    def _scanned(path: str, digest: str, beside: tuple[Path, ...]) -> Snapshot:
-        found = scan(Path(path), beside)
-        if wrong := errors(found.findings):
-            raise ProviderError("; ".join(str(finding) for finding in wrong))
-        if found.hash != digest:
-            raise ProviderError(
-                f"the folder {path} has changed since it was hashed ({digest[:10]}… is now {found.hash[:10]}…). "
-                "Run `up` again while nothing writes to it",
-                ErrorCode.ABORTED,
-            )
-        return found
 
     def _register(self, call: Call, workspace: str, code_id: str, snapshot: Snapshot) -> None:
         uri = self._elsewhere(workspace, snapshot.hash) or self._upload(call, code_id, snapshot)

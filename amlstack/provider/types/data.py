@@ -12,10 +12,11 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.base.findings import Level, errors
+from amlstack.base.findings import Level
 from amlstack.base.redaction import scrub
 from amlstack.provider.arm import ArmError, InterruptedWaitError
 from amlstack.provider.blobs import client, datastores, upload
+from amlstack.provider.blobs.local_content import unchanged
 from amlstack.provider.resource import (
     WORKSPACE_IN_ID,
     Call,
@@ -28,7 +29,7 @@ from amlstack.provider.resource import (
 )
 from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError
-from amlstack.snapshot import Snapshot, data, scan_data
+from amlstack.snapshot import data, scan_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +93,7 @@ class DataUploads:
         if call.preview:
             return "", state
         with _as_answers("the data could not be uploaded"):
-            found = self._scanned(str(inputs["path"]), str(digest))
+            found = unchanged(scan_data(Path(str(inputs["path"]))), str(digest), str(inputs["path"]))
             folder = data.folder_in_datastore(found, _name(inputs))
             indicator = f"{folder}/{data.indicator(found)}"
             state |= {"files": len(found.files), "bytes": found.bytes, "indicator": indicator}
@@ -124,19 +125,6 @@ class DataUploads:
 
     def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:
         """Retained: other stacks and old runs read the same content."""
-
-    @staticmethod
-    def _scanned(path: str, digest: str) -> Snapshot:
-        found = scan_data(Path(path))
-        if wrong := errors(found.findings):
-            raise ProviderError("; ".join(str(finding) for finding in wrong))
-        if found.hash != digest:
-            raise ProviderError(
-                f"{path} has changed since it was hashed ({digest[:10]}… is now {found.hash[:10]}…). "
-                "Run `up` again while nothing writes to it",
-                ErrorCode.ABORTED,
-            )
-        return found
 
     def _is_there(self, call: Call, access: client.ContainerAccess, indicator: str) -> bool:
         """Whether an upload was completed: a partial one has no mark."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from amlstack.sandbox.job_code.files import files
+from amlstack.sandbox.job_code.names import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -159,7 +160,7 @@ class _Reader(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        name = self._dotted(node)
+        name = dotted(node, self._names)
         if name is None:
             self.generic_visit(node)
         else:
@@ -170,7 +171,7 @@ class _Reader(ast.NodeVisitor):
         del node
 
     def visit_Call(self, node: ast.Call) -> None:
-        name = self._dotted(node.func)
+        name = dotted(node.func, self._names)
         if name in _CUDA_SOURCES and _compiles_cuda(node):
             self._add(
                 node, f"`{name}` of CUDA sources", "They are compiled by nvcc, which is not here: the build fails."
@@ -213,23 +214,13 @@ class _Reader(ast.NodeVisitor):
         self._rows = rows
         self._optional |= {name.partition(".")[0] for name in {*self._names.values()} - names} - {"torch", "tensorflow"}
 
-    def _dotted(self, node: ast.expr) -> str | None:
-        """The full name of ``a.b.c``, whose first part an import has bound; None for anything else."""
-        parts: list[str] = []
-        while isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name) or node.id not in self._names:
-            return None
-        return ".".join([self._names[node.id], *reversed(parts)])
-
     def _available(self, test: ast.expr) -> bool:
         """Whether a test asks for a GPU: alone, as one of several conditions, or by a variable with the answer."""
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             return any(self._available(each) for each in test.values)
         if isinstance(test, ast.Name | ast.Attribute):
             return bool(self._flags) and ast.unparse(test) in self._flags
-        return isinstance(test, ast.Call) and self._dotted(test.func) in _AVAILABLE
+        return isinstance(test, ast.Call) and dotted(test.func, self._names) in _AVAILABLE
 
 
 def _catches_imports(handler: ast.ExceptHandler) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from amlstack.sandbox.job_code.files import CodeFile, files
+from amlstack.sandbox.job_code.names import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -106,7 +107,7 @@ def _of_words(words: list[str], path: str, line: int) -> Download | None:
 
 
 def _used(tree: ast.Module) -> Iterator[str]:
-    """Names that a file uses: a function that nobody names is not run."""
+    """Names that a file uses: a function that no line names is not run."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield node.id
@@ -122,7 +123,7 @@ class _Reader(ast.NodeVisitor):
         self._file = file
         self._used = used
         self._names: dict[str, str] = {}
-        self._open = 0  # conditions, handlers and functions that nobody names, around the line
+        self._open = 0  # conditions, handlers and functions that no line names, around the line
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -173,15 +174,9 @@ class _Reader(ast.NodeVisitor):
         self._open -= uncertain
 
     def _dotted(self, node: ast.expr) -> str | None:
-        """The full name of ``a.b.c``, whose first part an import has bound; None for anything else."""
-        parts: list[str] = []
-        while isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name) or node.id not in self._names:
-            return None
-        name = ".".join([self._names[node.id], *reversed(parts)])
-        return re.sub(r"^(tensorflow\.|tf\.)(?:python\.)?keras\.", "keras.", name)
+        """Its full name, where Keras has one name for its places in TensorFlow."""
+        name = dotted(node, self._names)
+        return name and re.sub(r"^(tensorflow\.|tf\.)(?:python\.)?keras\.", "keras.", name)
 
 
 def _fetches(node: ast.Call, row: _Row) -> str | None:

@@ -57,7 +57,7 @@ def _create(context: KindContext, workspace: str, fields: Fields) -> Any:
 
 
 def _root(context: KindContext, workspace: str, fields: Fields) -> Path:
-    """Where a model without a run lies: with the one job of its experiment that runs, else with nobody's."""
+    """Where a model without a run lies: with the one job of its experiment that runs, else with none."""
     running = []
     for run in runs.everyone(context, workspace):
         info = runs.show(context, workspace, run)["info"]

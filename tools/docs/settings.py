@@ -30,7 +30,7 @@ HEAD = """\
 Everything under `amlstack:` in `Pulumi.<stack>.yaml`. Unknown keys are refused, with near misses by name; all
 errors are reported at once, each with its line. Paths start at the project's root, the folder of `Pulumi.yaml`.
 
-This page is made from `infra/settings/model.py` by `make docs`.
+This page is made from `infra/settings/model/` by `make docs`.
 """
 
 SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (

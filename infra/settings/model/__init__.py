@@ -1,0 +1,33 @@
+"""What a person writes into ``Pulumi.<stack>.yaml``, namespace ``amlstack:``.
+
+The field descriptions are the reference documentation; docs/settings.md is made from them.
+"""
+
+from infra.settings.model.azure_policy import AzurePolicy
+from infra.settings.model.cluster import Cluster, ClusterIdentity, Nodes
+from infra.settings.model.environment import (
+    CURATED_TAG,
+    CUSTOM_TAG,
+    CuratedEnvironment,
+    CustomEnvironment,
+    Environment,
+)
+from infra.settings.model.job_file import JobFile
+from infra.settings.model.stack import Include, Settings
+from infra.settings.model.workspace import Workspace
+
+__all__ = [
+    "CURATED_TAG",
+    "CUSTOM_TAG",
+    "AzurePolicy",
+    "Cluster",
+    "ClusterIdentity",
+    "CuratedEnvironment",
+    "CustomEnvironment",
+    "Environment",
+    "Include",
+    "JobFile",
+    "Nodes",
+    "Settings",
+    "Workspace",
+]

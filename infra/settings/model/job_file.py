@@ -1,0 +1,33 @@
+"""Job files with the overrides of the stack."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from infra.settings.model.base import SettingsModel
+
+
+class JobFile(SettingsModel):
+    """A file of jobs with the stack's overrides; a bare string is its path."""
+
+    file: str = Field(min_length=1, description="Job file, a path in the project: Python, or an Azure ML CLI v2 YAML.")
+    rerun: str | None = Field(None, description="Any word; another word is another run of the file's jobs.")
+    on_edit: Literal["refuse", "cancel", "keep"] | None = Field(
+        None, description="What an edit does while the old run is active: refuse it, cancel the old run, or keep it."
+    )
+    wait: Literal["none", "started", "completed"] | None = Field(
+        None, description="What `up` waits for before whatever depends on the jobs goes on."
+    )
+    delete_history: bool | None = Field(None, description="Delete the run's record when the job is removed.")
+    enabled: bool | None = Field(
+        None,
+        description="Whether the file's schedules start anything; as each is declared when absent, and one that a "
+        "person paused in the workspace then stays paused.",
+    )
+
+    @property
+    def overrides(self) -> dict[str, str | bool]:
+        """What the stack sets for runs instead of the job file."""
+        return dict(self.model_dump(exclude={"file", "enabled"}, exclude_none=True))

@@ -1,0 +1,76 @@
+"""The whole namespace ``amlstack:``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, WithJsonSchema
+
+from infra.settings.model.azure_policy import AzurePolicy
+from infra.settings.model.base import Location, SettingsModel, Tags, name_of, or_named
+from infra.settings.model.cluster import Cluster
+from infra.settings.model.environment import Environment
+from infra.settings.model.job_file import JobFile
+from infra.settings.model.workspace import GroupName, Workspace
+
+
+class Include(SettingsModel):
+    """Stands in a list of the settings for the entries of files; what reads them is ``infra.settings.includes``."""
+
+    include: str | list[str] = Field(
+        description="A path or a list of paths in the project, each to a YAML file with a list of such entries; "
+        "`clusters/*.yml` means all files named so, in the order of their names."
+    )
+
+
+class Settings(SettingsModel):
+    """The whole namespace ``amlstack:``."""
+
+    location: Location = Field(description="Azure region of everything that does not name its own.")
+    resource_group: GroupName | None = Field(
+        None,
+        description="Resource group; when absent the one that the stack has, `rg-<project>-<stack>` for a new stack.",
+    )
+    workspace: Annotated[Workspace, or_named("name", Workspace)] = Field(
+        description="The workspace: a name, or an object."
+    )
+    clusters: tuple[Cluster, ...] = Field((), description="The clusters.")
+    environments: tuple[Environment, ...] = Field((), description="Environments that jobs refer to by name.")
+    jobs: tuple[Annotated[JobFile, or_named("file", JobFile)], ...] = Field((), description="Job files.")
+    tags: Tags = Field(default_factory=dict, description="Tags of every resource that takes tags.")
+    policies: str | None = Field(
+        None,
+        min_length=1,
+        description="JSON file that configures the rules, a path in the project; the policy pack takes the same file. "
+        "The pack's own configuration when absent.",
+    )
+    azure_policy: AzurePolicy | None = Field(
+        None,
+        alias="azurePolicy",
+        description="Assigns the rules in Azure itself, as Azure Policy definitions; nothing is assigned when absent.",
+    )
+    assign_roles: bool = Field(
+        True,
+        description="Whether the stack assigns the roles that its clusters' identities need, which takes a deployer "
+        "who may assign roles (Owner, User Access Administrator or Role Based Access Control Administrator). "
+        "docs/identities.md has the commands for somebody else to run.",
+    )
+    protect: Annotated[Literal["auto", "true", "false"], WithJsonSchema({"enum": ["auto", True, False]})] = Field(
+        "auto",
+        description="Whether the engine refuses to delete what holds data; auto: on every stack but `sandbox`.",
+    )
+    stack_id: Annotated[str, name_of(r"^[A-Za-z0-9-]{8,64}\Z")] | None = Field(
+        None,
+        description="Id of a stack whose state was lost, as its runs have it in the property `amlstack.stack`: this "
+        "stack takes them over. A random one that the state keeps when absent.",
+    )
+    keep_aliases: bool = Field(
+        False,
+        description="Keeps azure-native's aliases of older API versions, for a stack that an older major version made.",
+    )
+    arm_endpoint: str | None = Field(
+        None,
+        alias="armEndpoint",
+        description="Resource manager that our provider asks, `https://host`; that of the cloud in "
+        "`azure-native:environment`, else Azure's public one, when absent. The provider reads it by itself.",
+    )

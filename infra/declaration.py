@@ -14,7 +14,8 @@ from amlstack.base.paths import PROJECT, is_dir, is_file, names_in
 from amlstack.catalog import environments
 from infra import azure_policy_assignment, judgement, runs
 from infra.environments import environment_of
-from infra.runs import Run
+from infra.runs import Run, in_files
+from infra.runs.order import Order
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
 from infra.targets import resolve_target
 from jobs.local_data import MISSING, DataFolders
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import date
 
+    from infra.runs.order import OrderedRun
     from infra.settings import JobFile, Reading, Settings
     from policies.config import Config
 
@@ -64,12 +66,21 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
     found = [*reading.findings, *faults, *stack.clusters(), *stack.environments()]
     declared: list[Run] = []
     listed: list[runs.ListedRun] = []
+    members: list[OrderedRun] = []
+    complete = not reading.doubts("jobs")
     for index, job_file in enumerate(reading.partial.jobs):
         if not reading.doubts("jobs", index, "file"):
-            more, wrong = stack.file(index, job_file)
+            more, wrong, placed = stack.file(index, job_file)
             declared += more
             listed += (runs.ListedRun(index, job_file.file, run) for run in more)
+            members += placed
             found += wrong
+            complete = complete and bool(more)
+    order = Order.of(members, complete=complete)
+    declared = [
+        replace(run, after=order.before.get(run.name, ())) if run.name in order.before else run for run in declared
+    ]
+    found += order.findings
     found += (reading.locate(("jobs", index), finding) for index, finding in runs.named_alike(listed))
     if reading.partial.azure_policy is not None:
         found += azure_policy_assignment.check(reading, reading.partial.azure_policy)
@@ -146,20 +157,22 @@ class _Stack:
                 if not is_file(path):
                     yield self.missing((*loc, "conda"), environment.conda, "A conda file is a path in the project")
 
-    def file(self, index: int, job_file: JobFile) -> tuple[list[Run], list[Finding]]:
-        """The runs of one job file."""
+    def file(self, index: int, job_file: JobFile) -> tuple[list[Run], list[Finding], list[OrderedRun]]:
+        """The runs of one job file, what is wrong with them, and what they come after."""
         path = self.root / job_file.file
         if not is_file(path):
-            return [], [self.missing(("jobs", index), job_file.file, "A job file is a path in the project")]
+            return [], [self.missing(("jobs", index), job_file.file, "A job file is a path in the project")], []
         loaded = jobs.load(path)
         found = list(loaded.findings)
         result: list[Run] = []
+        members = in_files.members(loaded, path, job_file, self.reading, index, shown=self.shortened)
         for declared in loaded.jobs:
             found += (self.reading.locate(("jobs", index), each) for each in runs.misplaced(declared, job_file))
             run, wrong = self.run(runs.with_overrides(declared, job_file, self.environment), loaded.source, path)
             result.append(run)
             found += wrong
-        return result, [self.shortened(_of_a_stack(finding)) for finding in found]
+        found += in_files.misplaced(loaded)
+        return result, [self.shortened(_of_a_stack(finding)) for finding in found], members
 
     def run(self, declared: jobs.Declared, source: jobs.Source, path: Path) -> tuple[Run, list[Finding]]:
         """A job, a sweep, a pipeline or a schedule, and what is wrong with it, each thing once."""

@@ -81,7 +81,7 @@ async def build(
     from infra.components.cluster import RdmaCluster  # noqa: PLC0415
     from infra.components.parents import Parents  # noqa: PLC0415
     from infra.components.run_requirements import RunRequirements  # noqa: PLC0415
-    from infra.components.training import submit  # noqa: PLC0415
+    from infra.components.training import submit_all  # noqa: PLC0415
     from infra.components.workspace import StackWorkspace, moved  # noqa: PLC0415
 
     pulumi.runtime.register_stack_transformation(aliases.keep if settings.keep_aliases else aliases.drop)
@@ -128,7 +128,7 @@ async def build(
     runs = list(runs)
     modes = {run.name: run.declared.on_edit for run in runs if not run.is_schedule}
     assets = Assets(RunRequirements.of(record, workspace, clusters, modes), clusters)
-    submitted = [(run, submit(run, assets, parents)) for run in runs]
+    submitted = submit_all(runs, assets, parents)
     outputs: dict[str, Any] = {}
     if settings.azure_policy is not None and rules is not None:
         from infra.components.azure_policy import StackAzurePolicy  # noqa: PLC0415

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
 
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
     from jobs.planning.cost import Cost
 
 
-def panel(plan: jobs.Plan, name: str, price: Cost | None = None) -> Group:
+def panel(plan: jobs.Plan, name: str, price: Cost | None = None, *, after: Sequence[str] = ()) -> Group:
     """What runs where, and below it every added value with its reason.
 
     Args:
         plan: The plan.
         name: What the job is called.
         price: What it may cost, where the catalogue knows.
+        after: What must have completed before it is submitted.
     """
-    return Group(_facts(plan, name, price), *_added(plan), Text())
+    return Group(_facts(plan, name, price, after), *_added(plan), Text())
 
 
 def when(plan: jobs.SchedulePlan) -> Table:
@@ -43,7 +44,7 @@ def when(plan: jobs.SchedulePlan) -> Table:
     return table
 
 
-def _facts(plan: jobs.Plan, name: str, price: Cost | None) -> Table:
+def _facts(plan: jobs.Plan, name: str, price: Cost | None, after: Sequence[str]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
@@ -57,6 +58,8 @@ def _facts(plan: jobs.Plan, name: str, price: Cost | None) -> Table:
     table.add_row("ranks", Text(f"{nodes} x {ranks} per node{world}"))
     table.add_row("launcher", Text(plan.job.launcher.type))
     table.add_row("command", Text(plan.enriched.command))
+    if after:
+        table.add_row("after", Text(", ".join(after)))
     if price is not None:
         table.add_row("cost", Text(str(price)))
     return table

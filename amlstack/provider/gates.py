@@ -8,11 +8,14 @@ from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.provider.states import RunVerdict, Wait, verdict
 from amlstack.provider.waiting import InterruptedWaitError, WaitTimeoutError, follow
-from amlstack.rpc import UNKNOWN, InitFailedError
+from amlstack.rpc import UNKNOWN, InitFailedError, bare
 
 if TYPE_CHECKING:
     from amlstack.provider.resource import Call, Services, Values
     from amlstack.provider.runs import Record
+
+_MOST = 6
+"""Names in a message."""
 
 
 class Gates:
@@ -42,7 +45,7 @@ class Gates:
         if result is RunVerdict.SATISFIED:
             return
         if result is RunVerdict.FAILED:
-            reason = _failed(run, wait, status, self._why(run, state))
+            reason = _failed(run, wait, status, self._why(run, state), state)
         elif state.get("gone"):
             reason = (
                 f"the record of run {run} is gone, and it was last seen {status} (wait: {wait}). "
@@ -97,9 +100,20 @@ def _wait(values: Values) -> Wait:
     return Wait(values.get("wait") or Wait.NONE)
 
 
-def _failed(run: str, wait: Wait, status: str, why: str) -> str:
+def _failed(run: str, wait: Wait, status: str, why: str, state: Values) -> str:
     reason = f" ({why.rstrip('.')})" if why else ""
+    waiting, own, out = "what depends on it waits until it has", "", ""
+    if names := _awaited_by(state):
+        waiting = f"what comes after it ({names}) is submitted only once it has"
+        own, out = f" of `{bare(state.get('name'))}`", ", or take it out of their `after`"
     return (
-        f"run {run} ended {status}{reason}, and what depends on it waits until it has {wait}. It is not run again by "
-        "itself: set `rerun` to another word to run it again"
+        f"run {run} ended {status}{reason}, and {waiting} {wait}. It is not run again by itself: set `rerun`{own} to "
+        f"another word to run it again{out}"
     )
+
+
+def _awaited_by(state: Values) -> str:
+    """The jobs that come after this one; empty for none."""
+    names = bare(state.get("awaitedBy"))
+    shown = [f"`{name}`" for name in names] if isinstance(names, list) else []
+    return ", ".join(shown if len(shown) <= _MOST else [*shown[:_MOST], f"{len(shown) - _MOST} more"])

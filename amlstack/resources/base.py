@@ -36,6 +36,7 @@ _WIRE = {
     "code_files": "codeFiles",
     "on_edit": "onEdit",
     "delete_history": "deleteHistory",
+    "awaited_by": "awaitedBy",
     "placed_on": "placedOn",
     "stack_id": "stackId",
     "schedule_id": "scheduleId",

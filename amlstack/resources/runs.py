@@ -29,6 +29,9 @@ class JobResource(ProviderResource):
         on_edit: What becomes of an active run whose declaration is edited.
         wait: How far it must come before what depends on it goes on.
         delete_history: Whether the record goes with the resource.
+        after: What must have completed before the run is submitted, each ``{"job": name, "run": ARM id, "status": as
+            last seen}``, the last two as outputs of that job's resource. No part of the identity.
+        awaited_by: Names of the jobs that come after this one, for the message when it fails.
         placed_on: Ids, as outputs, of what the run lives on: resource group, workspace, cluster. Replacing one of them
             is then treated like an edit of an active run. No part of the identity.
         stack_id: The stack's random id, so that an equally named stack elsewhere is another owner. No part of the
@@ -67,6 +70,8 @@ class JobResource(ProviderResource):
         on_edit: pulumi.Input[OnEdit] = "refuse",
         wait: pulumi.Input[Wait] = "none",
         delete_history: pulumi.Input[bool] = False,
+        after: pulumi.Input[Sequence[pulumi.Input[Mapping[str, Any]]]] | None = None,
+        awaited_by: pulumi.Input[Sequence[str]] | None = None,
         placed_on: pulumi.Input[Sequence[pulumi.Input[str]]] | None = None,
         stack_id: pulumi.Input[str] | None = None,
         opts: pulumi.ResourceOptions | None = None,
@@ -83,6 +88,8 @@ class JobResource(ProviderResource):
             "on_edit": on_edit,
             "wait": wait,
             "delete_history": delete_history,
+            "after": after,
+            "awaited_by": awaited_by,
             "placed_on": placed_on,
             "stack_id": stack_id,
         }

@@ -10,20 +10,47 @@ from amlstack import resources
 from infra.components import tokens
 from infra.components.parents import formerly_in
 from infra.registration import Registration
+from infra.runs.order import Order, sequence
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from infra.components.assets import Assets
     from infra.components.parents import Parents
     from infra.runs import Run
 
 
-def submit(run: Run, assets: Assets, parents: Parents) -> resources.JobResource | resources.ScheduleResource:
-    """Register a run or a schedule, and before it what it needs."""
-    return _schedule(run, assets, parents.schedules) if run.is_schedule else _job(run, assets, parents.jobs)
+Submitted = resources.JobResource | resources.ScheduleResource
 
 
-def _job(run: Run, assets: Assets, parent: pulumi.Resource) -> resources.JobResource:
-    """A job, sweep or pipeline, which runs exactly once."""
+def submit_all(runs: Sequence[Run], assets: Assets, parents: Parents) -> list[tuple[Run, Submitted]]:
+    """Register runs and schedules, each after what it needs and after the runs that it waits for; in their order."""
+    once = {run.name: run for run in runs if not run.is_schedule}
+    before = {name: run.after for name, run in once.items()}
+    awaited = Order(before, ()).awaited()
+    made: dict[str, resources.JobResource] = {}
+    for name in sequence(before):
+        earlier = {each: made[each] for each in before[name]}
+        made[name] = _job(once[name], assets, parents.jobs, earlier, awaited.get(name, ()))
+    return [(run, _schedule(run, assets, parents.schedules) if run.is_schedule else made[run.name]) for run in runs]
+
+
+def _job(
+    run: Run,
+    assets: Assets,
+    parent: pulumi.Resource,
+    earlier: Mapping[str, resources.JobResource],
+    awaited_by: Sequence[str],
+) -> resources.JobResource:
+    """A job, sweep or pipeline, which runs exactly once.
+
+    Args:
+        run: What is declared.
+        assets: What the stack has registered for its runs.
+        parent: Of all jobs.
+        earlier: Those that must have completed before, by name.
+        awaited_by: Names of those that come after it.
+    """
     registration = Registration.of(run.name, run.plan, run.codes, assets.names, run.data)
     needs = assets.register(registration, parent, tokens.FORMER_JOB)
     job = run.declared
@@ -38,7 +65,10 @@ def _job(run: Run, assets: Assets, parent: pulumi.Resource) -> resources.JobReso
         rerun=job.rerun or "",
         body=registration.body,
         on_edit=job.on_edit,
-        wait=job.wait,
+        # What others come after has to complete, whatever it says itself.
+        wait="completed" if awaited_by else job.wait,
+        after=[{"job": name, "run": each.job_id, "status": each.status} for name, each in earlier.items()] or None,
+        awaited_by=list(awaited_by) or None,
         delete_history=job.delete_history,
         placed_on=assets.placed_on(registration),
         stack_id=assets.stack.id,

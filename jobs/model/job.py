@@ -110,6 +110,7 @@ class Job(RunFields, Resources):
             rerun: str | None = None,
             on_edit: Literal["refuse", "cancel", "keep"] = "refuse",
             wait: Literal["none", "started", "completed"] = "none",
+            after: str | Sequence[str] = (),
             delete_history: bool = False,
             # As of everything that runs on machines.
             nodes: int | str | None = None,

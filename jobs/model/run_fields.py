@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictBool
+from pydantic import BeforeValidator, Field, StrictBool
 
 from jobs.model.values import Model
+
+
+def _several(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_several)]
+"""Names, or the only one by itself."""
 
 
 class RunFields(Model):
@@ -30,5 +38,7 @@ class RunFields(Model):
     """What an edit does while the old run is active: refuse it, cancel the old run, or keep it."""
     wait: Literal["none", "started", "completed"] = "none"
     """What `up` waits for before whatever depends on the run goes on."""
+    after: Names = ()
+    """Jobs of the same stack, by name or by job file, that must have completed before this one is submitted."""
     delete_history: StrictBool = False
     """Delete the run's record when it is removed."""

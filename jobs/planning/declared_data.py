@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NOT_IDENTITY = frozenset(
     # Changed later without a new run; how the resource behaves; and what stands beside the declaration by itself.
-    {"display_name", "description", "tags", "wait", "on_edit", "delete_history", "name", "rerun", "code"}
+    {"display_name", "description", "tags", "wait", "after", "on_edit", "delete_history", "name", "rerun", "code"}
 )
 
 

@@ -37,6 +37,7 @@ _UNSENT = (
     "rerun",
     "on_edit",
     "wait",
+    "after",
     "delete_history",
 )
 """Fields of a job that its sweep has, or that no sweep sends."""

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from jobs.model.location import Place
 
 _STEP = re.compile(r"[^.\[\]]+")
+_LISTED = re.compile(r"jobs\[(\d+)\]\.?")
+"""One of the file's several jobs; the steps of a pipeline go by names."""
+_Assigned = tuple[ast.stmt | ast.expr | ast.keyword, ast.expr]
 
 
 @lru_cache(maxsize=4)
@@ -23,12 +26,16 @@ def place_of(code: bytes) -> Callable[[str], Place]:
         code: The file, which is Python.
     """
     try:
-        job = _job(ast.parse(code))
+        module = ast.parse(code)
+        job, several = _job(module), _assigned(module, "jobs") or _job(module)
     except (SyntaxError, ValueError, RecursionError):
-        job = None
+        module, job, several = ast.parse(b""), None, None
 
     def place(where: str) -> Place:
-        return (where, None, None) if job is None else (where, *_nearest(*job, where))
+        one, inner = job, where
+        if (listed := _LISTED.match(where)) is not None and several is not None:
+            one, inner = _entry(module, several, int(listed[1])), where[listed.end() :]
+        return (where, None, None) if one is None else (where, *_nearest(*one, inner))
 
     return place
 
@@ -53,15 +60,30 @@ def _nearest(spot: ast.stmt | ast.expr | ast.keyword, value: ast.expr, where: st
     return spot.lineno, spot.col_offset + 1
 
 
-def _job(module: ast.Module) -> tuple[ast.stmt | ast.expr | ast.keyword, ast.expr] | None:
+def _job(module: ast.Module) -> _Assigned | None:
     """The last assignment to `job` at the module's level; None where there is none."""
-    found: tuple[ast.stmt | ast.expr | ast.keyword, ast.expr] | None = None
+    return _assigned(module, "job")
+
+
+def _assigned(module: ast.Module, name: str) -> _Assigned | None:
+    found: _Assigned | None = None
     for statement in module.body:
         if isinstance(statement, ast.Assign) and any(
-            isinstance(each, ast.Name) and each.id == "job" for each in statement.targets
+            isinstance(each, ast.Name) and each.id == name for each in statement.targets
         ):
             found = statement, statement.value
     return found
+
+
+def _entry(module: ast.Module, several: _Assigned, index: int) -> _Assigned:
+    """One of a list of jobs: written in it, or assigned to a name before; else the list."""
+    spot, value = several
+    if not isinstance(value, ast.List | ast.Tuple) or index >= len(value.elts):
+        return spot, value
+    entry = value.elts[index]
+    if isinstance(entry, ast.Name):
+        return _assigned(module, entry.id) or (entry, entry)
+    return entry, entry
 
 
 def _inside(value: ast.expr, step: str) -> tuple[ast.expr | ast.keyword, ast.expr] | None:

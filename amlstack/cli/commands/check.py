@@ -119,6 +119,7 @@ def _check(
     """The verb, which announces each file before it reads it: its exit status."""
     from amlstack.catalog import clock
     from amlstack.cli import targets
+    from amlstack.cli.stack import run_orders
     from jobs.planning.cost import costs
 
     where = targets.find(size, stack)
@@ -130,7 +131,7 @@ def _check(
     for file in files:
         doing(str(file))
         checked.append(check_file(file, where, gate=gate, folders=folders))
-    about = (*where.findings, *about, *gate.whole())
+    about = (*where.findings, *about, *gate.whole(), *run_orders.findings(checked, where))
     # Jobs may share a code folder, of which each finding is shown once.
     found = tuple(dict.fromkeys((*about, *(finding for each in checked for finding in each.findings))))
     if as_json:

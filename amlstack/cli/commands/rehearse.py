@@ -13,7 +13,7 @@ from amlstack.cli.console import print_findings
 from amlstack.cli.rehearsal import scale as scales
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Sequence
 
     import jobs
     from amlstack.cli.progress import Progress
@@ -151,6 +151,9 @@ def _run(
     Raises:
         typer.Exit: Always.
     """
+    from dataclasses import replace
+    from functools import partial
+
     from amlstack.catalog import clock
     from amlstack.cli import targets
     from amlstack.cli.progress import Progress
@@ -158,7 +161,7 @@ def _run(
     from amlstack.cli.rehearsal.feasibility.choice import chosen, is_alone, name_of
     from amlstack.cli.rehearsal.feasibility.view import line_of
     from amlstack.cli.rehearsal.mapping import mapping_file
-    from amlstack.cli.rehearsal.outcome import JobOutcome
+    from amlstack.cli.stack import run_orders
     from amlstack.provider.arm import ArmError
     from amlstack.rpc import ProviderError
     from amlstack.sandbox.server import daemon
@@ -166,6 +169,7 @@ def _run(
     where = targets.find(size, stack)
     checked = check_file(file, where, gate=plan_gate(where, clock.today()), environment=where.environment_of)
 
+    checked = replace(checked, findings=(*checked.findings, *run_orders.within(checked)))
     plans, found = chosen(file, where, checked, only, inputs or ())
     print_findings(found)
     if errors(found):
@@ -201,15 +205,8 @@ def _run(
         progress.step("sandbox: Azure on this machine")
         endpoint = daemon.up()
         known = {(each.code, each.seen) for each in found}
-        for plan, source in zip(plans, sources, strict=True):
-            outcomes.add(JobOutcome.of(name_of(plan, file), plan, source.by_step, scale))
-            _rehearse(
-                *(progress, endpoint, outcomes.jobs[-1], plan, source),
-                known=known,
-                scale=scale,
-                no_shim=no_shim,
-                shown=shown,
-            )
+        each_one = partial(_rehearse, progress, endpoint, known=known, scale=scale, no_shim=no_shim, shown=shown)
+        _in_order(file, plans, sources, outcomes, progress, scale=scale, each_one=each_one)
     except (daemon.SandboxError, ArmError, ProviderError) as error:
         progress.fail(str(error))
         outcomes.error = str(error)
@@ -220,6 +217,33 @@ def _run(
             print_findings(tuple(finding for each in causes for finding in each))
         raise typer.Exit(1) from None
     raise typer.Exit(0 if all(each.is_good for each in outcomes.jobs) else 1)
+
+
+def _in_order(
+    file: Path,
+    plans: Sequence[jobs.Planned],
+    sources: Sequence[Data],
+    outcomes: Outcomes,
+    progress: Progress,
+    *,
+    scale: RehearsalScale | None,
+    each_one: Callable[[JobOutcome, jobs.Planned, Data], None],
+) -> None:
+    """The jobs of a file, each once those of them that it comes after have completed; else it is not started."""
+    from amlstack.cli.rehearsal.feasibility.choice import name_of
+    from amlstack.cli.rehearsal.outcome import JobOutcome
+    from amlstack.cli.stack import run_orders
+
+    for line in run_orders.elsewhere(plans, file):
+        progress.note(line)
+    for index, earlier in run_orders.in_order(plans, file):
+        name = name_of(plans[index], file)
+        outcomes.add(JobOutcome.of(name, plans[index], sources[index].by_step, scale))
+        if (failed := outcomes.failed([name_of(plans[each], file) for each in earlier])) is None:
+            each_one(outcomes.jobs[-1], plans[index], sources[index])
+        else:
+            outcomes.jobs[-1].error = f"it comes after `{failed}`, which has not completed, and was not started"
+            progress.fail(f"job {name}: {outcomes.jobs[-1].error}")
 
 
 def _rehearse(

@@ -60,11 +60,15 @@ def show(
 
         amlstack show job.yml --as arm --enrich
     """
+    from dataclasses import replace
+
     from amlstack.catalog import clock
     from amlstack.cli import targets
+    from amlstack.cli.stack import run_orders
 
     where = targets.find(size, stack)
     checked = check_file(file, where, gate=plan_gate(where, clock.today()), enrich=enrich)
+    checked = replace(checked, findings=(*checked.findings, *run_orders.findings((checked,), where)))
     if not checked.plans:
         print_findings(checked.findings, err=True)
         raise typer.Exit(1)
@@ -175,7 +179,8 @@ def _show_plans(checked: Checked, *, as_json: bool) -> None:
         if isinstance(plan, jobs.SchedulePlan):
             console.print(when(plan))
         for place, part in plan.parts.items():
-            console.print(panel(part, f"{name}: {place}" if place else name, costs(plan).get(place)))
+            title = f"{name}: {place}" if place else name
+            console.print(panel(part, title, costs(plan).get(place), after=getattr(plan.job, "after", ())))
     print_findings(checked.findings)
 
 

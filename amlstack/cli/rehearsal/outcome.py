@@ -122,6 +122,10 @@ class Outcomes:
         """A job is next."""
         self.jobs.append(job)
 
+    def failed(self, names: Sequence[str]) -> str | None:
+        """The first of these jobs that has not completed; None for none."""
+        return next((each.name for each in self.jobs if each.name in names and not each.is_good), None)
+
     def as_dict(self, findings: Sequence[Finding], exit_code: int) -> dict[str, Any]:
         """What ``--json`` prints.
 

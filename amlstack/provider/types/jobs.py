@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from amlstack.provider import edits, labels, metadata
 from amlstack.provider.arm import ArmError
 from amlstack.provider.gates import Gates
-from amlstack.provider.lifecycle import adoption, ending, marks, submission
+from amlstack.provider.lifecycle import adoption, ending, marks, predecessors, submission
 from amlstack.provider.lifecycle.edited import Edited
 from amlstack.provider.lifecycle.memory import DeploymentMemory
 from amlstack.provider.lifecycle.siblings import Siblings
@@ -45,13 +45,15 @@ SHAPE = InputShape(
         "onEdit": InputField(str, default=OnEdit.REFUSE.value, choices=tuple(OnEdit)),
         "wait": InputField(str, default=Wait.NONE.value, choices=tuple(Wait)),
         "deleteHistory": InputField(bool, default=False),
+        "after": InputField(list),
+        "awaitedBy": InputField(list),
         "placedOn": InputField(list),
         "stackId": InputField(str),
     },
     digests={"identity": edits.IDENTITY_INPUTS},
-    inputs_alone=frozenset({"declaration", "codeFiles", "formerCodeHashes"}),
+    inputs_alone=frozenset({"declaration", "codeFiles", "formerCodeHashes", "after", "awaitedBy"}),
 )
-_OWN_WORDS: tuple[str, ...] = ("wait", "onEdit", "deleteHistory", "placedOn", "stackId")
+_OWN_WORDS: tuple[str, ...] = ("wait", "onEdit", "deleteHistory", "placedOn", "stackId", "after", "awaitedBy")
 """Inputs that tell this provider how to treat the run."""
 
 
@@ -137,6 +139,8 @@ class JobRuns:
             adoption.refuse_foreign(record, state)
         else:
             state["environmentId"] = labels.environment_of(self._services.arm, workspace, inputs["body"])
+        if record is None:
+            predecessors.require(self._services, run, state)
         with _ends(f"run {run} was not started"):
             self._siblings.settle(call, workspace, run, state)
         if record is None:
@@ -179,6 +183,8 @@ class JobRuns:
             return
         if record is not None:
             adoption.announce(self._services, call, record, submission.derived(call, state))
+        else:
+            predecessors.foretell(self._services, call, state)
 
     # -- read, update ------------------------------------------------------------------------------------------------
 

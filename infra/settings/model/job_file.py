@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from infra.settings.model.base import SettingsModel
+
+
+def _several(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
 
 
 class JobFile(SettingsModel):
@@ -20,6 +24,11 @@ class JobFile(SettingsModel):
     wait: Literal["none", "started", "completed"] | None = Field(
         None, description="What `up` waits for before whatever depends on the jobs goes on."
     )
+    after: Annotated[tuple[str, ...], BeforeValidator(_several, json_schema_input_type=str | tuple[str, ...])] = Field(
+        (),
+        description="Jobs of this stack, each by its name or by its job file, that must have completed before the "
+        "file's jobs are submitted; beside what these name themselves.",
+    )
     delete_history: bool | None = Field(None, description="Delete the run's record when the job is removed.")
     enabled: bool | None = Field(
         None,
@@ -30,4 +39,4 @@ class JobFile(SettingsModel):
     @property
     def overrides(self) -> dict[str, str | bool]:
         """What the stack sets for runs instead of the job file."""
-        return dict(self.model_dump(exclude={"file", "enabled"}, exclude_none=True))
+        return dict(self.model_dump(exclude={"file", "enabled", "after"}, exclude_none=True))

@@ -37,6 +37,7 @@ class Run:
             are absent.
         own: What of all its code counts for the run's identity.
         data: Data of this machine that it reads.
+        after: Names of the runs that must have completed before it is submitted.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Run:
     codes: Mapping[str, snapshot.Snapshot]
     own: snapshot.OwnCode
     data: LocalData = field(default_factory=LocalData)
+    after: tuple[str, ...] = ()
 
     @property
     def declared(self) -> Any:

@@ -1,0 +1,97 @@
+"""``after`` in job files, judged by the verbs: against the stack that lists a file, else within the file alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from infra.runs import in_files
+from infra.runs.order import Order, OrderedRun, sequence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    import jobs
+    from amlstack.base.findings import Finding
+    from amlstack.cli.commands.check import Checked
+    from amlstack.cli.targets import Targets
+    from infra.settings import Reading, Settings
+
+
+def findings(checked: Sequence[Checked], where: Targets) -> tuple[Finding, ...]:
+    """What is wrong with the order of the files' jobs.
+
+    The other files of a stack are read only where something in these files comes after something.
+
+    Args:
+        checked: The files.
+        where: The stack.
+    """
+    found = [each for one in checked for each in in_files.misplaced(_loaded(one))]
+    listed = _listed(where)
+    outside = [one for one in checked if one.file.resolve() not in listed]
+    found += (each for one in outside for each in within(one))
+    inside = {one.file.resolve(): one for one in checked if one not in outside}
+    if where.reading is None or where.settings is None or not _ordered(inside, listed, where.settings):
+        return tuple(found)
+    return (*found, *_of_stack(inside, where, where.reading, where.settings).findings)
+
+
+def within(checked: Checked) -> tuple[Finding, ...]:
+    """The same within one file alone: jobs that come after themselves, or after each other."""
+    if not any(getattr(plan.job, "after", ()) for plan in checked.plans):
+        return ()
+    return Order.of(in_files.alone(_loaded(checked), checked.file), complete=False).findings
+
+
+def in_order(plans: Sequence[jobs.Planned], file: Path) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """The jobs of one file by their place in it, each behind those of them that it comes after, with these."""
+    first: dict[str, int] = {}
+    for index, plan in enumerate(plans):
+        first.setdefault(plan.job.name or file.stem, index)
+    before = {
+        index: tuple(at for name in getattr(plan.job, "after", ()) if (at := first.get(name, index)) != index)
+        for index, plan in enumerate(plans)
+    }
+    return tuple((index, before[index]) for index in sequence(before))
+
+
+def elsewhere(plans: Sequence[jobs.Planned], file: Path) -> Iterator[str]:
+    """A line for each job that comes after jobs which are not in its file, or not meant."""
+    here = {plan.job.name or file.stem for plan in plans}
+    for plan in plans:
+        if others := [f"`{name}`" for name in getattr(plan.job, "after", ()) if name not in here]:
+            yield f"{plan.job.name or file.stem} comes after {', '.join(others)}, which this rehearsal does not run"
+
+
+def _of_stack(inside: dict[Path, Checked], where: Targets, reading: Reading, settings: Settings) -> Order:
+    import jobs
+
+    members: list[OrderedRun] = []
+    complete = not reading.doubts("jobs")
+    for index, job_file in enumerate(settings.jobs):
+        path = where.root / job_file.file
+        known = inside.get(path.resolve())
+        loaded = jobs.load(path) if known is None else _loaded(known)
+        more = in_files.members(loaded, path, job_file, reading, index)
+        complete = complete and bool(more)
+        members += more
+    return Order.of(members, complete=complete)
+
+
+def _listed(where: Targets) -> dict[Path, int]:
+    files = where.settings.jobs if where.settings is not None else ()
+    return {(where.root / each.file).resolve(): index for index, each in enumerate(files)}
+
+
+def _ordered(inside: dict[Path, Checked], listed: dict[Path, int], settings: Settings) -> bool:
+    return any(
+        settings.jobs[listed[path]].after or any(getattr(plan.job, "after", ()) for plan in one.plans)
+        for path, one in inside.items()
+    )
+
+
+def _loaded(checked: Checked) -> jobs.Loaded:
+    import jobs
+
+    return jobs.Loaded(tuple(plan.job for plan in checked.plans), (), checked.source)

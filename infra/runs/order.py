@@ -1,0 +1,217 @@
+"""``after``: which run of a stack comes after which, and what is wrong with how that is written.
+
+A run that others come after is waited for, and these are submitted only once it has completed. Pure: names in, names
+and findings out.
+"""
+
+from __future__ import annotations
+
+import graphlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from amlstack.base.findings import Finding
+from amlstack.base.near_misses import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+_Name = TypeVar("_Name", str, int)
+RULE = "`after` lists jobs, sweeps and pipelines of this stack, each by its name or by its job file"
+
+
+class Wanted(NamedTuple):
+    """One entry of an ``after``.
+
+    Attributes:
+        name: As it is written: the name of a run, or a job file of the settings.
+        locate: From a finding on it to the same with its place.
+    """
+
+    name: str
+    locate: Callable[[Finding], Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedRun:
+    """A run, as far as the order knows it.
+
+    Attributes:
+        name: Its name.
+        file: The job file that declares it, as the settings list it; empty for one that a setting declares.
+        wanted: What it comes after.
+        is_schedule: It starts runs and never ends.
+    """
+
+    name: str
+    file: str = ""
+    wanted: tuple[Wanted, ...] = ()
+    is_schedule: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What comes after what.
+
+    Attributes:
+        before: Run → the runs that it comes after, as they are written; without those that a finding is about.
+        findings: What is wrong, each with its place.
+    """
+
+    before: Mapping[str, tuple[str, ...]]
+    findings: tuple[Finding, ...]
+
+    @classmethod
+    def of(cls, members: Iterable[OrderedRun], *, complete: bool = True) -> Order:
+        """Resolve the names.
+
+        Args:
+            members: The stack's runs; of several with one name the first counts, a job before a schedule.
+            complete: Whether these are all of them; otherwise a name that is not there is passed over.
+        """
+        known = _Known.of(members)
+        before: dict[str, tuple[str, ...]] = {}
+        found: list[Finding] = []
+        for member in known.runs.values():
+            names: dict[str, Wanted] = {}
+            for wanted in member.wanted:
+                wrong = _wrong(member, wanted, known, complete=complete)
+                if wrong is not None:
+                    found.append(wanted.locate(wrong))
+                else:
+                    names |= dict.fromkeys(known.meant(wanted.name), wanted)
+            before[member.name] = tuple(names)
+        return cls(before, (*found, *_circles(before, known)))
+
+    def awaited(self) -> dict[str, tuple[str, ...]]:
+        """Run → the runs that come after it."""
+        result: dict[str, tuple[str, ...]] = {}
+        for name, earlier in self.before.items():
+            for each in earlier:
+                result[each] = (*result.get(each, ()), name)
+        return result
+
+
+def sequence(before: Mapping[_Name, Sequence[_Name]]) -> tuple[_Name, ...]:
+    """The runs in an order in which each comes after what it waits for, otherwise as they are listed."""
+    result: dict[_Name, None] = {}
+    for name in before:
+        path = {} if name in result else {name: iter(before[name])}
+        while path:
+            last = next(reversed(path))
+            following = next((each for each in path[last] if each not in result and each not in path), None)
+            if following is None:
+                result[last] = None
+                del path[last]
+            else:
+                path[following] = iter(before.get(following, ()))
+    return tuple(result)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    runs: dict[str, OrderedRun]
+    of_file: dict[str, list[str]]
+
+    @classmethod
+    def of(cls, members: Iterable[OrderedRun]) -> _Known:
+        runs: dict[str, OrderedRun] = {}
+        of_file: dict[str, list[str]] = {}
+        for member in sorted(members, key=lambda one: one.is_schedule):  # a schedule may be named as a job is
+            if runs.setdefault(member.name, member) is member and member.file:
+                of_file.setdefault(os.path.normpath(member.file), []).append(member.name)
+        return cls(runs, of_file)
+
+    def meant(self, name: str) -> Sequence[str]:
+        """The runs that an entry means: one by its name, else those of a file."""
+        return (name,) if name in self.runs else self.of_file.get(os.path.normpath(name), ())
+
+
+def _wrong(member: OrderedRun, wanted: Wanted, known: _Known, *, complete: bool) -> Finding | None:
+    name, where = wanted.name, "after"
+    meant = known.meant(name)
+    if not meant:
+        names = [*known.runs, *known.of_file]
+        if not complete:
+            return None
+        return Finding(
+            "after-unknown",
+            where,
+            f"`{member.name}` comes after `{name}`, which this stack does not run",
+            RULE,
+            did_you_mean(name, [each for each in names if each != member.name]),
+        )
+    if member.name in meant:
+        return Finding(
+            "after-itself",
+            where,
+            f"`{member.name}` comes after itself{'' if name == member.name else f', which `{name}` declares'}",
+            "A job is submitted once what it comes after has completed",
+            "Name the other jobs one by one" if len(meant) > 1 else "Take it out of `after`",
+        )
+    if endless := [each for each in meant if known.runs[each].is_schedule]:
+        return Finding(
+            "after-schedule",
+            where,
+            f"`{member.name}` comes after `{endless[0]}`, which is a schedule",
+            "A schedule starts runs again and again: it never completes, so that nothing can come after it",
+            "Name a job, a sweep or a pipeline",
+        )
+    if member.is_schedule:
+        return Finding(
+            "after-schedule",
+            where,
+            f"The schedule `{member.name}` comes after `{name}`",
+            "A schedule starts its runs at times of its own, without this stack",
+            "Take it out of `after`; let a pipeline run the one after the other, and schedule that",
+        )
+    return None
+
+
+def _circles(before: dict[str, tuple[str, ...]], known: _Known) -> list[Finding]:
+    """A finding for each circle, at the run in it that is listed first; the circle is cut there in ``before``."""
+    found: list[Finding] = []
+    try:
+        graphlib.TopologicalSorter(before).prepare()
+    except graphlib.CycleError:
+        pass
+    else:
+        return found
+    for name in tuple(before):
+        while (circle := _circle(name, before)) is not None:
+            following = circle[1] if len(circle) > 1 else name
+            words = ", ".join(
+                f"`{one}` after `{other}`" for one, other in zip(circle[1:], [*circle[2:], name], strict=True)
+            )
+            finding = Finding(
+                "after-circle",
+                "after",
+                f"`{name}` comes after `{following}`, {words}",
+                "Each of these would wait for the others for ever",
+                "Take one of them out of the other's `after`",
+            )
+            wanted = next(each for each in known.runs[name].wanted if following in known.meant(each.name))
+            found.append(wanted.locate(finding))
+            before[name] = tuple(each for each in before[name] if each != following)
+    return found
+
+
+def _circle(start: str, before: Mapping[str, tuple[str, ...]]) -> list[str] | None:
+    """The shortest way from a run back to itself, itself first; None where there is none."""
+    came: dict[str, str] = {}
+    front = [start]
+    while front:
+        following: list[str] = []
+        for name in front:
+            for each in before.get(name, ()):
+                if each == start:
+                    way = [name]
+                    while way[-1] != start:
+                        way.append(came[way[-1]])
+                    return way[::-1]
+                if each not in came:
+                    came[each] = name
+                    following.append(each)
+        front = following
+    return None

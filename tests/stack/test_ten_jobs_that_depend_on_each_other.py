@@ -1,0 +1,129 @@
+"""Ten jobs with ``after``, from the first preview to the end, with everything real; one of them fails on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.stack.small_jobs import Told, job, runs, settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from amlstack.sandbox.store.store import JobRow
+    from tests.support.engine_result import Result
+    from tests.support.stack.small_jobs import Own
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(1800)]
+
+AFTER = {
+    "prepare": [],
+    "tokens": ["prepare"],
+    "train-a": ["tokens"],
+    "train-b": ["tokens", "prepare"],
+    "eval-a": ["train-a"],
+    "eval-b": ["train-b.yml"],
+    "best": ["eval-a", "eval-b"],
+    "export": ["best"],
+    "report": ["best", "tokens"],
+    "alone": [],
+}
+"""Declared in another order than they run in."""
+LISTED = ("report", "export", "best", "eval-b", "eval-a", "train-b", "train-a", "tokens", "prepare", "alone")
+FAILS = "exit 3"
+WORKS = "true"
+
+
+def declared(folder: Path, name: str) -> dict[str, Any]:
+    after = [str(folder / each) if each.endswith(".yml") else each for each in AFTER[name]]
+    return {"file": str(folder / f"{name}.yml"), **({"after": after} if after else {})}
+
+
+@dataclass
+class Life(Told):
+    """With the runs that the sandbox knew after each step."""
+
+    known: dict[str, dict[str, JobRow]] = field(default_factory=dict)
+
+
+@pytest.fixture(scope="module")
+def story(own: Own, tmp_path_factory: pytest.TempPathFactory) -> Life:
+    """Each step of the stack's life, and the runs that the sandbox knew after it."""
+    folder = tmp_path_factory.mktemp("jobs")
+    stack, told = own.stack, Life(own.home)
+    for name in LISTED:
+        job(folder, name, FAILS if name == "train-b" else WORKS)
+    for key, value in settings("ws-ten").items():
+        stack.set(key, value)
+    stack.set("amlstack:jobs", [declared(folder, name) for name in LISTED])
+
+    def step(name: str, result: Result) -> None:
+        told.results[name] = result
+        told.known[name] = runs(own.home)
+
+    step("preview", stack.preview().ok())
+    step("failure", stack.up().failed())
+    job(folder, "train-b", WORKS)
+    step("mended", stack.up().ok())
+    step("unchanged", stack.up().ok())
+    step("refresh", stack.refresh().ok())
+    job(folder, "train-a", "echo edited")
+    step("edit", stack.up().ok())
+    step("destroy", stack.destroy().ok())
+    return told
+
+
+def names(story: Life, step: str) -> list[str]:
+    """Names of the jobs that had run by then, in order of their submission."""
+    return [row.name.rpartition("-")[0] for row in story.known[step].values()]
+
+
+def test_the_preview_shows_what_waits_for_what(story: Life) -> None:
+    said = story.said("preview")
+    for words in (
+        "submitted only once `tokens` has completed (`after`)",
+        "submitted only once `eval-a`, `eval-b` have completed (`after`)",
+    ):
+        assert words in said
+    assert names(story, "preview") == []
+
+
+def test_nothing_behind_a_failure_is_submitted_and_the_error_names_both(story: Life) -> None:
+    ran = set(names(story, "failure"))
+    assert ran >= {"prepare", "tokens", "train-b"}
+    assert not ran & {"eval-b", "best", "export", "report"}
+    assert story.results["failure"].code
+    (error,) = [one for one in story.results["failure"].errors if "ended Failed" in one]
+    assert "run train-b-" in error
+    assert "what comes after it (`eval-b`) is submitted only once it has completed" in error
+    assert "set `rerun` of `train-b`" in error
+
+
+def test_a_mended_job_lets_the_rest_through_in_order(story: Life) -> None:
+    ran = names(story, "mended")
+    assert sorted(ran) == sorted([*AFTER, "train-b"])
+    rows = {row.name.rpartition("-")[0]: row for row in story.known["mended"].values()}
+    for name, after in AFTER.items():
+        for earlier in after:
+            ended = rows[earlier.removesuffix(".yml")].ended
+            assert ended is not None
+            assert ended <= rows[name].created, f"{name} came before the end of {earlier}"
+            assert rows[name].status == "Completed" or name == "alone"
+
+
+def test_an_unchanged_stack_and_a_refresh_submit_nothing(story: Life) -> None:
+    assert story.results["unchanged"].changes == {}
+    assert names(story, "refresh") == names(story, "mended")
+
+
+def test_an_edit_of_an_earlier_job_runs_that_one_alone(story: Life) -> None:
+    assert story.results["edit"].op("train-a", "jobs:Job") == "replace"
+    assert {story.results["edit"].op(name, "jobs:Job") for name in AFTER if name != "train-a"} == {"same"}
+    assert sorted(names(story, "edit")) == sorted([*names(story, "mended"), "train-a"])
+
+
+def test_the_whole_stack_goes(story: Life) -> None:
+    assert all(not row.active for row in story.known["edit"].values())
+    assert story.known["destroy"] == {}

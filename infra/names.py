@@ -8,11 +8,27 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from infra.settings import Settings
+
+Part = Literal["workspace", "storage", "key_vault", "registry", "logs", "insights", "identity"]
+"""What a stack has by a name that is composed, or by an id that somebody gives."""
+
+KINDS: Final[Mapping[Part, str]] = {
+    "workspace": "Microsoft.MachineLearningServices/workspaces",
+    "storage": "Microsoft.Storage/storageAccounts",
+    "key_vault": "Microsoft.KeyVault/vaults",
+    "registry": "Microsoft.ContainerRegistry/registries",
+    "logs": "Microsoft.OperationalInsights/workspaces",
+    "insights": "Microsoft.Insights/components",
+    "identity": "Microsoft.ManagedIdentity/userAssignedIdentities",
+}
+"""ARM type of each part."""
 
 _DIGITS = 10
 
@@ -26,12 +42,14 @@ class Names:
         group: Resource group.
         workspace: Workspace.
         salt: What changes the names that are taken once in the whole of Azure.
+        elsewhere: ARM ids of parts that lie in another resource group or subscription, or have a name of their own.
     """
 
     subscription: str
     group: str
     workspace: str
     salt: str = ""
+    elsewhere: Mapping[Part, str] = field(default_factory=dict, hash=False)
 
     @classmethod
     def of(cls, settings: Settings, *, project: str, stack: str, subscription: str) -> Names:
@@ -77,7 +95,7 @@ class Names:
     @property
     def identity_id(self) -> str:
         """ARM id of the clusters' identity."""
-        return self.id_of("Microsoft.ManagedIdentity/userAssignedIdentities", self.identity)
+        return self.id("identity")
 
     @property
     def group_id(self) -> str:
@@ -87,11 +105,15 @@ class Names:
     @property
     def workspace_id(self) -> str:
         """ARM id of the workspace."""
-        return self.id_of("Microsoft.MachineLearningServices/workspaces", self.workspace)
+        return self.id("workspace")
 
     def cluster_id(self, name: str) -> str:
         """ARM id of a cluster."""
         return f"{self.workspace_id}/computes/{name}"
+
+    def id(self, part: Part) -> str:
+        """ARM id of a part, wherever it lies."""
+        return self.elsewhere.get(part) or self.id_of(KINDS[part], getattr(self, part))
 
     def id_of(self, kind: str, name: str) -> str:
         """ARM id of a resource in the group, ``kind`` as in ``Microsoft.Storage/storageAccounts``."""

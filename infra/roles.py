@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from infra.names import Names
+    from infra.names import Names, Part
     from infra.settings import ClusterIdentity
 
 _NAMESPACE: Final = uuid.UUID("6f6ad1b5-4a0c-5b8e-9d0e-0a7f0f2f4c11")
@@ -24,14 +24,14 @@ class Role:
     Attributes:
         name: As Azure calls it.
         definition: Its id, a UUID.
-        part: Short word for the resource that it is given on: ``storage`` or ``registry``.
+        part: The resource that it is given on.
         why: What fails without it.
         source: Where the id and the need are documented.
     """
 
     name: str
     definition: str
-    part: str
+    part: Part
     why: str
     source: str
 
@@ -80,11 +80,7 @@ def identity(spec: ClusterIdentity, *, stack: str) -> dict[str, Any]:
 
 def scope(role: Role, names: Names) -> str:
     """ARM id of the resource that a role is given on."""
-    of = {
-        "storage": ("Microsoft.Storage/storageAccounts", names.storage),
-        "registry": ("Microsoft.ContainerRegistry/registries", names.registry),
-    }
-    return names.id_of(*of[role.part])
+    return names.id(role.part)
 
 
 def assignment_name(role: Role, names: Names, holder: str) -> str:

@@ -131,8 +131,8 @@ class Rehearsal:
         """Make the workspace and what it stands on, unless they are there."""
         names = self.names
         self._make(names.group_id, {"location": location})
-        storage = names.id_of("Microsoft.Storage/storageAccounts", names.storage)
-        vault = names.id_of("Microsoft.KeyVault/vaults", names.key_vault)
+        storage = names.id("storage")
+        vault = names.id("key_vault")
         self._make(
             storage,
             {

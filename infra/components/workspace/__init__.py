@@ -1,0 +1,9 @@
+"""The workspace and what it stands on, a module for each noun.
+
+A part that another room adds is a function that takes a `Place` and registers it, called in `workspace.py`.
+"""
+
+from infra.components.workspace.group import moved
+from infra.components.workspace.workspace import StackWorkspace
+
+__all__ = ["StackWorkspace", "moved"]

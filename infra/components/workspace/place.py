@@ -1,0 +1,44 @@
+"""Where the parts of a workspace go, and what all of them have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pulumi
+
+    from infra import settings as declared
+    from infra.names import Names
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a part of the workspace needs to be registered.
+
+    Attributes:
+        spec: The workspace's settings.
+        names: The names and ids of all parts.
+        group_name: The group's name, known at preview, which depends on the group.
+        location: Azure region.
+        tags: Tags of every resource.
+        tenant: Tenant id.
+        public: ``Enabled`` or ``Disabled``, as ``publicNetworkAccess`` has it.
+        opts: Of a part that holds data: its parent, after the group, protected where the stack protects.
+    """
+
+    spec: declared.Workspace
+    names: Names
+    group_name: pulumi.Output[str]
+    location: str
+    tags: Mapping[str, str]
+    tenant: str
+    public: str
+    opts: pulumi.ResourceOptions
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """The properties that every part has."""
+        return {"resourceGroupName": self.group_name, "location": self.location, "tags": dict(self.tags)}

@@ -6,7 +6,7 @@ Findings come back to the place that a person wrote: a path in the settings, or 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jobs
 from amlstack.base.findings import Finding, Level
@@ -104,12 +104,21 @@ def of_the_rest(gate: Gate, reading: Reading, settings: Settings) -> tuple[Findi
     """The findings of the rules on regions and tags for all that lies in the stack's region, each once."""
     location = None if reading.doubts("location") else settings.location
     props = {"location": location, "tags": dict(settings.tags)}
+    # What exists has its own region and tags, which nobody here decides.
+    mine = set(_LOCATED) if not settings.workspace.existing else {"identity"}
+    mine -= {name for name in mine if getattr(_part(settings, name), "existing", None)}
     found = [
         _in_settings(reading, (finding.where,), finding)
         for name, token in _LOCATED.items()
+        if name in mine
         for finding in gate.judge(token, name, props, parent=tokens.WORKSPACE_PARENT)
     ]
     return tuple(dict.fromkeys(found))
+
+
+def _part(settings: Settings, name: str) -> Any:
+    """The settings of a part by its resource's name; None for what has none of its own."""
+    return getattr(settings.workspace, name.replace("-", "_"), None)
 
 
 def of_plan(gate: Gate, name: str, planned: jobs.Planned, source: jobs.Source) -> tuple[Finding, ...]:

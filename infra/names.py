@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
     from infra.settings import Settings
 
-Part = Literal["workspace", "storage", "key_vault", "registry", "logs", "insights", "identity"]
+Part = Literal["group", "workspace", "storage", "key_vault", "registry", "logs", "insights", "identity"]
 """What a stack has by a name that is composed, or by an id that somebody gives."""
 
 KINDS: Final[Mapping[Part, str]] = {
+    "group": "Microsoft.Resources/resourceGroups",
     "workspace": "Microsoft.MachineLearningServices/workspaces",
     "storage": "Microsoft.Storage/storageAccounts",
     "key_vault": "Microsoft.KeyVault/vaults",
@@ -30,7 +31,12 @@ KINDS: Final[Mapping[Part, str]] = {
 }
 """ARM type of each part."""
 
+OWN_SETTINGS: Final[tuple[Part, ...]] = ("storage", "key_vault", "registry", "logs", "insights")
+"""Parts whose settings may give a name, or the id of one that exists."""
+
 _DIGITS = 10
+_IDENTITY = 128
+"""Characters of an identity's name, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,8 @@ class Names:
         group: Resource group.
         workspace: Workspace.
         salt: What changes the names that are taken once in the whole of Azure.
-        elsewhere: ARM ids of parts that lie in another resource group or subscription, or have a name of their own.
+        elsewhere: ARM ids of parts that somebody else owns, in any resource group or subscription.
+        called: Names of parts that have others than they would get: those that were imported.
     """
 
     subscription: str
@@ -50,47 +57,82 @@ class Names:
     workspace: str
     salt: str = ""
     elsewhere: Mapping[Part, str] = field(default_factory=dict, hash=False)
+    called: Mapping[Part, str] = field(default_factory=dict, hash=False)
 
     @classmethod
     def of(cls, settings: Settings, *, project: str, stack: str, subscription: str) -> Names:
         """The names of a new stack's resources, from its settings."""
+        spec = settings.workspace
+        if spec.existing:
+            return cls._on(spec.existing, settings.resource_group or "", subscription, f"{project}-{stack}")
         group = settings.resource_group or re.sub(r"[^\w.()-]", "-", f"rg-{project}-{stack}")[:90].rstrip(".")
-        return cls(subscription, group, settings.workspace.name, settings.workspace.name_salt)
+        parts = {part: getattr(spec, part) for part in OWN_SETTINGS}
+        return cls(
+            subscription,
+            group,
+            spec.name,
+            spec.name_salt,
+            {part: given.existing for part, given in parts.items() if given.existing},
+            {part: given.name for part, given in parts.items() if given.name},
+        )
+
+    @classmethod
+    def _on(cls, existing: str, group: str, subscription: str, stack: str) -> Names:
+        """The names on a workspace that exists; what the stack makes beside it is named after the stack."""
+        if existing.startswith("/"):
+            _, _, subscription, _, group, *_, existing = existing.split("/")
+        # Other stacks are on the same workspace, in the same group.
+        words = _dashed(f"{existing}-{stack}")
+        identity = f"id-{words}"
+        if len(identity) > _IDENTITY:
+            digest = hashlib.sha256(words.encode()).hexdigest()[:_DIGITS]
+            identity = f"{identity[: _IDENTITY - _DIGITS - 1]}-{digest}"
+        return cls(subscription, group, existing, called={"identity": identity})
 
     def within(self, group: str | None) -> Names:
         """The same names in the resource group that the stack has; None leaves them as they are."""
         return replace(self, group=group) if group else self
 
+    def standing_on(self, parts: Mapping[Part, str]) -> Names:
+        """The same names, with the ids of parts that somebody else owns."""
+        return replace(self, elsewhere={**self.elsewhere, **parts})
+
+    def with_identity(self, name: str | None) -> Names:
+        """The same names with the identity that the stack has; None leaves them as they are."""
+        return replace(self, called={**self.called, "identity": name}) if name else self
+
     @property
     def storage(self) -> str:
         """Storage account: 3 to 24 lower-case letters and digits."""
-        return f"st{re.sub(r'[^a-z0-9]', '', self.workspace.lower())[:12]}{self._hash()}"
+        return self.called.get("storage") or f"st{re.sub(r'[^a-z0-9]', '', self.workspace.lower())[:12]}{self._hash()}"
 
     @property
     def key_vault(self) -> str:
         """Key vault: 3 to 24 letters, digits and single '-', a letter first."""
+        if "key_vault" in self.called:
+            return self.called["key_vault"]
         stem = re.sub(r"-+", "-", re.sub(r"[^a-z0-9]", "-", self.workspace.lower()))[:10].strip("-")
         return f"kv-{stem}-{self._hash()}"
 
     @property
     def registry(self) -> str:
         """Container registry: 5 to 50 letters and digits."""
-        return f"cr{re.sub(r'[^a-z0-9]', '', self.workspace.lower())}{self._hash()}"
+        return self.called.get("registry") or f"cr{re.sub(r'[^a-z0-9]', '', self.workspace.lower())}{self._hash()}"
 
     @property
     def logs(self) -> str:
         """Log analytics workspace: 4 to 63 letters, digits and '-'."""
-        return f"log-{self._dashed}"
+        return self.called.get("logs") or f"log-{_dashed(self.workspace)}"
 
     @property
     def insights(self) -> str:
         """Application insights."""
-        return f"appi-{self._dashed}"
+        return self.called.get("insights") or f"appi-{_dashed(self.workspace)}"
 
     @property
     def identity(self) -> str:
         """The clusters' user-assigned identity: 3 to 128 letters, digits, '-' and '_', a letter or digit first."""
-        return f"id-{self._dashed}"
+        return self.called.get("identity") or f"id-{_dashed(self.workspace)}"
 
     @property
     def identity_id(self) -> str:
@@ -113,17 +155,19 @@ class Names:
 
     def id(self, part: Part) -> str:
         """ARM id of a part, wherever it lies."""
+        if part == "group":
+            return self.group_id
         return self.elsewhere.get(part) or self.id_of(KINDS[part], getattr(self, part))
 
     def id_of(self, kind: str, name: str) -> str:
         """ARM id of a resource in the group, ``kind`` as in ``Microsoft.Storage/storageAccounts``."""
         return f"{self.group_id}/providers/{kind}/{name}"
 
-    @property
-    def _dashed(self) -> str:
-        return re.sub(r"[^A-Za-z0-9]+", "-", self.workspace).strip("-")
-
     def _hash(self) -> str:
         # ARM compares ids without letter case, so the same place gives the same names however it is written.
         place = f"{self.workspace_id.lower()}\n{self.salt}"
         return hashlib.sha256(place.encode()).hexdigest()[:_DIGITS]
+
+
+def _dashed(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")

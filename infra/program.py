@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from pulumi.runtime import config as engine_config
 
-from amlstack.base.findings import Finding, Level, errors, in_file_order
+from amlstack.base.findings import errors
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import clock
 from infra import account
 from infra.azure_policy_assignment import assigned
 from infra.components import lean
+from infra.components.shown import end, show
 from infra.declaration import declare
 from infra.names import Names
 from infra.settings import from_engine, stackfile
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from infra.runs import Run
     from infra.settings import Settings
     from policies.config import Config
-
-SANDBOX = "sandbox"
-"""The stack whose resources may be lost: it holds no data of its own."""
 
 
 def main() -> None:
@@ -50,10 +48,9 @@ def main() -> None:
     place = f"{pulumi.get_stack()}::{pulumi.get_project()}"
     declaration = declare(reading, on=clock.today(), place=place)
     found = [hidden(finding, reading.secret) for finding in (*declaration.findings, *unknown)]
-    _show(found)
+    show(found)
     if wrong := errors(found):
-        things = "thing is" if len(wrong) == 1 else "things are"
-        raise pulumi.RunError(f"{len(wrong)} {things} wrong with this stack; nothing was changed.")
+        end(wrong)
     settings = reading.settings
     if settings is not None:
         # The engine waits for it: names depend on the group that the stack has, which only the engine knows.
@@ -74,44 +71,33 @@ async def build(
         The stack's outputs.
 
     Raises:
-        pulumi.RunError: The settings name another resource group than the protected one that the stack has.
+        pulumi.RunError: Something that the settings build on is not there, or the settings name another resource group
+            than the protected one that the stack has.
     """
     from amlstack import resources  # noqa: PLC0415
+    from infra.components import foundation  # noqa: PLC0415
     from infra.components.assets import Assets  # noqa: PLC0415
     from infra.components.cluster import RdmaCluster  # noqa: PLC0415
     from infra.components.parents import Parents  # noqa: PLC0415
     from infra.components.run_requirements import RunRequirements  # noqa: PLC0415
     from infra.components.training import submit_all  # noqa: PLC0415
-    from infra.components.workspace import StackWorkspace, moved  # noqa: PLC0415
 
     pulumi.runtime.register_stack_transformation(aliases.keep if settings.keep_aliases else aliases.drop)
     if secret:
         pulumi.runtime.register_stack_transformation(secret_inputs.seal(secret))
-    sign_in.provide(_config(), settings.arm_endpoint)
+    provider = sign_in.provide(_config(), settings.arm_endpoint)
     names = Names.of(settings, project=pulumi.get_project(), stack=pulumi.get_stack(), subscription=who.subscription)
-    protect = _protected(settings, pulumi.get_stack())
-    # First, so that no run ever bears an id that the state does not know.
+    names = await foundation.found(names, settings, provider)
+    # First of all resources, so that no run ever bears an id that the state does not know.
     record = resources.StackRecord("stack", stack_id=settings.stack_id)
-    workspace = StackWorkspace(
-        settings.workspace,
-        names,
-        location=settings.location,
-        tags=settings.tags,
-        keeps_group=protect or settings.resource_group is None,
-        protect=protect,
-    )
-    names = names.within(await _name_of(workspace.group))
-    if wrong := moved(settings, names):
-        _show([wrong])
-        raise pulumi.RunError("1 thing is wrong with this stack; nothing was changed.")
-    workspace.fill(names, who)
+    if settings.workspace.existing:
+        workspace = foundation.existing(names, who, _config())
+    else:
+        workspace = await foundation.created(settings, names, who)
     shared = None
     if any(cluster.identity.kind == "stack" for cluster in settings.clusters):
-        from infra.components.identities import StackIdentity  # noqa: PLC0415
-
-        shared = StackIdentity(
-            workspace, location=settings.location, tags=settings.tags, assign_roles=settings.assign_roles
-        )
+        shared = await foundation.identity(settings, workspace)
+    names = workspace.names
     parents = Parents()
     clusters = {
         cluster.name: RdmaCluster(
@@ -134,24 +120,15 @@ async def build(
         from infra.components.azure_policy import StackAzurePolicy  # noqa: PLC0415
 
         spec = assigned(settings.azure_policy, rules, names, on=clock.today())
-        gate = StackAzurePolicy(spec, depends_on=[workspace.group])
+        gate = StackAzurePolicy(spec, depends_on=list(workspace.part("group")))
         outputs["azurePolicy"] = {"assignmentId": gate.assignment_id, "effects": dict(spec.effects)}
     outputs["workspace"] = {"id": names.workspace_id, "name": names.workspace, "resource_group": names.group}
+    if settings.workspace.existing:
+        outputs["workspace"]["existing"] = True
     outputs["clusters"] = {cluster.name: _cluster(cluster, names) for cluster in settings.clusters}
     outputs["jobs"] = {run.name: _job(run, made) for run, made in submitted if not run.is_schedule}
     schedules = {run.name: _schedule(run, made) for run, made in submitted if run.is_schedule}
     return {**outputs, "schedules": schedules} if schedules else outputs
-
-
-async def _name_of(group: pulumi.Resource) -> str | None:
-    """The name of the group that the stack has; None while it has none, and where its registration failed."""
-    from infra.components import azure_native  # noqa: PLC0415
-
-    try:
-        name = await azure_native.output(group, "name").future()
-    except Exception:  # noqa: BLE001 - the engine has reported it already, and ends the program
-        return None
-    return str(name) if name else None
 
 
 def _cluster(cluster: Any, names: Names) -> dict[str, Any]:
@@ -200,13 +177,3 @@ def _stack_file() -> Path:
     folders = [pulumi.get_root_directory(), os.environ.get("PWD"), PROJECT]
     files = [Path(folder) / name for folder in folders if folder]
     return next((file for file in files if file.is_file()), files[-1])
-
-
-def _protected(settings: Settings, stack: str) -> bool:
-    return stack != SANDBOX if settings.protect == "auto" else settings.protect == "true"
-
-
-def _show(found: Iterable[Finding]) -> None:
-    log = {Level.ERROR: pulumi.log.error, Level.WARNING: pulumi.log.warn, Level.INFO: pulumi.log.info}
-    for finding in in_file_order(found):
-        log[finding.level](str(finding))

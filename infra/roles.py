@@ -95,6 +95,6 @@ def assignment_name(role: Role, names: Names, holder: str) -> str:
 
 
 def definition_id(role: Role, names: Names) -> str:
-    """ARM id of a role's definition in the stack's subscription."""
+    """ARM id of a role's definition in the subscription of what it is given on."""
     provider = "providers/Microsoft.Authorization/roleDefinitions"
-    return f"/subscriptions/{names.subscription}/{provider}/{role.definition}"
+    return f"/subscriptions/{scope(role, names).split('/')[2]}/{provider}/{role.definition}"

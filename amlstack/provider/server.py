@@ -14,7 +14,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
 from amlstack.provider import arm
-from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError
+from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError, lookup
 from amlstack.provider.resource import Call, Difference, InputShape, Resource, Services, Values
 from amlstack.provider.runs import Runs, WorkspaceMissingError
 from amlstack.provider.stacks.guard import Guards
@@ -87,6 +87,7 @@ class Provider(Plugin):
         self._lock = threading.Lock()
         self._endpoint: str | None = None
         self._resources: dict[str, Resource] = {}
+        self._client: ArmClient | None = None
 
     def schema(self) -> str:
         """The package schema of schema.json, with the version of this provider."""
@@ -116,8 +117,24 @@ class Provider(Plugin):
         )
         services = Services(client, Runs(client), self.host, self.cancelled)
         with self._lock:
+            self._client = client
             self._resources = {token: make(services) for token, make in TYPES.items()}
         return self.configured()
+
+    def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:
+        if request.tok != lookup.FUNCTION:
+            raise ProviderError(f"there is no function {request.tok}; there is {lookup.FUNCTION}", ErrorCode.NOT_FOUND)
+        with self._lock:
+            client = self._client
+        if client is None:
+            raise ProviderError("the provider is not configured")
+        try:
+            answer = lookup.look_up(client, bare(decode(request.args)))
+        except InterruptedWaitError as error:
+            raise ProviderError(_interrupted(error), ErrorCode.ABORTED) from None
+        response = provider_pb2.InvokeResponse()
+        getattr(response, "return").CopyFrom(encode(answer))  # a word of Python
+        return response
 
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
         failures = Failures()

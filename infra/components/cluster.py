@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from infra.components.identities import StackIdentity
-    from infra.components.workspace import StackWorkspace
+    from infra.components.workspace import AnyWorkspace
     from infra.settings import Cluster
 
 
@@ -33,7 +33,7 @@ class RdmaCluster:
         *,
         location: str,
         tags: Mapping[str, str],
-        workspace: StackWorkspace,
+        workspace: AnyWorkspace,
         shared: StackIdentity | None,
         assign_roles: bool,
         parent: pulumi.Resource,
@@ -52,6 +52,7 @@ class RdmaCluster:
             },
             pulumi.ResourceOptions(
                 parent=parent,
+                provider=workspace.provider,
                 aliases=[formerly_in(tokens.FORMER_CLUSTER, tokens.COMPUTE, spec.name)],
                 depends_on=[
                     workspace.everything,

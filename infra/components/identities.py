@@ -14,7 +14,7 @@ from infra.components.parents import formerly_in
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from infra.components.workspace import StackWorkspace
+    from infra.components.workspace import AnyWorkspace
 
 
 class StackIdentity(pulumi.ComponentResource):
@@ -23,11 +23,17 @@ class StackIdentity(pulumi.ComponentResource):
     It outlives the clusters, so that a cluster that is replaced has its access at once.
     """
 
-    def __init__(
-        self, workspace: StackWorkspace, *, location: str, tags: Mapping[str, str], assign_roles: bool
-    ) -> None:
+    def __init__(self, workspace: AnyWorkspace, *, location: str, tags: Mapping[str, str], keeps_name: bool) -> None:
+        """Declare the identity; `grant` gives it its roles.
+
+        Args:
+            workspace: In whose resource group it lies.
+            location: Azure region.
+            tags: Its tags.
+            keeps_name: An identity that the stack has keeps its name, whatever the workspace's names say.
+        """
         names = workspace.names
-        super().__init__("amlstack:infra:StackIdentity", names.identity)
+        super().__init__("amlstack:infra:StackIdentity", names.identity if not keeps_name else "identity")
         self.identity = azure_native.register(
             tokens.IDENTITY,
             "identity",
@@ -37,19 +43,34 @@ class StackIdentity(pulumi.ComponentResource):
                 "location": location,
                 "tags": dict(tags),
                 "principalId": None,
+                **({"name": None} if keeps_name else {}),
             },
-            pulumi.ResourceOptions(parent=self, delete_before_replace=True),
+            pulumi.ResourceOptions(
+                parent=self,
+                provider=workspace.provider,
+                ignore_changes=["resourceName"] if keeps_name else None,
+                delete_before_replace=True,
+            ),
         )
+        self.everything = after(self.identity)
+
+    def grant(self, workspace: AnyWorkspace, *, assign_roles: bool) -> None:
+        """Give it the roles that clusters need.
+
+        Args:
+            workspace: With the identity's name as the stack has it.
+            assign_roles: Whether the stack does so.
+        """
         granted: list[pulumi.Resource] = []
         if assign_roles:
             principal = azure_native.output(self.identity, "principalId")
-            granted = grant(workspace, principal, holder=names.identity_id, parent=self)
+            granted = grant(workspace, principal, holder=workspace.names.identity_id, parent=self)
         self.everything = after(self.identity, *granted)
-        self.register_outputs({"id": names.identity_id})
+        self.register_outputs({"id": workspace.names.identity_id})
 
 
 def grant(
-    workspace: StackWorkspace,
+    workspace: AnyWorkspace,
     principal: pulumi.Input[str],
     *,
     holder: str,
@@ -69,13 +90,14 @@ def grant(
         The assignments.
     """
     names, label = workspace.names, holder.rsplit("/", 1)[-1]
-    on = {"storage": workspace.storage, "registry": workspace.registry}
     granted: list[pulumi.Resource] = []
     for role in roles.CLUSTER:
+        if not workspace.has(role.part):
+            continue  # a workspace that exists need not have a registry
         name = f"{label}-{role.name.lower().replace(' ', '-')}"
         properties = {
             "roleAssignmentName": roles.assignment_name(role, names, holder),
-            "scope": behind(roles.scope(role, names).lstrip("/"), on[role.part]),
+            "scope": behind(roles.scope(role, names).lstrip("/"), *workspace.part(role.part)),
             "roleDefinitionId": roles.definition_id(role, names),
             "principalId": principal,
             # Without it Azure looks the principal up at once, and a new one is often not found yet.

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pulumi
+
 from amlstack import resources
 from infra.components.order import after
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    import pulumi
-
     from infra.components.cluster import RdmaCluster
-    from infra.components.workspace import StackWorkspace
+    from infra.components.workspace import AnyWorkspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class RunRequirements:
 
     Attributes:
         id: The stack's random id.
-        workspace: Resource group, storage, workspace and the rest of it.
+        workspace: The workspace, the stack's own or one that exists.
         guard: Judges what would end active runs; it comes before every job and after every cluster.
         before_jobs: The guard, as an entry of ``depends_on``.
     """
 
     id: pulumi.Output[str]
-    workspace: StackWorkspace
+    workspace: AnyWorkspace
     guard: pulumi.Resource
     before_jobs: pulumi.Output[Any]
 
@@ -37,7 +37,7 @@ class RunRequirements:
     def of(
         cls,
         record: resources.StackRecord,
-        workspace: StackWorkspace,
+        workspace: AnyWorkspace,
         clusters: Mapping[str, RdmaCluster],
         jobs: Mapping[str, resources.OnEdit],
     ) -> RunRequirements:
@@ -61,4 +61,5 @@ class RunRequirements:
     def placed_on(self, clusters: Iterable[RdmaCluster]) -> list[pulumi.Output[str]]:
         """Ids of what a run on these clusters lives on."""
         where = self.workspace
-        return [where.storage.id, where.workspace.id, *(cluster.compute.id for cluster in clusters)]
+        below = (*where.part("storage"), *where.part("workspace"), *(cluster.compute for cluster in clusters))
+        return [each.id for each in below if isinstance(each, pulumi.CustomResource)]

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from amlstack.base.findings import Finding, errors, in_file_order
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import regions
-from infra.settings import engine_limit, problems, secrets
+from infra.settings import engine_limit, existing, problems, secrets
 from infra.settings.includes import included
 from infra.settings.model import CuratedEnvironment, Settings
 from infra.settings.places import Places
@@ -161,6 +161,9 @@ def parse(
     if partial is not None:
         faults += [(mending.written(loc), finding) for loc, finding in _duplicates(partial, mending.doubtful, places)]
         faults += [(mending.written(loc), finding) for loc, finding in _regions(partial, mending.doubtful)]
+        # Where the name or the id of the workspace is faulty, what goes with it is not known.
+        if not mending.gone(("workspace",), ("workspace", "name"), ("workspace", "existing")):
+            faults += [(mending.written(loc), finding) for loc, finding in existing.check(partial)]
     found += (places.located(loc, finding) for loc, finding in faults)
     # An entry that could not be read: what depends on the list as a whole is in doubt, its entries are not.
     doubtful = mending.doubtful | {(key, len(whole.values[key])) for key in whole.incomplete}

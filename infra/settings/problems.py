@@ -24,6 +24,23 @@ PATTERNS = {
     "no '-' at the end",
     ("workspace", "name"): "A workspace's name has 3 to 33 characters: letters, digits, '-' and '_', "
     "a letter or digit first",
+    ("workspace", "existing"): "A workspace that exists is given by its name in `resource_group`, or by its ARM id, "
+    "/subscriptions/…/resourceGroups/…/providers/Microsoft.MachineLearningServices/workspaces/<name>",
+    ("storage", "existing"): "A storage account is given by its ARM id, "
+    "/subscriptions/…/resourceGroups/…/providers/Microsoft.Storage/storageAccounts/<name>",
+    ("key_vault", "existing"): "A key vault is given by its ARM id, "
+    "/subscriptions/…/resourceGroups/…/providers/Microsoft.KeyVault/vaults/<name>",
+    ("registry", "existing"): "A container registry is given by its ARM id, "
+    "/subscriptions/…/resourceGroups/…/providers/Microsoft.ContainerRegistry/registries/<name>",
+    ("insights", "existing"): "Application insights are given by their ARM id, "
+    "/subscriptions/…/resourceGroups/…/providers/Microsoft.Insights/components/<name>",
+    ("logs", "existing"): "Log analytics are given by their ARM id, "
+    "/subscriptions/…/resourceGroups/…/providers/Microsoft.OperationalInsights/workspaces/<name>",
+    ("storage", "name"): "A storage account's name has 3 to 24 lower-case letters and digits",
+    ("key_vault", "name"): "A key vault's name has 3 to 24 letters, digits and '-', a letter first",
+    ("registry", "name"): "A container registry's name has 5 to 50 letters and digits",
+    ("insights", "name"): "The name of application insights has 1 to 255 characters, no '/'",
+    ("logs", "name"): "The name of log analytics has 4 to 63 letters, digits and '-', no '-' at either end",
     ("environments", "name"): "An environment's name has letters, digits, '.', '-' and '_', a letter or digit first",
     ("environments", "curated"): "A curated environment is named as in the registry, e.g. acpt-pytorch-2.8-cuda12.6",
     ("environments", "version"): 'A version is a number in quotes, e.g. "12"',

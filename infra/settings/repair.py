@@ -93,6 +93,10 @@ class Mending:
         """Read on with another value."""
         self._put(loc, value)
 
+    def gone(self, *locs: Loc) -> bool:
+        """Whether any of these is not what the person wrote: made up, or left out."""
+        return any(loc in self.doubtful or loc in self._dropped for loc in locs)
+
     def written(self, loc: Loc) -> Loc:
         """Where the person wrote what now stands at pydantic's path ``loc``."""
         found = problems.plain(loc)

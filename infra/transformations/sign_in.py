@@ -38,17 +38,20 @@ SECRET = ("clientSecret", "clientCertificatePassword", "oidcToken", "oidcRequest
 _NAMESPACE = "azure-native:"
 
 
-def provide(config: Mapping[str, str], arm_endpoint: str | None) -> None:
+def provide(config: Mapping[str, str], arm_endpoint: str | None) -> pulumi.ProviderResource | None:
     """Has every resource of our provider made by one that signs in with azure-native's settings, if there are any.
 
     Args:
         config: The engine's configuration, ``namespace:key`` → value.
         arm_endpoint: The stack's own resource manager.
+
+    Returns:
+        That provider, for what no transformation reaches; None where the engine makes one.
     """
     secret = [key for key in config if engine_config.is_config_secret(key)]
     settings = given(config, secret)
     if not settings:
-        return
+        return None
     if arm_endpoint:
         settings["armEndpoint"] = arm_endpoint
     provider = pulumi.ProviderResource("amlstack", "amlstack", settings)
@@ -61,6 +64,7 @@ def provide(config: Mapping[str, str], arm_endpoint: str | None) -> None:
         return pulumi.ResourceTransformationResult(props=args.props, opts=opts)
 
     pulumi.runtime.register_stack_transformation(assign)
+    return provider
 
 
 def given(config: Mapping[str, str], secret: Collection[str] = ()) -> dict[str, pulumi.Input[str]]:

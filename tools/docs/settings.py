@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
+from pydantic import BaseModel
+
 from infra.cluster import SETTINGS
 from infra.settings.model import (
+    ApplicationInsights,
     AzurePolicy,
     Cluster,
     ClusterIdentity,
+    ContainerRegistry,
     CuratedEnvironment,
     CustomEnvironment,
     Include,
     JobFile,
+    KeyVault,
+    LogAnalytics,
     Nodes,
     Settings,
+    StorageAccount,
     Workspace,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pydantic import BaseModel
     from pydantic.fields import FieldInfo
 
 HEAD = """\
@@ -36,6 +42,11 @@ This page is made from `infra/settings/model/` by `make docs`.
 SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("`amlstack:`", "", Settings),
     ("`workspace`", "A bare string is the name.", Workspace),
+    ("`workspace.storage`", "", StorageAccount),
+    ("`workspace.key_vault`", "", KeyVault),
+    ("`workspace.registry`", "", ContainerRegistry),
+    ("`workspace.insights`", "", ApplicationInsights),
+    ("`workspace.logs`", "", LogAnalytics),
     ("`clusters[]`", "", Cluster),
     ("`clusters[].nodes`", "", Nodes),
     (
@@ -135,6 +146,8 @@ def _default(field: FieldInfo) -> str:
         return "none"
     if isinstance(value, ClusterIdentity):
         return f"`{value.kind}`"
+    if isinstance(value, BaseModel):
+        return "none"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 

@@ -1,4 +1,4 @@
-"""Who may speak to the sandbox: its own Entra ID tenant, one client, one subscription, tokens signed by one key."""
+"""Who may speak to the sandbox: its Entra ID tenant, one client, two subscriptions, tokens signed by one key."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 TENANT = "0a3c1f6e-52b0-4f59-9d0e-7d1c5a4b2e10"
 CLIENT = "1b7d2c48-8a61-4e0b-b6a5-3f2e9c1d7a20"
 SUBSCRIPTION = "2c5e9a70-1d34-4b8f-a2c7-6e0f4d8b3c30"
+OTHER_SUBSCRIPTION = "4e7fbc92-3f56-4da1-84e9-80216fad5e50"
+"""Another one that the same client may use, for what lies in another subscription than the stack's own."""
+SUBSCRIPTIONS = (SUBSCRIPTION, OTHER_SUBSCRIPTION)
 PRINCIPAL = "3d6fab81-2e45-4c90-b3d8-7f105e9c4d40"
 
 TOKEN_SECONDS = 3600

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox import kinds
 from amlstack.sandbox.arm import api_versions, policy_enforcement, provisioning, typecheck
-from amlstack.sandbox.arm.entra import SUBSCRIPTION
+from amlstack.sandbox.arm.entra import SUBSCRIPTION, SUBSCRIPTIONS
 from amlstack.sandbox.arm.ids import GROUPS, ArmPath, parse
 from amlstack.sandbox.arm.refusals import Refused, near, not_emulated
 from amlstack.sandbox.kinds.base import Body, KindContext, Reply, ResourceKind
@@ -33,8 +33,9 @@ def answer(context: KindContext, method: str, text: str, query: Mapping[str, str
     if found := re.fullmatch(r"/subscriptions/[^/]+/providers/[^/]+/(operationsStatus|operationResults)/(\w+)", text):
         return _operation(context, found[2], results=found[1] == "operationResults")
     if re.fullmatch(r"/subscriptions/[^/]+", text) and method == "GET":
-        name = {"subscriptionId": SUBSCRIPTION, "displayName": "amlstack sandbox", "state": "Enabled"}
-        return Reply(200, {"id": f"/subscriptions/{SUBSCRIPTION}", **name})
+        own = text.rpartition("/")[2].lower()
+        name = {"subscriptionId": own, "displayName": "amlstack sandbox", "state": "Enabled"}
+        return Reply(200, {"id": f"/subscriptions/{own}", **name})
     path = parse(text)
     if path is None:
         raise not_emulated(f"the path {text}")
@@ -61,8 +62,9 @@ def answer(context: KindContext, method: str, text: str, query: Mapping[str, str
 def _check_call(text: str, query: Mapping[str, str]) -> None:
     api_versions.check(text, query)
     found = re.match(r"/subscriptions/([^/]+)", text, re.IGNORECASE)
-    if found and found[1].lower() != SUBSCRIPTION:
-        message = f"The subscription '{found[1]}' could not be found. The sandbox has only '{SUBSCRIPTION}'."
+    if found and found[1].lower() not in SUBSCRIPTIONS:
+        known = " and ".join(f"'{one}'" for one in SUBSCRIPTIONS)
+        message = f"The subscription '{found[1]}' could not be found. The sandbox has only {known}."
         raise Refused(404, "SubscriptionNotFound", message)
 
 

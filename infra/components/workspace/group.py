@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from infra.settings import Settings
 
 
-def resource_group(
+def register_group(
     names: Names,
     *,
     location: str,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from infra.components.workspace.place import Place
 
 
-def logs(place: Place) -> pulumi.CustomResource:
+def register_logs(place: Place) -> pulumi.CustomResource:
     """Register the log analytics workspace."""
     properties = {
         "workspaceName": place.names.logs,
@@ -23,7 +23,7 @@ def logs(place: Place) -> pulumi.CustomResource:
     return azure_native.register(tokens.LOGS, "logs", properties, place.opts)
 
 
-def insights(place: Place, written_to: pulumi.Resource | None) -> pulumi.CustomResource:
+def register_insights(place: Place, written_to: pulumi.Resource | None) -> pulumi.CustomResource:
     """Register application insights.
 
     Args:

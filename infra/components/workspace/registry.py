@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from infra.components.workspace.place import Place
 
 
-def registry(place: Place) -> pulumi.CustomResource:
+def register_registry(place: Place) -> pulumi.CustomResource:
     """Register the container registry, which has no admin user."""
     properties = {
         "registryName": place.names.registry,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from infra.components.workspace.place import Place
 
 
-def storage(place: Place) -> pulumi.CustomResource:
+def register_storage(place: Place) -> pulumi.CustomResource:
     """Register the storage account, which Entra ID is the only way into: it has no shared keys."""
     properties = {
         "accountName": place.names.storage,

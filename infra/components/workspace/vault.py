@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from infra.components.workspace.place import Place
 
 
-def key_vault(place: Place) -> pulumi.CustomResource:
+def register_key_vault(place: Place) -> pulumi.CustomResource:
     """Register the key vault, which goes by roles and has no access policies."""
     inner = {
         "tenantId": place.tenant,

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pulumi
 
 from infra.components import azure_native, tokens
 from infra.components.order import after, behind
-from infra.components.workspace.group import resource_group
-from infra.components.workspace.monitoring import insights, logs
+from infra.components.workspace.group import register_group
+from infra.components.workspace.monitoring import register_insights, register_logs
 from infra.components.workspace.place import Place
-from infra.components.workspace.registry import registry
-from infra.components.workspace.storage import storage
-from infra.components.workspace.vault import key_vault
+from infra.components.workspace.registry import register_registry
+from infra.components.workspace.storage import register_storage
+from infra.components.workspace.vault import register_key_vault
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from infra import settings as declared
     from infra.account import Account
-    from infra.names import Names
+    from infra.names import Names, Part
 
 
 class StackWorkspace(pulumi.ComponentResource):
     """Resource group, storage, key vault, logs, application insights, registry and the workspace on top of them.
+
+    A part that is given by its id is none of the stack's resources.
 
     Entra ID is the only way in: the storage account has no shared keys, the registry no admin, the vault no access
     policies.
@@ -37,7 +39,10 @@ class StackWorkspace(pulumi.ComponentResource):
         workspace_id: Its ARM id likewise.
         whole: The same id, behind everything that the workspace stands on.
         everything: The workspace, as an entry of ``depends_on``.
+        provider: None: all of it lies in the stack's own subscription.
     """
+
+    provider: pulumi.ProviderResource | None = None
 
     def __init__(
         self,
@@ -62,7 +67,7 @@ class StackWorkspace(pulumi.ComponentResource):
         super().__init__("amlstack:infra:Workspace", spec.name)
         self._spec, self._tags, self._location = spec, dict(tags), location
         self._guarded = pulumi.ResourceOptions(parent=self, protect=protect)
-        self.group = resource_group(
+        self.group = register_group(
             names, location=location, tags=tags, keeps_name=keeps_group, protect=protect, opts=self._guarded
         )
 
@@ -89,17 +94,40 @@ class StackWorkspace(pulumi.ComponentResource):
             # What holds data: the engine refuses to delete it until somebody takes the protection off.
             pulumi.ResourceOptions.merge(fixed, self._guarded),
         )
-        self.storage, self.registry = storage(place), registry(place)
-        vault, self.logs = key_vault(place), logs(place)
-        parts = [self.storage, vault, insights(place, self.logs), self.registry]
-        self.workspace = _workspace(place, parts)
+        made: dict[Part, pulumi.Resource] = {"group": self.group}
+        made |= {part: register(place) for part, register in _FIRST.items() if part not in names.elsewhere}
+        if "insights" not in names.elsewhere:
+            if "logs" not in names.elsewhere:
+                made["logs"] = register_logs(place)
+            made["insights"] = register_insights(place, made.get("logs"))
+        below = [made[part] for part in _BELOW if part in made]
+        self.workspace = made["workspace"] = _workspace(place, below)
+        self._made = made
         # Name and id as what is in the workspace needs them, and the id as what lives on all of it does.
         self.name = behind(names.workspace, self.workspace)
         self.workspace_id = behind(names.workspace_id, self.workspace)
-        self.whole = behind(names.workspace_id, self.group, self.logs, *parts, self.workspace)
+        self.whole = behind(names.workspace_id, *made.values())
         # The workspace comes after all of it.
         self.everything = after(self.workspace)
         self.register_outputs({"id": names.workspace_id})
+
+    def part(self, part: Part) -> tuple[pulumi.Resource, ...]:
+        """The resource of a part that the stack owns; none of what somebody else owns."""
+        return (self._made[part],) if part in self._made else ()
+
+    def has(self, part: Part) -> bool:  # noqa: ARG002 - a workspace of the stack has every part
+        """Whether the workspace has a part, whoever owns it."""
+        return True
+
+
+_FIRST: Final[Mapping[Part, Callable[[Place], pulumi.Resource]]] = {
+    "storage": register_storage,
+    "registry": register_registry,
+    "key_vault": register_key_vault,
+}
+"""Parts that stand on the group alone, in the order in which they are registered."""
+_BELOW: Final[tuple[Part, ...]] = ("storage", "key_vault", "insights", "registry")
+"""What the workspace names, in that order."""
 
 
 def _workspace(place: Place, parts: list[pulumi.Resource]) -> pulumi.CustomResource:

@@ -13,21 +13,27 @@ from infra.settings.model.environment import (
     Environment,
 )
 from infra.settings.model.job_file import JobFile
+from infra.settings.model.parts import ApplicationInsights, ContainerRegistry, KeyVault, LogAnalytics, StorageAccount
 from infra.settings.model.stack import Include, Settings
 from infra.settings.model.workspace import Workspace
 
 __all__ = [
     "CURATED_TAG",
     "CUSTOM_TAG",
+    "ApplicationInsights",
     "AzurePolicy",
     "Cluster",
     "ClusterIdentity",
+    "ContainerRegistry",
     "CuratedEnvironment",
     "CustomEnvironment",
     "Environment",
     "Include",
     "JobFile",
+    "KeyVault",
+    "LogAnalytics",
     "Nodes",
     "Settings",
+    "StorageAccount",
     "Workspace",
 ]

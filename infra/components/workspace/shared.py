@@ -1,0 +1,55 @@
+"""What the rest of a stack needs to know of its workspace, whoever owns that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import pulumi
+
+    from infra.names import Names, Part
+
+
+class AnyWorkspace(Protocol):
+    """A workspace of the stack, or one that exists.
+
+    Attributes:
+        names: The names and ids of all parts.
+        provider: azure-native for the workspace's subscription, where that is not the stack's own.
+    """
+
+    names: Names
+    provider: pulumi.ProviderResource | None
+
+    @property
+    def group_name(self) -> pulumi.Input[str]:
+        """Name of its resource group, behind the group where the stack has one."""
+        ...
+
+    @property
+    def name(self) -> pulumi.Input[str]:
+        """Its name, behind the workspace."""
+        ...
+
+    @property
+    def workspace_id(self) -> pulumi.Input[str]:
+        """Its ARM id likewise."""
+        ...
+
+    @property
+    def whole(self) -> pulumi.Input[str]:
+        """The same id, behind everything that the workspace stands on."""
+        ...
+
+    @property
+    def everything(self) -> pulumi.Output[Any]:
+        """The workspace, as an entry of ``depends_on``."""
+        ...
+
+    def part(self, part: Part) -> tuple[pulumi.Resource, ...]:
+        """The resource of a part that the stack owns; none of what somebody else owns."""
+        ...
+
+    def has(self, part: Part) -> bool:
+        """Whether the workspace has a part, whoever owns it."""
+        ...

@@ -1,0 +1,103 @@
+"""What goes with a workspace that exists, and with a part of one: nothing that would change it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amlstack.base.findings import Finding
+from infra.settings.problems import dotted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from infra.settings.model import Settings, Workspace
+    from infra.settings.stackfile import Loc
+
+PARTS: Final = ("storage", "key_vault", "registry", "insights", "logs")
+"""What a workspace stands on, as the settings call it."""
+
+Found = tuple["Loc", Finding]
+
+
+def check(settings: Settings) -> Iterator[Found]:
+    """Findings on the workspace's settings that do not go together."""
+    spec = settings.workspace
+    if spec.existing:
+        yield from _beside_existing(spec)
+        yield from _place(settings)
+        if settings.azure_policy is not None:
+            yield _finding(
+                ("azurePolicy",),
+                "setting-beside-existing",
+                "`azurePolicy` is set beside `workspace.existing`",
+                "An assignment would judge what others put into a resource group that is not this stack's",
+                "Leave it out; the stack that owns the workspace assigns the rules",
+            )
+        return
+    if not spec.name:
+        yield _finding(
+            ("workspace", "name"),
+            "setting-missing",
+            "`name` is missing",
+            "A workspace is created under `name`, or one that exists is given by `existing`",
+        )
+    yield from _parts(spec)
+
+
+def _beside_existing(spec: Workspace) -> Iterator[Found]:
+    for key in sorted(spec.model_fields_set - {"existing"}):
+        yield _finding(
+            ("workspace", key),
+            "setting-beside-existing",
+            f"`{key}` is set beside `existing`",
+            "Nothing of a workspace that exists is changed",
+            "Leave it out; whoever owns the workspace sets it",
+        )
+
+
+def _place(settings: Settings) -> Iterator[Found]:
+    existing, group = str(settings.workspace.existing), settings.resource_group
+    if not existing.startswith("/"):
+        if group is None:
+            yield _finding(
+                ("workspace", "existing"),
+                "setting-missing",
+                f"`{existing}` is a name, and `resource_group` is missing",
+                "A workspace that exists is found by its name in `resource_group`, or by its ARM id",
+                "Set amlstack:resource_group, or write the id that `az ml workspace show --query id` prints",
+            )
+    elif group is not None and group.lower() != existing.split("/")[4].lower():
+        yield _finding(
+            ("resource_group",),
+            "setting-beside-existing",
+            f"`{group}` is not the resource group of `workspace.existing`",
+            "A stack on a workspace that exists makes no resource group; what it makes itself lies in the workspace's",
+            "Leave it out",
+        )
+
+
+def _parts(spec: Workspace) -> Iterator[Found]:
+    for part in PARTS:
+        given = getattr(spec, part)
+        if given.existing is None:
+            continue
+        for key in sorted(given.model_fields_set - {"existing"}):
+            yield _finding(
+                ("workspace", part, key),
+                "setting-beside-existing",
+                f"`{key}` is set beside `existing`",
+                f"Nothing of a {part.replace('_', ' ')} that exists is changed",
+                "Leave it out",
+            )
+    if spec.insights.existing and spec.logs.model_fields_set:
+        yield _finding(
+            ("workspace", "logs"),
+            "setting-beside-existing",
+            "`logs` is set beside `insights.existing`",
+            "Log analytics is where application insights of this stack write, and those exist already",
+            "Leave it out",
+        )
+
+
+def _finding(loc: Loc, code: str, what: str, rule: str, remedy: str = "") -> Found:
+    return loc, Finding(code, dotted(loc), what, rule, remedy)

@@ -1,0 +1,64 @@
+"""What a created workspace stands on: each made by the stack, or given by its ARM id."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import Field
+
+from infra.settings.model.base import SettingsModel, name_of
+
+
+def arm_id(kind: str) -> str:
+    """The pattern of ids of a type, as `Microsoft.Storage/storageAccounts`; ``resourceGroups`` is written both ways."""
+    return rf"^/subscriptions/[^/]+/resource[Gg]roups/[^/]+/providers/{re.escape(kind)}/[^/]+\Z"
+
+
+StorageId = Annotated[str, name_of(arm_id("Microsoft.Storage/storageAccounts"))]
+KeyVaultId = Annotated[str, name_of(arm_id("Microsoft.KeyVault/vaults"))]
+RegistryId = Annotated[str, name_of(arm_id("Microsoft.ContainerRegistry/registries"))]
+InsightsId = Annotated[str, name_of(arm_id("Microsoft.Insights/components"))]
+LogsId = Annotated[str, name_of(arm_id("Microsoft.OperationalInsights/workspaces"))]
+
+_GIVEN = (
+    "ARM id of one that exists, in any resource group or subscription: nothing of it is created, changed or deleted."
+)
+_NAMED = "Its name, of one that was imported under another name than the stack would give it."
+
+
+class StorageAccount(SettingsModel):
+    """The storage account of the workspace."""
+
+    existing: StorageId | None = Field(None, description=_GIVEN)
+    name: Annotated[str, name_of(r"^[a-z0-9]{3,24}\Z")] | None = Field(None, description=_NAMED)
+
+
+class KeyVault(SettingsModel):
+    """The key vault of the workspace."""
+
+    existing: KeyVaultId | None = Field(None, description=_GIVEN)
+    name: Annotated[str, name_of(r"^[A-Za-z][A-Za-z0-9-]{1,22}[A-Za-z0-9]\Z")] | None = Field(None, description=_NAMED)
+
+
+class ContainerRegistry(SettingsModel):
+    """The container registry of the workspace."""
+
+    existing: RegistryId | None = Field(None, description=_GIVEN)
+    name: Annotated[str, name_of(r"^[A-Za-z0-9]{5,50}\Z")] | None = Field(None, description=_NAMED)
+
+
+class ApplicationInsights(SettingsModel):
+    """Application insights of the workspace."""
+
+    existing: InsightsId | None = Field(None, description=_GIVEN)
+    name: Annotated[str, name_of(r"^[^/]{1,255}\Z")] | None = Field(None, description=_NAMED)
+
+
+class LogAnalytics(SettingsModel):
+    """The log analytics workspace that application insights write to."""
+
+    existing: LogsId | None = Field(None, description=_GIVEN)
+    name: Annotated[str, name_of(r"^[A-Za-z0-9][A-Za-z0-9-]{2,61}[A-Za-z0-9]\Z")] | None = Field(
+        None, description=_NAMED
+    )

@@ -268,6 +268,78 @@ def test_a_misspelt_output_has_a_near_miss(pipeline: Path) -> None:
     assert finding.remedy == "Did you mean `fetch.names`?"
 
 
+INNER = """\
+$schema: https://azuremlschemas.azureedge.net/latest/pipelineComponent.schema.json
+type: pipeline
+inputs:
+  source: {type: uri_folder}
+outputs:
+  words: {type: uri_folder}
+jobs:
+  first:
+    type: command
+    command: ls ${{inputs.data}}
+    environment: azureml:e:1
+    inputs: {data: "${{parent.inputs.source}}"}
+    outputs: {words: "${{parent.outputs.words}}"}
+  second:
+    type: command
+    command: ls ${{inputs.words}}
+    environment: azureml:e:1
+    inputs: {words: "${{parent.jobs.first.outputs.words}}"}
+"""
+NESTED = """\
+type: pipeline
+settings: {default_compute: azureml:a100}
+jobs:
+  deep:
+    type: pipeline
+    component: inner.yml
+    inputs: {source: {type: uri_folder, path: "azureml:cifar-10-example@latest"}}
+  last:
+    type: command
+    command: ls ${{inputs.words}}
+    environment: azureml:e:1
+    inputs: {words: "${{parent.jobs.deep.outputs.words}}"}
+"""
+
+
+@pytest.fixture
+def nested(job: Path) -> Path:
+    """A pipeline whose first step is a pipeline."""
+    (job.parent / "inner.yml").write_text(INNER)
+    (job.parent / "nested.yml").write_text(NESTED)
+    return job.parent / "nested.yml"
+
+
+def test_what_a_step_that_is_a_pipeline_is_given_reaches_the_steps_in_it(nested: Path) -> None:
+    made(nested.parent, "d/a")
+    (missing,) = data(nested).findings
+    assert "`--input deep.source=PATH`" in missing.remedy
+
+    found = data(nested, f"deep.source={nested.parent}/d")
+
+    assert found.findings == ()
+    d = nested.parent / "d"
+    assert found.by_step == {"deep": {"source": d}, "deep.jobs.first": {"data": d}}
+
+
+def test_no_step_of_a_pipeline_is_looked_at_whose_output_is_given(nested: Path) -> None:
+    made(nested.parent, "w/a")
+    found = data(nested, f"deep.words={nested.parent}/w")
+
+    assert (found.findings, found.given) == ((), {"deep"})
+    assert found.by_step == {"last": {"words": nested.parent / "w"}}
+
+
+def test_an_output_in_a_step_that_is_a_pipeline_can_be_given(nested: Path) -> None:
+    made(nested.parent, "w/a")
+    found = data(nested, f"deep.jobs.first.words={nested.parent}/w", f"deep.source={nested.parent}/w")
+
+    assert (found.findings, found.given) == ((), {"deep.jobs.first"})
+    assert found.by_step["deep.jobs.second"] == {"words": nested.parent / "w"}
+
+
 def test_a_value_is_given_like_data_and_the_body_keeps_its_own(job: Path) -> None:
     made(job.parent, "data", "a.csv", "b")
     found = data(job, f"iris={job.parent}/a.csv", f"cifar={job.parent}/b", "lr=0.2")

@@ -140,6 +140,19 @@ def test_steps_are_listed_with_their_parent_and_name_it(store: Store, tmp_path: 
     assert facts((tmp_path / "home/reports" / "flow-1-prepare.html").read_text())["part of"] == "prepare of flow-1"
 
 
+def test_the_steps_of_a_step_are_listed_behind_it(store: Store, tmp_path: Path) -> None:
+    rows = [
+        store.jobs.add(WORKSPACE, name, {"properties": {"jobType": "Pipeline"}}).id
+        for name in ("flow-1", "flow-1-deep")
+    ]
+    store.family.add(rows[1], rows[0], "deep")
+    store.family.add(job(store, "flow-1-inner", "Queued"), rows[1], "inner")
+    assert main(["report", "flow-1"]) == 0
+    tree = parse((tmp_path / "home/reports" / "flow-1.html").read_text())
+    table = next(each for each in tree.all("section") if each.attributes["aria-labelledby"] == "children")
+    assert [cell.text for cell in table.all("td")][::3] == ["deep", "deep/inner"]
+
+
 def test_a_folder_is_reported_without_a_sandbox(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,7 +72,8 @@ CHANGES = [
     ("second", {"componentId": "{W}/components/trian/versions/1"}, 400, "Did you mean '{W}/components/train/versions/1'?"),
     ("second", {"componentId": "azureml://registries/azureml/components/c/versions/1"}, 501, "components of a registry"),
     ("second", {"componentId": None}, 400, "the step names no component"),
-    ("second", {"type": "parallel"}, 501, "steps of the type 'parallel' (properties.jobs.second), only command and sweep"),
+    ("second", {"type": "parallel"}, 501, "steps of the type 'parallel' (properties.jobs.second), only command, sweep, pipeline"),
+    ("second", {"type": "pipeline"}, 400, "a step of the type 'pipeline' names a component of the type 'command'"),
     ("second", {"inputs": {"date": "x"}}, 400, "the component has no input 'date'. Did you mean 'data'?"),
     ("second", {"outputs": {"modle": {}}}, 400, "the component has no output 'modle'. Did you mean 'model'?"),
     ("second", {"inputs": {"data": "${{parent.jobs.frist.outputs.model}}"}}, 400, "there is no step 'frist'. Did you mean 'first'?"),
@@ -159,6 +160,30 @@ def test_a_step_that_is_no_sweep_is_refused_by_name(
     assert part in error["message"]
 
 
+def test_what_is_wrong_in_a_step_of_a_step_is_refused_with_the_way_to_it(manager: Manager, train: str) -> None:
+    path = f"{manager.workspace}/components/deep/versions/1"
+    inner = {"first": {"type": "command", "componentId": train, "inputs": {"date": "x"}}}
+    spec = {"type": "pipeline", "jobs": inner}
+    assert manager.call("PUT", path, {"properties": {"componentSpec": spec}})[0] == 201
+    fields = body(manager, train)
+    fields["properties"]["jobs"]["deep"] = {"type": "pipeline", "componentId": path}
+
+    status, error = put(manager, fields)
+
+    assert status == 400
+    assert error["message"].startswith("properties.jobs.deep: ")
+    assert (
+        "'properties.jobs.first.inputs.date': the component has no input 'date'. Did you mean 'data'?"
+        in error["message"]
+    )
+
+
+def test_a_pipeline_names_a_component_of_a_pipeline(manager: Manager, train: str) -> None:
+    status, error = put(manager, {"properties": {"jobType": "Pipeline", "componentId": train}})
+
+    assert (status, error["target"]) == (400, "properties.componentId")
+
+
 def test_a_pipeline_has_steps(manager: Manager) -> None:
     status, error = put(manager, {"properties": {"jobType": "Pipeline"}})
 
@@ -170,7 +195,9 @@ SPECS = [
     ({**SPEC, "command": ""}, "the required property 'command' of a command component is missing."),
     ({**SPEC, "environment": None}, "the required property 'environment'"),
     ({**SPEC, "inputs": {"data": "uri_folder"}}, "an input or output is an object with a 'type'."),
-    ({**SPEC, "type": "spark"}, "components of the type 'spark', only command"),
+    ({**SPEC, "type": "spark"}, "components of the type 'spark', only command and pipeline"),
+    ({"type": "pipeline"}, "the required property 'jobs' of a pipeline component is missing."),
+    ({"type": "pipeline", "jobs": {"a": {"componentId": "/none"}}}, "the component '/none' was not found"),
 ]  # fmt: skip
 
 

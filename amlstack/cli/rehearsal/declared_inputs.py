@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     import jobs
 
+BELOW = ".jobs."
+"""Between the names of a step and of a step in it."""
 _BOUND = re.compile(r"\$\{\{\s*parent\.inputs\.(?P<name>[^}\s]+?)(?:\.path)?\s*\}\}")
 _WRITTEN = re.compile(r"\$\{\{\s*parent\.jobs\.(?P<step>[^}\s.]+)\.outputs\.(?P<name>[^}\s]+?)(?:\.path)?\s*\}\}")
 
@@ -35,9 +37,14 @@ class DeclaredInput:
         return f"{self.step}.{self.name}" if self.step else self.name
 
     @property
+    def around(self) -> str:
+        """The step whose pipeline this is a step of; empty for the outermost one."""
+        return self.step.rpartition(BELOW)[0]
+
+    @property
     def where(self) -> str:
         """Its place in the declaration."""
-        steps = "".join(f"jobs.{step}." for step in self.step.split(".jobs.")) if self.step else ""
+        steps = "".join(f"jobs.{step}." for step in self.step.split(BELOW)) if self.step else ""
         return f"{steps}inputs.{self.name}.path"
 
     @property
@@ -59,13 +66,18 @@ class DeclaredInput:
         found = _WRITTEN.fullmatch(text.strip()) if isinstance(text, str) else None
         if found is None:
             return ""
-        outer = f"{self.step.rpartition('.jobs.')[0]}.jobs." if ".jobs." in self.step else ""
+        outer = f"{self.around}{BELOW}" if self.around else ""
         return f"{outer}{found['step']}.{found['name']}"
 
     @property
     def is_data(self) -> bool:
         """Whether it is data, or bound to some; else it is a value."""
         return hasattr(self.value, "path") or bool(self.bound) or "${{" in str(self.value)
+
+
+def within(step: str, steps: Collection[str]) -> bool:
+    """Whether a step is one of some steps, or a step in one of them."""
+    return any(f"{step}{BELOW}".startswith(f"{each}{BELOW}") for each in steps)
 
 
 def declared(plan: jobs.Planned) -> Iterator[DeclaredInput]:
@@ -76,6 +88,18 @@ def declared(plan: jobs.Planned) -> Iterator[DeclaredInput]:
     if isinstance(plan, jobs.PipelinePlan):
         for name, value in plan.job.inputs.items():
             yield DeclaredInput("", name, value)
+        yield from _of_pipelines(plan.job.jobs, "")
     for place, part in plan.parts.items():
         for name, value in part.job.inputs.items():
             yield DeclaredInput(place.removeprefix("jobs.") if is_pipeline else "", name, value)
+
+
+def _of_pipelines(steps: Mapping[str, Any], above: str) -> Iterator[DeclaredInput]:
+    """What steps that are pipelines are given: a plan's parts are the commands in them."""
+    from jobs.model.passthrough import PassthroughComponent
+
+    for name, step in steps.items():
+        if isinstance(step.runs, PassthroughComponent) and step.runs.kind == "pipeline":
+            for port, value in step.inputs.items():
+                yield DeclaredInput(f"{above}{name}", port, value)
+            yield from _of_pipelines(step.runs.jobs, f"{above}{name}{BELOW}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from amlstack.cli.rehearsal.declared_inputs import within
 from jobs.model.component import NO_ENVIRONMENT
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def resolve(plan: jobs.Planned, own: Mapping[str, OwnStandIn], given: Collection
     for place, part in plan.parts.items():
         step = place.removeprefix("jobs.") if is_pipeline else ""
         wanted = declared(part)
-        if wanted is None or step in given:
+        if wanted is None or within(step, given):
             continue
         chosen = images.Chosen(wanted, images.own_of(wanted, own))
         if chosen.own is None and _of_a_workspace(wanted):

@@ -120,10 +120,11 @@ class Followed:
             yield f"no trial logged {metric}, so that none is the best: log it with mlflow.log_metric"
 
     def failed(self) -> Path | None:
-        """The folder of the first child that failed; of a job without children its own."""
+        """The folder of the first child that failed and has no children; of a job without children its own."""
         if not self.children:
             return self.folder
-        names = (name for name, child in self.children.items() if child.run["status"] == "Failed")
+        parents = {child.run["parentRunId"] for child in self.children.values()}
+        names = (name for name, each in self.children.items() if each.run["status"] == "Failed" and name not in parents)
         name = next(names, None)
         return None if name is None else job_folder(self.home, name)
 
@@ -164,8 +165,8 @@ class Followed:
         if run["status"] != child.status:
             child.status = run["status"]
             self.progress.step(f"{child.label} is {child.status}")
-        if run["runType"] == SWEEP:
-            self._look(name, SWEEP, child.label, ask=ask, logs=True, last=last)
+        if (below := str(run["runType"])) in (SWEEP, PIPELINE):
+            self._look(name, below, child.label, ask=ask, logs=True, last=last)
         else:
             self._print(child.logs, f"{child.label} · ", last=run["status"] in TERMINAL)
 

@@ -15,7 +15,7 @@ from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean, near
 from amlstack.base.paths import exists, is_dir, is_file
 from amlstack.cli.rehearsal import given_steps
-from amlstack.cli.rehearsal.declared_inputs import DeclaredInput, declared
+from amlstack.cli.rehearsal.declared_inputs import DeclaredInput, declared, within
 from amlstack.cli.rehearsal.given_steps import OPTION
 from amlstack.cli.rehearsal.mapping import mapping_file
 from jobs.model.component import NotGiven
@@ -103,7 +103,7 @@ def resolve(
     found += missing
     lines += [f"step {step}: not run, what other steps read of it is given" for step in sorted(given)]
     for each in inputs:
-        if each.step in given:
+        if within(each.step, given):
             continue
         path, origin = _substitute(each, chosen, files)
         if path is not None:
@@ -122,8 +122,8 @@ def resolve(
                 lines.append(f"input {each.label}: {path}")
         if path is not None:
             by_step.setdefault(each.step, {})[each.name] = path
-    of_pipeline = by_step.get("", {})
     for each in inputs:
+        of_pipeline = by_step.get(each.around, {})
         if each.bound in of_pipeline and each.name not in by_step.get(each.step, {}):
             by_step.setdefault(each.step, {})[each.name] = of_pipeline[each.bound]
     return Data(by_step, tuple(lines), tuple(found), given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from amlstack.catalog import sizes
@@ -207,6 +208,8 @@ def _children(store: Store, job: JobRow) -> Iterable[ChildJob]:
             continue
         values = {name: str(value) for name, value in _drawn(row).items()}
         yield ChildJob(place, key, row.status, values, _last(store, row, metric), best=row.name == best)
+        if row.properties.get("jobType") == "Pipeline":
+            yield from (replace(each, place=f"{place}/{each.place}") for each in _children(store, row))
 
 
 def _primary_metric(job: JobRow) -> str:

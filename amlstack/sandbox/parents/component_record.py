@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import Store
 
 TYPE = "Microsoft.MachineLearningServices/workspaces/components/versions"
+KINDS = ("command", "pipeline")
+"""Kinds of components that the sandbox runs."""
 LITERALS = frozenset({"string", "number", "integer", "boolean"})
 """Types of inputs that are values; all others are data."""
 MODES = {
@@ -44,8 +46,8 @@ class ComponentPort:
 
 
 @dataclass(frozen=True, slots=True)
-class CommandComponent:
-    """A command component.
+class StepComponent:
+    """A component that a step of the pipeline runs: a command, or a pipeline of its own.
 
     Attributes:
         id: ARM id of its version.
@@ -58,8 +60,13 @@ class CommandComponent:
     inputs: Mapping[str, ComponentPort]
     outputs: Mapping[str, ComponentPort]
 
+    @property
+    def is_pipeline(self) -> bool:
+        """It has steps of its own."""
+        return kind_of(self.spec) == "pipeline"
 
-def find(store: Store, component_id: str, where: str) -> CommandComponent:
+
+def find(store: Store, component_id: str, where: str) -> StepComponent:
     """The component that a step names.
 
     Raises:
@@ -75,7 +82,7 @@ def find(store: Store, component_id: str, where: str) -> CommandComponent:
         )
     spec: Mapping[str, Any] = found.body["properties"]["componentSpec"]
     check(spec, where)
-    return CommandComponent(
+    return StepComponent(
         found.id,
         spec,
         {name: _port(port) for name, port in (spec.get("inputs") or {}).items()},
@@ -84,19 +91,26 @@ def find(store: Store, component_id: str, where: str) -> CommandComponent:
 
 
 def check(spec: Any, where: str) -> None:
-    """Refuses a specification that is no command component."""
+    """Refuses a specification that is no component of a command or of a pipeline."""
     if not isinstance(spec, dict):
         raise invalid(where, "a component specification is an object.")
-    kind = str(spec.get("type") or "command").lower()
-    if kind != "command":
-        raise not_emulated(f"components of the type '{kind}', only command")
-    for name in ("command", "environment"):
+    kind = kind_of(spec)
+    if kind not in KINDS:
+        raise not_emulated(f"components of the type '{kind}', only {' and '.join(KINDS)}")
+    if kind == "pipeline" and not isinstance(spec.get("jobs"), dict):
+        raise invalid(f"{where}.jobs", "the required property 'jobs' of a pipeline component is missing.")
+    for name in ("command", "environment") if kind == "command" else ():
         if not isinstance(spec.get(name), str) or not spec[name]:
             raise invalid(f"{where}.{name}", f"the required property '{name}' of a command component is missing.")
     for side in ("inputs", "outputs"):
         for name, port in (spec.get(side) or {}).items():
             if not isinstance(port, dict) or not isinstance(port.get("type"), str):
                 raise invalid(f"{where}.{side}.{name}", "an input or output is an object with a 'type'.")
+
+
+def kind_of(spec: Mapping[str, Any]) -> str:
+    """The kind of a component, by its specification."""
+    return str(spec.get("type") or "command").lower()
 
 
 def asset(reference: str) -> str:

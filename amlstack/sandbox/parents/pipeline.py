@@ -24,6 +24,7 @@ def drafts(store: Store, name: str, properties: Mapping[str, Any]) -> Iterator[t
     Raises:
         Refused: The pipeline does not hold together.
     """
+    properties = pipeline_body.whole(store, properties)
     bound = BindingValues(properties, draft=True)
     for node in pipeline_body.read(store, properties).values():
         yield node.where, step_body.body(node, bound, parent=name, name=node.name)
@@ -31,7 +32,7 @@ def drafts(store: Store, name: str, properties: Mapping[str, Any]) -> Iterator[t
 
 def advance(parent: Parent) -> None:
     """Starts the steps that can start, ends the pipeline when nothing is left to do."""
-    properties = parent.job.properties
+    properties = pipeline_body.whole(parent.store, parent.job.properties)
     wanted = pipeline_body.read(parent.store, properties)
     settings = properties.get("settings") or {}
     goes_on = str(settings.get("continue_on_step_failure", True)).lower() != "false"
@@ -58,7 +59,7 @@ def advance(parent: Parent) -> None:
 def outputs(store: Store, parent: JobRow, children: Mapping[str, JobRow]) -> dict[str, str]:
     """Where the outputs of a pipeline lie, as far as the steps that write them were made: output → URI."""
     found = {}
-    for name, step in (parent.properties.get("jobs") or {}).items():
+    for name, step in (pipeline_body.whole(store, parent.properties).get("jobs") or {}).items():
         if name not in children or not isinstance(step, dict):
             continue
         for port, output in (step.get("outputs") or {}).items():

@@ -12,10 +12,10 @@ from amlstack.sandbox.parents import bindings, component_record
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from amlstack.sandbox.parents.component_record import CommandComponent
+    from amlstack.sandbox.parents.component_record import StepComponent
     from amlstack.sandbox.store.store import Store
 
-STEP_TYPES = ("command", "sweep")
+STEP_TYPES = ("command", "sweep", "pipeline")
 """The types of steps that the sandbox runs."""
 
 
@@ -25,7 +25,7 @@ class PipelineStep:
 
     Attributes:
         name: Its name in the pipeline.
-        kind: ``command`` or ``sweep``.
+        kind: One of `STEP_TYPES`.
         body: The step as the pipeline's body has it.
         component: What it runs.
         needs: Steps whose outputs it reads.
@@ -35,7 +35,7 @@ class PipelineStep:
     name: str
     kind: str
     body: Mapping[str, Any]
-    component: CommandComponent
+    component: StepComponent
     needs: frozenset[str]
     where: str
 
@@ -52,12 +52,44 @@ class PipelineStep:
         return found
 
 
+def whole(store: Store, properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A pipeline's body with what its component says: steps, inputs with their defaults, outputs.
+
+    Args:
+        store: Where the components are registered.
+        properties: ``body["properties"]`` of the pipeline; one that names no component stays as it is.
+
+    Returns:
+        The body; an optional input that is not given is there, and None.
+
+    Raises:
+        Refused: It names a component that is not there, or none of a pipeline.
+    """
+    named = properties.get("componentId")
+    if not named:
+        return properties
+    component = component_record.find(store, str(named), "properties.componentId")
+    if not component.is_pipeline:
+        raise invalid("properties.componentId", f"'{named}' is no pipeline component.")
+    inputs = {
+        name: None if port.default is None else {"jobInputType": "literal", "value": port.default}
+        for name, port in component.inputs.items()
+    }
+    outputs = {name: {"jobOutputType": port.type} for name, port in component.outputs.items()}
+    return {
+        **properties,
+        "jobs": properties.get("jobs") or component.spec["jobs"],
+        "inputs": {**inputs, **(properties.get("inputs") or {})},
+        "outputs": {**outputs, **(properties.get("outputs") or {})},
+    }
+
+
 def read(store: Store, properties: Mapping[str, Any]) -> dict[str, PipelineStep]:
     """The steps of a pipeline by name, each behind those that it needs.
 
     Args:
         store: Where the components are registered.
-        properties: ``body["properties"]`` of the pipeline.
+        properties: ``body["properties"]`` of the pipeline, as `whole` completes it.
 
     Raises:
         Refused: A step's type, component, binding or input is none, or the steps wait for each other in a circle.
@@ -84,7 +116,7 @@ def _node(store: Store, name: str, step: Any) -> PipelineStep:
         raise invalid(where, "a step is an object.")
     kind = str(step.get("type") or "command").lower()
     if kind not in STEP_TYPES:
-        raise not_emulated(f"steps of the type '{kind}' ({where}), only {' and '.join(STEP_TYPES)}")
+        raise not_emulated(f"steps of the type '{kind}' ({where}), only {', '.join(STEP_TYPES)}")
     component = (step.get("trial") or {}).get("componentId") if kind == "sweep" else step.get("componentId")
     if not isinstance(component, str) or not component:
         raise invalid(where, "the step names no component (componentId).")
@@ -94,7 +126,11 @@ def _node(store: Store, name: str, step: Any) -> PipelineStep:
         for source in bindings.sources(text)
         if source.step is not None and source.side == "outputs"
     }
-    return PipelineStep(name, kind, step, component_record.find(store, component, where), frozenset(needs), where)
+    runs = component_record.find(store, component, where)
+    if runs.is_pipeline is not (kind == "pipeline"):
+        of = component_record.kind_of(runs.spec)
+        raise invalid(where, f"a step of the type '{kind}' names a component of the type '{of}' ('{component}').")
+    return PipelineStep(name, kind, step, runs, frozenset(needs), where)
 
 
 def _texts(value: Any) -> Iterator[str]:

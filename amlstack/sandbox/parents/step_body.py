@@ -44,20 +44,13 @@ def body(node: PipelineStep, bound: BindingValues, *, parent: str, name: str) ->
     Raises:
         Refused: The sandbox cannot run it.
     """
+    if node.kind == "pipeline":
+        return _pipeline(node, bound, parent=parent, name=name)
     step = bound.deep({key: value for key, value in node.body.items() if key not in ("inputs", "outputs")}, node.where)
-    spec, pipeline = node.component.spec, bound.properties
-    given = {key: bound.input(node, key) for key in node.component.inputs}
+    spec = node.component.spec
     resources = step.get("resources") or spec.get("resources")
     common = {
-        "computeId": _compute(step, pipeline, node.where),
-        "inputs": {key: wire for key, wire in given.items() if wire is not None},
-        "outputs": {key: _output(node, bound, key, name) for key in node.component.outputs},
-        "experimentName": pipeline.get("experimentName"),
-        "displayName": step.get("display_name") or node.name,
-        "description": step.get("comment"),
-        "parentJobName": parent,
-        "tags": {key: str(value) for key, value in (step.get("tags") or {}).items()},
-        "properties": _properties(node, step, parent, name),
+        **_of_any_kind(node, step, bound, parent=parent, name=name),
         "queueSettings": _camel(step.get("queue_settings")),
     }
     what = {
@@ -86,6 +79,31 @@ def body(node: PipelineStep, bound: BindingValues, *, parent: str, name: str) ->
         "limits": _limits(step.get("limits")),
     }
     return _filled({**common, **what, **own})
+
+
+def _of_any_kind(node: PipelineStep, step: Mapping[str, Any], bound: BindingValues, *, parent: str, name: str) -> Wire:
+    """What a child has that is a command, a sweep or a pipeline."""
+    given = {key: bound.input(node, key) for key in node.component.inputs}
+    return {
+        "computeId": _compute(step, bound.properties, node.where),
+        "inputs": {key: wire for key, wire in given.items() if wire is not None},
+        "outputs": {key: _output(node, bound, key, name) for key in node.component.outputs},
+        "experimentName": bound.properties.get("experimentName"),
+        "displayName": step.get("display_name") or node.name,
+        "description": step.get("comment"),
+        "parentJobName": parent,
+        "tags": {key: str(value) for key, value in (step.get("tags") or {}).items()},
+        "properties": _properties(node, step, parent, name),
+    }
+
+
+def _pipeline(node: PipelineStep, bound: BindingValues, *, parent: str, name: str) -> Wire:
+    """A step that is a pipeline: a job with steps of its own, under the settings of the pipeline around it."""
+    own = ("inputs", "outputs", "jobs", "settings")
+    step = bound.deep({key: value for key, value in node.body.items() if key not in own}, node.where)
+    settings = {**(bound.properties.get("settings") or {}), **(node.body.get("settings") or {})}
+    of_any_kind = _of_any_kind(node, step, bound, parent=parent, name=name)
+    return _filled({**of_any_kind, "jobType": "Pipeline", "componentId": node.component.id, "settings": settings})
 
 
 def _compute(step: Mapping[str, Any], pipeline: Mapping[str, Any], where: str) -> str | None:

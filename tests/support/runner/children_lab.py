@@ -24,6 +24,14 @@ def component(lab: Lab, name: str, command: str, **spec: Any) -> str:
     return identity
 
 
+def pipeline_component(lab: Lab, name: str, jobs: dict[str, Any], **spec: Any) -> str:
+    """Registers a pipeline component; its id."""
+    identity = f"{WORKSPACE}/components/{name}/versions/1"
+    body = {"properties": {"componentSpec": {"type": "pipeline", "jobs": jobs, **spec}}}
+    lab.store.resources.put(identity, f"{ML}/workspaces/components/versions", identity.rsplit("/", 2)[0], body)
+    return identity
+
+
 def step(component_id: str, **more: Any) -> dict[str, Any]:
     """A step of a component."""
     return {"type": "command", "componentId": component_id, **more}

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jobs
+from amlstack.cli.rehearsal.declared_inputs import within
 from amlstack.cli.rehearsal.feasibility.aspect import Aspect
 from amlstack.cli.rehearsal.workspace import rehearsal_workspace
 from amlstack.sandbox.parents.pipeline_body import STEP_TYPES
-from jobs.model.passthrough import PassthroughStep
+from jobs.model.passthrough import PassthroughComponent, PassthroughStep
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     from amlstack.cli.rehearsal.feasibility.stored import Stored
 
@@ -26,16 +27,22 @@ def aspects(plan: jobs.Planned, stored: Stored, given: Collection[str] = ()) -> 
     """
     if not isinstance(plan, jobs.PipelinePlan):
         return
-    for name, step in plan.job.jobs.items():
-        if name in given:
+    yield from _of(plan.job.jobs, "", stored, given)
+
+
+def _of(steps: Mapping[str, Any], above: str, stored: Stored, given: Collection[str]) -> Iterator[Aspect]:
+    for name, step in steps.items():
+        place, runs = f"{above}jobs.{name}", step.runs
+        if within(place.removeprefix("jobs."), given):
             continue
-        if isinstance(step, PassthroughStep):
-            text = f"the step is of the type `{step.kind}`, and a rehearsal runs {' and '.join(STEP_TYPES)} steps"
-            yield Aspect("steps", "blocks", text, "Rehearse the other steps' jobs alone.", (f"jobs.{name}",))
-        elif isinstance(step.runs, str) and not _is_stored(step.runs, stored):
-            text = f"`{step.runs}` is a component of a workspace or registry, of which this machine knows nothing"
-            remedy = "Name the component's file."
-            yield Aspect("steps", "blocks", text, remedy, (f"jobs.{name}",))
+        if isinstance(step, PassthroughStep) and step.kind not in STEP_TYPES:
+            text = f"the step is of the type `{step.kind}`, and a rehearsal runs {', '.join(STEP_TYPES)} steps"
+            yield Aspect("steps", "blocks", text, "Rehearse the other steps' jobs alone.", (place,))
+        elif isinstance(runs, str) and not _is_stored(runs, stored):
+            text = f"`{runs}` is a component of a workspace or registry, of which this machine knows nothing"
+            yield Aspect("steps", "blocks", text, "Name the component's file.", (place,))
+        elif isinstance(runs, PassthroughComponent):
+            yield from _of(runs.jobs, f"{place}.", stored, given)
 
 
 def _is_stored(component: str, stored: Stored) -> bool:

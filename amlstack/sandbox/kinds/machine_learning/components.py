@@ -17,18 +17,17 @@ if TYPE_CHECKING:
 
 
 class ComponentVersions(Versions):
-    """Component versions: a command with declared inputs and outputs."""
+    """Component versions: a command, or a pipeline, with declared inputs and outputs."""
 
     type = f"{ML}/workspaces/components/versions"
     noun = "a component version"
-    note = f"Command components. {Versions.note}"
+    note = f"Components of commands and of pipelines. {Versions.note}"
     schema = Schema(
         "machinelearningservices", "ComponentVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
     )
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """It has a specification; what that runs in must be there when a job is made of it."""
-        del context
         if before is not None:
             self.check_same(body, before, "component", f"{path.names[-2]}:{path.name}")
             return
@@ -36,6 +35,10 @@ class ComponentVersions(Versions):
         if body["properties"].get("componentSpec") is None:
             raise invalid(where, "the required property 'componentSpec' of a component version is missing.")
         component_record.check(body["properties"]["componentSpec"], where)
+        for name, step in (body["properties"]["componentSpec"].get("jobs") or {}).items():
+            # They come first, so that no component can be a step of itself.
+            if isinstance(step, dict) and isinstance(step.get("componentId"), str):
+                component_record.find(context.store, step["componentId"], f"{where}.jobs.{name}")
 
 
 CONTAINERS = Containers("components", "a component", "ComponentContainerArgs")

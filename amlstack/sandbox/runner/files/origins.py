@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from amlstack.sandbox.runner.files.substitutes import outermost
 from amlstack.sandbox.store.places import job_folder, private
 
 if TYPE_CHECKING:
@@ -64,11 +65,7 @@ def write(home: Path, job: str, by_step: Mapping[str, Sequence[Path]]) -> None:
 
 def of(store: Store, job: JobRow) -> CodeCopies:
     """The copies of one job's code; of a trial or step as its outermost job was submitted."""
-    above = store.family.above(job.id)
-    root = above[-1] if above else job.id
-    below = (job.id, *above)[-2] if above else ""
-    is_step = bool(below) and store.jobs[root].properties.get("jobType") == "Pipeline"
-    step = (store.family.place(below) or "") if is_step else ""
+    root, step = outermost(store, job)
     return CodeCopies(job_folder(store.home, job.id), _read(job_folder(store.home, root), step))
 
 
@@ -77,7 +74,5 @@ def _read(folder: Path, step: str) -> tuple[Path, ...]:
         data = json.loads((folder / FILE).read_text())
     except (OSError, ValueError):
         return ()
-    # A step that is a pipeline has the code of its own steps.
-    inner = (roots for name, roots in data.items() if name.startswith(f"{step}.jobs."))
-    found = data.get(step) or [root for roots in inner for root in roots] or data.get("") or ()
+    found = data.get(step) or data.get("") or ()
     return tuple(Path(root) for root in dict.fromkeys(found))

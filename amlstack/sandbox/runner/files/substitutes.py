@@ -7,6 +7,7 @@ whose outputs this machine has: they are not run.
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 FILE = "inputs.json"
 GIVEN = "given.json"
+_BELOW = ".jobs."
+"""Between the names of a step and of a step in it."""
 
 
 def write(home: Path, job: str, by_step: Mapping[str, Mapping[str, Path]], given: Collection[str] = ()) -> None:
@@ -49,16 +52,23 @@ def of(store: Store, job: JobRow) -> dict[str, Path]:
 
 
 def is_given(store: Store, job: JobRow) -> bool:
-    """Whether a job is a step whose outputs this machine has."""
+    """Whether a job is a step whose outputs this machine has, or belongs to such a step."""
     root, step = outermost(store, job)
     file = job_folder(store.home, root) / GIVEN
-    return bool(step) and file.is_file() and step in json.loads(file.read_text())
+    if not step or not file.is_file():
+        return False
+    return any(f"{step}{_BELOW}".startswith(f"{given}{_BELOW}") for given in json.loads(file.read_text()))
 
 
 def outermost(store: Store, job: JobRow) -> tuple[str, str]:
-    """The outermost job that a job belongs to, and the step of it; empty where that is no pipeline."""
-    above = store.family.above(job.id)
-    root = above[-1] if above else job.id
-    below = (job.id, *above)[-2] if above else ""
-    is_pipeline = store.jobs[root].properties.get("jobType") == "Pipeline"
-    return root, (store.family.place(below) or "") if below and is_pipeline else ""
+    """The outermost job that a job belongs to, and the step of it; empty where that is no pipeline.
+
+    A step of a pipeline that is itself a step is called as in the declaration, ``outer.jobs.inner``.
+    """
+    line = (job.id, *store.family.above(job.id))
+    steps = [
+        store.family.place(each) or ""
+        for each, parent in itertools.pairwise(line)
+        if store.jobs[parent].properties.get("jobType") == "Pipeline"
+    ]
+    return line[-1], _BELOW.join(reversed(steps))

@@ -109,9 +109,9 @@ def test_a_refusal_of_the_service_is_passed_on_as_azure_native_words_it(plugin: 
 def test_an_unknown_type_function_and_schema_are_refused_by_name(plugin: StandIn) -> None:
     from pulumi.runtime.proto import provider_pb2
 
-    code, words = refused(plugin.create, urn("network:VirtualNetwork", "v"), {})
+    code, words = refused(plugin.create, urn("network:RouteTable", "v"), {})
     assert code is grpc.StatusCode.UNIMPLEMENTED
-    assert words.startswith("the sandbox does not stand in for azure-native:network:VirtualNetwork.")
+    assert words.startswith("the sandbox does not stand in for azure-native:network:RouteTable.")
     token = "azure-native:storage:listStorageAccountKeys"
     _, words = refused(plugin.stub.Invoke, provider_pb2.InvokeRequest(tok=token))
     assert words == f"the sandbox does not stand in for the function {token}"

@@ -119,7 +119,7 @@ def test_nothing_is_done_and_the_reason_is_shown_without_a_sandbox(stack: Any) -
 def test_a_type_that_the_sandbox_does_not_have_is_refused_by_name(stack: Any, sandbox: Any) -> None:
     text = (
         "from pulumi_azure_native import network\n"
-        "network.VirtualNetwork('net', resource_group_name='g', location='westeurope')\n"
+        "network.RouteTable('net', resource_group_name='g', location='westeurope')\n"
     )
     failed = stack(text, sandbox=sandbox).preview().failed()
-    assert "the sandbox does not stand in for azure-native:network:VirtualNetwork" in failed.output
+    assert "the sandbox does not stand in for azure-native:network:RouteTable" in failed.output

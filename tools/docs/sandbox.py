@@ -77,6 +77,11 @@ The sandbox had to choose; do not rely on Azure doing the same.
   trials once as many as run at once (three at least) have failed.
 - A policy that ends trials early judges a trial whenever somebody logs, at its last interval that is due.
 - Steps never reuse what an earlier run wrote, as if `force_rerun` were set.
+- Rules that Azure ML makes itself in a managed network are shown as `__SYS_…`, once it is provisioned.
+- A workspace goes from `AllowInternetOutbound` to `AllowOnlyApprovedOutbound`: one page of the documentation says that
+  it can, another that it cannot. A PUT that names no `managedNetwork` leaves it as it is, and its rules with it.
+- A second `provisionManagedNetwork` joins the first.
+- Error codes of managed networks and of private endpoints' targets are the sandbox's own.
 - A step or trial can be deleted only when its parent has ended.
 - A compute, workspace or group that is deleted has its jobs cancelled first and goes when they have ended.
 

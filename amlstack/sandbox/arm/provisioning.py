@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox import kinds
-from amlstack.sandbox.kinds.machine_learning import jobs
+from amlstack.sandbox.kinds.machine_learning import jobs, managed_network
 from amlstack.sandbox.store.store import COMPUTE
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ def advance(context: KindContext, operation: Operation) -> None:
         resource = context.store.resources.get(operation.resource)
         if resource is not None and operation.kind == "create" and resource.state == "Creating":
             context.store.resources.set_state(resource.key, "Succeeded")
+        if resource is not None and operation.kind == managed_network.PROVISION:
+            managed_network.finish(context, resource)
         if resource is not None and operation.kind == "delete" and not remove(context, resource):
             return
         context.store.operations.finish(operation.id)

@@ -12,6 +12,8 @@ from amlstack.sandbox.arm.ids import GROUPS, ArmPath, parse
 from amlstack.sandbox.arm.refusals import Refused, near, not_emulated
 from amlstack.sandbox.kinds.base import Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.kinds.machine_learning import computes, jobs
+from amlstack.sandbox.kinds.machine_learning.managed_network import PROVISION
+from amlstack.sandbox.kinds.machine_learning.managed_network import result as provisioned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -207,7 +209,7 @@ def _delete(context: KindContext, kind: ResourceKind, path: ArmPath, query: Mapp
         if path.type.lower() == GROUPS.lower():
             _found(context, path)
         return Reply(204)
-    kind.check_removal(resource)
+    kind.check_removal(context, resource)
     with context.store.transaction():
         if not kind.ticks_delete and provisioning.remove(context, resource):
             return Reply(200)
@@ -228,7 +230,12 @@ def _post(context: KindContext, text: str, query: Mapping[str, str], body: Body)
     if kind.makes_parent:
         return kind.act_early(context, path, action, body)
     del query
-    return kind.action(context, _found(context, path), action, body)
+    resource = _found(context, path)
+    with context.store.transaction():
+        operation = kind.operate(context, resource, action)
+    if operation is not None:
+        return Reply(202, None, _headers(context, kind, operation))
+    return kind.action(context, resource, action, body)
 
 
 def _operation(context: KindContext, operation_id: str, *, results: bool) -> Reply:
@@ -239,7 +246,9 @@ def _operation(context: KindContext, operation_id: str, *, results: bool) -> Rep
     operation = context.store.operations.get(operation_id) or operation
     soon = {"retry-after-ms": POLL_MS, "x-ms-retry-after-ms": POLL_MS}
     if results:
-        return Reply(204) if operation.status == "Succeeded" else Reply(202, None, soon)
+        if operation.status != "Succeeded":
+            return Reply(202, None, soon)
+        return Reply(200, provisioned(context, operation.resource)) if operation.kind == PROVISION else Reply(204)
     return Reply(200, {"id": operation.id, "name": operation.id, "status": operation.status}, soon)
 
 
@@ -251,6 +260,6 @@ def _headers(context: KindContext, kind: ResourceKind, operation: Operation) -> 
         "retry-after-ms": POLL_MS,
         "x-ms-retry-after-ms": POLL_MS,
     }
-    if operation.kind == "delete":
+    if operation.kind in ("delete", PROVISION):
         headers["Location"] = f"{root}/operationResults/{operation.id}?api-version=2025-12-01"
     return headers

@@ -40,9 +40,40 @@ def check(kind: ResourceKind, body: Body) -> Body:
     properties = given.pop("properties", {})
     if not isinstance(properties, dict):
         raise _wrong("properties", "an object", properties)
+    properties = {name: _flat(value) if name in kind.schema.nested else value for name, value in properties.items()}
     hint = _misplaced(properties, envelope)
     checked = _object(kind.noun, inner, properties, "properties", hint=hint)
+    checked |= {name: _nested(checked[name]) for name in kind.schema.nested & checked.keys()}
     return {**_object(kind.noun, envelope, given, "", inner=inner), "properties": checked}
+
+
+_ON_TOP = ("id", "name", "type")
+"""What an item with ``properties`` of its own has beside them, and takes as an input."""
+
+
+def _flat(items: Any) -> Any:
+    """A list of items as azure-native's classes have them: their ``properties`` beside their name."""
+    if not isinstance(items, list):
+        return items
+    return [_flat_item(item) if isinstance(item, dict) else item for item in items]
+
+
+def _flat_item(item: Body) -> Body:
+    inner = item.get("properties")
+    outer = {name: value for name, value in item.items() if name not in ("properties", "etag", "type", "systemData")}
+    shown = {name: value for name, value in inner.items() if name != "provisioningState"} if inner else {}
+    return {**outer, **shown}
+
+
+def _nested(items: Any) -> Any:
+    """The same on the wire."""
+    return [
+        {
+            **{name: value for name, value in item.items() if name in _ON_TOP},
+            "properties": {name: value for name, value in item.items() if name not in _ON_TOP},
+        }
+        for item in items
+    ]
 
 
 def warm(kinds: Iterable[ResourceKind]) -> None:

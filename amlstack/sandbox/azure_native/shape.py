@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 STABLE = ("name", "location")
 """Outputs that no update changes: known at preview, so that what depends on them is not shown as changing."""
 
+_OUTER = ("id", "name", "type", "etag")
+"""What an item with ``properties`` of its own has beside them."""
+
 _ID_SETS = frozenset({"identity.userAssignedIdentities"})
 """Lists of ids in a program that are maps with empty values on the wire."""
 
@@ -91,9 +94,22 @@ def _out(kind: ResourceType, value: Any, path: str) -> Any:
             given = {name: item for name, item in value.items() if item is not None}
             return {_wire(kind, path, name): _out(kind, item, f"{path}.{name}") for name, item in given.items()}
         case list():
-            return [_out(kind, item, path) for item in value]
+            items = [_out(kind, item, path) for item in value]
+            return [_wrapped(item) for item in items] if path in kind.wrapped else items
         case _:
             return value
+
+
+def _wrapped(item: Any) -> Any:
+    """An item with ``properties`` of its own, as the wire has it."""
+    outer = {name: item[name] for name in _OUTER if name in item}
+    return {**outer, "properties": {name: value for name, value in item.items() if name not in outer}}
+
+
+def _unwrapped(item: Any) -> Any:
+    """The same as azure-native has it."""
+    outer = {name: value for name, value in item.items() if name != "properties"}
+    return {**outer, **(item.get("properties") or {})}
 
 
 def _in(kind: ResourceType, value: Any, path: str) -> Any:
@@ -104,7 +120,8 @@ def _in(kind: ResourceType, value: Any, path: str) -> Any:
             given = {ours.get(name, name): item for name, item in value.items() if item is not None}
             return {name: _in(kind, item, f"{path}.{name}") for name, item in given.items()}
         case list():
-            return [_in(kind, item, path) for item in value]
+            wrapped = path in kind.wrapped
+            return [_in(kind, _unwrapped(item) if wrapped else item, path) for item in value]
         case _:
             return value
 

@@ -36,6 +36,7 @@ class ResourceType:
         top: Inputs that stand at the top of the body.
         flat: Inputs that stand under the body's ``properties``.
         renamed: Wire name by dotted path of an input or output, where the two differ.
+        wrapped: Lists whose items have ``properties`` of their own on the wire, and none in azure-native.
         required: Body inputs that must be there.
         replaces: Body inputs whose change needs a new resource; path parameters always do.
         outputs_top: Read-only outputs at the top of the answer.
@@ -51,6 +52,7 @@ class ResourceType:
     top: tuple[str, ...]
     flat: tuple[str, ...]
     renamed: Mapping[str, str]
+    wrapped: frozenset[str]
     required: tuple[str, ...]
     replaces: frozenset[str]
     outputs_top: tuple[str, ...]
@@ -153,6 +155,7 @@ def _row(token: str, row: Mapping[str, Any]) -> ResourceType:
         top=tuple(row["top"]),
         flat=tuple(row["flat"]),
         renamed=row.get("renamed", {}),
+        wrapped=frozenset(row.get("wrapped", ())),
         required=tuple(row.get("required", ())),
         replaces=frozenset((*_PARAMETER.findall(row["path"]), *row.get("replaces", ()))),
         outputs_top=tuple(row["readOnly"]["top"]),

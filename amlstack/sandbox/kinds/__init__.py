@@ -10,10 +10,12 @@ from amlstack.sandbox.kinds.machine_learning import (
     computes,
     datastores,
     jobs,
+    managed_network,
     models,
     schedules,
     workspaces,
 )
+from amlstack.sandbox.kinds.network import private_dns, private_endpoints, security_groups, virtual_networks
 from amlstack.sandbox.kinds.platform import groups, identities, monitoring, policy, roles, storage, vaults
 from amlstack.sandbox.kinds.platform import registries as container_registries
 
@@ -28,7 +30,15 @@ ALL: tuple[ResourceKind, ...] = (
     monitoring.LOGS,
     monitoring.COMPONENTS,
     container_registries.KIND,
+    security_groups.KIND,
+    virtual_networks.KIND,
+    virtual_networks.SUBNET_KIND,
+    private_dns.KIND,
+    private_dns.LINK_KIND,
+    private_endpoints.KIND,
+    private_endpoints.GROUP_KIND,
     workspaces.KIND,
+    managed_network.KIND,
     computes.KIND,
     datastores.KIND,
     assets.CODES,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.arm.ids import ArmPath
     from amlstack.sandbox.store.store import ResourceRow, Store
+    from amlstack.sandbox.store.tables.operations import Operation
 
 Body = dict[str, Any]
 
@@ -73,6 +74,8 @@ class Schema:
         path: Args that are part of the path, not of the body.
         wire: Wire name under ``properties`` by azure-native's own name, where the two differ.
         wrapped: The class has one arg ``properties`` that is the wire's ``properties``.
+        nested: Lists under ``properties`` whose items have ``properties`` of their own, which the class has beside
+            ``id`` and ``name``.
     """
 
     module: str
@@ -81,6 +84,7 @@ class Schema:
     envelope: frozenset[str] = frozenset({"location", "tags", "identity", "sku", "kind", "extendedLocation"})
     wire: Mapping[str, str] = field(default_factory=dict)
     wrapped: bool = False
+    nested: frozenset[str] = frozenset()
 
 
 class ResourceKind:
@@ -150,6 +154,11 @@ class ResourceKind:
         del context, body
         raise not_emulated(f"the action '{name}' of {resource.type}")
 
+    def operate(self, context: KindContext, resource: ResourceRow, name: str) -> Operation | None:
+        """Begins what ``POST <id>/<name>`` does over time; None for an action that answers at once."""
+        del context, resource, name
+        return None
+
     def act_early(self, context: KindContext, path: ArmPath, name: str, body: Body) -> Reply:
         """Answers a POST for a resource that need not exist yet (``makes_parent`` kinds only)."""
         del context, path, body
@@ -158,7 +167,7 @@ class ResourceKind:
     def check_delete(self, query: Mapping[str, str]) -> None:
         """Refuses a DELETE whose query is not what the service asks for."""
 
-    def check_removal(self, resource: ResourceRow) -> None:
+    def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
         """Refuses a DELETE of the resource itself; of what is above it, it is not asked."""
 
     def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:

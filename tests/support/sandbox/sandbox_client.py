@@ -23,6 +23,7 @@ VERSIONS = {
     "operationalinsights": "2023-09-01",
     "containerregistry": "2023-01-01-preview",
     "authorization": "2025-01-01",
+    "network": "2024-05-01",
 }
 """By namespace, as azure-native speaks to them."""
 ROOT = f"/subscriptions/{entra.SUBSCRIPTION}"
@@ -34,6 +35,8 @@ def version_of(path: str) -> str:
     """The api-version for the innermost namespace of a path; that of resource groups when it has none."""
     if "/roleAssignments" in path:
         return "2022-04-01"
+    if "/privateDnsZones" in path:
+        return "2024-06-01"
     found = re.findall(r"/providers/Microsoft\.(\w+)", path)
     return VERSIONS.get(found[-1].lower(), "2024-03-01") if found else "2024-03-01"
 

@@ -10,7 +10,7 @@ from amlstack.sandbox.arm.references import check_size
 from amlstack.sandbox.arm.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.kinds import principals
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema, iso
-from amlstack.sandbox.kinds.machine_learning import jobs
+from amlstack.sandbox.kinds.machine_learning import jobs, managed_network
 from amlstack.sandbox.store.store import COMPUTE
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ class Computes(ResourceKind):
     )
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
-        """The size must exist, the scale must make sense."""
-        del path, before
+        """The size must exist, the scale must make sense, the nodes must be where the workspace has its network."""
         principals.check(context, body)
         compute = body.get("properties")
         if compute is None:
@@ -58,6 +57,15 @@ class Computes(ResourceKind):
             raise invalid(f"{where}.vmSize", "the required property is missing.")
         check_size(cluster["vmSize"], f"{where}.vmSize")
         _check_scale(cluster.get("scaleSettings"), f"{where}.scaleSettings")
+        workspace = context.store.resources.get(path.parent)
+        if before is None and workspace is not None:
+            managed_network.check_compute(context, workspace, body)
+
+    def made(self, context: KindContext, resource: ResourceRow) -> None:
+        """The first compute takes the managed network along, where nobody has provisioned it."""
+        workspace = context.store.resources.get(resource.parent)
+        if workspace is not None and managed_network.is_awaited(workspace):
+            managed_network.start(context, workspace)
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """The service's defaults for a cluster."""

@@ -68,8 +68,9 @@ class ScheduleKind(ResourceKind):
         del context, path
         return {**body, "properties": {"isEnabled": True, "tags": {}, "properties": {}, **body["properties"]}}
 
-    def check_removal(self, resource: ResourceRow) -> None:
+    def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
         """An enabled one stays."""
+        del context
         if resource.body["properties"]["isEnabled"]:
             message = f"The schedule '{resource.name}' is enabled. A schedule must be disabled to be deleted."
             raise Refused(409, "UserError", message)

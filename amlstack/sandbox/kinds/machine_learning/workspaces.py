@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from amlstack.sandbox.arm.ids import ML
 from amlstack.sandbox.arm.refusals import invalid
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
-from amlstack.sandbox.kinds.machine_learning import datastores
+from amlstack.sandbox.kinds.machine_learning import datastores, managed_network
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
+    from amlstack.sandbox.store.tables.operations import Operation
 
 TYPE = f"{ML}/workspaces"
 
@@ -37,7 +38,11 @@ class Workspaces(ResourceKind):
     ticks = 3
     ticks_delete = 2
     patches = True
-    note = "Default workspaces with their datastores and discovery; no hubs, projects or feature stores."
+    actions = ("provisionManagedNetwork",)
+    note = (
+        "Default workspaces with their datastores and discovery, and a managed network by its rules; no hubs, projects "
+        "or feature stores."
+    )
 
     assigned = ResourceKind.assigned | {"workspaceId", "discoveryUrl", "mlFlowTrackingUri"}
 
@@ -54,17 +59,19 @@ class Workspaces(ResourceKind):
             old = None if before is None else before.body["properties"].get(name)
             if old is not None and name in REQUIRED and str(given).lower() != old.lower():
                 raise invalid(f"properties.{name}", f"it cannot be changed from '{old}'.")
+        managed_network.check(context, body, before)
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """What the service assigns: an id, and open networks unless asked otherwise."""
-        del context
+        body = managed_network.filled(context, path, body)
         given = {"friendlyName": path.name, "publicNetworkAccess": "Enabled", **body["properties"]}
         extra = {"hbiWorkspace": False, "v1LegacyMode": False, "workspaceId": str(uuid.uuid4())}
         return {"kind": "Default", "sku": {"name": "Basic", "tier": "Basic"}, **body, "properties": {**extra, **given}}
 
     def keep(self, body: Body, before: ResourceRow) -> Body:
         """A second PUT keeps what the service assigned."""
-        return {**before.body, **body, "properties": {**before.body["properties"], **body["properties"]}}
+        network = managed_network.kept(body["properties"], before)
+        return {**before.body, **body, "properties": {**before.body["properties"], **body["properties"], **network}}
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Where its data plane is."""
@@ -72,7 +79,14 @@ class Workspaces(ResourceKind):
         return {
             "discoveryUrl": f"{context.base}/discovery",
             "mlFlowTrackingUri": f"azureml://{host}/mlflow/v1.0{resource.id}",
+            **managed_network.shown(context, resource),
         }
+
+    def operate(self, context: KindContext, resource: ResourceRow, name: str) -> Operation | None:
+        """``provisionManagedNetwork``."""
+        if name.lower() == "provisionmanagednetwork":
+            return managed_network.start(context, resource)
+        return super().operate(context, resource, name)
 
     def made(self, context: KindContext, resource: ResourceRow) -> None:
         """The default datastores."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.store.database import Database
 
-OperationKind = Literal["create", "delete"]
+OperationKind = Literal["create", "delete", "provision"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,255 @@
+"""The managed network of a workspace: its modes, its outbound rules, and how it is provisioned.
+
+Sources: learn.microsoft.com/azure/machine-learning/how-to-managed-network (2026-11-22) and the REST specification of
+``ManagedNetworkProvisions_ProvisionManagedNetwork``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.sandbox.arm.ids import ML
+from amlstack.sandbox.arm.refusals import Refused, invalid
+from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.store.store import COMPUTE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.sandbox.arm.ids import ArmPath
+    from amlstack.sandbox.store.store import ResourceRow
+    from amlstack.sandbox.store.tables.operations import Operation
+
+RULES: Final = f"{ML}/workspaces/outboundRules"
+OFF: Final = "Disabled"
+OPEN: Final = "AllowInternetOutbound"
+APPROVED: Final = "AllowOnlyApprovedOutbound"
+STRICTER: Final = (OFF, OPEN, APPROVED)
+ACTIVE: Final = "Active"
+INACTIVE: Final = "Inactive"
+PROVISION: Final = "provision"
+TICKS: Final = 4
+STORAGE_HOSTS: Final = (".blob.core.windows.net", ".file.core.windows.net", ".dfs.core.windows.net")
+_PARTS: Final = {
+    "storageAccount": ("blob", "file"),
+    "keyVault": ("vault",),
+    "containerRegistry": ("registry",),
+}
+_TAGS: Final = (
+    "AzureMachineLearning",
+    "AzureActiveDirectory",
+    "BatchNodeManagement",
+    "AzureResourceManager",
+    "AzureFrontDoor.FirstParty",
+    "MicrosoftContainerRegistry",
+    "AzureMonitor",
+)
+"""Service tags that the service allows by itself under `APPROVED`."""
+
+
+def mode_of(workspace: ResourceRow | None) -> str:
+    """The isolation of a workspace."""
+    return str(_settings(workspace).get("isolationMode") or OFF)
+
+
+def is_active(workspace: ResourceRow) -> bool:
+    """Whether its network has been provisioned."""
+    return (_settings(workspace).get("status") or {}).get("status") == ACTIVE
+
+
+def is_awaited(workspace: ResourceRow) -> bool:
+    """Whether there is a network that has not been provisioned."""
+    return mode_of(workspace) != OFF and not is_active(workspace)
+
+
+def check(context: KindContext, body: Body, before: ResourceRow | None) -> None:
+    """Which way a workspace may go from the isolation that it has."""
+    given = body["properties"].get("managedNetwork") or {}
+    old = mode_of(before)
+    new = str(given.get("isolationMode") or old)
+    if STRICTER.index(new) < STRICTER.index(old):
+        message = f"The isolation mode cannot be changed from '{old}' to '{new}'."
+        raise Refused(400, "ManagedNetworkIsolationModeNotSupported", message, "properties.managedNetwork")
+    if before is not None and (old, new) != (OFF, OFF) and old == OFF:
+        names = [row.name for row in context.store.resources.under(before.key, COMPUTE)]
+        if names:
+            message = (
+                f"A managed network cannot be enabled while the workspace has computes: {', '.join(names)}. Delete "
+                "them first."
+            )
+            raise Refused(400, "ManagedNetworkCannotBeEnabled", message, "properties.managedNetwork")
+    for name, rule in (given.get("outboundRules") or {}).items():
+        if str(rule.get("category", "UserDefined")) == "UserDefined":
+            where = f"properties.managedNetwork.outboundRules.{name}"
+            check_rule(context, new, rule, where)
+
+
+def kept(new: Mapping[str, Any], before: ResourceRow) -> Body:
+    """The settings to store at a second PUT: what it does not name stays, and only the service writes the status."""
+    old = _settings(before)
+    given = {name: value for name, value in (new.get("managedNetwork") or {}).items() if name != "status"}
+    merged = {**old, **given}
+    return {"managedNetwork": merged} if merged else {}
+
+
+def filled(context: KindContext, path: ArmPath, body: Body) -> Body:
+    """The body with its inline rules moved to resources of their own, and with a status."""
+    given = body["properties"].get("managedNetwork")
+    if not given:
+        return body
+    network = {name: value for name, value in given.items() if name != "outboundRules"}
+    for name, rule in (given.get("outboundRules") or {}).items():
+        if str(rule.get("category", "UserDefined")) == "UserDefined":
+            put_rule(context, path.text, name, rule)
+    if network.get("isolationMode", OFF) != OFF:
+        network.setdefault("status", {"status": INACTIVE, "sparkReady": False})
+    return {**body, "properties": {**body["properties"], "managedNetwork": network}}
+
+
+def shown(context: KindContext, workspace: ResourceRow) -> Body:
+    """The settings with all rules, those of the service itself included once the network is provisioned."""
+    if mode_of(workspace) == OFF:
+        return {}
+    rules = {row.name: _rule(row) for row in context.store.resources.under(workspace.key, RULES)}
+    system = _required(context, workspace) if is_active(workspace) else {}
+    return {"managedNetwork": {**_settings(workspace), "outboundRules": {**system, **rules}}}
+
+
+def start(context: KindContext, workspace: ResourceRow) -> Operation:
+    """Begins provisioning, or joins what is under way.
+
+    Raises:
+        Refused: The workspace has no managed network.
+    """
+    if mode_of(workspace) == OFF:
+        message = f"The workspace '{workspace.name}' has no managed network: its isolation mode is '{OFF}'."
+        raise Refused(400, "ManagedNetworkDisabled", message)
+    return context.store.operations.start(workspace.key, PROVISION, TICKS)
+
+
+def finish(context: KindContext, workspace: ResourceRow) -> None:
+    """The end of provisioning: network and rules are active."""
+    properties = workspace.body["properties"]
+    network = {**properties["managedNetwork"], "status": {"status": ACTIVE, "sparkReady": False}}
+    body = {**workspace.body, "properties": {**properties, "managedNetwork": network}}
+    context.store.resources.put(workspace.id, workspace.type, workspace.parent, body, workspace.state)
+    for row in context.store.resources.under(workspace.key, RULES):
+        put_rule(context, workspace.id, row.name, row.body["properties"])
+
+
+def result(context: KindContext, workspace: str) -> Body:
+    """What the operation answers at its end."""
+    row = context.store.resources.get(workspace)
+    return dict(_settings(row).get("status") or {})
+
+
+def check_compute(context: KindContext, workspace: ResourceRow, body: Body) -> None:
+    """Where nodes may be: in a workspace with a managed network, nowhere else; otherwise in a subnet that exists."""
+    cluster = body["properties"].get("properties") or {}
+    subnet = (cluster.get("subnet") or {}).get("id")
+    where = "properties.properties.subnet"
+    if mode_of(workspace) == OFF:
+        if subnet and context.store.resources.get(subnet) is None:
+            raise Refused(400, "SubnetNotFound", f"The subnet '{subnet}' was not found.", where)
+        return
+    if subnet:
+        message = "Computes of a workspace with a managed network cannot be in another virtual network."
+        raise Refused(400, "ManagedNetworkCustomSubnetNotSupported", message, where)
+    if body.get("location") and body["location"] != workspace.body["location"]:
+        message = (
+            f"The compute is in '{body['location']}' and the workspace in '{workspace.body['location']}': with a "
+            "managed network both are in one region."
+        )
+        raise Refused(400, "ManagedNetworkCrossRegionComputeNotSupported", message, "location")
+
+
+def check_rule(context: KindContext, mode: str, rule: Mapping[str, Any], where: str) -> None:
+    """Which rules a mode takes, and where they may lead."""
+    if mode == OFF:
+        raise invalid(where, f"outbound rules need a managed network; the isolation mode is '{OFF}'.")
+    kind, destination = rule.get("type"), rule.get("destination")
+    if kind in ("FQDN", "ServiceTag") and mode != APPROVED:
+        raise invalid(where, f"rules of type {kind} need the isolation mode '{APPROVED}', not '{mode}'.")
+    if not destination:
+        raise invalid(f"{where}.destination", "the required property is missing.")
+    if kind == "FQDN" and str(destination).lower().endswith(STORAGE_HOSTS):
+        raise invalid(f"{where}.destination", "a storage account is reached by a private endpoint, not by its host.")
+    if kind == "PrivateEndpoint":
+        target = str(destination.get("serviceResourceId") or "")
+        if not target or context.store.resources.get(target) is None:
+            raise invalid(f"{where}.destination.serviceResourceId", f"the resource '{target}' was not found.")
+        if not destination.get("subresourceTarget"):
+            raise invalid(f"{where}.destination.subresourceTarget", "the required property is missing.")
+
+
+def put_rule(context: KindContext, workspace: str, name: str, rule: Mapping[str, Any]) -> ResourceRow:
+    """Stores a rule: active as soon as the network is."""
+    found = context.store.resources.get(workspace)
+    active = found is not None and is_active(found)
+    properties = {**rule, "category": "UserDefined", "status": ACTIVE if active else INACTIVE}
+    return context.store.resources.put(
+        f"{workspace}/outboundRules/{name}", RULES, workspace, {"properties": properties}
+    )
+
+
+def _required(context: KindContext, workspace: ResourceRow) -> dict[str, Body]:
+    """The rules that the service makes: endpoints of what is private, and of everything under `APPROVED`."""
+    approved = mode_of(workspace) == APPROVED
+    found: dict[str, Body] = {}
+    for part, targets in _PARTS.items():
+        row = context.store.resources.get(str(workspace.body["properties"].get(part) or ""))
+        if row is None or not (approved or row.body["properties"].get("publicNetworkAccess") == "Disabled"):
+            continue
+        for target in targets:
+            destination = {"serviceResourceId": row.id, "subresourceTarget": target, "sparkEnabled": False}
+            found[f"__SYS_PE_{row.name}_{target}"] = _system("PrivateEndpoint", destination)
+    for tag in _TAGS if approved else ():
+        destination = {"serviceTag": tag, "protocol": "TCP", "portRanges": "443"}
+        found[f"__SYS_ST_{tag}_TCP"] = _system("ServiceTag", destination)
+    return found
+
+
+def _system(kind: str, destination: Any) -> Body:
+    return {"type": kind, "category": "Required", "status": ACTIVE, "destination": destination}
+
+
+def _rule(row: ResourceRow) -> Body:
+    return dict(row.body["properties"])
+
+
+def _settings(workspace: ResourceRow | None) -> dict[str, Any]:
+    return {} if workspace is None else dict(workspace.body["properties"].get("managedNetwork") or {})
+
+
+class OutboundRules(ResourceKind):
+    """Rules that users make; those of the service are shown with the workspace."""
+
+    type = RULES
+    noun = "an outbound rule"
+    names = NameRule(
+        r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}", "up to 80 letters, digits, '-' and '_', a letter or digit first"
+    )
+    schema = Schema(
+        "machinelearningservices", "ManagedNetworkSettingsRuleArgs",
+        frozenset({"resourceGroupName", "workspaceName", "ruleName"}), envelope=frozenset(), wrapped=True,
+    )  # fmt: skip
+    tracked = False
+    note = (
+        "FQDN, ServiceTag, PrivateEndpoint; the first two under AllowOnlyApprovedOutbound alone. Nothing is blocked by "
+        "them: jobs of the sandbox reach what its machine reaches."
+    )
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """By the mode of the workspace."""
+        del before
+        workspace = context.store.resources.get(path.parent)
+        check_rule(context, mode_of(workspace), body["properties"], "properties")
+
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
+        """Category and status."""
+        workspace = context.store.resources.get(path.parent)
+        status = ACTIVE if workspace is not None and is_active(workspace) else INACTIVE
+        return {**body, "properties": {**body["properties"], "category": "UserDefined", "status": status}}
+
+
+KIND = OutboundRules()

@@ -1,0 +1,1 @@
+"""Microsoft.Network: virtual networks, security groups, private endpoints and private DNS zones."""

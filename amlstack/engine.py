@@ -22,12 +22,15 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base import home as homes
 from amlstack.base import paths
 from amlstack.processes import leftovers, marks, procfs
+from amlstack.processes.interruption import passed_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 STACK = "sandbox"
 PASSPHRASE = "sandbox"  # noqa: S105 - the sandbox stack holds no secret worth keeping; a real stack brings its own
+SALT = "v1:jV7Os2VPr1I=:v1:UsNIiCV5yWyMqIu3:4C9eDr8pZnhFkobN2RWHGELkbKd/hw=="
+"""Goes with the passphrase. A stack file without one gets another from the engine, which writes it there."""
 
 
 QUICK = {"GOGC": "400", "GOMEMLIMIT": "2GiB"}
@@ -42,6 +45,18 @@ the logs, which `pulumi logs` lists.
 
 class EngineError(Exception):
     """The engine could not be had, or did not do what it was asked; the message is for the user."""
+
+
+class EngineInterruptedError(KeyboardInterrupt):
+    """A command of the engine was interrupted (Ctrl-C), and has ended what was under way.
+
+    Attributes:
+        outcome: What it did until then.
+    """
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__("interrupted")
+        self.outcome = outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,25 +94,43 @@ def find() -> Engine:
     return Engine(folders, found["version"], official=found["source"] != "build")
 
 
-def environ(engine: Engine, sandbox: Mapping[str, str]) -> dict[str, str]:
+_OWN = {
+    "PULUMI_DEBUG_COMMANDS": "1",  # --event-log is behind it
+    "PYTHONUNBUFFERED": "1",
+}
+
+
+def environ(engine: Engine, sandbox: Mapping[str, str], backend: Path | None = None) -> dict[str, str]:
     """The environment of every engine command on the sandbox stack: this process's, and `variables` over it.
 
     Args:
         engine: The engine that :func:`find` gave.
         sandbox: What a client of the running sandbox needs (``Endpoint.environ()``).
+        backend: Folder of the state; the sandbox stack's own by default.
 
     Raises:
         EngineError: The home holds files of others.
     """
-    own = {
-        "PULUMI_DEBUG_COMMANDS": "1",  # --event-log is behind it
-        "PYTHONUNBUFFERED": "1",
-    }
-    return {**QUICK, **os.environ, **sandbox, **variables(engine), **own}
+    return {**QUICK, **os.environ, **sandbox, **variables(engine, backend), **_OWN}
 
 
-def variables(engine: Engine) -> dict[str, str]:
+def users_own(engine: Engine) -> dict[str, str]:
+    """The environment of an engine command on a stack of the user's own, with the user's backend and sign-in."""
+    words = [*map(str, _front(engine)), *os.environ.get("PATH", os.defpath).split(os.pathsep)]
+    return {**QUICK, **os.environ, "PATH": os.pathsep.join(dict.fromkeys(words)), **_OWN}
+
+
+def _front(engine: Engine) -> list[Path]:
+    """What every engine of this project has first on PATH: itself, and the Python that its language host starts."""
+    return [*engine.folders, Path(sys.executable).parent]
+
+
+def variables(engine: Engine, backend: Path | None = None) -> dict[str, str]:
     """What makes a plain ``pulumi`` one that works on the sandbox's backend, beside what a client of the sandbox needs.
+
+    Args:
+        engine: The engine.
+        backend: Folder of the state; the sandbox stack's own by default.
 
     Raises:
         EngineError: The home holds files of others.
@@ -108,9 +141,9 @@ def variables(engine: Engine) -> dict[str, str]:
     except homes.ForeignHomeError as error:
         raise EngineError(str(error)) from None
     # The stand-in for azure-native is found by its name on PATH.
-    front = [*engine.folders, Path(sys.executable).parent, paths.PROJECT / "amlstack" / "sandbox" / "bin"]
+    front = [*_front(engine), paths.PROJECT / "amlstack" / "sandbox" / "bin"]
     words = [*map(str, front), *os.environ.get("PATH", os.defpath).split(os.pathsep)]
-    backend = home / "pulumi"
+    backend = backend or home / "pulumi"
     backend.mkdir(parents=True, exist_ok=True)
     keep_no_logs(home / "pulumi-home")
     return {
@@ -178,6 +211,7 @@ class Outcome:
         packs: Name → version of the policy packs that ran.
         output: The command's own text, for when nothing better explains a failure.
         phases: How many phases (preview, update) have begun.
+        applied: Operation of each URN whose change has been made, and not only planned.
     """
 
     code: int = 0
@@ -188,6 +222,7 @@ class Outcome:
     packs: dict[str, str] = field(default_factory=dict)
     output: str = ""
     phases: int = 0
+    applied: dict[str, str] = field(default_factory=dict)
 
     @property
     def changed(self) -> dict[str, str]:
@@ -213,9 +248,12 @@ class Outcome:
             self.redescribed.clear()
         if meta := (event.get("resourcePreEvent") or {}).get("metadata"):
             self.ops[meta["urn"]] = meta["op"]
-        done = (event.get("resOutputsEvent") or {}).get("metadata")
+        outputs = event.get("resOutputsEvent") or {}
+        done = outputs.get("metadata")
         if done and done["op"] == "same" and done.get("old") != done.get("new"):
             self.redescribed.add(done["urn"])
+        if done and not outputs.get("planning") and done["op"] not in {"same", "read"}:
+            self.applied[done["urn"]] = done["op"]
         diagnostic = event.get("diagnosticEvent")
         if diagnostic and not diagnostic.get("ephemeral") and diagnostic["severity"] != "debug":
             message = (diagnostic["severity"], diagnostic.get("urn", ""), diagnostic["message"].strip())
@@ -233,18 +271,26 @@ def run(
     *,
     cwd: Path | None = None,
     on_event: Callable[[Mapping[str, Any]], None] | None = None,
+    owner: Path | None = None,
 ) -> Outcome:
     """Run ``pulumi WORDS`` and follow its events until it ends.
+
+    Ctrl-C is passed on to the engine once: it begins nothing more, its providers end what they wait for, and what is in
+    flight is recorded. A second one ends it at once, and what was in flight is then pending in the state.
 
     Args:
         words: The command, without ``pulumi``; one that takes ``--event-log``.
         env: The environment of :func:`environ`.
         cwd: The folder of Pulumi.yaml; this clone's by default.
         on_event: Called with each engine event as it happens.
+        owner: Folder that processes of the command are marked with; the sandbox's home by default, whose end ends them.
+
+    Raises:
+        EngineInterruptedError: This process was asked to end, and the engine has ended.
     """
     outcome = Outcome()
-    mark = leftovers.fresh(paths.home())
-    with tempfile.TemporaryDirectory(prefix="amlstack-events-") as folder:
+    mark = leftovers.fresh(owner or paths.home())
+    with tempfile.TemporaryDirectory(prefix="amlstack-events-") as folder, passed_on() as interruption:
         pipe = Path(folder) / "events"
         os.mkfifo(pipe)
         # Opened for both directions: neither end then blocks on opening, nor sees an end before the engine is done.
@@ -256,10 +302,17 @@ def run(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            process_group=0,  # a terminal's Ctrl-C comes to it from here alone
         )
+        interruption.attend(process)
         try:
             for event in _events(process, reader, outcome):
                 outcome.take(event)
+                if "preludeEvent" in event:
+                    interruption.listens(now=True)
+                elif "summaryEvent" in event:
+                    # Between two phases and after the last one the engine would die of it, and leave its lock.
+                    interruption.listens(now=False)
                 if on_event:
                     on_event(event)
         except BaseException:
@@ -271,6 +324,8 @@ def run(
             os.close(reader)
             if process.stdout:
                 process.stdout.close()
+    if interruption.asked:
+        raise EngineInterruptedError(outcome)
     return outcome
 
 
@@ -300,17 +355,20 @@ def _events(process: subprocess.Popen[bytes], reader: int, outcome: Outcome) -> 
     outcome.output = text.decode(errors="replace")
 
 
-def clear_stale_lock() -> int:
+def clear_stale_lock(backend: Path | None = None) -> int:
     """End what no process follows any more and remove locks of engines that are gone; a living engine's lock stays.
 
     An engine whose `amlstack` was killed works on, holding the lock; whatever it was at, the next `up` goes on with.
+
+    Args:
+        backend: Folder of the state; the sandbox stack's own by default.
 
     Returns:
         How many locks were removed.
     """
     leftovers.end_abandoned(paths.home())
     removed = 0
-    for lock in (paths.home() / "pulumi" / ".pulumi" / "locks").rglob("*.json"):
+    for lock in ((backend or paths.home() / "pulumi") / ".pulumi" / "locks").rglob("*.json"):
         try:
             holder = json.loads(lock.read_text())
             ours = holder.get("hostname") == socket.gethostname()

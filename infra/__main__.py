@@ -1,6 +1,17 @@
 """What `pulumi up` runs."""
 
+import re
+import sys
+
 import pulumi
+
+if len(sys.argv) == 2 and re.fullmatch(r"127\.0\.0\.1:\d+", sys.argv[1]):
+    # An older Python host, as the engine has it that is built here, runs the program in place of a policy pack that is
+    # named by its folder: what it was given is the address of an engine.
+    sys.exit(
+        "This engine's Python host cannot start a policy pack from its folder. "
+        'Name it as an executable: --policy-pack "$PWD/policies/analyzer" (docs/policies.md).'
+    )
 
 from amlstack.catalog.clock import ClockError
 from infra.program import main

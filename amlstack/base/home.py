@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 MARKER: Final = "amlstack-home.json"
 """The file that proves a folder to be ours. It holds ``made``: whether we made the folder, and may remove it too."""
 
-FOLDERS: Final = ("sandbox", "pulumi", "pulumi-home", "reports")
-"""The sandbox's state and jobs, Pulumi's file backend, Pulumi's own home, pages that `amlstack report` wrote."""
+FOLDERS: Final = ("sandbox", "pulumi", "pulumi-home", "stacks", "reports")
+"""The sandbox's state and jobs, Pulumi's file backend, Pulumi's own home, the states of other stacks on the sandbox,
+pages that `amlstack report` wrote."""
 LOCK: Final = "sandbox.lock"
 """An empty file that every version has made before anything else."""
 

@@ -24,8 +24,10 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "up": Verb("amlstack.cli.commands.up:up", "Bring up the sandbox stack and follow its training job to the end."),
-    "down": Verb("amlstack.cli.commands.down:down", "Destroy the sandbox stack and remove what it wrote."),
+    "up": Verb("amlstack.cli.commands.up:up", "Bring up a stack: the sandbox's own, or any other after its plan."),
+    "down": Verb(
+        "amlstack.cli.commands.down:down", "Destroy a stack: the sandbox's own with all it wrote, or any other."
+    ),
     "check": Verb("amlstack.cli.commands.check:app", "Validate job files and print everything that is wrong."),
     "show": Verb(
         "amlstack.cli.commands.show:app", "Show what a job file becomes: plan, request body, YAML or command."
@@ -59,7 +61,7 @@ OUTRO = """\
   amlstack check examples/*/job.*             is anything wrong?
   amlstack show examples/ddp_torchrun/job.py  what would run, and what was added to it?
 
-Exit status: 0 good, 1 findings or a failed job, 2 wrong use.
+Exit status: 0 good, 1 findings or a failed job, 2 wrong use, 3 another command works on the stack, 130 Ctrl-C.
 """
 
 

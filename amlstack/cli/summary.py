@@ -15,7 +15,7 @@ from amlstack.sandbox.store.holdings import listed
 from amlstack.sandbox.store.store import job_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
     from rich.console import Console
@@ -63,7 +63,7 @@ def rows(
     yield "workspace", f"{workspace['name']} in resource group {workspace['resource_group']}"
     yield from _clusters(outputs["clusters"])
     yield "policies", _verdict(outcome)
-    yield from (("advice", line) for line in _advice(outcome))
+    yield from (("advice", line) for _, line in _advice(outcome))
     yield from _jobs(outputs["jobs"], records)
     yield from _schedules(outputs.get("schedules", {}))
     what = f"edit {edit}" if edit else "name a job file under amlstack:jobs in Pulumi.sandbox.yaml"
@@ -128,6 +128,17 @@ def _cost(cluster: Mapping[str, Any]) -> str:
     return f"up to {total:,.2f} USD per hour ({cluster['max']} nodes; {price.region}, {price.checked}, {price.source})"
 
 
+def verdict_lines(outcome: Outcome, known: Collection[str] = ()) -> Iterator[str]:
+    """What the policies found, without headings.
+
+    Args:
+        outcome: Of the engine.
+        known: Rules whose findings were printed before, with the names and places of the settings.
+    """
+    yield _verdict(outcome)
+    yield from (f"advice: {line}" for policy, line in _advice(outcome) if policy not in known)
+
+
 def _verdict(outcome: Outcome) -> str:
     packs = (
         ", ".join(f"{name.split('|')[0]} {version}".strip() for name, version in sorted(outcome.packs.items()))
@@ -138,15 +149,21 @@ def _verdict(outcome: Outcome) -> str:
     return f"{packs}: {verdict} in {len(outcome.ops)} resources"
 
 
-def _advice(outcome: Outcome) -> Iterator[str]:
-    """One line for each policy that advises: its advice for the first of its resources, after its own description."""
+def _advice(outcome: Outcome) -> Iterator[tuple[str, str]]:
+    """Name and one line of each policy that advises: its advice for the first of its resources.
+
+    Where the stack's program has found the same, its words count: they name the setting and its place, where the policy
+    only sees the request body.
+    """
     by_policy: dict[str, list[Mapping[str, Any]]] = {}
     for advice in outcome.advice:
         by_policy.setdefault(advice["policyName"], []).append(advice)
+    of_program = {text.rpartition(" [")[2].rstrip("]"): text for _, _, text in reversed(outcome.diagnostics)}
     for policy, all_advice in sorted(by_policy.items()):
         names = listed(list(dict.fromkeys(advice["resourceUrn"].rsplit("::", 1)[-1] for advice in all_advice)))
         description, *finding = all_advice[0]["message"].strip().splitlines()
-        yield f"{policy} ({names}): {' '.join(finding) or description}"
+        text = of_program.get(policy) or " ".join(finding) or description
+        yield policy, f"{policy} ({names}): {text.removesuffix(f' [{policy}]')}"
 
 
 def _job(name: str, job: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

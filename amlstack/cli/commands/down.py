@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from amlstack.base import home as homes
 from amlstack.base import paths
 from amlstack.cli import consent
 from amlstack.cli.consent import Yes  # noqa: TC001 - typer reads the annotation
 from amlstack.cli.progress import Progress
+from amlstack.cli.stack import turns
+from amlstack.cli.stack.anywhere.place import turn_of
+from amlstack.engine import STACK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
 
-def down(*, yes: Yes = False) -> int:
-    """Destroy the sandbox stack, end the sandbox and remove what it wrote; the caches stay.
+Stack = Annotated[
+    str | None,
+    typer.Option("--stack", "-s", metavar="NAME", help="Destroy that stack alone, on Azure. Names what goes first."),
+]
+Sandbox = Annotated[bool, typer.Option("--sandbox", help="That stack as it is on this machine's sandbox.")]
+
+
+def down(*, stack: Stack = None, sandbox: Sandbox = False, yes: Yes = False) -> int:
+    """Destroy a stack: without `--stack` the sandbox's own, with the sandbox and what it wrote; the caches stay.
 
     Records of runs and files that jobs left in mounted outputs are counted and named first. On a terminal it asks
     whether they may go, unless there are none; from a script it goes on.
 
     Returns:
         0 when nothing is left; 1 when the stack could not be destroyed (what the sandbox wrote is removed all the
-        same), when the answer was no, or when the folder is none of ours.
+        same), when the answer was no, or when the folder is none of ours; 3 when another command works on it.
     """
+    if stack is not None and stack.rpartition("/")[2] != STACK:
+        from amlstack.cli.stack.anywhere import take_down
+
+        return take_down.run(take_down.AskedDown(stack, sandbox, yes))
     progress, home = Progress(), paths.home()
     try:
         if not homes.is_used(home):
@@ -37,16 +53,22 @@ def down(*, yes: Yes = False) -> int:
         return 1
     if not consent.agreed(progress, home, _losses(home), yes=yes):
         return 1
-    destroyed = _destroy(progress)
-    return 0 if _remove(progress, home) and destroyed else 1
+    try:
+        with turns.alone(turn_of(STACK, sandbox=True), STACK, "amlstack down"):
+            destroyed = _destroy(progress)
+            return 0 if _remove(progress, home) and destroyed else 1
+    except turns.BusyError as error:
+        progress.fail(str(error))
+        return turns.BUSY
 
 
 def _losses(home: Path) -> Iterable[str]:
     from amlstack.cli.stack import state
-    from amlstack.engine import STACK
+    from amlstack.cli.stack.anywhere import sandboxed
     from amlstack.sandbox.store import holdings
 
     yield from holdings.gather(home).lines()
+    yield from sandboxed.lines(home)
     if others := [name for name in state.files(home) if name != STACK]:
         yield f"the state of {len(others)} more stack{'' if len(others) == 1 else 's'}: {', '.join(others)}"
 

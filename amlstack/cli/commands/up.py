@@ -15,7 +15,9 @@ from amlstack.base.findings import errors
 from amlstack.cli import summary
 from amlstack.cli.consent import Yes  # noqa: TC001 - typer reads the annotation
 from amlstack.cli.progress import Progress
-from amlstack.cli.stack import explain, runs, state
+from amlstack.cli.stack import explain, runs, state, turns
+from amlstack.cli.stack.anywhere.place import turn_of
+from amlstack.engine import STACK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,19 +25,47 @@ if TYPE_CHECKING:
     from amlstack.base.findings import Finding
 
 Refresh = Annotated[
-    bool, typer.Option("--refresh", help="First look at what the sandbox really has; what is missing is made again.")
+    bool, typer.Option("--refresh", help="First look at what is really there; what is missing is made again.")
 ]
+Stack = Annotated[
+    str | None,
+    typer.Option("--stack", "-s", metavar="NAME", help="A stack of Pulumi.NAME.yaml, on Azure. Shows its plan first."),
+]
+Sandbox = Annotated[
+    bool,
+    typer.Option("--sandbox", help="Bring that stack up on this machine's sandbox, with a state of its own there."),
+]
+Preview = Annotated[bool, typer.Option("--preview", "--plan-only", help="Show the plan and change nothing.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON to the standard output, all else to the other.")]
 
 
-def up(*, yes: Yes = False, refresh: Refresh = False) -> int:
-    """Bring the sandbox stack up and follow its jobs to their end.
+def up(
+    *,
+    stack: Stack = None,
+    sandbox: Sandbox = False,
+    yes: Yes = False,
+    refresh: Refresh = False,
+    preview: Preview = False,
+    as_json: Json = False,
+) -> int:
+    """Bring a stack up: without `--stack` the sandbox's own, whose jobs are followed to their end.
 
     What would be deleted or replaced and holds data or records of runs is named first. On a terminal it asks; without
-    one it refuses, unless `--yes` is given.
+    one it refuses, unless `--yes` is given. With `--stack` it shows the whole plan and its cost, and asks always.
 
     Returns:
-        0 when the stack is up and no job failed, 1 otherwise.
+        0 when the stack is up and no job failed, 1 otherwise; 2 for wrong use, 3 when another command works on it, 130
+        after Ctrl-C.
     """
+    if preview or as_json or (stack is not None and stack.rpartition("/")[2] != STACK):
+        from amlstack.cli.stack.anywhere import bring_up
+
+        name = stack or STACK
+        return bring_up.run(bring_up.AskedUp(name, sandbox or name == STACK, yes, refresh, preview, as_json))
+    return _newcomers(yes=yes, refresh=refresh)
+
+
+def _newcomers(*, yes: bool, refresh: bool) -> int:
     from amlstack import engine as engines
     from amlstack.cli.stack.deploy import Deployment
     from amlstack.provider.arm import ArmError
@@ -47,32 +77,43 @@ def up(*, yes: Yes = False, refresh: Refresh = False) -> int:
         if wrong := _too_large():
             progress.fail("; ".join(map(str, wrong)))
             return 1
-        progress.step("Pulumi engine")
-        engine = engines.find()
-        progress.done(f"Pulumi {engine.version}")
-        progress.step("sandbox: Azure on this machine")
-        endpoint = daemon.up()
-        progress.done(f"sandbox at {endpoint.url}")
-        env = engines.environ(engine, endpoint.environ())
-        if removed := engines.clear_stale_lock():
-            progress.note(f"removed {removed} lock{'s' if removed > 1 else ''} of an engine that was killed")
-        engines.select(env)
-        deployment = Deployment(engine, env, progress, ("--policy-pack", str(engine.pack), *_rules()))
-        deployed = deployment.run(yes=yes, refresh=refresh)
+        with turns.alone(turn_of(STACK, sandbox=True), STACK, "amlstack up"):
+            progress.step("Pulumi engine")
+            engine = engines.find()
+            progress.done(f"Pulumi {engine.version}")
+            progress.step("sandbox: Azure on this machine")
+            endpoint = daemon.up()
+            progress.done(f"sandbox at {endpoint.url}")
+            env = engines.environ(engine, endpoint.environ())
+            if removed := engines.clear_stale_lock():
+                progress.note(f"removed {removed} lock{'s' if removed > 1 else ''} of an engine that was killed")
+            engines.select(env)
+            deployment = Deployment(engine, env, progress, ("--policy-pack", str(engine.pack), *_rules()))
+            deployed = deployment.run(yes=yes, refresh=refresh)
+            if deployed.ok:
+                progress.done(explain.changes(deployed.outcome))
+                deployment.tidy()
+    except turns.BusyError as error:
+        progress.fail(str(error))
+        return turns.BUSY
     except (engines.EngineError, daemon.SandboxError, homes.ForeignHomeError) as error:
         progress.fail(str(error))
         return 1
+    except KeyboardInterrupt as interruption:
+        progress.fail(explain.interrupted(interruption, "make up"))
+        return 130
     if deployed.refused:
         return 1
     if not deployed.ok:
         explain.failures(progress, deployed.outcome)
         progress.note(explain.next_step(deployed))
         return 1
-    progress.done(explain.changes(deployed.outcome))
-    deployment.tidy()
     outputs = _outputs(env)
     try:
         records = runs.followed(progress, outputs, endpoint, since=began)
+    except KeyboardInterrupt:
+        progress.note("jobs go on: `make up` follows them again, `amlstack cancel JOB` ends one")
+        return 130
     except ArmError as error:
         progress.fail(f"the sandbox does not answer any more: {error}")
         progress.note("jobs go on without it; `make up` again starts it and follows them")
@@ -83,7 +124,6 @@ def up(*, yes: Yes = False, refresh: Refresh = False) -> int:
 
 def _too_large() -> tuple[Finding, ...]:
     """What keeps the engine from starting the program at all, so that the program cannot report it."""
-    from amlstack.engine import STACK
     from infra.settings import engine_limit, stackfile
 
     file, _ = stackfile.read(paths.PROJECT / f"Pulumi.{STACK}.yaml")
@@ -105,7 +145,6 @@ def _editable() -> str:
 
 
 def _settings() -> Any:
-    from amlstack.engine import STACK
     from infra.settings import read_file
 
     return read_file(paths.PROJECT / f"Pulumi.{STACK}.yaml").partial
@@ -115,8 +154,6 @@ def _outputs(env: Mapping[str, str]) -> Mapping[str, Any]:
     """The stack's outputs: as the state records them, else from the engine, which takes a part of a second to start."""
     if (recorded := state.read().outputs()) is not None:
         return recorded
-    from amlstack.engine import STACK
-
     done = subprocess.run(
         ["pulumi", "stack", "output", "--json", "--stack", STACK],
         cwd=paths.PROJECT, env=dict(env), capture_output=True, text=True, check=True,

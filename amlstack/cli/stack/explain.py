@@ -6,8 +6,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from amlstack.cli.progress import name_of
+from amlstack.engine import EngineInterruptedError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from amlstack.cli.progress import Progress
     from amlstack.cli.stack.deploy import Deployed
     from amlstack.engine import Outcome
@@ -44,26 +47,48 @@ def failures(progress: Progress, outcome: Outcome) -> None:
         progress.fail(outcome.output.strip())
 
 
-def next_step(deployed: Deployed) -> str:
-    """What helps after a deployment that failed."""
+def next_step(deployed: Deployed, again: str = "`make up`") -> str:
+    """What helps after a deployment that failed.
+
+    Args:
+        deployed: How it ended.
+        again: The command that was run.
+    """
     outcome = deployed.outcome
     if not deployed.updated:
-        return "nothing was changed; once the cause is gone, `make up` again"
+        return f"nothing was changed; once the cause is gone, {again} again"
     gates = [urn for severity, urn, text in outcome.diagnostics if severity == "error" and _is_closed_gate(urn, text)]
     if gates:
         names = ", ".join(urn.rsplit("::", 1)[-1] for urn in gates)
-        return f"`make up` fails so again until `rerun` of {names} is another word; what was made before stays"
+        return f"{again} fails so again until `rerun` of {names} is another word; what was made before stays"
     if outcome.refusals:
-        return "what was made before stays; once the cause is gone, `make up` again goes on from here"
-    return "`make up` again goes on from here"
+        return f"what was made before stays; once the cause is gone, {again} again goes on from here"
+    return f"{again} again goes on from here"
 
 
 def changes(outcome: Outcome) -> str:
     """What a deployment did, in one line: ``stack is up: 2 created, 1 replaced``."""
     if not outcome.changed:
         return "nothing to change: everything is as declared"
-    counts = Counter(_DONE.get(op, op) for op in outcome.changed.values())
-    return "stack is up: " + ", ".join(f"{number} {done}" for done, number in sorted(counts.items()))
+    return f"stack is up: {_counted(outcome.changed)}"
+
+
+def _counted(ops: Mapping[str, str]) -> str:
+    """``2 created, 1 replaced``."""
+    counts = Counter(_DONE.get(op, op) for op in ops.values())
+    return ", ".join(f"{number} {done}" for done, number in sorted(counts.items()))
+
+
+def interrupted(interruption: KeyboardInterrupt, again: str) -> str:
+    """What an interruption left behind.
+
+    Args:
+        interruption: What was raised.
+        again: The command that was run.
+    """
+    applied = interruption.outcome.applied if isinstance(interruption, EngineInterruptedError) else {}
+    done = f"{_counted(applied)} until then" if applied else "no resource was changed"
+    return f"interrupted: {done}; runs that were submitted go on. `{again}` goes on from here"
 
 
 def _is_closed_gate(urn: str, text: str) -> bool:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base import paths
 from amlstack.cli.rehearsal.follow import TERMINAL, Followed, with_reason
-from amlstack.cli.stack import state
+from amlstack.cli.stack import state as states
 from amlstack.sandbox.runner.files import origins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from amlstack.cli.progress import Progress
+    from amlstack.cli.stack.state import State
     from amlstack.provider.arm import ArmClient
     from amlstack.sandbox.server.daemon import Endpoint
 
@@ -30,7 +31,12 @@ RERUN: Final = "it is not run again by itself: set `rerun` to another word"
 
 
 def followed(
-    progress: Progress, outputs: Mapping[str, Any], endpoint: Endpoint, *, since: float
+    progress: Progress,
+    outputs: Mapping[str, Any],
+    endpoint: Endpoint,
+    *,
+    since: float,
+    state: State | None = None,
 ) -> dict[str, Mapping[str, Any]]:
     """Waits for the end of a stack's runs.
 
@@ -39,6 +45,7 @@ def followed(
         outputs: The stack's outputs.
         endpoint: The sandbox.
         since: Seconds since the epoch. A run that had ended by then is named, and its log is not printed again.
+        state: What is recorded of the stack; the sandbox stack's state when absent.
 
     Returns:
         Name → last record (ARM ``properties``) of each job.
@@ -72,7 +79,7 @@ def followed(
         for run in completed:
             progress.done(f"job {run} has run before: Completed")
     for name, job in going.items():
-        _note_code(endpoint.home, job["jobId"].rsplit("/", 1)[-1])
+        _note_code(endpoint.home, job["jobId"].rsplit("/", 1)[-1], state or states.read(endpoint.home))
         records[name] = _follow(progress, arm, job, endpoint)
     return records
 
@@ -92,9 +99,9 @@ def _follow(progress: Progress, arm: ArmClient, job: Mapping[str, Any], endpoint
     return Followed(arm, job_id, endpoint.home, progress, only=0).follow()
 
 
-def _note_code(home: Path, run: str) -> None:
+def _note_code(home: Path, run: str, state: State) -> None:
     """Notes where the code of a run lies, for what names its files; that of a run with several folders is not known."""
-    found = {one["urn"]: one for one in state.read(home).resources}
+    found = {one["urn"]: one for one in state.resources}
     job = next((one for one in found.values() if one.get("type") == JOB and one.get("id") == run), None)
     codes = [found[urn] for urn in (job or {}).get("dependencies") or () if found.get(urn, {}).get("type") == CODE]
     folders = [Path(path) for code in codes if isinstance(path := (code.get("inputs") or {}).get("path"), str)]

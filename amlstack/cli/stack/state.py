@@ -39,19 +39,34 @@ class State:
 
 def files(home: Path | None = None) -> dict[str, Path]:
     """Name → file of every stack of the backend."""
-    stacks = (paths.home() if home is None else home) / "pulumi" / ".pulumi" / "stacks"
-    return {path.stem: path for path in sorted(stacks.rglob("*.json"))}
+    return files_in((paths.home() if home is None else home) / "pulumi")
+
+
+def files_in(backend: Path) -> dict[str, Path]:
+    """Name → file of every stack of a file backend in a folder."""
+    return {path.stem: path for path in sorted((backend / ".pulumi" / "stacks").rglob("*.json"))}
 
 
 def read(home: Path | None = None) -> State:
     """The sandbox stack; empty when nothing is recorded of it."""
     file = files(home).get(STACK)
-    if file is None:
-        return State()
+    return State() if file is None else read_file(file)
+
+
+def read_file(file: Path) -> State:
+    """A stack by its file in a file backend; empty when nothing is recorded there in the form that is known."""
     try:
-        latest = json.loads(file.read_text("utf-8"))["checkpoint"]["latest"] or {}
-        resources = tuple(latest.get("resources") or ())
-        pending = tuple(one["resource"]["urn"] for one in latest.get("pending_operations") or ())
+        return of_deployment(json.loads(file.read_text("utf-8"))["checkpoint"]["latest"] or {})
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return State()
+
+
+def of_deployment(latest: Mapping[str, Any]) -> State:
+    """A stack as the engine writes it: a checkpoint's latest deployment, or what `pulumi stack export` prints.
+
+    Raises:
+        KeyError, TypeError, AttributeError: It has another form.
+    """
+    resources = tuple(latest.get("resources") or ())
+    pending = tuple(one["resource"]["urn"] for one in latest.get("pending_operations") or ())
     return State(resources, pending)

@@ -1,0 +1,118 @@
+"""A stack's settings and all that is wrong with them before an engine starts: sizes, regions, tags, jobs, account."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from amlstack.base import paths
+from amlstack.base.findings import errors
+from amlstack.base.near_misses import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from amlstack.base.findings import Finding
+    from infra.settings import Settings, StackFile
+
+
+class NoStackError(Exception):
+    """There is no such stack, or its file cannot be read; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedStack:
+    """A stack before its deployment.
+
+    Attributes:
+        stack: Its name without organization and project.
+        path: Its settings file.
+        file: The same as it was read.
+        settings: The settings; None where they are of no use.
+        findings: All that is wrong or worth a look.
+    """
+
+    stack: str
+    path: Path
+    file: StackFile
+    settings: Settings | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """What refuses it."""
+        return errors(self.findings)
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The configuration of the rules, for the engine's policy pack."""
+        file = paths.PROJECT / self.settings.policies if self.settings and self.settings.policies else None
+        return ("--policy-pack-config", str(file)) if file and file.is_file() else ()
+
+
+def settings_file(stack: str) -> Path:
+    """The settings file of a stack of this project.
+
+    Args:
+        stack: Its name; organization and project may stand before it.
+
+    Raises:
+        NoStackError: There is none; near misses are in the message.
+    """
+    name = stack.rpartition("/")[2]
+    path = paths.PROJECT / f"Pulumi.{name}.yaml"
+    if path.is_file():
+        return path
+    known = sorted(
+        each.name.removeprefix("Pulumi.").removesuffix(".yaml") for each in paths.PROJECT.glob("Pulumi.*.yaml")
+    )
+    near = did_you_mean(name, known) or f"There are: {', '.join(known)}." if known else ""
+    raise NoStackError(
+        f"There is no {path.name} in {paths.PROJECT}: the settings of the stack `{name}`. {near} "
+        "docs/azure.md has the first steps of a stack"
+    )
+
+
+def judge(stack: str, account: Mapping[str, str] | None = None) -> JudgedStack:
+    """Read and judge a stack as its program will.
+
+    Args:
+        stack: Its name; organization and project may stand before it.
+        account: Environment that names subscription and tenant beside the settings; this process's when absent.
+
+    Raises:
+        NoStackError: There is no file, or it is not YAML.
+    """
+    from amlstack.catalog import clock
+    from infra.account import resolve
+    from infra.declaration import declare
+    from infra.settings import read_file
+
+    path = settings_file(stack)
+    name = stack.rpartition("/")[2]
+    reading = read_file(path)
+    if reading.file is None:
+        raise NoStackError("; ".join(map(str, reading.findings)))
+    _, unknown = resolve(_of_the_engine(reading.file.config), os.environ if account is None else account)
+    declaration = declare(reading, on=clock.today(), place=f"{name}::{project()}")
+    return JudgedStack(name, path, reading.file, reading.partial, (*unknown, *declaration.findings))
+
+
+def project() -> str:
+    """The project's name."""
+    import yaml
+
+    content = yaml.safe_load((paths.PROJECT / "Pulumi.yaml").read_text("utf-8"))
+    return str(content["name"])
+
+
+def _of_the_engine(config: Mapping[str, object]) -> dict[str, str]:
+    """Settings as the engine hands them over, under their newer spelling; what is encrypted is left out."""
+    found = {}
+    for key, value in config.items():
+        namespace, _, name = str(key).partition(":")
+        if isinstance(value, str):
+            found[f"{namespace}:{name.removeprefix('config:')}"] = value
+    return found

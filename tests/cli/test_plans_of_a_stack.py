@@ -1,0 +1,199 @@
+"""What `amlstack up --stack` shows before it asks: operations, cost per hour, and what is wrong before any engine."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from amlstack.base import paths
+from amlstack.catalog import sizes
+from amlstack.catalog.sizes import Price
+from amlstack.cli import main
+from amlstack.cli.stack.anywhere import cost, judged, protected
+from amlstack.cli.stack.anywhere.plan import StackPlan
+from amlstack.cli.stack.state import State
+from infra.settings import parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SIZE = "Standard_ND96asr_v4"
+
+
+def event(op: str, name: str, kind: str = "azure-native:storage:StorageAccount", **more: Any) -> dict[str, Any]:
+    urn = f"urn:pulumi:dev::amlstack::{kind}::{name}"
+    return {"resourcePreEvent": {"metadata": {"op": op, "urn": urn, "type": kind, **more}, "planning": True}}
+
+
+def planned(*events: dict[str, Any]) -> StackPlan:
+    plan = StackPlan()
+    for one in events:
+        plan.take(one)
+    return plan
+
+
+def test_each_operation_has_its_word_and_what_takes_something_away_comes_first() -> None:
+    plan = planned(
+        event("same", "same"),
+        event("create", "new"),
+        event("create", "clusters", "amlstack:infra:Clusters"),
+        event("update", "edited", diffs=["tags"], detailedDiff={"tags.team": {}}),
+        event("create-replacement", "moved", keys=["location"], diffs=["location", "tags"]),
+        event("replace", "moved", keys=["location"], diffs=["location", "tags"]),
+        event("delete-replaced", "moved"),
+        event("delete", "old"),
+    )
+    assert list(plan.lines()) == [
+        "deleted: StorageAccount old",
+        "replaced: StorageAccount moved (location)",
+        "updated in place: StorageAccount edited (tags.team)",
+        "created: StorageAccount new",
+    ]
+    assert plan.counts() == "1 created, 1 updated in place, 1 replaced, 1 deleted"
+    assert [step["operation"] for step in plan.as_list()] == ["created", "updated in place", "replaced", "deleted"]
+
+
+def test_many_new_resources_are_counted_by_type_and_a_new_phase_begins_anew() -> None:
+    plan = planned(*(event("create", str(number)) for number in range(20)))
+    assert list(plan.lines()) == ["created: 20 resources: 20 StorageAccount"]
+    plan.take({"preludeEvent": {}})
+    assert plan.counts() == ""
+
+
+def settings(*clusters: dict[str, Any]) -> Any:
+    reading = parse({"location": "westeurope", "workspace": "mlws", "clusters": list(clusters)})
+    assert reading.settings is not None, reading.findings
+    return reading.settings
+
+
+@pytest.fixture
+def priced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One size has a price, as after `amlstack sizes --refresh`."""
+    import dataclasses
+
+    known = sizes.get
+    price = Price(27.5, "westeurope", date(2026, 11, 1), "prices.azure.com")
+
+    def get(name: str) -> Any:
+        size = known(name)
+        return dataclasses.replace(size, price_per_hour=price) if size and name == SIZE else size
+
+    monkeypatch.setattr(sizes, "get", get)
+
+
+@pytest.mark.usefixtures("priced")
+def test_the_cost_while_idle_is_that_of_the_nodes_that_stay() -> None:
+    costs = cost.of(
+        settings(
+            {"name": "aaa", "size": SIZE, "nodes": {"min": 1, "max": 4}},
+            {"name": "bbb", "size": SIZE, "nodes": {"max": 2}, "priority": "low_priority"},
+        )
+    )
+    lines = list(cost.lines(costs))
+    assert lines[:3] == [
+        "while idle: 27.50 USD per hour for nodes",
+        "at most: 165.00 USD per hour for nodes",
+        "prices of westeurope, 2026-11, prices.azure.com",
+    ]
+    assert lines[3] == "low-priority nodes cost less than these prices of dedicated ones"
+    assert cost.as_dict(costs)["most_usd_per_hour"] == 165.0
+
+
+def test_a_price_that_is_not_known_is_said_and_is_no_number() -> None:
+    costs = cost.of(settings({"name": "aaa", "size": "Standard_ND96isr_H100_v5", "nodes": {"max": 2}}))
+    idle, most, rest = cost.lines(costs)
+    assert idle == "while idle: 0.00 USD per hour for nodes"
+    assert most.startswith("at most: unknown for 2 nodes of Standard_ND96isr_H100_v5: no price in the catalogue")
+    assert "docs/azure.md" in rest
+    assert cost.as_dict(costs)["most_usd_per_hour"] is None
+
+
+def test_what_is_protected_is_named_with_the_ways_to_lift_it() -> None:
+    urn = "urn:pulumi:dev::amlstack::azure-native:keyvault:Vault::key-vault"
+    state = State(
+        ({"urn": urn, "protect": True}, {"urn": "urn:a::b::c::d"}, {"urn": "x", "protect": True, "delete": True})
+    )
+    assert protected.of(state) == (urn,)
+    lines = list(protected.refusal((urn,), "dev"))
+    assert lines[0] == "1 resource is protected from deletion:"
+    assert lines[1].strip() == "Vault key-vault"
+    assert "amlstack:protect false --stack dev" in lines[2]
+    assert "pulumi state unprotect" in lines[3]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose stacks are the test's."""
+    (tmp_path / "Pulumi.yaml").write_text("name: amlstack\n")
+    monkeypatch.setattr(paths, "PROJECT", tmp_path)
+    monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("AMLSTACK_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def stack(project: Path, name: str = "dev", **config: Any) -> None:
+    values = {"amlstack:location": "westeurope", "amlstack:workspace": "mlws", **config}
+    (project / f"Pulumi.{name}.yaml").write_text(json.dumps({"config": values}))
+
+
+def test_a_stack_without_a_file_is_wrong_use_and_near_misses_are_named(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack(project, "production")
+    assert main.main(["up", "--stack", "producton", "--preview"]) == 2
+    assert "Did you mean `production`?" in capsys.readouterr().out
+
+
+def test_region_size_tags_and_account_are_judged_before_an_engine_starts(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack(
+        project,
+        **{
+            "azure-native:subscriptionId": "mine",
+            "amlstack:location": "westeuropa",
+            "amlstack:tags": {"a/b": "c"},
+            "amlstack:clusters": [{"name": "aaa", "size": "Standard_ND96asr_v5", "nodes": {"max": 2}}],
+        },
+    )
+    monkeypatch.setattr("amlstack.engine.find", lambda: pytest.fail("an engine was looked for"))
+    assert main.main(["up", "--stack", "dev", "--yes", "--json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    places = {
+        finding["where"].removeprefix("amlstack:") for finding in answer["findings"] if finding["level"] == "error"
+    }
+    assert {"location", "clusters[0].size", "azure-native:subscriptionId", "azure-native:tenantId"} <= places
+    assert any(place.startswith("tags") for place in places)
+    assert answer["exit_status"] == 1
+    assert "nothing was changed, and no engine was started" in answer["error"]
+
+
+@pytest.mark.parametrize("verb", ["up", "down"])
+def test_without_a_terminal_nothing_is_done_unless_it_is_agreed_to(
+    verb: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack(project)
+    assert main.main([verb, "--stack", "dev"]) == 2
+    out = capsys.readouterr().out
+    assert "there is no terminal to ask on" in out
+    assert "`--yes`" in out
+
+
+def test_settings_of_the_sandbox_leave_out_the_account_and_what_is_encrypted() -> None:
+    from amlstack.cli.stack.anywhere import sandboxed
+
+    secret: list[str] = []
+    value = {"a.b": [{"secure": "v1:x"}], "plain": 1}
+    assert sandboxed._opened(value, "amlstack:tags", secret) == {"a.b": [sandboxed.MADE_UP], "plain": 1}
+    assert secret == ['amlstack:tags["a.b"][0]']
+    assert not sandboxed._is_ours("azure-native:clientSecret")
+    assert not sandboxed._is_ours("azure-native:config:subscriptionId")
+    assert not sandboxed._is_ours("amlstack:armEndpoint")
+    assert sandboxed._is_ours("azure-native:location")
+
+
+def test_the_module_of_paths_names_this_project() -> None:
+    assert judged.project() == "amlstack"

@@ -1,0 +1,204 @@
+"""README's section "On Azure" as printed, typed into a terminal: only `az login` is replaced.
+
+In its place stand the variables of a sandbox of its own, which is Azure here; `--sandbox` has another one, the clone's.
+The story goes on with what a person does next: an edit, another command at the same time, the end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from amlstack.base.paths import PROJECT
+from amlstack.cli.stack import turns
+from amlstack.sandbox.server import daemon
+from tests.support.running import ended_with_us
+from tests.support.stack import printed_commands
+from tests.support.stack.fresh_clone import Clone, Said
+from tests.support.stack.small_jobs import store_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support.running import Engine
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
+
+LOGIN = 'eval "$(AMLSTACK_HOME={azure} amlstack sandbox env)"; unset AMLSTACK_HOME'
+IDS = {"<subscription id>": "$ARM_SUBSCRIPTION_ID", "<tenant id>": "$ARM_TENANT_ID"}
+REAL = "pulumi/.pulumi/stacks/amlstack/dev.json"
+"""State of the stack in the backend that the login leads to; on Azure it is the user's own."""
+TRIED = "stacks/dev/state/.pulumi/stacks/amlstack/dev.json"
+"""State of the same settings brought up with `--sandbox`."""
+
+
+@dataclass
+class Story:
+    """What each step printed, and what it left."""
+
+    clone: Clone
+    azure: Path
+    said: dict[str, Said] = field(default_factory=dict)
+    seen: dict[str, Any] = field(default_factory=dict)
+
+    def do(self, step: str, *words: str, terminal: bool = False) -> Said:
+        """``amlstack WORDS`` in a shell of the login."""
+        command = " ".join(["amlstack", *words])
+        lines = [". .venv/bin/activate", self.login, command]
+        if terminal:
+            self.said[step] = Said(*printed_commands.typed(lines, self.clone.folder, self.clone.environ))
+        else:
+            done = subprocess.run(
+                ["bash", "-c", "\n".join(lines)],
+                cwd=self.clone.folder,
+                env=self.clone.environ,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            self.said[step] = Said(done.returncode, done.stdout)
+            self.seen[f"{step}: errors"] = done.stderr
+        return self.said[step]
+
+    @property
+    def login(self) -> str:
+        return LOGIN.format(azure=self.azure)
+
+    @property
+    def settings(self) -> Path:
+        return self.clone.folder / "Pulumi.dev.yaml"
+
+    def held(self, home: Path) -> dict[str, str]:
+        """Id → type of what the sandbox of a home has."""
+        with store_of(home) as store:
+            return {row.id: row.type for row in store.resources.all()}
+
+
+def printed() -> list[str]:
+    return printed_commands.of_section((PROJECT / "README.md").read_text("utf-8"), "On Azure")
+
+
+@pytest.fixture(scope="module")
+def story(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    clone, azure = Clone.made(tmp_path_factory.mktemp("clone")), tmp_path_factory.mktemp("azure") / "home"
+    with ended_with_us(clone.home), ended_with_us(azure):
+        try:
+            yield told(Story(clone, azure))
+        finally:
+            daemon.down(azure)
+            clone.close()
+
+
+def told(story: Story) -> Story:
+    clone = story.clone
+    lines = [story.login if line.split("#")[0].strip() == "az login" else line for line in printed()]
+    for placeholder, variable in IDS.items():
+        lines = [line.replace(placeholder, f'"{variable}"') for line in lines]
+    story.said["printed"] = Said(*printed_commands.typed(lines, clone.folder, clone.environ))
+    if story.said["printed"].code:
+        return story
+    story.seen |= {"tried": story.held(clone.home), "real": story.held(story.azure)}
+
+    content = yaml.safe_load(story.settings.read_text("utf-8"))
+    content["config"]["amlstack:clusters"][0]["nodes"]["max"] = 4
+    story.settings.write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
+    state = story.azure / REAL
+    before = state.read_bytes()
+    story.do("plan", "up --stack dev --preview --json")
+    story.seen["untouched"] = before == state.read_bytes()
+
+    with turns.alone(clone.home / "stacks" / "dev" / "turn", "dev", "amlstack up"):
+        story.do("second", "up --stack dev --sandbox --yes")
+    lock = story.azure / "pulumi/.pulumi/locks/organization/amlstack/dev/other.json"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    since = "2026-11-22T10:00:00Z"
+    holder = {"pid": os.getpid(), "username": "ann", "hostname": socket.gethostname(), "timestamp": since}
+    lock.write_text(json.dumps(holder))
+    story.do("locked", "up --stack dev --yes --refresh")
+    lock.unlink()
+
+    story.do("protected", "down --stack dev --yes")
+    story.do("down of what was tried", "down --stack dev --sandbox --yes")
+    story.seen["left"] = story.held(clone.home)
+    return story
+
+
+def test_every_line_of_the_section_ends_well(story: Story) -> None:
+    said = story.said["printed"]
+    assert said.code == 0, said.text
+    assert said.text.count("Apply this to `dev` on") == 2
+    assert "amlstack 0" in said.text, "plain Pulumi names the pack that judged"
+
+
+def test_the_same_settings_are_tried_apart_from_the_real_stack(story: Story) -> None:
+    assert sorted(story.seen["tried"].values()) == sorted(story.seen["real"].values())
+    assert (story.azure / REAL).is_file()
+    assert not (story.azure / TRIED).exists()
+    assert "AzureML" not in story.settings.read_text()
+
+
+def test_the_plan_comes_before_the_question_with_its_cost(story: Story) -> None:
+    text = story.said["printed"].text
+    for words in (
+        r"plan of `dev` on Azure: \d+ created",
+        "while idle: 0.00 USD per hour for nodes",
+        r"at most: (unknown for 2 nodes of Standard_ND96asr_v4|[\d.,]+ USD per hour)",
+        "no violation in",
+        r"`dev` is up: \d+ created",
+        "workspace: https://ml.azure.com/",
+    ):
+        assert re.search(words, text), f"{words}\n{text}"
+    assert text.index("cost per hour") < text.index("Apply this to `dev` on Azure?")
+
+
+def test_an_edit_is_shown_as_updates_in_place_and_nothing_is_changed(story: Story) -> None:
+    said = story.said["plan"]
+    assert said.code == 0, story.seen["plan: errors"]
+    answer = json.loads(said.text)
+    cluster = next(step for step in answer["plan"] if step["urn"].endswith("::a100"))
+    assert cluster["operation"] == "updated in place"
+    assert any("maxNodeCount" in name for name in cluster["properties"]), cluster
+    assert [step for step in answer["plan"] if step["operation"] != "updated in place"] == []
+    assert answer["applied"] is False
+    assert story.seen["untouched"]
+
+
+def test_who_comes_second_says_who_works_and_ends_with_a_status_of_its_own(story: Story) -> None:
+    said = story.said["second"]
+    assert said.code == turns.BUSY
+    assert said.text.count("✗") == 1
+    assert f"another `amlstack up` works on the stack `dev` (process {os.getpid()}, since" in said.text
+
+
+def test_the_engines_own_lock_is_said_in_the_same_way(story: Story) -> None:
+    said = story.said["locked"]
+    assert said.code == turns.BUSY, said.text
+    assert said.text.count("✗") == 1
+    assert re.search(
+        rf"another `pulumi` command works on the stack `dev` \(ann@\S+ process {os.getpid()}", said.text
+    ), said
+
+
+def test_what_is_protected_is_said_before_anything_is_destroyed(story: Story) -> None:
+    said = story.said["protected"]
+    assert said.code == 1
+    for words in ("resources are protected from deletion", "Vault key-vault", "amlstack:protect false --stack dev"):
+        assert words in said.text, said.text
+    assert "destroying" not in said.text
+
+
+def test_what_was_tried_goes_without_a_trace(story: Story) -> None:
+    said = story.said["down of what was tried"]
+    assert said.code == 0, said.text
+    assert story.seen["left"] == {}
+    assert not (story.clone.home / "stacks" / "dev").exists()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from amlstack.cli.consent import Yes  # noqa: TC001 - typer reads the annotation
+from amlstack.cli.sandbox_env import Tool
 
 if TYPE_CHECKING:
     from amlstack.sandbox.server.daemon import Endpoint
@@ -31,7 +32,17 @@ def up(
 
 
 @app.command()
-def env() -> None:
+def env(
+    *,
+    tool: Annotated[
+        Tool,
+        typer.Option(
+            "--for",
+            help="shell: Azure's clients and this project's stack; mlclient: azure-ai-ml and other Python clients; "
+            "az: with a login of its own; terraform: azurerm; pulumi: azure-native of the registry; notebook: Python.",
+        ),
+    ] = Tool.SHELL,
+) -> None:
     """Start the sandbox, and print the variables with which plain tools work on it and on its stack.
 
     They are for the shell that evaluates them, and for what it starts: Azure's clients then talk to the sandbox, and
@@ -41,8 +52,10 @@ def env() -> None:
         eval "$(amlstack sandbox env)"
 
         (eval "$(amlstack sandbox env)"; pulumi preview --diff)
+
+        eval "$(amlstack sandbox env --for az)" && az ml job list -g GROUP -w WORKSPACE
     """
-    _print_variables(_running())
+    _print_variables(_running(), tool)
 
 
 @app.command()
@@ -185,17 +198,17 @@ def _running(*, hold_jobs: bool = False) -> Endpoint:
         _fail(str(error))
 
 
-def _print_variables(endpoint: Endpoint) -> None:
+def _print_variables(endpoint: Endpoint, tool: Tool = Tool.SHELL) -> None:
     """Without an engine those of a client of Azure alone: for them no engine is needed."""
     from amlstack.cli import sandbox_env
     from amlstack.engine import EngineError
 
     try:
-        values = sandbox_env.variables(endpoint)
+        lines = list(sandbox_env.lines(endpoint, tool))
     except EngineError as error:
         typer.echo(f"nothing is set for Pulumi: {error}", err=True)
-        values = endpoint.environ()
-    for line in sandbox_env.for_shell(values):
+        lines = list(sandbox_env.lines(endpoint, Tool.MLCLIENT))
+    for line in lines:
         typer.echo(line)
 
 

@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from amlstack.sandbox.arm import acting_identity, entra, service
+from amlstack.sandbox.arm import acting_identity, entra, metadata, service, subscriptions
 from amlstack.sandbox.arm import request_body as bodies
 from amlstack.sandbox.arm.refusals import Refused, not_emulated
 from amlstack.sandbox.data import blobs, run_history
@@ -64,8 +64,29 @@ def make(context: KindContext, federated: str) -> Starlette:
 
 
 async def _answer(context: KindContext, federated: str, request: Request, path: str) -> Response:
-    if path == "/healthz":
-        return JSONResponse({"status": "ready"})
+    if (free := await _without_token(context, federated, request, path)) is not None:
+        return free
+    audiences = entra.resource_manager(context.base)
+    if not path.lower().startswith(subscriptions.ABOVE):  # the data plane takes either
+        audiences = (*audiences, *entra.machine_learning(context.base))
+    entra.check_bearer(context.key, bodies.authorization(request), audiences)
+    body = bodies.parse(await bodies.read(request))
+    if path.startswith("/mlflow/"):
+        return _reply(request, app.answer(context, request.method, path, request.query_params, body))
+    if path.startswith("/history/"):
+        return _reply(request, run_history.answer(context, request.method, path, body))
+    if path.rstrip("/") in subscriptions.ABOVE and request.method == "GET":
+        return _reply(request, subscriptions.above(path.rstrip("/")))
+    if path.lower().startswith("/subscriptions/"):
+        if request.method == "PUT":
+            acting_identity.check(context, path.rstrip("/"), body, request.headers.get(acting_identity.HEADER))
+        reply = service.answer(context, request.method, path.rstrip("/"), request.query_params, body)
+        return _reply(request, reply)
+    raise not_emulated(f"{request.method} {path}")
+
+
+async def _without_token(context: KindContext, federated: str, request: Request, path: str) -> Response | None:
+    """What a client asks before it has a token, or cannot send one with; None for everything else."""
     if path.endswith(ENTRA_ROUTE) and request.method == "POST":
         form = bodies.form(await bodies.read(request))
         if form is None:
@@ -74,26 +95,17 @@ async def _answer(context: KindContext, federated: str, request: Request, path: 
         tenant = path.removesuffix(ENTRA_ROUTE).strip("/")
         status, answer = entra.token_answer(context.key, federated, tenant, form)
         return JSONResponse(answer, status)
-    if path.startswith("/artifacts/") and request.method == "GET":
+    if request.method != "GET":
+        return None
+    if path == "/healthz":
+        return JSONResponse({"status": "ready"})
+    if path.startswith("/artifacts/"):
         return FileResponse(run_history.artifact(context, path, request.query_params), media_type="text/plain")
-    if path.startswith("/discovery") and request.method == "GET":
+    if path.startswith("/discovery"):
         # azure-ai-ml asks without a token, and learns nothing but the address that it has just called.
         return JSONResponse(dict.fromkeys(DATA_PLANES, context.base))
-    audiences = entra.resource_manager(context.base)
-    if not path.lower().startswith("/subscriptions/"):  # the data plane takes either
-        audiences = (*audiences, *entra.machine_learning(context.base))
-    entra.check_bearer(context.key, bodies.authorization(request), audiences)
-    body = bodies.parse(await bodies.read(request))
-    if path.startswith("/mlflow/"):
-        return _reply(request, app.answer(context, request.method, path, request.query_params, body))
-    if path.startswith("/history/"):
-        return _reply(request, run_history.answer(context, request.method, path, body))
-    if path.lower().startswith("/subscriptions/"):
-        if request.method == "PUT":
-            acting_identity.check(context, path.rstrip("/"), body, request.headers.get(acting_identity.HEADER))
-        reply = service.answer(context, request.method, path.rstrip("/"), request.query_params, body)
-        return _reply(request, reply)
-    raise not_emulated(f"{request.method} {path}")
+    document = metadata.answer(context.base, path, request.query_params)
+    return None if document is None else JSONResponse(document)
 
 
 def _reply(request: Request, reply: Reply) -> Response:

@@ -98,7 +98,7 @@ def audience_of(key: str, token: str) -> str:
 
 
 def token_answer(key: str, federated: str, tenant: str, form: dict[str, str]) -> tuple[int, dict[str, Any]]:
-    """Answers ``POST /{tenant}/oauth2/v2.0/token``: client credentials with the federated token as assertion.
+    """Answers ``POST /{tenant}/oauth2/v2.0/token``: the federated token as assertion or as secret.
 
     Returns:
         Status and body as Entra ID gives them: ``access_token`` and ``expires_in``, or ``error`` with its AADSTS text.
@@ -107,7 +107,10 @@ def token_answer(key: str, federated: str, tenant: str, form: dict[str, str]) ->
         return 400, _entra("invalid_request", f"AADSTS90002: Tenant '{tenant}' not found.")
     if form.get("client_id") != CLIENT:
         return 400, _entra("unauthorized_client", "AADSTS700016: Application with this identifier was not found.")
-    if not hmac.compare_digest(form.get("client_assertion", ""), federated):
+    if form.get("client_secret"):
+        if not hmac.compare_digest(form["client_secret"].encode(), federated.encode()):
+            return 401, _entra("invalid_client", "AADSTS7000215: Invalid client secret provided.")
+    elif not hmac.compare_digest(form.get("client_assertion", "").encode(), federated.encode()):
         return 401, _entra("invalid_client", "AADSTS700213: No matching federated identity record found.")
     audience = form.get("scope", "").removesuffix("/.default")
     token = issue(key, audience)

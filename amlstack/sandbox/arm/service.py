@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox import kinds
-from amlstack.sandbox.arm import api_versions, policy_enforcement, provisioning, typecheck
+from amlstack.sandbox.arm import api_versions, policy_enforcement, provisioning, subscriptions, typecheck
 from amlstack.sandbox.arm.entra import SUBSCRIPTION, SUBSCRIPTIONS
 from amlstack.sandbox.arm.ids import GROUPS, ArmPath, parse
 from amlstack.sandbox.arm.refusals import Refused, near, not_emulated
@@ -34,10 +34,8 @@ def answer(context: KindContext, method: str, text: str, query: Mapping[str, str
     _check_call(text, query)
     if found := re.fullmatch(r"/subscriptions/[^/]+/providers/[^/]+/(operationsStatus|operationResults)/(\w+)", text):
         return _operation(context, found[2], results=found[1] == "operationResults")
-    if re.fullmatch(r"/subscriptions/[^/]+", text) and method == "GET":
-        own = text.rpartition("/")[2].lower()
-        name = {"subscriptionId": own, "displayName": "amlstack sandbox", "state": "Enabled"}
-        return Reply(200, {"id": f"/subscriptions/{own}", **name})
+    if (of_all := subscriptions.answer(context, method, text, query, body)) is not None:
+        return of_all
     path = parse(text)
     if path is None:
         raise not_emulated(f"the path {text}")

@@ -85,6 +85,9 @@ class Endpoint:
         return {
             "AMLSTACK_HOME": str(self.home),
             "AMLSTACK_ARM_ENDPOINT": self.url,
+            # Where azure-ai-ml and az find the cloud's other addresses; az reads a list, and later versions are none.
+            "ARM_CLOUD_METADATA_URL": f"{self.url}/metadata/endpoints?api-version=2019-05-01",
+            "REGISTRY_DISCOVERY_ENDPOINT_URL": f"{self.url}/",
             "AZURE_AUTHORITY_HOST": self.url,
             "AZURE_TENANT_ID": self.tenant,
             "AZURE_CLIENT_ID": self.client,

@@ -18,17 +18,8 @@ from azure.identity import DefaultAzureCredential
 
 
 def main(name: str, folder: Path) -> dict[str, object]:
-    base = os.environ["AMLSTACK_ARM_ENDPOINT"] + "/"
-    places = ("azure_portal", "resource_manager", "active_directory", "aml_resource_id", "registry_discovery_endpoint")
-    cloud = {**dict.fromkeys(places, base), "storage_endpoint": "core.windows.net"}
-    client = MLClient(
-        DefaultAzureCredential(),
-        os.environ["AZURE_SUBSCRIPTION_ID"],
-        name,
-        name,
-        cloud="amlstack-sandbox",
-        cloud_metadata=cloud,
-    )
+    # As in anybody's script: the environment alone leads to the sandbox.
+    client = MLClient(DefaultAzureCredential(), os.environ["AZURE_SUBSCRIPTION_ID"], name, name)
     seen: dict[str, object] = {"container": client.datastores.get_default().container_name}
     client.compute.begin_create_or_update(AmlCompute(name="gpu2", size="Standard_ND40rs_v2", max_instances=2)).result()
     seen["size"] = client.compute.get("gpu2").size

@@ -328,7 +328,8 @@ def test_no_step_of_a_pipeline_is_looked_at_whose_output_is_given(nested: Path) 
     made(nested.parent, "w/a")
     found = data(nested, f"deep.words={nested.parent}/w")
 
-    assert (found.findings, found.given) == ((), {"deep"})
+    assert found.findings == ()
+    assert found.given == {"deep"}
     assert found.by_step == {"last": {"words": nested.parent / "w"}}
 
 
@@ -336,7 +337,8 @@ def test_an_output_in_a_step_that_is_a_pipeline_can_be_given(nested: Path) -> No
     made(nested.parent, "w/a")
     found = data(nested, f"deep.jobs.first.words={nested.parent}/w", f"deep.source={nested.parent}/w")
 
-    assert (found.findings, found.given) == ((), {"deep.jobs.first"})
+    assert found.findings == ()
+    assert found.given == {"deep.jobs.first"}
     assert found.by_step["deep.jobs.second"] == {"words": nested.parent / "w"}
 
 

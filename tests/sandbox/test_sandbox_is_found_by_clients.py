@@ -12,7 +12,8 @@ import pytest
 
 from amlstack.cli import sandbox_env
 from amlstack.cli.sandbox_env import Tool
-from amlstack.sandbox.arm import entra, metadata
+from amlstack.sandbox.arm import entra
+from amlstack.sandbox.arm.cloud import metadata
 from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.server.daemon import Endpoint
 from tests.support.sandbox.sandbox_client import Arm, cluster

@@ -10,8 +10,9 @@ from starlette.applications import Starlette
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from amlstack.sandbox.arm import acting_identity, entra, metadata, service, subscriptions
+from amlstack.sandbox.arm import acting_identity, entra, service
 from amlstack.sandbox.arm import request_body as bodies
+from amlstack.sandbox.arm.cloud import metadata, subscriptions
 from amlstack.sandbox.arm.refusals import Refused, not_emulated
 from amlstack.sandbox.data import blobs, run_history
 from amlstack.sandbox.mlflow import app

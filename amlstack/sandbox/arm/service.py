@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox import kinds
-from amlstack.sandbox.arm import api_versions, policy_enforcement, provisioning, subscriptions, typecheck
+from amlstack.sandbox.arm import api_versions, policy_enforcement, provisioning, typecheck
+from amlstack.sandbox.arm.cloud import subscriptions
 from amlstack.sandbox.arm.entra import SUBSCRIPTION, SUBSCRIPTIONS
 from amlstack.sandbox.arm.ids import GROUPS, ArmPath, parse
 from amlstack.sandbox.arm.refusals import Refused, near, not_emulated

@@ -33,9 +33,12 @@ DATA_PLANES = """
 
 | path | what |
 | --- | --- |
-| `POST /{tenant}/oauth2/v2.0/token` | Entra ID: the text of the token file is the client assertion (workload identity, `az login --federated-token`) or the client secret |
-| `/metadata/endpoints`, `/{tenant}/v2.0/.well-known/openid-configuration` | where a client of this cloud finds everything; asked without a token |
-| `/subscriptions`, `/tenants`, `{subscription}/resources`, `{subscription}/providers`, `…/checkNameAvailability` | what az and others ask before and between; lists of workspaces and other tracked types of the whole subscription |
+| `POST /{tenant}/oauth2/v2.0/token` | Entra ID: the text of the token file is the client assertion (workload \
+identity, `az login --federated-token`) or the client secret |
+| `/metadata/endpoints`, `/{tenant}/v2.0/.well-known/openid-configuration` | \
+where a client of this cloud finds everything; asked without a token |
+| `/subscriptions`, `/tenants`, `{subscription}/resources`, `{subscription}/providers`, `…/checkNameAvailability` | \
+what az and others ask before and between; lists of workspaces and other tracked types of the whole subscription |
 | `/blob/{account}/{container}/{blob}` | block blobs by SAS or bearer: put, put from the URL of another blob, block, \
 block list, metadata, get with ranges, head, delete, list by pages, with conditions (etags and times); containers are \
 made, looked at and not deleted |
@@ -50,8 +53,9 @@ models that `log_model` logs, with MLflow 3's clients also as `logged-models`. N
 | `/discovery` | where the data plane is: the same endpoint; asked without a token |
 
 Microsoft's clients work on it as they are, led by the environment alone: `eval "$(amlstack sandbox env)"`, then
-`MLClient(DefaultAzureCredential(), subscription, group, workspace)`. `--for az` signs az in, in a folder of its own; `--for terraform`
-and `--for pulumi` are for azurerm and for the azure-native of the registry (neither has been run here), `--for notebook` prints Python.
+`MLClient(DefaultAzureCredential(), subscription, group, workspace)`. `--for az` signs az in, in a folder of its own;
+`--for terraform` and `--for pulumi` are for azurerm and for the azure-native of the registry (neither has been run
+here), `--for notebook` prints Python.
 
 A token opens what it was issued for (its `aud`): the resource manager takes tokens for this sandbox's address or for
 `https://management.azure.com`, the data plane those and tokens for `https://ml.azure.com`, blobs tokens for

@@ -90,7 +90,12 @@ def name_of(run: str) -> str:
 
 def environment_version(body: dict[str, Any]) -> str:
     """The version of an environment: sixteen hex digits of its content."""
-    return sha256(body)[:16]
+    return content_version(body)
+
+
+def content_version(content: dict[str, Any]) -> str:
+    """A version that is made from content: sixteen hex digits."""
+    return sha256(content)[:16]
 
 
 def owner_of(urn: str) -> str:

@@ -13,7 +13,9 @@ from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import PROJECT, is_dir, is_file, names_in
 from amlstack.catalog import environments
 from infra import azure_policy_assignment, judgement, runs
-from infra.environments import environment_of
+from infra.contents import access, assets, references
+from infra.contents.assets import StackData
+from infra.contents.environments import environment_of
 from infra.runs import Run, in_files
 from infra.runs.order import Order
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import date
 
+    from infra.contents.assets import PlannedAsset
     from infra.runs.order import OrderedRun
     from infra.settings import JobFile, Reading, Settings
     from policies.config import Config
@@ -38,11 +41,13 @@ class Declaration:
         runs: Its training runs, jobs, sweeps and pipelines, and its schedules of such.
         findings: All that is wrong with settings, clusters and jobs; warnings among them refuse nothing.
         config: The rules' configuration; None when there was nothing to read.
+        data: Its data assets.
     """
 
     runs: tuple[Run, ...]
     findings: tuple[Finding, ...]
     config: Config | None = None
+    data: tuple[PlannedAsset, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -62,8 +67,15 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
     if reading.partial is None:
         return Declaration((), reading.findings)
     rules, faults = gate_of(reading, reading.partial, on=on, root=root, place=place)
-    stack = _Stack(reading, reading.partial, root, rules)
+    folders = DataFolders()
+    named, of_data = assets.planned(reading, reading.partial, root, folders)
+    stack = _Stack(reading, reading.partial, root, rules, data=folders, named=named)
     found = [*reading.findings, *faults, *stack.clusters(), *stack.environments()]
+    found += [
+        *of_data,
+        *references.of_settings(reading, reading.partial, named),
+        *access.check(reading, reading.partial),
+    ]
     declared: list[Run] = []
     listed: list[runs.ListedRun] = []
     members: list[OrderedRun] = []
@@ -86,7 +98,7 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
         found += azure_policy_assignment.check(reading, reading.partial.azure_policy)
     found += judgement.of_the_rest(rules, reading, reading.partial)
     found += rules.whole()
-    return Declaration(tuple(declared), tuple(found), rules.config)
+    return Declaration(tuple(declared), tuple(found), rules.config, named.all_assets)
 
 
 def gate_of(
@@ -117,6 +129,7 @@ class _Stack:
     rules: gate.Gate
     folders: runs.CodeFolders = field(default_factory=runs.CodeFolders)
     data: DataFolders = field(default_factory=DataFolders)
+    named: StackData = field(default_factory=StackData)
     known_environments: dict[str, dict[str, Any]] = field(default_factory=dict)
     known_targets: dict[tuple[str | None, str | None], tuple[jobs.Target, list[Finding]]] = field(default_factory=dict)
 
@@ -188,8 +201,13 @@ class _Stack:
             found += [runs.in_folder(code.root, finding) for finding in code.findings]
         data, of_data = self.data.scanned(plan)
         found += (locate(finding) if finding.where else finding for finding in of_data)
+        meant = references.meant(plan, self.named)
+        found += map(locate, meant.findings)
         own = self.folders.own_code(plan, codes, path)
-        return Run(name, plan, codes, own, data), list(dict.fromkeys(found))
+        names = tuple(dict.fromkeys(each.reference for each in meant.by_input.values()))
+        return Run(name, plan, codes, own, replace(data, assets=meant.labelled), assets=names), list(
+            dict.fromkeys(found)
+        )
 
     def environment(self, part: jobs.Job | jobs.Component) -> dict[str, Any]:
         """The environment of a part, as the stack means it; each name is looked up once."""

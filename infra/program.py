@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     import jobs
     from infra.account import Account
+    from infra.contents.assets import PlannedAsset
     from infra.runs import Run
     from infra.settings import Settings
     from policies.config import Config
@@ -54,7 +55,16 @@ def main() -> None:
     settings = reading.settings
     if settings is not None:
         # The engine waits for it: names depend on the group that the stack has, which only the engine knows.
-        pulumi.run(lambda: build(settings, declaration.runs, who, rules=declaration.config, secret=reading.secret))
+        pulumi.run(
+            lambda: build(
+                settings,
+                declaration.runs,
+                who,
+                rules=declaration.config,
+                secret=reading.secret,
+                data=declaration.data,
+            )
+        )
 
 
 async def build(
@@ -64,6 +74,7 @@ async def build(
     *,
     rules: Config | None = None,
     secret: Collection[str] = (),
+    data: Iterable[PlannedAsset] = (),
 ) -> dict[str, Any]:
     """Declare the resources of a stack that nothing is wrong with.
 
@@ -113,7 +124,20 @@ async def build(
     }
     runs = list(runs)
     modes = {run.name: run.declared.on_edit for run in runs if not run.is_schedule}
-    assets = Assets(RunRequirements.of(record, workspace, clusters, modes), clusters)
+    stores: dict[str, list[pulumi.Resource]] = {}
+    if settings.datastores:
+        from infra.components.contents import datastores  # noqa: PLC0415
+
+        holders = datastores.holders_of(workspace, shared, clusters, settings.clusters) if settings.assign_roles else {}
+        cloud = _config().get("azure-native:environment", "")
+        stores = datastores.register(settings.datastores, workspace, holders, cloud=cloud, parent=parents.data)
+    if settings.access:
+        from infra.components.contents import access  # noqa: PLC0415
+
+        access.register(settings.access, workspace, parents.access)
+    assets = Assets(RunRequirements.of(record, workspace, clusters, modes), clusters, stores)
+    for asset in data:
+        assets.data_asset(asset, parents.data)
     submitted = submit_all(runs, assets, parents)
     outputs: dict[str, Any] = {}
     if settings.azure_policy is not None and rules is not None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jobs
-from infra.environments import RegisteredEnvironment
+from infra.contents.datastores import named_in
+from infra.contents.environments import RegisteredEnvironment
 from jobs.local_data import LocalData
 
 if TYPE_CHECKING:
@@ -77,12 +78,16 @@ class Registration:
         uploads: Data of this machine that it reads, each once.
         components: In the order in which they are registered, each once.
         body: Of the job or schedule.
+        assets: ``azureml:NAME:VERSION`` of the stack's data assets that it reads, each once.
+        datastores: Names of the datastores that body and components name.
     """
 
     parts: tuple[RunPart, ...]
     components: tuple[ComponentVersion, ...]
     body: dict[str, Any]
     uploads: tuple[DataUpload, ...] = ()
+    assets: tuple[str, ...] = ()
+    datastores: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -92,6 +97,8 @@ class Registration:
         codes: Mapping[str, snapshot.Snapshot],
         names: Names,
         data: LocalData | None = None,
+        *,
+        assets: tuple[str, ...] = (),
     ) -> Registration:
         """Compose what a plan needs.
 
@@ -101,6 +108,7 @@ class Registration:
             codes: The content of each part's folder, by the part's place.
             names: The workspace.
             data: Data of this machine that are uploaded; without it the body keeps their paths.
+            assets: The stack's data assets that it reads.
         """
         data = data or LocalData()
         parts = {place: _part(part, codes.get(place)) for place, part in plan.parts.items()}
@@ -110,7 +118,10 @@ class Registration:
         rendered = jobs.render(data.addressed(plan.enriched), whole, refs)
         uploads = {(each.path, each.datastore): each for each in data.uploads.values()}
         components = tuple(_components(name, rendered, whole))
-        return cls(tuple(parts.values()), components, rendered.body, tuple(uploads.values()))
+        stores = named_in([rendered.body, *rendered.components.values()])
+        return cls(
+            tuple(parts.values()), components, rendered.body, tuple(uploads.values()), assets, tuple(sorted(stores))
+        )
 
 
 def _part(plan: jobs.Plan, code: snapshot.Snapshot | None) -> RunPart:

@@ -91,10 +91,20 @@ def assignment_name(role: Role, names: Names, holder: str) -> str:
         names: The stack's names.
         holder: ARM id of the principal that gets it: the identity, or the cluster with an identity of its own.
     """
-    return str(uuid.uuid5(_NAMESPACE, "\n".join((scope(role, names), role.definition, holder)).lower()))
+    return name_of(scope(role, names), role, holder)
+
+
+def name_of(place: str, role: Role, holder: str) -> str:
+    """The same for a role on any resource; ``place`` is its ARM id."""
+    return str(uuid.uuid5(_NAMESPACE, f"{place}\n{role.definition}\n{holder}".lower()))
 
 
 def definition_id(role: Role, names: Names) -> str:
     """ARM id of a role's definition in the subscription of what it is given on."""
+    return definition_for(scope(role, names), role)
+
+
+def definition_for(place: str, role: Role) -> str:
+    """The same for a role on any resource; ``place`` is its ARM id."""
     provider = "providers/Microsoft.Authorization/roleDefinitions"
-    return f"/subscriptions/{scope(role, names).split('/')[2]}/{provider}/{role.definition}"
+    return f"/subscriptions/{place.split('/')[2]}/{provider}/{role.definition}"

@@ -77,25 +77,28 @@ class LocalData:
     Attributes:
         uploads: By the input's place (``inputs.raw``, ``jobs.train.inputs.raw``).
         types: Types of the same inputs.
+        assets: ``azureml:NAME:VERSION`` of inputs that name a data asset by another version than that: by a label.
     """
 
     uploads: Mapping[str, DataUpload] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
+    assets: Mapping[str, str] = field(default_factory=dict)
 
     def addressed(self, declared: Any) -> Any:
-        """A declaration whose inputs of this machine have the addresses of their uploads."""
-        return with_addresses(declared, self._address) if self.uploads else declared
+        """A declaration whose inputs have the addresses of their uploads and the versions of their data assets."""
+        return with_addresses(declared, self._address) if self.uploads or self.assets else declared
 
     def identity(self, declaration: Any) -> Any:
         """A run's declaration for its identity: with the content of its data, where it has such."""
-        if not self.uploads:
-            return declaration
-        contents = {where: each.content.hash for where, each in sorted(self.uploads.items())}
-        return {**declaration, "local_data": contents}
+        result = declaration
+        if self.uploads:
+            contents = {where: each.content.hash for where, each in sorted(self.uploads.items())}
+            result = {**result, "local_data": contents}
+        return {**result, "data_assets": dict(sorted(self.assets.items()))} if self.assets else result
 
     def _address(self, where: str) -> str | None:
         upload = self.uploads.get(where)
-        return None if upload is None else upload.address(self.types[where])
+        return self.assets.get(where) if upload is None else upload.address(self.types[where])
 
 
 @dataclass(slots=True)
@@ -113,27 +116,39 @@ class DataFolders:
         # What a schedule starts may stand in a file of its own.
         base = plan.started.base if isinstance(plan, SchedulePlan) and plan.started is not None else plan.base
         for each in local_inputs(plan.job, base):
-            if each.path not in self._scanned:
-                self._scanned[each.path] = snapshot.scan_data(each.path)
-            content = self._scanned[each.path]
-            found += (one for one in _wrong(each, content) if one.where not in known)
+            content = self.content(each.path)
+            found += (one for one in wrong(each, content) if one.where not in known)
             if content.hash:
                 uploads[each.where] = DataUpload(each.path, each.datastore, content)
                 types[each.where] = each.type
         return LocalData(uploads, types), list(dict.fromkeys(found))
 
+    def content(self, path: Path) -> snapshot.Snapshot:
+        """What an upload of a file or folder holds."""
+        if path not in self._scanned:
+            self._scanned[path] = snapshot.scan_data(path)
+        return self._scanned[path]
+
 
 def local_inputs(declared: Any, base: Path) -> tuple[LocalInput, ...]:
     """The inputs whose data lie on this machine: of a job, a sweep, a pipeline with its steps, a schedule of such."""
-    found: list[LocalInput] = []
+    return tuple(
+        LocalInput(where, absolute(value.path, base), value.type, bare_datastore(value.datastore))
+        for where, value in all_inputs(declared).items()
+        if value.path and local_path(value.path)
+    )
+
+
+def all_inputs(declared: Any) -> dict[str, Input]:
+    """The data that a declaration reads, by place: of a job, a sweep, a pipeline with its steps, a schedule of such."""
+    found: dict[str, Input] = {}
 
     def take(where: str, value: Input) -> Input:
-        if value.path and local_path(value.path):
-            found.append(LocalInput(where, _path(value.path, base), value.type, _datastore(value.datastore)))
+        found[where] = value
         return value
 
     _changed(declared, "", take)
-    return tuple(found)
+    return found
 
 
 def with_addresses(declared: Any, address: Callable[[str], str | None]) -> Any:
@@ -185,16 +200,18 @@ def _with_steps(value: Any, where: str, change: Callable[[str, Input], Input]) -
     return value if same else value.model_copy(update={"jobs": steps})
 
 
-def _path(written: str, base: Path) -> Path:
+def absolute(written: str, base: Path) -> Path:
+    """The path that a declaration means, which starts from ``base`` where it is relative."""
     return base.absolute() / (unquote(urlsplit(written).path) if written.startswith("file:") else written)
 
 
-def _datastore(written: str | None) -> str:
+def bare_datastore(written: str | None) -> str:
     """The bare name; ``azureml:NAME`` and an ARM id are taken too, as azure-ai-ml takes them."""
     return written.removeprefix("azureml:").rstrip("/").rpartition("/")[2] if written else DATASTORE
 
 
-def _wrong(each: LocalInput, content: snapshot.Snapshot) -> Iterator[Finding]:
+def wrong(each: LocalInput, content: snapshot.Snapshot) -> Iterator[Finding]:
+    """What is wrong with data of this machine: missing, unreadable, of another kind than their type says."""
     where = f"{each.where}.path"
     for finding in content.findings:
         if finding.code == MISSING:

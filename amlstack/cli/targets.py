@@ -105,7 +105,7 @@ class Targets:
         """What the job's environment means in the stack, for ``model_copy(update=...)``; nothing without a stack."""
         if self.settings is None:
             return {}
-        from infra.environments import environment_of
+        from infra.contents.environments import environment_of
 
         return environment_of(job, self.settings, self.root)
 

@@ -22,6 +22,7 @@ from amlstack.provider.stacks.record import Records
 from amlstack.provider.types.code import Snapshots
 from amlstack.provider.types.components import RegisteredComponents
 from amlstack.provider.types.data import DataUploads
+from amlstack.provider.types.data_versions import RegisteredData
 from amlstack.provider.types.environments import RegisteredEnvironments
 from amlstack.provider.types.jobs import JobRuns
 from amlstack.provider.types.schedules import Schedules
@@ -52,6 +53,7 @@ TYPES: dict[str, Callable[[Services], Resource]] = {
     "amlstack:code:Snapshot": Snapshots,
     "amlstack:components:Version": RegisteredComponents,
     "amlstack:data:Upload": DataUploads,
+    "amlstack:data:Version": RegisteredData,
     "amlstack:environments:Version": RegisteredEnvironments,
     "amlstack:jobs:Job": JobRuns,
     "amlstack:runs:Guard": Guards,

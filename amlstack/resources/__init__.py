@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from amlstack.resources.assets import (
     ComponentVersionResource,
     DataUploadResource,
+    DataVersionResource,
     EnvironmentVersionResource,
     SnapshotResource,
 )
@@ -22,6 +23,7 @@ from amlstack.resources.stack import RunsGuard, StackRecord
 __all__ = [
     "ComponentVersionResource",
     "DataUploadResource",
+    "DataVersionResource",
     "EnvironmentVersionResource",
     "JobResource",
     "OnEdit",

@@ -90,6 +90,38 @@ class DataUploadResource(ProviderResource):
         super().__init__("amlstack:data:Upload", resource_name, outputs, opts)
 
 
+class DataVersionResource(ProviderResource):
+    """A version of a data asset; what it says about its data never changes.
+
+    Args:
+        resource_name: Name in the stack.
+        workspace: ARM id of the workspace.
+        name: Name of the data asset.
+        version: Version.
+        body: ARM properties of the version: ``dataType``, ``dataUri``, ``description``, ``tags``, …
+        opts: Pulumi's own options.
+
+    Attributes:
+        data_id: ARM id of the version, known at preview.
+    """
+
+    if TYPE_CHECKING:
+        data_id: pulumi.Output[str]
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        workspace: pulumi.Input[str],
+        name: pulumi.Input[str],
+        version: pulumi.Input[str],
+        body: pulumi.Input[Mapping[str, Any]],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        inputs = {"workspace": workspace, "name": name, "version": version, "body": body}
+        super().__init__("amlstack:data:Version", resource_name, with_outputs(inputs, "data_id"), opts)
+
+
 class EnvironmentVersionResource(ProviderResource):
     """An environment whose version is the hash of its content.
 

@@ -28,6 +28,7 @@ class ProviderResource(pulumi.CustomResource):
 
 _WIRE = {
     "code_id": "codeId",
+    "data_id": "dataId",
     "environment_id": "environmentId",
     "component_id": "componentId",
     "job_id": "jobId",

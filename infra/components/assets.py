@@ -12,16 +12,18 @@ from amlstack import resources
 from amlstack.base.paths import PROJECT
 from infra.components import tokens
 from infra.components.parents import formerly_in
+from infra.contents.datastores import named_in
 from jobs.local_data import DATASTORE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from amlstack import snapshot
     from infra.components.cluster import RdmaCluster
     from infra.components.run_requirements import RunRequirements
-    from infra.environments import RegisteredEnvironment
+    from infra.contents.assets import PlannedAsset
+    from infra.contents.environments import RegisteredEnvironment
     from infra.names import Names
     from infra.registration import Registration
     from jobs.local_data import DataUpload
@@ -34,13 +36,16 @@ class Assets:
     Attributes:
         stack: What comes before every run.
         clusters: The stack's clusters by name.
+        datastores: What comes before the use of a datastore, by its name.
     """
 
     stack: RunRequirements
     clusters: Mapping[str, RdmaCluster]
+    datastores: Mapping[str, Sequence[pulumi.Resource]] = field(default_factory=dict)
     _snapshots: dict[str, pulumi.Resource] = field(default_factory=dict)
     _uploads: dict[str, pulumi.Resource] = field(default_factory=dict)
     _environments: dict[str, pulumi.Resource] = field(default_factory=dict)
+    _data: dict[str, pulumi.Resource] = field(default_factory=dict)
 
     @property
     def names(self) -> Names:
@@ -67,6 +72,9 @@ class Assets:
             if part.environment is not None:
                 needs.append(self._environment(part.environment))
         needs += map(self._upload, registration.uploads)
+        needs += (self._data[each] for each in registration.assets)
+        for name in registration.datastores:
+            needs += self.datastores.get(name, ())
         before = list(needs)
         versions: list[pulumi.Resource] = []
         for component in registration.components:
@@ -114,9 +122,25 @@ class Assets:
                 path=str(upload.path),
                 content_hash=upload.content.hash,
                 datastore=upload.datastore,
-                opts=pulumi.ResourceOptions(depends_on=[self.stack.workspace.everything]),
+                opts=pulumi.ResourceOptions(
+                    depends_on=[self.stack.workspace.everything, *self.datastores.get(upload.datastore, ())]
+                ),
             )
         return self._uploads[name]
+
+    def data_asset(self, asset: PlannedAsset, parent: pulumi.Resource) -> None:
+        """Register a version of a data asset of the settings, after its data."""
+        before = [self._upload(asset.upload)] if asset.upload is not None else []
+        for name in sorted(named_in(asset.uri)):
+            before += self.datastores.get(name, ())
+        self._data[asset.reference] = resources.DataVersionResource(
+            asset.label,
+            workspace=self.stack.workspace.workspace_id,
+            name=asset.spec.name,
+            version=asset.version,
+            body=asset.body,
+            opts=pulumi.ResourceOptions(parent=parent, depends_on=[self.stack.workspace.everything, *before]),
+        )
 
     def _environment(self, spec: RegisteredEnvironment) -> pulumi.Resource:
         key = spec.id_in(self.names)

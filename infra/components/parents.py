@@ -37,6 +37,16 @@ class Parents:
         """Of schedules, and of the component versions that they name."""
         return _Parent(tokens.SCHEDULES)
 
+    @cached_property
+    def data(self) -> pulumi.Resource:
+        """Of datastores with the roles on their accounts, and of data assets."""
+        return _Parent(tokens.DATA)
+
+    @cached_property
+    def access(self) -> pulumi.Resource:
+        """Of the roles of people, groups and applications on the workspace."""
+        return _Parent(tokens.ACCESS)
+
 
 def formerly_in(component: str, token: str, name: str) -> str:
     """The URN of a resource in a stack of an earlier version, for its alias.

@@ -51,7 +51,7 @@ def _job(
         earlier: Those that must have completed before, by name.
         awaited_by: Names of those that come after it.
     """
-    registration = Registration.of(run.name, run.plan, run.codes, assets.names, run.data)
+    registration = Registration.of(run.name, run.plan, run.codes, assets.names, run.data, assets=run.assets)
     needs = assets.register(registration, parent, tokens.FORMER_JOB)
     job = run.declared
     return resources.JobResource(
@@ -82,7 +82,7 @@ def _job(
 
 def _schedule(run: Run, assets: Assets, parent: pulumi.Resource) -> resources.ScheduleResource:
     """A schedule; everything that its job refers to is there before it can fire."""
-    registration = Registration.of(run.name, run.plan, run.codes, assets.names, run.data)
+    registration = Registration.of(run.name, run.plan, run.codes, assets.names, run.data, assets=run.assets)
     needs = assets.register(registration, parent, tokens.FORMER_SCHEDULE)
     return resources.ScheduleResource(
         run.name,

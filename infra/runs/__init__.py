@@ -38,6 +38,7 @@ class Run:
         own: What of all its code counts for the run's identity.
         data: Data of this machine that it reads.
         after: Names of the runs that must have completed before it is submitted.
+        assets: ``azureml:NAME:VERSION`` of the stack's data assets that it reads, each once.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Run:
     own: snapshot.OwnCode
     data: LocalData = field(default_factory=LocalData)
     after: tuple[str, ...] = ()
+    assets: tuple[str, ...] = ()
 
     @property
     def declared(self) -> Any:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from infra.settings.stackfile import Loc, StackFile
 
 INCLUDE: Final = "include"
-LISTS: Final = ("clusters", "environments", "jobs")
+LISTS: Final = ("clusters", "environments", "datastores", "data", "access", "jobs")
 """The lists whose entries may lie in files."""
 
 _RULE = "An included file lies in the project's folder and is named from there on"

@@ -216,13 +216,15 @@ def _regions(settings: Settings, doubtful: set[Loc]) -> Iterator[tuple[Loc, Find
 
 
 def _duplicates(settings: Settings, doubtful: set[Loc], places: Places) -> list[tuple[Loc, Finding]]:
-    # Azure compares the names of clusters and environments without letter case.
+    # Azure compares the names of clusters and environments without letter case. Versions of one data asset may differ.
     named: dict[str, list[str]] = {
         "clusters": [cluster.name for cluster in settings.clusters],
         "environments": [
             environment.curated if isinstance(environment, CuratedEnvironment) else environment.name
             for environment in settings.environments
         ],
+        "datastores": [store.name for store in settings.datastores],
+        "data": [f"{asset.name}:{asset.version}" if asset.version else asset.name for asset in settings.data],
         "jobs": [job.file for job in settings.jobs],
     }
     found: list[tuple[Loc, Finding]] = []

@@ -44,6 +44,13 @@ PATTERNS = {
     ("environments", "name"): "An environment's name has letters, digits, '.', '-' and '_', a letter or digit first",
     ("environments", "curated"): "A curated environment is named as in the registry, e.g. acpt-pytorch-2.8-cuda12.6",
     ("environments", "version"): 'A version is a number in quotes, e.g. "12"',
+    ("datastores", "name"): "A datastore's name has lower-case letters, digits and '_'",
+    ("datastores", "account"): "An account is a name of 3 to 24 lower-case letters and digits, or an ARM id, "
+    "/subscriptions/…/providers/Microsoft.Storage/storageAccounts/<name>",
+    ("data", "name"): "A data asset's name has letters, digits, '.', '-' and '_', a letter or digit first",
+    ("data", "version"): "A version has letters, digits, '.', '-' and '_', a letter or digit first",
+    ("data", "datastore"): "A datastore's name has lower-case letters, digits and '_'",
+    ("principals", "id"): "A principal is given by its object id, as `az ad user show --id NAME --query id` prints it",
     ("resource_group",): "A resource group's name has 1 to 90 letters, digits, '_', '-', '.', '(' and ')', "
     "no '.' at the end",
     ("stack_id",): "A stack's id has 8 to 64 letters, digits and '-'",

@@ -26,6 +26,13 @@ _MADE_UP: dict[str, Any] = {
     "image": "doubtful",
     "size": "doubtful",
     "file": "doubtful",
+    "account": "doubtful",
+    "container": "doubtful",
+    "path": "doubtful",
+    "role": "doubtful",
+    "principals": [{"id": "00000000-0000-0000-0000-000000000000", "type": "user"}],
+    "id": "00000000-0000-0000-0000-000000000000",
+    "type": "user",
     "nodes": {"max": 1},
     "max": 1,
 }
@@ -135,10 +142,21 @@ class Mending:
 _SHORT = {"workspace": "name", "environments": "curated", "jobs": "file", "identity": "type"}
 
 
+_FIELDS = {
+    "clusters": ("name", "size", "nodes"),
+    "environments": ("curated",),
+    "jobs": ("file",),
+    "datastores": ("name", "account", "container"),
+    "data": ("name", "path"),
+    "access": ("role", "principals"),
+}
+"""What an entry of a list needs at least."""
+
+
 def _object(key: str, text: str) -> dict[str, Any]:
     return {_SHORT[key]: text} if key in _SHORT else {}
 
 
 def _item(key: str) -> dict[str, Any]:
-    fields = {"clusters": ("name", "size", "nodes"), "environments": ("curated",), "jobs": ("file",)}.get(key, ())
+    fields = _FIELDS.get(key, ())
     return {field: copy.deepcopy(_MADE_UP[field]) for field in fields}

@@ -20,6 +20,7 @@ from amlstack.provider.server import TYPES
 from amlstack.provider.types.code import SHAPE as CODE
 from amlstack.provider.types.components import RegisteredComponents
 from amlstack.provider.types.data import SHAPE as DATA
+from amlstack.provider.types.data_versions import RegisteredData
 from amlstack.provider.types.environments import RegisteredEnvironments
 from amlstack.provider.types.jobs import SHAPE as JOB
 from amlstack.rpc.host import CHANNEL_OPTIONS
@@ -92,6 +93,7 @@ def test_the_schema_names_what_the_provider_takes() -> None:
         "amlstack:code:Snapshot": CODE,
         "amlstack:components:Version": RegisteredComponents.shape,
         "amlstack:data:Upload": DATA,
+        "amlstack:data:Version": RegisteredData.shape,
         "amlstack:environments:Version": RegisteredEnvironments.shape,
         "amlstack:jobs:Job": JOB,
     }

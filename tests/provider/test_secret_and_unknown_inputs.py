@@ -56,6 +56,12 @@ BODIES: dict[str, dict[str, Any]] = {
             "tags": {"canary_tag": "canary-team"},
         }
     },
+    "amlstack:data:Version": {
+        "dataType": "uri_folder",
+        "dataUri": "azureml://datastores/canary_store/paths/canary-folder",
+        "description": "canary-description",
+        "tags": {"canary_tag": "canary-team"},
+    },
     "amlstack:environments:Version": {"image": "canary-image", "condaFile": "canary-conda", "osType": "Linux"},
     "amlstack:components:Version": {"componentSpec": {"command": "canary-command"}, "description": "canary-text"},
 }

@@ -151,8 +151,17 @@ def test_a_workspace_is_born_with_its_datastores(manager: Manager) -> None:
     (store,) = listed["value"]
     assert store["name"] == "workspaceblobstore"
     assert store["properties"]["containerName"].startswith("azureml-blobstore-")
-    assert manager.call("DELETE", store["id"])[1]["code"] == "SandboxNotEmulated"
-    assert manager.call("GET", f"{manager.workspace}/datastores/workspaceartifactstore")[0] == 200
+    assert manager.call("DELETE", store["id"])[1]["code"] == "UserError"
+    moved = {"properties": {**store["properties"], "containerName": "elsewhere"}}
+    assert manager.call("PUT", store["id"], moved)[1]["code"] == "UserError"
+    assert manager.call("PUT", store["id"], {"properties": store["properties"]})[0] == 200
+    _, every = manager.call("GET", f"{manager.workspace}/datastores")
+    assert {one["name"]: one["properties"]["datastoreType"] for one in every["value"]} == {
+        "workspaceblobstore": "AzureBlob",
+        "workspaceartifactstore": "AzureBlob",
+        "workspacefilestore": "AzureFile",
+        "workspaceworkingdirectory": "AzureFile",
+    }
 
 
 def test_only_the_scale_of_a_cluster_changes(manager: Manager) -> None:

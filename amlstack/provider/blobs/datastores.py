@@ -10,6 +10,7 @@ from amlstack.rpc import ProviderError
 if TYPE_CHECKING:
     from amlstack.provider.resource import Services
 
+_ACCOUNTS = "providers/Microsoft.Storage/storageAccounts"
 _STORAGE_API = "2024-01-01"
 _CONTAINERS = {"AzureBlob": "containerName", "AzureDataLakeGen2": "filesystem"}
 """Types that hold blobs, with the property that names the container."""
@@ -51,13 +52,16 @@ def access(services: Services, workspace: str, datastore: str) -> ContainerAcces
 
 
 def _account(services: Services, workspace: str, properties: dict[str, Any]) -> str:
-    """The address of a datastore's storage account: as the account has it where it is the workspace's own."""
+    """The address of a datastore's storage account: as the account has it where its id is known."""
     account = str(properties["accountName"])
-    owner = services.arm.get(workspace, allow=(404,)).body
-    own = str((owner.get("properties") or {}).get("storageAccount") or "") if isinstance(owner, dict) else ""
-    if own.rpartition("/")[2].casefold() == account.casefold():
+    subscription, group = properties.get("subscriptionId"), properties.get("resourceGroup")
+    known = f"/subscriptions/{subscription}/resourceGroups/{group}/{_ACCOUNTS}/{account}"
+    if not subscription or not group:
+        owner = services.arm.get(workspace, allow=(404,)).body
+        known = str((owner.get("properties") or {}).get("storageAccount") or "") if isinstance(owner, dict) else ""
+    if known.rpartition("/")[2].casefold() == account.casefold():
         # An account in a DNS zone of its own, or in another cloud, has another address than its name says.
-        found = services.arm.get(own, _STORAGE_API, allow=(403, 404))
+        found = services.arm.get(known, _STORAGE_API, allow=(403, 404))
         endpoints = (found.body.get("properties") or {}).get("primaryEndpoints") or {} if found.status == 200 else {}
         if endpoints.get("blob"):
             return str(endpoints["blob"]).rstrip("/")

@@ -113,9 +113,11 @@ class Arm:
         url = f"{path}?{urlencode({'api-version': version, **(query or {})})}"
         return self._repeated(method, url, patience, body)
 
-    def put(self, path: str, version: str, body: Any, patience: Patience) -> str:
+    def put(
+        self, path: str, version: str, body: Any, patience: Patience, query: Mapping[str, str] | None = None
+    ) -> str:
         """Creates or updates a resource and waits until it is there; returns its id in the service's letters."""
-        answer = self.call("PUT", path, version, patience, body=body)
+        answer = self.call("PUT", path, version, patience, body=body, query=query)
         named = answer.body.get("id", path) if isinstance(answer.body, dict) else path
         try:
             self._settle(answer, path, version, patience)

@@ -152,7 +152,7 @@ class AzureNative(Plugin):
         body = shape.body(kind, inputs)
         shape.keep(kind, body, current)
         try:
-            resource_id = self.arm.put(path, version, body, patience)
+            resource_id = self.arm.put(path, version, body, patience, shape.put_query(kind, inputs))
         except AcceptedError as accepted:
             # Its own patience: the one of the operation may just have run out.
             found = self.arm.read(path, version, self._patience(""))

@@ -30,6 +30,12 @@ def body(kind: ResourceType, inputs: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
+def put_query(kind: ResourceType, inputs: Mapping[str, Any]) -> dict[str, str]:
+    """What a PUT says beside its body."""
+    given = {name: inputs[name] for name in kind.put_query if _given(inputs, name)}
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
+
+
 def outputs(kind: ResourceType, answer: Mapping[str, Any], version: str) -> dict[str, Any]:
     """The outputs that an answer holds."""
     inner = answer.get("properties") or {}

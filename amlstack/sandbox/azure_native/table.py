@@ -44,6 +44,7 @@ class ResourceType:
         hidden: Dotted paths inside inputs that only an answer has (node counts, times): never read back as inputs.
         keeps: Dotted paths that other resources may write: an update that does not name them leaves them alone.
         delete_query: What a DELETE says beside the api-version.
+        put_query: Inputs that a PUT says beside the api-version.
     """
 
     token: str
@@ -60,6 +61,7 @@ class ResourceType:
     hidden: frozenset[str]
     keeps: tuple[str, ...]
     delete_query: Mapping[str, str]
+    put_query: tuple[str, ...]
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -79,7 +81,7 @@ class ResourceType:
     @property
     def inputs(self) -> frozenset[str]:
         """Every input."""
-        return frozenset((*self.parameters, *self.top, *self.flat))
+        return frozenset((*self.parameters, *self.top, *self.flat, *self.put_query))
 
     def at_version(self, date: str, label: str) -> str:
         """``v20250901preview`` as ``2025-09-01-preview``; the row's own version when there is none."""
@@ -163,4 +165,5 @@ def _row(token: str, row: Mapping[str, Any]) -> ResourceType:
         hidden=frozenset(row.get("hidden", ())),
         keeps=tuple(row.get("keeps", ())),
         delete_query=row.get("deleteQuery", {}),
+        put_query=tuple(row.get("putQuery", ())),
     )

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from amlstack.sandbox.kinds.base import Body, KindContext
     from amlstack.sandbox.store.store import ResourceRow
 
+_VERSION = 5
+"""Of the UUIDs that stand for principals here; Entra ID's are random ones, of version 4."""
+_NOBODY = 256
+"""Ids below it are zeros and a digit: placeholders."""
 TYPE = "Microsoft.ManagedIdentity/userAssignedIdentities"
 
 
@@ -45,6 +49,15 @@ def all_of(context: KindContext) -> Iterator[str]:
     for resource in context.store.resources.all():
         if resource.type == TYPE or "SystemAssigned" in (resource.body.get("identity") or {}).get("type", ""):
             yield principal(resource)
+
+
+def is_ours(object_id: str) -> bool:
+    """Whether an object id is one that the sandbox gives, or nobody's; people and applications are of a directory."""
+    try:
+        found = uuid.UUID(object_id)
+    except ValueError:
+        return True
+    return found.version == _VERSION or found.int < _NOBODY
 
 
 def _user(context: KindContext, identity_id: str) -> dict[str, Any]:

@@ -3,8 +3,11 @@
 The field descriptions are the reference documentation; docs/settings.md is made from them.
 """
 
+from infra.settings.model.access import Principal, WorkspaceAccess
 from infra.settings.model.azure_policy import AzurePolicy
 from infra.settings.model.cluster import Cluster, ClusterIdentity, Nodes
+from infra.settings.model.data_asset import DataAsset
+from infra.settings.model.datastore import Datastore
 from infra.settings.model.environment import (
     CURATED_TAG,
     CUSTOM_TAG,
@@ -27,13 +30,17 @@ __all__ = [
     "ContainerRegistry",
     "CuratedEnvironment",
     "CustomEnvironment",
+    "DataAsset",
+    "Datastore",
     "Environment",
     "Include",
     "JobFile",
     "KeyVault",
     "LogAnalytics",
     "Nodes",
+    "Principal",
     "Settings",
     "StorageAccount",
     "Workspace",
+    "WorkspaceAccess",
 ]

@@ -6,9 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
 
+from infra.settings.model.access import WorkspaceAccess
 from infra.settings.model.azure_policy import AzurePolicy
 from infra.settings.model.base import Location, SettingsModel, Tags, name_of, or_named
 from infra.settings.model.cluster import Cluster
+from infra.settings.model.data_asset import DataAsset
+from infra.settings.model.datastore import Datastore
 from infra.settings.model.environment import Environment
 from infra.settings.model.job_file import JobFile
 from infra.settings.model.workspace import GroupName, Workspace
@@ -36,7 +39,10 @@ class Settings(SettingsModel):
     )
     clusters: tuple[Cluster, ...] = Field((), description="The clusters.")
     environments: tuple[Environment, ...] = Field((), description="Environments that jobs refer to by name.")
+    datastores: tuple[Datastore, ...] = Field((), description="Storage that jobs refer to by name.")
+    data: tuple[DataAsset, ...] = Field((), description="Data that jobs refer to by name.")
     jobs: tuple[Annotated[JobFile, or_named("file", JobFile)], ...] = Field((), description="Job files.")
+    access: tuple[WorkspaceAccess, ...] = Field((), description="Who gets which role on the workspace.")
     tags: Tags = Field(default_factory=dict, description="Tags of every resource that takes tags.")
     policies: str | None = Field(
         None,

@@ -101,13 +101,13 @@ class FakeWorkspace:
         return 200, {"properties": {**store, "credentials": {"credentialsType": "Sas"}}}
 
     def _asset(self, method: str, path: str, body: Any) -> tuple[int, Any]:
-        assert re.search(r"/(codes|components|environments)/[^/]+/versions/[^/]+$", path), path
+        assert re.search(r"/(codes|components|data|environments)/[^/]+/versions/[^/]+$", path), path
         if method == "GET":
             if path not in self.resources:
                 return 404, {"error": {"code": "NotFound", "message": "no such version"}}
             return 200, {"id": path, **self.resources[path]}
         assert method == "PUT", "assets are never deleted"
-        if path in self.resources and self.resources[path] != body:
+        if path in self.resources and _without_labels(path, self.resources[path]) != _without_labels(path, body):
             return 400, {"error": {"code": "UserError", "message": "already registered and cannot be changed"}}
         self.resources[path] = body
         return 201, {"id": path, **body}
@@ -202,3 +202,9 @@ class FakeWorkspace:
         properties.setdefault("tags", {}).update(body.get("tags", {}))
         properties.update({key: value for key, value in body.items() if key != "tags"})
         return 200, {"runId": name}
+
+
+def _without_labels(path: str, body: Any) -> Any:
+    """What never changes of a version; of data its labels do."""
+    labels = {"tags", "description", "isArchived"} if "/data/" in path else set()
+    return {key: value for key, value in body["properties"].items() if key not in labels}

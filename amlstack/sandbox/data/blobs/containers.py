@@ -12,6 +12,7 @@ from starlette.responses import Response
 from amlstack.sandbox.arm.ids import ML
 from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.data.blobs import wire
+from amlstack.sandbox.data.datastore_places import account_and_container
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -87,14 +88,12 @@ def listing(context: KindContext, place: BlobPlace, query: Mapping[str, str]) ->
 
 
 def _exists(context: KindContext, place: BlobPlace) -> bool:
-    """It was made, holds something, or is a datastore's: the service makes those with their workspace."""
+    """It was made, holds something, or is a datastore's."""
     if _made(context, place) or next(context.store.blobs.listed(place.account, place.container), None) is not None:
         return True
-    return any(
-        (row.body["properties"].get("accountName"), row.body["properties"].get("containerName"))
-        == (place.account, place.container)
-        for row in context.store.resources.of_type(DATASTORES)
-    )
+    wanted = place.account, place.container
+    rows = context.store.resources.of_type(DATASTORES)
+    return any(account_and_container(row.body["properties"]) == wanted for row in rows)
 
 
 def _made(context: KindContext, place: BlobPlace) -> Container | None:

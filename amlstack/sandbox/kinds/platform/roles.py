@@ -30,8 +30,9 @@ class RoleAssignments(ResourceKind):
     )
     tracked = False
     note = (
-        "On a subscription, a group or a resource, to principals of the sandbox's managed identities. They are kept, "
-        "compared and deleted with their scope; requests and jobs are not refused for want of a role."
+        "On a subscription, a group or a resource, to principals of the sandbox's managed identities, or of a "
+        "directory, which it does not have and takes any id of. They are kept, compared and deleted with their scope; "
+        "requests and jobs are not refused for want of a role."
     )
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
@@ -46,7 +47,7 @@ class RoleAssignments(ResourceKind):
                 message = "Tenant ID, application ID, principal ID, and scope are not allowed to be updated."
                 raise Refused(400, "RoleAssignmentUpdateNotPermitted", message)
             return
-        if principal not in principals.all_of(context):
+        if principals.is_ours(principal) and principal not in principals.all_of(context):
             message = f"Principal {principal} does not exist in the directory."
             raise Refused(400, "PrincipalNotFound", message)
         for other in context.store.resources.under(path.parent, self.type):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from amlstack.sandbox.data.datastore_places import account_and_container
 from amlstack.sandbox.runner.contract.spec import RefusedError
 from amlstack.sandbox.store.store import folder
 
@@ -22,6 +23,14 @@ _DATASTORE = re.compile(
     r"workspaces/(?P<workspace>[^/]+)/)?datastores/(?P<store>[^/]+)(?:/paths)?/(?P<path>.*)",
     re.IGNORECASE,
 )
+_ASSET = re.compile(
+    r"(?:azureml:)?(?P<workspace>/subscriptions/[^/]+/resourceGroups/[^/]+/providers/"
+    r"Microsoft\.MachineLearningServices/workspaces/[^/]+)/data/(?P<asset>[^/]+)/versions/(?P<number>[^/]+)"
+    r"|azureml:(?P<name>[^/:@]+)(?::(?P<version>[^/:@]+)|@(?P<label>[^/:@]+))",
+    re.IGNORECASE,
+)
+"""A data version by its ARM id, or as `azureml:NAME:VERSION`, `azureml:NAME@latest`."""
+_DATA = "Microsoft.MachineLearningServices/workspaces/data/versions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +53,7 @@ class Storage:
         """Where a URI's data are: in the sandbox's storage, or (an absolute path, file://) on this disk.
 
         Args:
-            uri: ``azureml://…/datastores/NAME/paths/P``, a blob URL of the sandbox, or a local path.
+            uri: ``azureml://…/datastores/NAME/paths/P``, a blob URL of the sandbox, a data version, or a local path.
             what: Whose URI it is, for the message.
 
         Raises:
@@ -52,6 +61,8 @@ class Storage:
         """
         if found := _DATASTORE.fullmatch(uri):
             return self._datastore(found, what)
+        if found := _ASSET.fullmatch(uri):
+            return self.locate(self._data_uri(found, uri, what), what)
         parts = urlsplit(uri)
         words = unquote(parts.path).strip("/").split("/")
         if parts.scheme == "https" and words[0] == "blob" and len(words) >= 3:
@@ -60,7 +71,7 @@ class Storage:
             return Path(unquote(parts.path))
         message = (
             f"{what} lies at {uri}, which the sandbox cannot read. It reads azureml://datastores/NAME/paths/…, "
-            "blobs of its own storage, and absolute paths of this machine."
+            "data of its workspaces by name, blobs of its own storage, and absolute paths of this machine."
         )
         raise RefusedError(message)
 
@@ -78,8 +89,32 @@ class Storage:
             known = ", ".join(row.name for row in self.store.resources.under(workspace, kind)) or "none"
             message = f"{what} lies in the datastore {name!r}, which the workspace does not have. It has: {known}."
             raise RefusedError(message)
-        properties = resource.body["properties"]
-        return Location(properties["accountName"], properties["containerName"], found["path"].strip("/"))
+        account, container = account_and_container(resource.body["properties"])
+        return Location(account, container, found["path"].strip("/"))
+
+    def _data_uri(self, found: re.Match[str], uri: str, what: str) -> str:
+        """Where the data of a version lie; ``latest`` is the newest one that is not archived.
+
+        Raises:
+            RefusedError: There is no such data, or they lie at a version of other data.
+        """
+        workspace, name = found["workspace"] or self.workspace, found["asset"] or found["name"]
+        rows = self.store.resources.under(f"{workspace}/data/{name}", _DATA)
+        wanted = found["number"] or found["version"]
+        if found["label"]:
+            active = [row for row in rows if not row.body["properties"].get("isArchived")]
+            one = active[-1] if active and found["label"].lower() == "latest" else None
+        else:
+            one = next((row for row in rows if row.name.lower() == wanted.lower()), None)
+        if one is None:
+            known = ", ".join(row.name for row in rows) or "no version"
+            message = f"{what} is {uri}, which the workspace does not have. Of the data {name!r} it has {known}."
+            raise RefusedError(message)
+        address = str(one.body["properties"]["dataUri"])
+        if _ASSET.fullmatch(address):
+            message = f"{what} is {uri}, which lies at {address}, data by name; data lie at an address."
+            raise RefusedError(message)
+        return address
 
     def files(self, place: Location) -> Iterator[tuple[str, Path]]:
         """The blobs at or below a location: path relative to it (empty for the blob itself), and its file.

@@ -1,0 +1,1 @@
+"""Resources of what settings put into the workspace beside clusters and jobs."""

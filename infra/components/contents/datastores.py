@@ -1,0 +1,112 @@
+"""The datastores of a stack, and the roles of the clusters' identities on accounts that the workspace does not have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+
+from infra import roles
+from infra.components import azure_native, tokens
+from infra.contents import datastores
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from infra.components.cluster import RdmaCluster
+    from infra.components.identities import StackIdentity
+    from infra.components.workspace import AnyWorkspace
+    from infra.settings import Cluster, Datastore
+
+
+def holders_of(
+    workspace: AnyWorkspace,
+    shared: StackIdentity | None,
+    clusters: Mapping[str, RdmaCluster],
+    specs: Iterable[Cluster],
+) -> dict[str, pulumi.Input[str]]:
+    """Whom nodes act as, the principals by ARM id of their holder: the stack's identity, clusters with their own."""
+    names = workspace.names
+    found: dict[str, pulumi.Input[str]] = {}
+    if shared is not None:
+        found[names.identity_id] = azure_native.output(shared.identity, "principalId")
+    for spec in specs:
+        if spec.identity.kind == "system":
+            identity = azure_native.output(clusters[spec.name].compute, "identity")
+            principal: pulumi.Output[Any] = identity.apply(lambda value: (value or {}).get("principalId"))
+            found[names.cluster_id(spec.name)] = principal
+    return found
+
+
+def register(
+    specs: Iterable[Datastore],
+    workspace: AnyWorkspace,
+    holders: Mapping[str, pulumi.Input[str]],
+    *,
+    cloud: str,
+    parent: pulumi.Resource,
+) -> dict[str, list[pulumi.Resource]]:
+    """Register the datastores.
+
+    Args:
+        specs: Their settings.
+        workspace: The workspace that they belong to.
+        holders: Principals that need a role on their accounts, by ARM id of their holder.
+        cloud: As ``azure-native:environment`` names it; empty for Azure's public cloud.
+        parent: Of all of it.
+
+    Returns:
+        By the datastore's name: what comes before its use, itself and the roles on its account.
+    """
+    granted: dict[tuple[str, str], list[pulumi.Resource]] = {}
+    made: dict[str, list[pulumi.Resource]] = {}
+    for spec in specs:
+        account, role = datastores.account_id(spec, workspace.names), datastores.role_of(spec)
+        store = azure_native.register(
+            tokens.DATASTORE,
+            spec.name,
+            {
+                "name": spec.name,
+                "resourceGroupName": workspace.group_name,
+                "workspaceName": workspace.name,
+                "properties": datastores.properties(spec, account, cloud),
+            },
+            pulumi.ResourceOptions(
+                parent=parent,
+                provider=workspace.provider,
+                depends_on=[workspace.everything],
+                # The name is taken until the old one is gone.
+                delete_before_replace=True,
+            ),
+        )
+        # On the workspace's own account they have roles already.
+        if (key := (account.lower(), role.definition)) not in granted:
+            is_own = workspace.has("storage") and workspace.names.id("storage").lower() == account.lower()
+            granted[key] = [] if is_own else _grant(role, account, holders, parent)
+        made[spec.name] = [store, *granted[key]]
+    return made
+
+
+def _grant(
+    role: roles.Role, account: str, holders: Mapping[str, pulumi.Input[str]], parent: pulumi.Resource
+) -> list[pulumi.Resource]:
+    """Assign a role on an account to everybody who reads or writes there."""
+    made: list[pulumi.Resource] = []
+    for holder, principal in holders.items():
+        label = f"{holder.rpartition('/')[2]}-{account.rpartition('/')[2]}-{role.name.lower().replace(' ', '-')}"
+        properties = {
+            "roleAssignmentName": roles.name_of(account, role, holder),
+            "scope": account.lstrip("/"),
+            "roleDefinitionId": roles.definition_for(account, role),
+            "principalId": principal,
+            # Without it Azure looks the principal up at once, and a new one is often not found yet.
+            "principalType": "ServicePrincipal",
+        }
+        opts = pulumi.ResourceOptions(
+            parent=parent,
+            # Azure changes neither on an assignment that exists; the name is taken until the old one is gone.
+            replace_on_changes=["principalId", "roleDefinitionId"],
+            delete_before_replace=True,
+        )
+        made.append(azure_native.register(tokens.ROLE_ASSIGNMENT, label, properties, opts))
+    return made

@@ -1,0 +1,120 @@
+"""Azure's built-in roles that people, groups and applications get on a workspace, each with its reason and source.
+
+The ids are the same in every tenant.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Final
+
+from amlstack.base.findings import Finding
+from amlstack.base.near_misses import did_you_mean
+from infra.roles import Role
+from infra.settings import dotted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from infra.names import Names
+    from infra.settings import Principal, Reading, Settings
+
+_NAMESPACE: Final = uuid.UUID("0b7f5a52-6c0e-4f0d-9a51-6f4f7b3a2d90")
+"""Any fixed UUID: the names of role assignments are made from it, so that they are known at preview."""
+_ML: Final = "learn.microsoft.com/azure/role-based-access-control/built-in-roles/ai-machine-learning (2026-11-22)"
+_ASSIGN: Final = "learn.microsoft.com/azure/machine-learning/how-to-assign-roles (2026-11-22)"
+_GENERAL: Final = "learn.microsoft.com/azure/role-based-access-control/built-in-roles/general (2026-11-22)"
+
+ROLES: Final = (
+    Role(
+        "AzureML Data Scientist",
+        "f6c7c914-8db3-469d-8ca1-694a8f32e121",
+        "workspace",
+        "Submits jobs and registers assets: everything in the workspace but making or deleting compute and changing "
+        "the workspace itself.",
+        f"{_ML}; {_ASSIGN}",
+    ),
+    Role(
+        "AzureML Compute Operator",
+        "e503ece1-11d0-4e8e-8e2c-7a6c3bf38815",
+        "workspace",
+        "Makes, changes and deletes compute, and nothing else: beside another role.",
+        f"{_ML}; {_ASSIGN}",
+    ),
+    Role(
+        "AzureML Registry User",
+        "1823dd4f-9b8c-4ab6-ab4e-7397a3684615",
+        "workspace",
+        "Uses the assets of registries. Its actions are those of registries alone: assigned on a workspace it gives "
+        "nothing there.",
+        _ML,
+    ),
+    Role(
+        "AzureML Metrics Writer (preview)",
+        "635dd51f-9968-44d3-b7fb-6d9a6bd613ae",
+        "workspace",
+        "Writes metrics to the workspace, as endpoints do.",
+        _ML,
+    ),
+    Role(
+        "Azure Machine Learning Workspace Connection Secrets Reader",
+        "ea01e6af-a1c1-4350-9563-ad00f8c72ec5",
+        "workspace",
+        "Reads the secrets of the workspace's connections.",
+        _ML,
+    ),
+    Role(
+        "Reader",
+        "acdd72a7-3385-48ef-bd42-f606fba81ae7",
+        "workspace",
+        "Looks at jobs and assets and changes none.",
+        f"{_GENERAL}; {_ASSIGN}",
+    ),
+    Role(
+        "Contributor",
+        "b24988ac-6180-42a0-ab88-20f7382dd24c",
+        "workspace",
+        "Changes everything in the workspace, the workspace too; assigns no roles.",
+        f"{_GENERAL}; {_ASSIGN}",
+    ),
+)
+"""The roles that settings name; a role that assigns roles (Owner) is none of them."""
+
+PRINCIPAL_TYPES: Final = {"user": "User", "group": "Group", "service_principal": "ServicePrincipal"}
+"""By the settings' word: Azure's."""
+_BY_NAME: Final = {role.name.lower(): role for role in ROLES}
+
+
+def role(name: str) -> Role | None:
+    """The role of that name, in any letter case; None for none of them."""
+    return _BY_NAME.get(name.strip().lower())
+
+
+def assignment_name(definition: str, principal: Principal, names: Names) -> str:
+    """The name of a role assignment, a UUID: the same for the same role, workspace and principal."""
+    return str(uuid.uuid5(_NAMESPACE, f"{names.workspace_id}\n{definition}\n{principal.id}".lower()))
+
+
+def check(reading: Reading, settings: Settings) -> Iterator[Finding]:
+    """Roles that are none of Azure ML's, and principals that get one twice."""
+    seen: dict[tuple[str, str], str] = {}
+    for index, entry in enumerate(settings.access):
+        if reading.doubts("access", index):
+            continue
+        found = role(entry.role)
+        if found is None:
+            loc: tuple[str | int, ...] = ("access", index, "role")
+            names = [each.name for each in ROLES]
+            what = f"`{entry.role}` is no role that a stack gives on a workspace"
+            rule = "A role is one of Azure's built-in ones for a workspace, by its name"
+            remedy = did_you_mean(entry.role, names, otherwise=f"There are {', '.join(names)}.")
+            yield reading.locate(loc, Finding("role-unknown", dotted(loc), what, rule, remedy))
+            continue
+        for position, principal in enumerate(entry.principals):
+            loc = ("access", index, "principals", position)
+            key = found.definition, principal.id.lower()
+            if key in seen:
+                what = f"`{principal.id}` gets the role {found.name} here and at {seen[key]}"
+                rule = "Azure keeps one assignment of a role to a principal on a workspace"
+                yield reading.locate(loc, Finding("setting-twice", dotted(loc), what, rule))
+            seen.setdefault(key, dotted(loc))

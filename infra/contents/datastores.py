@@ -1,0 +1,115 @@
+"""A datastore's wire properties, and the roles that the clusters' identities need on its account: data with sources."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from infra.roles import Role
+
+if TYPE_CHECKING:
+    from infra.names import Names
+    from infra.settings import Datastore
+
+OWN: Final = ("workspaceblobstore", "workspaceartifactstore", "workspacefilestore", "workspaceworkingdirectory")
+"""What every workspace is born with (learn.microsoft.com/azure/machine-learning/how-to-datastore, 2026-11-22)."""
+
+_TYPES: Final = {
+    "blob": ("AzureBlob", "containerName"),
+    "adls_gen2": ("AzureDataLakeGen2", "filesystem"),
+    "file": ("AzureFile", "fileShareName"),
+}
+"""By kind: the wire's type, and the property that names the container."""
+_ENDPOINTS: Final = (("gov", "core.usgovcloudapi.net"), ("china", "core.chinacloudapi.cn"))
+"""By a part of a cloud's name in ``azure-native:environment``; in Azure's public cloud the service's own default."""
+_SOURCE: Final = "learn.microsoft.com/azure/role-based-access-control/built-in-roles/storage (2026-11-22)"
+
+_BLOB: Final = {
+    False: Role(
+        "Storage Blob Data Contributor",
+        "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
+        "storage",
+        "Jobs read inputs from and write outputs to the datastore, which keeps no key: the nodes come as the cluster's "
+        "identity.",
+        _SOURCE,
+    ),
+    True: Role(
+        "Storage Blob Data Reader",
+        "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
+        "storage",
+        "The same for a datastore with `read_only: true`: jobs read inputs from it, and cannot change them.",
+        _SOURCE,
+    ),
+}
+_FILE: Final = {
+    False: Role(
+        "Storage File Data Privileged Contributor",
+        "69566ab7-960f-475b-8e7c-b3118f30c6bd",
+        "storage",
+        "The same for a file share.",
+        _SOURCE,
+    ),
+    True: Role(
+        "Storage File Data Privileged Reader",
+        "b8eda974-7b85-4f76-af95-65846b26df6d",
+        "storage",
+        "The same for a file share with `read_only: true`.",
+        _SOURCE,
+    ),
+}
+ROLES: Final = (*_BLOB.values(), *_FILE.values())
+"""All that the identity of a cluster may get on a datastore's account; a datastore takes one of them."""
+
+
+def role_of(spec: Datastore) -> Role:
+    """The role that a cluster's identity needs on a datastore's account."""
+    return (_FILE if spec.kind == "file" else _BLOB)[spec.read_only]
+
+
+def account_id(spec: Datastore, names: Names) -> str:
+    """ARM id of a datastore's account: a bare name is one in the stack's resource group."""
+    return spec.account if spec.account.startswith("/") else names.id_of(_ACCOUNTS, spec.account)
+
+
+def properties(spec: Datastore, account: str, cloud: str = "") -> dict[str, Any]:
+    """The wire properties of a datastore without credentials.
+
+    Args:
+        spec: The settings.
+        account: ARM id of its account.
+        cloud: As ``azure-native:environment`` names it; empty for Azure's public cloud.
+    """
+    kind, container = _TYPES[spec.kind]
+    _, _, subscription, _, group, *_ = account.split("/")
+    endpoint = next((each for part, each in _ENDPOINTS if part in cloud.lower()), None)
+    return {
+        "datastoreType": kind,
+        "accountName": spec.account_name,
+        container: spec.container,
+        "credentials": {"credentialsType": "None"},
+        # Where the account is, as an account of another group or subscription cannot be found by its name.
+        "subscriptionId": subscription,
+        "resourceGroup": group,
+        **({"endpoint": endpoint} if endpoint else {}),
+        **({"description": spec.description} if spec.description else {}),
+        "tags": dict(spec.tags),
+    }
+
+
+_ACCOUNTS: Final = "Microsoft.Storage/storageAccounts"
+_NAMED: Final = re.compile(
+    r"(?:azureml://(?:subscriptions/\S*?/workspaces/[^/\s]+/)?|/workspaces/[^/\s]+/)datastores/([^/\s]+)"
+)
+
+
+def named_in(value: Any) -> set[str]:
+    """Names of the datastores that a body or an address refers to, by whatever form."""
+    match value:
+        case str():
+            return set(_NAMED.findall(value)) if "datastores/" in value else set()
+        case dict():
+            return set().union(*map(named_in, value.values()))
+        case list() | tuple():
+            return set().union(*map(named_in, value))
+        case _:
+            return set()

@@ -1,0 +1,64 @@
+"""Datastores: storage accounts that jobs read and write under a name of the workspace."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from infra.settings.model.base import SettingsModel, Tags, name_of
+
+DatastoreName = Annotated[str, name_of(r"^[a-z0-9_]{1,255}\Z")]
+StorageAccount = Annotated[
+    str,
+    name_of(
+        r"^([a-z0-9]{3,24}"
+        r"|/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Storage/storageAccounts/[a-z0-9]{3,24})\Z"
+    ),
+]
+_KEYS = frozenset(
+    {"account_key", "key", "sas_token", "sas", "client_secret", "client_id", "tenant_id", "certificate", "credentials"}
+)
+"""What azure-ai-ml's own files say where a datastore keeps a credential."""
+
+
+class Datastore(SettingsModel):
+    """A datastore that goes by identities: whoever reads or writes does so under a role on the account."""
+
+    name: DatastoreName = Field(
+        description="Name in the workspace, as in `azureml://datastores/NAME/paths/…`: lower-case letters, digits, '_'."
+    )
+    kind: Literal["blob", "adls_gen2", "file"] = Field(
+        "blob",
+        description="blob: a container of blobs; adls_gen2: a file system of an account with hierarchical namespace; "
+        "file: a file share.",
+    )
+    account: StorageAccount = Field(
+        description="Storage account: the name of one in the stack's resource group, or the ARM id of any other. It is "
+        "not changed, but for the roles of the clusters' identities on it."
+    )
+    container: str = Field(
+        min_length=1, max_length=63, description="Container, file system or share. It exists already."
+    )
+    read_only: bool = Field(
+        False, description="The clusters' identities get the right to read the account, not to write to it."
+    )
+    description: str | None = Field(None, description="A sentence for people who find the datastore in the studio.")
+    tags: Tags = Field(default_factory=dict, description="Tags of the datastore.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_keys(cls, value: Any) -> Any:
+        found = sorted(_KEYS & value.keys()) if isinstance(value, dict) else []
+        if found:
+            raise ValueError(
+                f"`{found[0]}` is a credential|A stack's datastores go by identities: a key in a datastore is handed "
+                "to everybody who may use the workspace, does not expire, and many tenants deny accounts that take "
+                "keys; leave it out, and give whoever reads the data a role on the account"
+            )
+        return value
+
+    @property
+    def account_name(self) -> str:
+        """The account's bare name."""
+        return self.account.rpartition("/")[2]

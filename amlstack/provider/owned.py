@@ -10,6 +10,8 @@ from amlstack.provider.states import is_active
 from amlstack.run_identity import OWNER
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from amlstack.provider.arm import ArmClient
     from amlstack.provider.runs import Record
 
@@ -42,6 +44,33 @@ def active(arm: ArmClient, workspace: str, owner: str, stack_id: str) -> list[Re
     Raises:
         ArmError: The list could not be read to its end. No part of it is given then: a missing run could be ended.
     """
+    marked = _marked(arm, workspace)
+    ours = {one.job_id: one for one in marked if is_ours(one, owner, stack_id) and is_active(one.status)}
+    return [ours[run] for run in sorted(ours)]
+
+
+def of_others(arm: ArmClient, workspace: str, owners: Collection[str], stack_id: str) -> list[Record]:
+    """The runs of other stacks on the same workspace that have not ended, sorted by id.
+
+    Args:
+        arm: Azure Resource Manager.
+        workspace: ARM id of the workspace.
+        owners: What the asking stack is called, now and formerly.
+        stack_id: Its random id; empty when it has none.
+
+    Raises:
+        ArmError: The list could not be read to its end.
+    """
+    theirs = [
+        one
+        for one in _marked(arm, workspace)
+        if is_active(one.status) and (one.stack != stack_id if one.stack and stack_id else one.owner not in owners)
+    ]
+    return sorted(theirs, key=lambda one: one.job_id)
+
+
+def _marked(arm: ArmClient, workspace: str) -> list[Record]:
+    """Every run of any stack."""
     # The service selects by the mark's name only: which characters a value may have in that filter is not documented.
     query = {"listViewType": "All", "properties": OWNER}
     found: list[Record] = []
@@ -54,5 +83,4 @@ def active(arm: ArmClient, workspace: str, owner: str, stack_id: str) -> list[Re
         response = arm.request("GET", str(body["nextLink"]), None)
     else:
         raise ArmError(0, "ListTooLong", f"the list of jobs of {workspace} does not end")
-    ours = {one.job_id: one for one in found if is_ours(one, owner, stack_id) and is_active(one.status)}
-    return [ours[run] for run in sorted(ours)]
+    return found

@@ -55,6 +55,7 @@ class RunRequirements:
             stack_id=record.stack_id,
             jobs=jobs,
             clusters={name: cluster.compute.id for name, cluster in clusters.items()},
+            shared=not workspace.part("workspace"),
         )
         return cls(record.stack_id, workspace, guard, after(guard))
 

@@ -128,6 +128,10 @@ def test_runs_of_an_equally_named_stack_elsewhere_are_not_its_own(wire: Wire, ar
     foreign = guard(wire)
     foreign.up(guarded(stackId="f" * 32))
     assert not foreign.diff(guarded(stackId="f" * 32, jobs={})).replaces
+    # The workspace would go with this stack, unless it is somebody else's.
+    with pytest.raises(Refused, match="of stack train/dev is Running on this stack's workspace"):
+        foreign.remove()
+    assert foreign.up(guarded(stackId="f" * 32, shared=True)) == "update"
     foreign.remove()
     assert arm.cancelled == []
 

@@ -32,6 +32,7 @@ SHAPE = InputShape(
         "workspace": WORKSPACE_ID,
         "stackId": InputField(str),
         "jobs": InputField(dict, required=True),
+        "shared": InputField(bool),
     }
 )
 
@@ -65,14 +66,15 @@ class Guards:
         """Nothing of it is ever replaced; what goes is judged by the runs that are active."""
         before = old_inputs or old
         going = _going(before, new)
+        changed = ("shared",) if _shared(before) != _shared(new) else ()
         if not going:
-            return Difference()
+            return Difference(updates=changed)
         workspace = str(bare(before.get("workspace")))
         owners = (str(old.get("owner") or ""), owner_of(call.urn))
         verdict = self._judged(call, workspace, owners, before, going)
         with self._lock:
             self._kept[call.urn] = verdict.kept
-        return Difference(updates=("jobs",) if verdict.kept else ())
+        return Difference(updates=(*changed, "jobs") if verdict.kept else changed)
 
     def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
         """For a stack of an earlier version: what it runs is either declared, or judged like a job that was removed."""
@@ -112,12 +114,39 @@ class Guards:
         asked = inputs or old
         workspace = str(bare(asked["workspace"]))
         owners = (str(old.get("owner") or ""), owner_of(call.urn))
+        if not _shared(asked):
+            self._spare_others(call, workspace, owners, asked)
         for record in self._active(workspace, owners, asked):
             self._host.info(f"run {record.job_id} is {record.status} and is ended: its stack is destroyed", call.urn)
             try:
                 end(self._services, call, workspace, record)
             except WaitTimeoutError as error:
                 raise ProviderError(f"{error}; the next `destroy` waits again", ErrorCode.DEADLINE_EXCEEDED) from None
+
+    def _spare_others(self, call: Call, workspace: str, owners: tuple[str, ...], asked: Values) -> None:
+        """What other stacks have on a workspace that is about to go with this stack.
+
+        Raises:
+            ProviderError: A run of another stack is active on it.
+        """
+        stack_id = bare(asked.get("stackId"))
+        others = owned.of_others(self._services.arm, workspace, owners, stack_id if isinstance(stack_id, str) else "")
+        if others:
+            runs = "; ".join(f"run {one.job_id} of stack {one.owner} is {one.status}" for one in others)
+            raise ProviderError(
+                f"{runs} on this stack's workspace, which would go with the stack. Destroy that stack first, or wait "
+                "for the end of its runs or cancel them",
+                ErrorCode.FAILED_PRECONDITION,
+            )
+        own = {str(bare(value)).lower() for name, value in asked.items() if name.startswith(CLUSTER)}
+        found = self._services.arm.get(f"{workspace}/computes", allow=(404,))
+        listed = (found.body.get("value") or ()) if found.status == 200 else ()
+        foreign = sorted(str(one.get("name")) for one in listed if str(one.get("id")).lower() not in own)
+        if foreign:
+            self._host.warning(
+                f"the workspace goes with this stack, and with it what others have put there: {', '.join(foreign)}",
+                call.urn,
+            )
 
     def _judged(self, call: Call, workspace: str, owners: tuple[str, ...], asked: Values, going: Going) -> GuardVerdict:
         """The verdict, announced.
@@ -171,6 +200,10 @@ def _going(before: Values, new: Values) -> Going:
     jobs = {name: mode for name, mode in _words(had).items() if name not in has} if known else {}
     workspace = bare(new.get("workspace")) is UNKNOWN and isinstance(bare(before.get("workspace")), str)
     return Going(jobs, clusters, workspace, declared=_words(has) if isinstance(has, dict) else {})
+
+
+def _shared(values: Values) -> bool:
+    return bare(values.get("shared")) is True
 
 
 def _open_clusters(inputs: Values) -> list[str]:

@@ -71,8 +71,8 @@ class FakeWorkspace:
                 "id": path,
                 "properties": {"discoveryUrl": f"{self.url}/discovery", "storageAccount": STORAGE},
             }
-        if rest == "/jobs":
-            return self._list(method, path, query)
+        if rest in {"/computes", "/jobs"}:
+            return self._list(method, path, query) if rest == "/jobs" else (200, {"value": []})
         if rest.startswith("/jobs/"):
             return self._jobs(method, path, body)
         if rest.startswith("/schedules/"):

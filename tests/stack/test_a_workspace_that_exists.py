@@ -1,0 +1,123 @@
+"""A stack on a workspace that somebody else owns, and two stacks on one workspace, through their whole life."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from amlstack.base.paths import PROJECT
+from amlstack.sandbox.arm.entra import OTHER_SUBSCRIPTION
+from tests.support.harness import ANALYZER
+from tests.support.stack import estates
+from tests.support.stack.small_jobs import FOREVER, IMAGE, SIZE, job, runs_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.harness import Stack
+    from tests.support.running import MakeStack, Sandbox
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
+
+OWN = {"ResourceGroup", "StorageAccount", "Vault", "Component", "Registry", "Workspace"}
+"""Types that a stack on a workspace of its own has, and a stack on one that exists has not."""
+
+
+def declared(one: Stack, **workspace: Any) -> Stack:
+    one.set("amlstack:location", "westeurope").set("amlstack:workspace", workspace)
+    one.set("amlstack:clusters", [{"name": "busy", "size": SIZE, "nodes": {"max": 2}}])
+    return one.set("amlstack:environments", [{"name": "small", "image": IMAGE}])
+
+
+def kinds(one: Stack) -> set[str]:
+    return {each["type"].rsplit(":", 1)[-1] for each in one.resources().values() if "azure-native" in each["type"]}
+
+
+def test_a_stack_lives_on_a_workspace_of_another_subscription_and_changes_nothing_of_it(
+    stack: MakeStack, own_sandbox: Sandbox, tmp_path: Path
+) -> None:
+    one = stack(PROJECT, sandbox=own_sandbox, name="team")
+    wanted = (
+        f"/subscriptions/{OTHER_SUBSCRIPTION}/resourceGroups/{estates.GROUP}"
+        f"/providers/Microsoft.MachineLearningServices/workspaces/{estates.WORKSPACE}"
+    )
+    declared(one, existing=wanted).set("amlstack:jobs", [str(job(tmp_path, "train", FOREVER))])
+
+    refused = one.preview().failed()
+    said = "\n".join(refused.errors)
+    for words in (
+        f"There is no workspace `{estates.WORKSPACE}` in resource group `{estates.GROUP}` of",
+        f"subscription `{OTHER_SUBSCRIPTION}`",
+        f"az resource show --ids {wanted}",
+        "nothing was changed",
+    ):
+        assert words in said, said
+    assert {step.type for step in refused.planned} <= {"pulumi:pulumi:Stack", "pulumi:providers:amlstack"}
+
+    assert estates.make(own_sandbox, OTHER_SUBSCRIPTION) == wanted
+    before = estates.bodies(own_sandbox.home)
+    planned = one.preview(policy_packs=[ANALYZER]).ok()
+    assert not {step.type.rsplit(":", 1)[-1] for step in planned.planned if "azure-native:" in step.type} & OWN
+    (run,) = planned.steps("train", "jobs:Job")
+    assert run.new["inputs"]["body"]["properties"]["computeId"] == f"{wanted}/computes/busy"
+
+    one.up(policy_packs=[ANALYZER]).ok()
+    assert kinds(one) == {"Compute", "UserAssignedIdentity", "RoleAssignment"}
+    assert one.resources("Compute")["busy"]["id"] == f"{wanted}/computes/busy"
+    scopes = {
+        each["id"].partition("/providers/Microsoft.Authorization")[0]
+        for each in one.resources("RoleAssignment").values()
+    }
+    assert {scope.rsplit("/", 1)[-1] for scope in scopes} == {"stplatform01", "crplatform01"}
+    assert one.outputs()["workspace"]["id"] == wanted
+    (running,) = runs_of(own_sandbox.home, "train")
+    assert running.workspace.lower() == wanted.lower()
+    assert one.preview().ok().changes == {}
+    assert one.refresh().ok().changes == {}
+
+    one.set("amlstack:clusters[0].nodes.max", 4)
+    assert one.up().ok().op("busy", "Compute") == "update"
+    one.destroy().ok()
+    after = estates.bodies(own_sandbox.home)
+    assert {name: after.get(name) for name in before} == before
+    left = {name for name in after if name not in before}
+    assert not [name for name in left if "/computes/" in name or "Identity" in name or "roleAssignments" in name], left
+
+
+def test_two_stacks_share_a_workspace_and_each_sees_its_own_runs(
+    stack: MakeStack, own_sandbox: Sandbox, tmp_path: Path
+) -> None:
+    home = own_sandbox.home
+    owner = stack(PROJECT, sandbox=own_sandbox, name="owner")
+    other = stack(PROJECT, sandbox=own_sandbox, name="other")
+    declared(owner, name="ws-shared").set("amlstack:protect", "false").set("amlstack:resource_group", "rg-shared")
+    (tmp_path / "other").mkdir()
+    owner.set("amlstack:jobs", [{"file": str(job(tmp_path, "ours", FOREVER)), "wait": "started"}]).up().ok()
+    declared(other, existing="ws-shared").set("amlstack:resource_group", "rg-shared")
+    other.set("amlstack:clusters[0].name", "spare")
+    theirs = job(tmp_path / "other", "theirs", FOREVER, compute="azureml:spare")
+    other.set("amlstack:jobs", [{"file": str(theirs), "wait": "started"}]).up().ok()
+    assert [row.status for name in ("ours", "theirs") for row in runs_of(home, name)] == ["Running", "Running"]
+    assert owner.preview().ok().changes == {}
+
+    # A cluster of the owner that goes is judged by the owner's runs alone.
+    refused = owner.set("amlstack:clusters[0].size", "Standard_ND96amsr_A100_v4").preview().failed()
+    said = "\n".join(refused.errors)
+    assert "ours-" in said
+    assert "theirs-" not in said
+    owner.set("amlstack:clusters[0].size", SIZE)
+
+    # The owner does not go while a run of another stack is active on its workspace.
+    kept = owner.destroy().failed()
+    said = "\n".join(kept.errors)
+    assert "theirs-" in said
+    assert "amlstack/other" in said
+    assert [row.status for row in runs_of(home, "theirs")] == ["Running"]
+
+    other.destroy().ok()
+    assert [row.status for row in runs_of(home, "theirs")] == ["Canceled"]
+    assert "Workspace" in kinds(owner)
+    assert set(owner.resources("Compute")) == {"busy"}
+    owner.destroy().ok()
+    assert owner.resources() == {}

@@ -16,7 +16,7 @@ from infra import azure_policy_assignment, judgement, runs
 from infra.contents import access, assets, references
 from infra.contents.assets import StackData
 from infra.contents.environments import environment_of
-from infra.runs import Run, in_files
+from infra.runs import Run, in_files, secrets
 from infra.runs.order import Order
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
 from infra.targets import resolve_target
@@ -181,7 +181,9 @@ class _Stack:
         members = in_files.members(loaded, path, job_file, self.reading, index, shown=self.shortened)
         for declared in loaded.jobs:
             found += (self.reading.locate(("jobs", index), each) for each in runs.misplaced(declared, job_file))
-            run, wrong = self.run(runs.with_overrides(declared, job_file, self.environment), loaded.source, path)
+            meant = secrets.with_secrets(runs.with_overrides(declared, job_file, self.environment), job_file)
+            found += secrets.findings(meant, job_file, self.reading, index, loaded.source)
+            run, wrong = self.run(meant, loaded.source, path)
             result.append(run)
             found += wrong
         found += in_files.misplaced(loaded)

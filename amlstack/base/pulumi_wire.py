@@ -53,10 +53,17 @@ class NotKnown(enum.Enum):
 UNKNOWN: Final = NotKnown.UNKNOWN
 
 
+class SecretText(str):
+    """A text that the engine keeps encrypted; equal to the text itself."""
+
+    __slots__ = ()
+
+
 def opened(signature: str, fields: Mapping[str, Value], read: Read) -> Any:
     """A marked value as what is in it: secrets and outputs as their values, all else as a plain map."""
     if signature in {SECRET, OUTPUT}:
-        return read(fields["value"]) if "value" in fields else UNKNOWN
+        value = read(fields["value"]) if "value" in fields else UNKNOWN
+        return SecretText(value) if signature == SECRET and isinstance(value, str) else value
     return {key: read(one) for key, one in fields.items() if key != SIGNATURE}
 
 

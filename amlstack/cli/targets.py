@@ -14,7 +14,7 @@ from jobs.planning.target import Target
 from jobs.wire.references import is_serverless
 
 if TYPE_CHECKING:
-    from infra.settings import Reading, Settings
+    from infra.settings import JobFile, Reading, Settings
     from jobs.model.job import Job
 
 DEFAULT_STACK = "sandbox"
@@ -77,9 +77,7 @@ class Targets:
         """Whether the stack was asked for, or lists the file. Looked up only where something is wrong."""
         if self.asked or self.settings is None or self.file is None:
             return self.asked
-        file = self.file
-        alike = (self.root / each.file for each in self.settings.jobs if Path(each.file).name == file.name)
-        return any(each.resolve() == file.resolve() for each in alike)
+        return self.listing(self.file) is not None
 
     @property
     def _is_outside(self) -> bool:
@@ -94,6 +92,12 @@ class Targets:
             remedy=f"{finding.remedy} Give --stack for another stack, or --size.".strip(),
             level=Level.WARNING,
         )
+
+    def listing(self, file: Path) -> JobFile | None:
+        """The stack's entry of a job file; None where it has none."""
+        files = self.settings.jobs if self.settings is not None else ()
+        alike = (each for each in files if Path(each.file).name == file.name)
+        return next((each for each in alike if (self.root / each.file).resolve() == file.resolve()), None)
 
     def environments(self) -> frozenset[str]:
         """Names of the environments that the stack registers itself."""

@@ -26,12 +26,14 @@ class RunRequirements:
         workspace: The workspace, the stack's own or one that exists.
         guard: Judges what would end active runs; it comes before every job and after every cluster.
         before_jobs: The guard, as an entry of ``depends_on``.
+        secrets: The stack's secrets for variables of jobs, by name, each marked as one.
     """
 
     id: pulumi.Output[str]
     workspace: AnyWorkspace
     guard: pulumi.Resource
     before_jobs: pulumi.Output[Any]
+    secrets: Mapping[str, pulumi.Output[str]]
 
     @classmethod
     def of(
@@ -40,6 +42,7 @@ class RunRequirements:
         workspace: AnyWorkspace,
         clusters: Mapping[str, RdmaCluster],
         jobs: Mapping[str, resources.OnEdit],
+        secrets: Mapping[str, str] | None = None,
     ) -> RunRequirements:
         """Declare the guard.
 
@@ -48,6 +51,7 @@ class RunRequirements:
             workspace: Complete.
             clusters: All clusters by name.
             jobs: ``on_edit`` of all jobs, sweeps and pipelines by name.
+            secrets: The stack's secrets in clear text, by name.
         """
         guard = resources.RunsGuard(
             "runs",
@@ -57,7 +61,8 @@ class RunRequirements:
             clusters={name: cluster.compute.id for name, cluster in clusters.items()},
             shared=not workspace.part("workspace"),
         )
-        return cls(record.stack_id, workspace, guard, after(guard))
+        marked = {name: pulumi.Output.secret(value) for name, value in (secrets or {}).items()}
+        return cls(record.stack_id, workspace, guard, after(guard), marked)
 
     def placed_on(self, clusters: Iterable[RdmaCluster]) -> list[pulumi.Output[str]]:
         """Ids of what a run on these clusters lives on."""

@@ -11,6 +11,7 @@ from infra.components import tokens
 from infra.components.parents import formerly_in
 from infra.registration import Registration
 from infra.runs.order import Order, sequence
+from jobs.model.secret_variables import filled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,7 +64,7 @@ def _job(
         former_code_hashes=list(run.own.former),
         code_files=run.own.files,
         rerun=job.rerun or "",
-        body=registration.body,
+        body=filled(registration.body, assets.stack.secrets),
         on_edit=job.on_edit,
         # What others come after has to complete, whatever it says itself.
         wait="completed" if awaited_by else job.wait,
@@ -88,7 +89,7 @@ def _schedule(run: Run, assets: Assets, parent: pulumi.Resource) -> resources.Sc
         run.name,
         workspace=assets.stack.workspace.workspace_id,
         name=run.name,
-        body=registration.body,
+        body=filled(registration.body, assets.stack.secrets),
         opts=pulumi.ResourceOptions(
             parent=parent,
             aliases=[formerly_in(tokens.FORMER_SCHEDULE, tokens.SCHEDULE, run.name)],

@@ -59,8 +59,14 @@ PATTERNS = {
     ("subnet",): "A subnet is given by its ARM id, /subscriptions/…/virtualNetworks/<name>/subnets/<name>",
     ("identity", "user_assigned"): "An identity is given by its ARM id, "
     "/subscriptions/…/providers/Microsoft.ManagedIdentity/userAssignedIdentities/<name>",
+    ("secrets",): "A secret's name has letters, digits, '-' and '_', a letter first",
+    ("jobs", "secret"): "A secret's name has letters, digits, '-' and '_', a letter first",
     ("tags",): "A tag's name has up to 512 characters, none of <>%&\\?/, its value up to 256",
 }
+
+
+_NAMES = ("tags", "secrets", "environment_variables")
+"""Keys of mappings whose own keys are names that a person chooses."""
 
 
 def dotted(loc: Loc) -> str:
@@ -116,7 +122,7 @@ def _unknown_key(loc: Loc, names: tuple[str, ...]) -> Finding:
 
 def plain(loc: Loc) -> Loc:
     """A path without what pydantic adds to it: tags of unions, ``[key]``."""
-    if len(loc) > 2 and loc[-1] == "[key]" and loc[-3] == "tags":
+    if len(loc) > 2 and loc[-1] == "[key]" and loc[-3] in _NAMES:
         loc = loc[:-1]
     return tuple(part for part in loc if part not in _TAGGED)
 
@@ -147,6 +153,8 @@ def _idle_remedy(loc: Loc, seen: Any) -> str:
 
 def _pattern(loc: Loc) -> str:
     words = tuple(part for part in loc if isinstance(part, str))
+    if words[-2:-1] == ("environment_variables",):
+        return "A variable's name has letters, digits and '_', no digit first"
     ends = (words[-2:], (words[0], words[-1]), words[-1:], words[:1], ("tags",))
     return next(PATTERNS[end] for end in ends if end in PATTERNS)
 

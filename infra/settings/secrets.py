@@ -25,6 +25,7 @@ _SHORTEST: Final = 3
 ANY: Final = "*"
 PASSED_ON: Final[tuple[tuple[str, ...], ...]] = (
     ("tags", ANY),
+    ("secrets", ANY),
     ("clusters", ANY, "tags", ANY),
     ("clusters", ANY, "description"),
     ("workspace", "display_name"),
@@ -57,7 +58,7 @@ def of_engine(values: Mapping[str, Any], keys: Collection[str], file: StackFile 
     found: list[Loc] = []
     for key in keys:
         inside = [loc for loc in written if loc[0] == key and _at(values, loc) is not None]
-        if not inside and key == "tags" and isinstance(values.get(key), dict):
+        if not inside and key in {"tags", "secrets"} and isinstance(values.get(key), dict):
             inside = [(key, name) for name in values[key]]
         found += inside or [(key,)] * (key in values)
     return tuple(found)
@@ -84,9 +85,34 @@ def not_decrypted(where: str) -> Finding:
     )
 
 
+def in_clear(values: Mapping[str, Any], secret: Collection[Loc]) -> Iterator[tuple[Loc, Finding]]:
+    """The secrets of the stack that its configuration holds in clear text, each with a finding."""
+    for name in values.get("secrets") or {}:
+        loc: Loc = ("secrets", name)
+        if loc not in secret:
+            yield (
+                loc,
+                Finding(
+                    "secret-in-clear",
+                    f"amlstack:secrets.{name}",
+                    f"The secret `{name}` stands here in clear text",
+                    "Whoever reads the stack file reads it, and the history of the file keeps it",
+                    f"Change it, and set it by `pulumi config set --secret --path amlstack:secrets.{name}`",
+                ),
+            )
+
+
 def refusal(loc: Loc, where: str) -> Finding:
     """The finding on a setting that cannot be secret; it says nothing of the value."""
     tags = loc[-1:] == ("tags",)
+    if loc == ("secrets",):
+        return Finding(
+            "setting-secret",
+            where,
+            "All secrets together are marked as one",
+            "Their names are shown in every plan; each value is a secret by itself",
+            "Set each with `pulumi config set --secret --path amlstack:secrets.NAME`",
+        )
     return Finding(
         "setting-secret",
         where,

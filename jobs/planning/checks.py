@@ -13,6 +13,7 @@ from amlstack.base.paths import exists, is_dir, is_file, names_in
 from amlstack.catalog import environments, regions
 from jobs.launchers import Custom
 from jobs.model.distribution import RayDistribution
+from jobs.model.secret_variables import secret_of
 from jobs.model.values import Environment, Input
 from policies.checks.job import processes as rule
 
@@ -95,12 +96,12 @@ def variables(job: Job, reserved: frozenset[str]) -> Iterator[Finding]:
                 "Leave it out; the training code finds it set.",
                 Level.ERROR if job.typed else Level.WARNING,
             )
-        if isinstance(value, (dict, list)):
+        if isinstance(value, (dict, list)) and secret_of(value) is None:
             yield Finding(
                 "variable-not-text",
                 where,
                 f"`{name}` is a {'mapping' if isinstance(value, dict) else 'list'}",
-                "A variable is text",
+                "A variable is text, or `{secret: NAME}` for a secret of the stack",
                 "Write it as one string.",
                 Level.WARNING,
             )

@@ -208,6 +208,14 @@ def _gate(where: Targets, day: date, file: Path | None) -> tuple[Gate, tuple[Fin
     return gate, (*faults, *_know_clusters(gate, where.reading, where.settings, shown=where.asked))
 
 
+def _as_listed(declared: jobs.Declared, where: Targets, file: Path) -> jobs.Declared:
+    """A declaration with the secrets that the stack's settings add to its variables, where these list the file."""
+    from infra.runs.secrets import with_secrets
+
+    entry = where.listing(file)
+    return declared if entry is None else with_secrets(declared, entry)
+
+
 def check_file(
     file: Path,
     where: Targets,
@@ -239,7 +247,7 @@ def check_file(
         if environment is not None:
             from infra.runs import with_environments
 
-            declared = with_environments(declared, environment)
+            declared = _as_listed(with_environments(declared, environment), where, file)
         plan = jobs.resolve(declared, on.of, source=loaded.source, environments=where.environments())
         plans.append(plan)
         found += judgement.of_plan(gate, job.name or file.stem, plan, loaded.source)

@@ -42,6 +42,16 @@ Inputs = Annotated[
         show_default=False,
     ),
 ]
+Secrets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--secret",
+        metavar="NAME=env:VARIABLE",
+        help="Take a secret that the job names from a variable of this shell; unset: from the variable that the job "
+        "sets. Repeatable.",
+        show_default=False,
+    ),
+]
 DryRun = Annotated[
     bool,
     typer.Option("--dry-run", help="Say whether it can be rehearsed here, and start nothing: exit status 0, or 2."),
@@ -63,6 +73,7 @@ def rehearse(
     only: Only = None,
     inputs: Inputs = None,
     *,
+    secrets: Secrets = None,
     nodes: scales.Nodes = None,
     ranks: scales.Ranks = None,
     both: scales.Both = None,
@@ -101,6 +112,7 @@ def rehearse(
         raise typer.Exit(
             dry.run(
                 *(file, size, stack, only, inputs or ()),
+                secrets=secrets or (),
                 scale=scale,
                 yes=yes,
                 force=force,
@@ -121,6 +133,7 @@ def rehearse(
             stack,
             only,
             inputs,
+            secrets=secrets or (),
             scale=scale,
             fresh=fresh,
             no_shim=no_shim,
@@ -138,6 +151,7 @@ def _run(
     only: str | None,
     inputs: list[str] | None,
     *,
+    secrets: Sequence[str],
     scale: RehearsalScale | None,
     fresh: bool,
     no_shim: bool,
@@ -160,7 +174,7 @@ def _run(
     from amlstack.cli.rehearsal import data, feasibility
     from amlstack.cli.rehearsal.feasibility.choice import chosen, is_alone, name_of
     from amlstack.cli.rehearsal.feasibility.view import line_of
-    from amlstack.cli.rehearsal.mapping import mapping_file
+    from amlstack.cli.rehearsal.mapping import mapping_file, secret_values
     from amlstack.cli.stack import run_orders
     from amlstack.provider.arm import ArmError
     from amlstack.rpc import ProviderError
@@ -186,9 +200,11 @@ def _run(
         raise typer.Exit(2)
     progress = Progress()
     sources = data.read(file, plans, checked.source, inputs or (), alone=is_alone(checked))
+    tables = mapping_file.read_all(file)
+    sources = secret_values.read(plans, checked.source, secrets, tables, sources)
     if not all(scales.agreed(progress, file, plan, scale, yes=yes) for plan in plans):
         raise typer.Exit(2)
-    own = data.own_stand_ins(mapping_file.read_all(file))
+    own = data.own_stand_ins(tables)
     asked = feasibility.Asked(where, scale, yes=True, force=force, shim=not no_shim, own=own)
     answers = [
         feasibility.judge(name_of(plan, file), plan, source, asked) for plan, source in zip(plans, sources, strict=True)

@@ -42,6 +42,7 @@ class Data:
         given: Steps that are not run, as ``--input STEP.OUTPUT=PATH`` gives what others read of them.
         stand_ins: What stands in for the environments, by step.
         environments: What should be known of those before the start, a sentence each.
+        secrets: What the job names as secrets, by name.
     """
 
     by_step: dict[str, dict[str, Path]] = field(default_factory=dict)
@@ -50,6 +51,7 @@ class Data:
     given: frozenset[str] = frozenset()
     stand_ins: Mapping[str, Chosen] = field(default_factory=dict)
     environments: tuple[str, ...] = ()
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def options(given: Sequence[str], plans: Sequence[jobs.Planned]) -> tuple[dict[str, Path], tuple[Finding, ...]]:

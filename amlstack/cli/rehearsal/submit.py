@@ -22,6 +22,7 @@ from infra.cluster import properties
 from infra.names import Names
 from infra.registration import Registration
 from infra.settings import Cluster, ClusterIdentity, Nodes
+from jobs.model.secret_variables import filled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -118,7 +119,8 @@ class Rehearsal:
         if no_shim:
             gpu_code.keep_off(self.home, run)
         wanted = {} if scale is None else {QUERY: str(scale)}
-        answer = self.arm.put(job_id, _addressed(registration.body, source.by_step.get("", {})), query=wanted)
+        body = filled(registration.body, source.secrets)
+        answer = self.arm.put(job_id, _addressed(body, source.by_step.get("", {})), query=wanted)
         if scale is not None and answer.headers.get(QUERY) != str(scale):
             # A server that was started before this option was known would start every rank.
             self.arm.post(f"{job_id}/cancel")

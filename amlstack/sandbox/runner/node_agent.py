@@ -1,6 +1,7 @@
 """The agent of one node: starts the node's ranks, reports their ends, and takes everything below it down with itself.
 
-``python -m amlstack.sandbox.runner.node_agent PLAN.json`` reads commands from stdin (``{"grace": seconds}``: stop;
+``python -m amlstack.sandbox.runner.node_agent PLAN.json FD`` takes its plan from a descriptor (the file, which is for
+mpirun's ranks and for people, has no variables), reads commands from stdin (``{"grace": seconds}``: stop;
 ``{"start": true}``: the rsh sockets of all nodes are open; ``{"over": true}``: mpirun has ended) and writes one JSON
 line per event to stdout. It adopts orphans, so nothing that a rank starts can leave the node; when its runner ends in
 whatever way, stdin ends, and the node is wiped.
@@ -17,7 +18,7 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +73,27 @@ class NodePlan:
     mounts: tuple[tuple[str, str], ...] = ()
     own: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The ranks of the job that are on this node, whoever starts them."""
+        return tuple(rank.rank for rank in self.started or self.ranks)
+
     def dumps(self) -> str:
         """As JSON."""
         return json.dumps(asdict(self))
+
+    def kept(self) -> str:
+        """The same without variables, for a file: they may be secrets of a job."""
+        bare = [[replace(rank, env={}) for rank in ranks] for ranks in (self.ranks, self.started)]
+        return replace(self, ranks=tuple(bare[0]), started=tuple(bare[1]), env={}).dumps()
+
+    def handed(self) -> int:
+        """A descriptor of a file in memory alone that holds all of it, for `main` to read."""
+        memory = os.memfd_create("plan")
+        with open(memory, "w", encoding="utf-8", closefd=False) as file:
+            file.write(self.dumps())
+        os.lseek(memory, 0, os.SEEK_SET)
+        return memory
 
     @staticmethod
     def loads(text: str) -> NodePlan:
@@ -197,8 +216,12 @@ def report(event: str, **values: Any) -> None:
         os.write(1, line.encode())
 
 
-def main(file: Path) -> int:
-    """Runs one node to its end; 1 when the runner went first."""
+def main(handed: int) -> int:
+    """Runs one node to its end; 1 when the runner went first.
+
+    Args:
+        handed: Descriptor of its plan, see `NodePlan.handed`.
+    """
     process_tree.adopt_orphans()
     waker, wakened = os.pipe()
     for end in (waker, wakened):
@@ -207,7 +230,8 @@ def main(file: Path) -> int:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     # A Ctrl-C and the runner's end reach the agent through stdin alone, so that it always gets to wipe its node.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    plan = NodePlan.loads(file.read_text())
+    with open(handed, encoding="utf-8") as file:
+        plan = NodePlan.loads(file.read())
     namespace.take(plan.shm, plan.mounts, plan.own)
     agent = NodeAgent(plan)
     with selectors.DefaultSelector() as selector:
@@ -249,4 +273,4 @@ def _at_the_socket(agent: NodeAgent, selector: selectors.BaseSelector, ready: so
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(int(sys.argv[2])))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack.sandbox.runner.cancel import Cancel
+    from amlstack.sandbox.runner.node_agent import NodePlan
 
 Reason = Literal["done", "failed", "canceled", "timeout", "lost"]
 
@@ -95,7 +96,7 @@ class NodeAgents:
     """One run of all nodes.
 
     Args:
-        plans: The plan files of the nodes, by node, with the ranks of each.
+        plans: Of the nodes, by node, each with the file that shows it.
         cancel: Whether somebody asked for the end.
         timeout: Seconds that the run may last; None for no limit.
         env: Environment of the agents.
@@ -105,7 +106,7 @@ class NodeAgents:
 
     def __init__(
         self,
-        plans: Sequence[tuple[Path, Sequence[int]]],
+        plans: Sequence[tuple[Path, NodePlan]],
         cancel: Cancel,
         timeout: float | None,
         env: dict[str, str],
@@ -133,8 +134,8 @@ class NodeAgents:
         began = time.monotonic()
         with self._selector:
             self._selector.register(self.cancel.fd, selectors.EVENT_READ, None)
-            for number, (plan, ranks) in enumerate(self.plans):
-                self._nodes[number] = self._start(number, plan, ranks)
+            for number, (file, plan) in enumerate(self.plans):
+                self._nodes[number] = self._start(number, file, plan)
             while self._nodes:
                 limit = None if self.timeout is None or self._over else began + self.timeout
                 self._due(limit)
@@ -152,16 +153,21 @@ class NodeAgents:
     def _over(self) -> bool:
         return self.outcome.reason != "done"
 
-    def _start(self, number: int, plan: Path, ranks: Sequence[int]) -> _Node:
-        agent = subprocess.Popen(
-            [sys.executable, "-m", "amlstack.sandbox.runner.node_agent", str(plan)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=self.env,
-            start_new_session=True,
-        )
-        eviction.note_agent(plan.parent, agent.pid)
-        node = _Node(number, agent, set(ranks))
+    def _start(self, number: int, file: Path, plan: NodePlan) -> _Node:
+        handed = plan.handed()
+        try:
+            agent = subprocess.Popen(
+                [sys.executable, "-m", "amlstack.sandbox.runner.node_agent", str(file), str(handed)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=self.env,
+                start_new_session=True,
+                pass_fds=(handed,),
+            )
+        finally:
+            os.close(handed)
+        eviction.note_agent(file.parent, agent.pid)
+        node = _Node(number, agent, set(plan.numbers))
         self._selector.register(node.out(), selectors.EVENT_READ, node)
         return node
 

@@ -47,7 +47,7 @@ class Stage:
 
     Attributes:
         folder: The job's folder.
-        plans: Files of the node plans by node, with the ranks of each.
+        plans: Of the nodes, by node, each with the file that shows it.
         places: Every process that the service starts.
         uploads: Outputs to collect.
         mounts: Folders mounted for writing, by output.
@@ -57,7 +57,7 @@ class Stage:
     """
 
     folder: Path
-    plans: tuple[tuple[Path, tuple[int, ...]], ...]
+    plans: tuple[tuple[Path, NodePlan], ...]
     places: tuple[launch.RankPlace, ...]
     uploads: tuple[Upload, ...]
     mounts: dict[str, tuple[Path, Location]]
@@ -187,8 +187,8 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
         file.touch(mode=0o600)
         plain = NodePlan(node, ranks, shm=room, mounts=there.readonly, own=there.own)
         made = mpirun.node_plan(found, spec, plain, file, temp) if found else None
-        file.write_text((made or plain).dumps())
-        plans.append((file, tuple(rank.rank for rank in ranks)))
+        file.write_text((made or plain).kept())
+        plans.append((file, made or plain))
     listed = ", ".join(map(str, addresses))
     if spec.scale is not None:
         declared = " × ".join(map(str, spec.declared))

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from infra.settings.model.base import SettingsModel
+from infra.settings.model.secret import SecretVariable, VariableName
 
 
 def _several(value: Any) -> Any:
@@ -29,6 +30,11 @@ class JobFile(SettingsModel):
         description="Jobs of this stack, each by its name or by its job file, that must have completed before the "
         "file's jobs are submitted; beside what these name themselves.",
     )
+    environment_variables: dict[VariableName, SecretVariable] = Field(
+        default_factory=dict,
+        description="Variables of the file's jobs, trials and steps that hold a secret of the stack: "
+        "`WANDB_API_KEY: {secret: NAME}`. For files of Azure ML, which have no word for it.",
+    )
     delete_history: bool | None = Field(None, description="Delete the run's record when the job is removed.")
     enabled: bool | None = Field(
         None,
@@ -39,4 +45,4 @@ class JobFile(SettingsModel):
     @property
     def overrides(self) -> dict[str, str | bool]:
         """What the stack sets for runs instead of the job file."""
-        return dict(self.model_dump(exclude={"file", "enabled", "after"}, exclude_none=True))
+        return dict(self.model_dump(exclude={"file", "enabled", "after", "environment_variables"}, exclude_none=True))

@@ -14,6 +14,7 @@ from infra.settings.model.data_asset import DataAsset
 from infra.settings.model.datastore import Datastore
 from infra.settings.model.environment import Environment
 from infra.settings.model.job_file import JobFile
+from infra.settings.model.secret import Secrets
 from infra.settings.model.workspace import GroupName, Workspace
 
 
@@ -43,6 +44,11 @@ class Settings(SettingsModel):
     data: tuple[DataAsset, ...] = Field((), description="Data that jobs refer to by name.")
     jobs: tuple[Annotated[JobFile, or_named("file", JobFile)], ...] = Field((), description="Job files.")
     access: tuple[WorkspaceAccess, ...] = Field((), description="Who gets which role on the workspace.")
+    secrets: Secrets = Field(
+        default_factory=dict,
+        description="Secrets that variables of jobs name, each set by `pulumi config set --secret --path "
+        "amlstack:secrets.NAME`. docs/secrets.md says who sees them.",
+    )
     tags: Tags = Field(default_factory=dict, description="Tags of every resource that takes tags.")
     policies: str | None = Field(
         None,

@@ -7,6 +7,7 @@ from typing import Any
 
 from amlstack.base import credential_patterns
 from amlstack.base.findings import Finding
+from amlstack.base.pulumi_wire import SecretText
 from policies.checks.examples import job
 from policies.checks.rule import NO_JOB, Rule
 
@@ -18,7 +19,8 @@ RULE = Rule(
         "secret is what has the form of one (a storage key, a SAS, a private key, a token of GitHub, Hugging Face, "
         "Slack or AWS, a JSON web token, a password in a URL), and what is named like one (`…_API_KEY`, `…_TOKEN`, "
         "`…PASSWORD`, `…SECRET`, `--api-key VALUE`) and has a value that can be one. Placeholders, expressions "
-        "(`${{inputs.key}}`, `$HF_TOKEN`), paths and short words (`EOS_TOKEN`) are none. The value is never shown."
+        "(`${{inputs.key}}`, `$HF_TOKEN`), paths and short words (`EOS_TOKEN`) are none, nor is a secret of the stack "
+        "(`{secret: NAME}`, and whatever a program marks as secret). The value is never shown."
     ),
     why=(
         "Everybody who can read the workspace reads the job's record, for as long as it is kept. Here it lies in the "
@@ -37,6 +39,8 @@ RULE = Rule(
 _VALUES = frozenset({"value", "uri", "path", "default"})
 """Keys under which the wire keeps what an input is: the input's own name is one level up."""
 
+_HOLDERS = frozenset({"environmentVariables", "environment_variables"})
+
 
 def check(job: Any, *, where: str) -> tuple[Finding, ...]:
     """Judge all texts in a job.
@@ -53,7 +57,8 @@ def check(job: Any, *, where: str) -> tuple[Finding, ...]:
             ".".join(path),
             seen=seen,
             rule="Everybody who can read the workspace reads a job's text, and its record is kept",
-            remedy="Put it into a key vault, and read it in the job with the job's identity",
+            remedy="Put it into a key vault, and read it in the job with the job's identity; or name a secret of the "
+            "stack, {secret: NAME}, which keeps it out of files, state and previews, but not out of the record",
         )
         for path, seen in found
     )
@@ -64,17 +69,27 @@ def _look(value: Any, path: tuple[str, ...], name: str, found: list[tuple[tuple[
 
     A list is filled, and nothing yielded through the levels: this goes through every value of every job.
     """
+    if isinstance(value, SecretText):
+        return  # encrypted wherever this project keeps it; docs/secrets.md says what Azure shows
     if isinstance(value, str):
         found += [(path, seen) for seen in _seen(name, value)]
     elif isinstance(value, dict):
         for key, inner in value.items():
             if key in _VALUES:
                 _look(inner, path, name, found)
+            elif key in _HOLDERS and isinstance(inner, dict):
+                named = {one: each for one, each in inner.items() if not _names_a_secret(each)}
+                _look(named, (*path, str(key)), str(key), found)
             else:
                 _look(inner, (*path, str(key)), str(key), found)
     elif isinstance(value, list):
         for number, inner in enumerate(value):
             _look(inner, (*path, str(number)), name, found)
+
+
+def _names_a_secret(value: Any) -> bool:
+    """Whether a variable names a secret of the stack, `{secret: NAME}`, instead of having a value."""
+    return isinstance(value, dict) and value.keys() == {"secret"}
 
 
 @lru_cache(maxsize=1024)  # jobs have the same few texts under the same few names

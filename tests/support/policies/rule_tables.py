@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Any, NamedTuple
 
-from amlstack.base.pulumi_wire import UNKNOWN
+from amlstack.base.pulumi_wire import UNKNOWN, SecretText
 from amlstack.catalog import sizes
 
 
@@ -336,5 +336,13 @@ TABLES: dict[str, list[Row]] = {
         row({"environmentVariables": {"MAX_TOKENS": "100000000000000000", "N": 1, "T": None}}, where="job", says=None),
         row({"command": "python t.py --lr 0.1"}, where="job", says=None),
         row("text", where="job", says=None),
+        row({"environmentVariables": {"API_KEY": SecretText("0a1b2c3d4e")}}, where="job", says=None),
+        row({"environmentVariables": {"API_KEY": {"secret": "0a1b2c3d4e"}}}, where="job", says=None),
+        row({"jobs": {"a": {"environment_variables": {"API_KEY": {"secret": "0a1b2c3d4e"}}}}}, where="job", says=None),
+        row({"environmentVariables": {"API_KEY": {"secret": "0a1b2c3d4e", "more": "1"}}}, where="job",
+            says="job.environmentVariables.API_KEY.secret"),
+        row({"environmentVariables": ["DB_PASSWORD=hunter2"]}, where="job", says="job.environmentVariables.0"),
+        row({"tags": {"secret": "0a1b2c3d4e"}}, where="job", says="job.tags.secret"),
+        row({"services": {"x": {"secret": "0a1b2c3d4e"}}}, where="job", says="job.services.x.secret"),
     ],
 }  # fmt: skip

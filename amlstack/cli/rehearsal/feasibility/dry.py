@@ -26,6 +26,7 @@ def run(
     only: str | None,
     inputs: Sequence[str],
     *,
+    secrets: Sequence[str],
     scale: RehearsalScale | None,
     yes: bool,
     force: bool,
@@ -40,6 +41,7 @@ def run(
         stack: Name of a stack, or None.
         only: Name of one job, or None.
         inputs: ``NAME=PATH`` each.
+        secrets: ``NAME=env:VARIABLE`` each.
         scale: What is started at most.
         yes: Whether a job larger than this machine is agreed to.
         force: Whether code that cannot run here is started all the same.
@@ -50,7 +52,7 @@ def run(
     from amlstack.cli import targets
     from amlstack.cli.commands.check import check_file, plan_gate
     from amlstack.cli.rehearsal import data
-    from amlstack.cli.rehearsal.mapping import mapping_file
+    from amlstack.cli.rehearsal.mapping import mapping_file, secret_values
     from infra.runs import CodeFolders
 
     where = targets.find(size, stack)
@@ -69,7 +71,9 @@ def run(
     sources, of_data = data.found_here(file, plans, checked.source, inputs, alone=is_alone(checked))
     in_answers = {each for source in sources for each in source.findings}
     found = (*found, *(each for each in of_data if each not in in_answers))
-    own = data.own_stand_ins(mapping_file.read_all(file))
+    tables = mapping_file.read_all(file)
+    found = (*found, *secret_values.values(plans, checked.source, secrets, tables)[1])
+    own = data.own_stand_ins(tables)
     asked = Asked(where, scale, yes=yes, force=force, shim=shim, own=own, folders=folders)
     answers = [judge(name_of(plan, file), plan, source, asked) for plan, source in zip(plans, sources, strict=True)]
     possible = bool(answers) and not errors(found) and all(answer.possible for answer in answers)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import is_file
-from amlstack.cli.rehearsal.mapping import stand_in_tables
+from amlstack.cli.rehearsal.mapping import secret_values, stand_in_tables
 from amlstack.cli.rehearsal.mapping.toml_lines import line_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 NAME = "rehearsal.toml"
 INPUTS = "inputs"
 STAND_IN = "stand_in"
-TABLES = (INPUTS, STAND_IN)
+SECRETS = "secrets"
+TABLES = (INPUTS, STAND_IN, SECRETS)
 """What the file may hold."""
 EXAMPLE = '"azureml:NAME@latest" = "data/folder"'
 _CODE = stand_in_tables.CODE
@@ -45,6 +46,7 @@ class MappingFile:
         findings: What is wrong with the file.
         lines: Line of each key of `inputs`, 1-based, as far as it was found.
         stand_ins: What an environment holds, by its reference or image.
+        secrets: Where a secret is on this machine, ``env:VARIABLE``, by its name.
     """
 
     file: Path
@@ -52,6 +54,7 @@ class MappingFile:
     findings: tuple[Finding, ...] = ()
     lines: Mapping[str, int] = field(default_factory=dict)
     stand_ins: Mapping[str, OwnStandIn] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
 
 
 def of_user() -> Path:
@@ -104,8 +107,33 @@ def read(file: Path) -> MappingFile:
     found += _wrong_values(file, table, places)
     inputs = {key: file.parent / Path(value).expanduser() for key, value in table.items() if _is_path(value)}
     own, wrong_stand_ins = stand_in_tables.read(file, data.get(STAND_IN, {}), lines)
+    secrets, wrong_secrets = _secrets(file, data.get(SECRETS, {}), lines)
     known = {key: line for key, line in places.items() if line is not None}
-    return MappingFile(file, inputs, (*found, *wrong_stand_ins), known, own)
+    return MappingFile(file, inputs, (*found, *wrong_stand_ins, *wrong_secrets), known, own, secrets)
+
+
+def _secrets(file: Path, table: object, lines: list[str]) -> tuple[dict[str, str], list[Finding]]:
+    """The table of secrets; what is written there is not quoted, as it may be the secret itself."""
+    remedy = 'Write `NAME = "env:VARIABLE"`'
+    if not isinstance(table, dict):
+        wrong = Finding(_CODE, SECRETS, f"`{SECRETS}` must be a table", "", remedy, file=str(file))
+        return {}, [wrong]
+    good = {name: str(value) for name, value in table.items() if secret_values.is_place(value)}
+    rule = "The file never holds the secret itself"
+    found = [
+        Finding(
+            _CODE,
+            f"{SECRETS}.{name}",
+            f"`{name}` names no variable of this machine",
+            rule,
+            remedy,
+            file=str(file),
+            line=line_of(lines, name),
+        )
+        for name in table
+        if name not in good
+    ]
+    return good, found
 
 
 def _wrong_values(file: Path, table: Mapping[str, object], places: Mapping[str, int | None]) -> Iterator[Finding]:

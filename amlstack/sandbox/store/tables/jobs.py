@@ -8,9 +8,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from amlstack.sandbox.store import sealing
+
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
+    from pathlib import Path
 
     from amlstack.sandbox.store.database import Database
     from amlstack.sandbox.store.tables.history import HistoryTable
@@ -130,7 +133,7 @@ class JobTable:
             key = f"{name}@{hashlib.sha256(workspace.lower().encode()).hexdigest()[:8]}" if taken else name
             self._db.execute(
                 "INSERT INTO jobs (id, workspace, name, body, status, created) VALUES (?, ?, ?, ?, 'NotStarted', ?)",
-                *(key, workspace, name, json.dumps(body), time.time()),
+                *(key, workspace, name, sealing.dumps(body, self._db.path), time.time()),
             )
             self._history.add("job", key, "NotStarted")
             return self[key]
@@ -145,12 +148,12 @@ class JobTable:
     def get(self, key: str) -> JobRow | None:
         """The job with this table key."""
         row = self._db.one("SELECT * FROM jobs WHERE id = ?", key)
-        return _row(row) if row else None
+        return _row(row, self._db.path) if row else None
 
     def find(self, workspace: str, name: str) -> JobRow | None:
         """The job of this name in this workspace (ARM ids in any letter case, job names exactly)."""
         row = self._db.one("SELECT * FROM jobs WHERE name = ? AND lower(workspace) = ?", name, workspace.lower())
-        return _row(row) if row else None
+        return _row(row, self._db.path) if row else None
 
     def list(self, workspace: str | None = None, *, active: bool | None = None) -> tuple[JobRow, ...]:
         """Jobs in order of creation; of one workspace, or only those that are (not) active."""
@@ -158,7 +161,11 @@ class JobTable:
         rules = {None: "", True: f"WHERE status NOT IN ({marks})", False: f"WHERE status IN ({marks})"}
         values = () if active is None else tuple(sorted(TERMINAL))
         rows = self._db.all(f"SELECT * FROM jobs {rules[active]} ORDER BY created, id", *values)  # noqa: S608 - our words
-        return tuple(_row(row) for row in rows if workspace is None or row["workspace"].lower() == workspace.lower())
+        return tuple(
+            _row(row, self._db.path)
+            for row in rows
+            if workspace is None or row["workspace"].lower() == workspace.lower()
+        )
 
     def active(self) -> tuple[ActiveJob, ...]:
         """The jobs that have not ended, in order of creation."""
@@ -239,7 +246,7 @@ class JobTable:
 
     def set_body(self, key: str, body: dict[str, Any]) -> None:
         """Replaces the body (metadata edits: tags, description, display name, archived)."""
-        self._db.execute("UPDATE jobs SET body = ? WHERE id = ?", json.dumps(body), key)
+        self._db.execute("UPDATE jobs SET body = ? WHERE id = ?", sealing.dumps(body, self._db.path), key)
 
     def delete(self, key: str) -> bool:
         """Removes the record; its history stays."""
@@ -254,9 +261,9 @@ FROM jobs WHERE status IN ({", ".join("?" * len(STATUSES - TERMINAL))}) ORDER BY
 """  # noqa: S608 - our words
 
 
-def _row(row: sqlite3.Row) -> JobRow:
+def _row(row: sqlite3.Row, database: Path) -> JobRow:
     values = dict(row)
-    values["body"] = json.loads(values["body"])
+    values["body"] = sealing.loads(values["body"], database)
     values["nodes"] = tuple(json.loads(values["nodes"]))
     values["exits"] = tuple(Exit(*entry) for entry in json.loads(values["exits"] or "[]"))
     values["error"] = JobError(**json.loads(values["error"])) if values["error"] else None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from amlstack.sandbox.store import sealing
+
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from amlstack.sandbox.store.database import Database
     from amlstack.sandbox.store.tables.history import HistoryTable
@@ -53,7 +56,7 @@ class ResourceTable:
     def get(self, resource_id: str) -> ResourceRow | None:
         """The resource of this id."""
         row = self._db.one("SELECT * FROM resources WHERE key = ?", resource_id.lower())
-        return _row(row) if row else None
+        return _row(row, self._db.path) if row else None
 
     def put(
         self, resource_id: str, kind: str, parent: str, body: dict[str, Any], state: str = "Succeeded"
@@ -66,7 +69,15 @@ class ResourceTable:
             self._db.execute(
                 "INSERT INTO resources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET "
                 "body = excluded.body, state = excluded.state, etag = excluded.etag, changed = excluded.changed",
-                *(key, resource_id, parent.lower(), kind, resource_id.rsplit("/", 1)[-1], json.dumps(body), state),
+                *(
+                    key,
+                    resource_id,
+                    parent.lower(),
+                    kind,
+                    resource_id.rsplit("/", 1)[-1],
+                    sealing.dumps(body, self._db.path),
+                    state,
+                ),
                 *(uuid.uuid4().hex, now, now),
             )
             if before is None or before.state != state:
@@ -88,22 +99,22 @@ class ResourceTable:
     def under(self, parent: str, kind: str | None = None) -> tuple[ResourceRow, ...]:
         """The direct children of a resource, by time of creation; of one type."""
         rows = self._db.all("SELECT * FROM resources WHERE parent = ? ORDER BY created, key", parent.lower())
-        return tuple(row for row in map(_row, rows) if kind is None or row.type.lower() == kind.lower())
+        return tuple(row for row in self._rows(rows) if kind is None or row.type.lower() == kind.lower())
 
     def below(self, resource_id: str) -> tuple[ResourceRow, ...]:
         """Everything below a resource at any depth, deepest first."""
         prefix = resource_id.lower() + "/"
         rows = self._db.all("SELECT * FROM resources WHERE substr(key, 1, ?) = ?", len(prefix), prefix)
-        return tuple(sorted(map(_row, rows), key=lambda row: -row.key.count("/")))
+        return tuple(sorted(self._rows(rows), key=lambda row: -row.key.count("/")))
 
     def of_type(self, kind: str) -> tuple[ResourceRow, ...]:
         """All resources of one type, e.g. ``Microsoft.MachineLearningServices/workspaces/computes``."""
         rows = self._db.all("SELECT * FROM resources WHERE lower(type) = ? ORDER BY created, key", kind.lower())
-        return tuple(map(_row, rows))
+        return tuple(self._rows(rows))
 
     def all(self) -> tuple[ResourceRow, ...]:
         """All resources, by time of creation."""
-        return tuple(map(_row, self._db.all("SELECT * FROM resources ORDER BY created, key")))
+        return tuple(self._rows(self._db.all("SELECT * FROM resources ORDER BY created, key")))
 
     def delete(self, resource_id: str) -> bool:
         """Removes one row; whether it was there."""
@@ -114,8 +125,11 @@ class ResourceTable:
                 self._history.add("resource", key, "Deleted")
             return gone
 
+    def _rows(self, rows: Iterable[sqlite3.Row]) -> Iterator[ResourceRow]:
+        return (_row(row, self._db.path) for row in rows)
 
-def _row(row: sqlite3.Row) -> ResourceRow:
+
+def _row(row: sqlite3.Row, database: Path) -> ResourceRow:
     values = dict(row)
-    values["body"] = json.loads(values["body"])
+    values["body"] = sealing.loads(values["body"], database)
     return ResourceRow(**values)

@@ -1,0 +1,101 @@
+"""The secrets that a rehearsed job names, from this machine's environment: by option, by `rehearsal.toml`, by name.
+
+They go into the request alone, and from there into the processes of the job; no file of a rehearsal shows them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import typer
+
+from amlstack.base.findings import Finding
+from amlstack.cli.console import print_findings
+from infra.runs.secrets import named
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import jobs
+    from amlstack.cli.rehearsal.inputs import Data
+    from amlstack.cli.rehearsal.mapping.mapping_file import MappingFile
+    from jobs.model.location import Source
+
+CODE = "rehearsal-secret"
+_FROM = re.compile(r"env:(?P<variable>[A-Za-z_][A-Za-z0-9_]*)\Z")
+
+
+def values(
+    plans: Sequence[jobs.Planned], source: Source, options: Sequence[str], files: Sequence[MappingFile]
+) -> tuple[dict[str, str], tuple[Finding, ...]]:
+    """The value of each secret that the jobs name, and what is missing.
+
+    Asked are, in this order, ``--secret NAME=env:VARIABLE``, the table ``[secrets]`` of the files, and the variable
+    that the job itself sets, where this process has one of that name.
+
+    Args:
+        plans: The jobs.
+        source: Their file.
+        options: As given.
+        files: `rehearsal.toml` beside the job file, then the user's.
+    """
+    found: list[Finding] = []
+    given: dict[str, str] = {}
+    for table in reversed(files):
+        given |= table.secrets
+    for text in options:
+        name, _, place = text.partition("=")
+        if _FROM.match(place) is None:
+            seen = f"`--secret {name}…` names no variable of this machine"
+            found.append(Finding(CODE, "", seen, "The option never holds the secret itself", _how(name or "NAME")))
+        else:
+            given[name] = place
+    result: dict[str, str] = {}
+    for where, variable, name in dict.fromkeys(one for plan in plans for one in named(plan.job)):
+        here = given.get(name, f"env:{variable}").removeprefix("env:")
+        if value := os.environ.get(here):
+            result[name] = value
+        elif name not in result:
+            finding = Finding(
+                CODE,
+                f"{where}environment_variables.{variable}",
+                f"`{variable}` is to hold the secret `{name}`, and `{here}` is not set here",
+                "A rehearsal takes secrets from this machine's environment",
+                f"Set `{variable}` in the shell, or: {_how(name)}",
+            )
+            found.append(source.locate(finding))
+    return result, tuple(found)
+
+
+def read(
+    plans: Sequence[jobs.Planned],
+    source: Source,
+    options: Sequence[str],
+    files: Sequence[MappingFile],
+    data: Sequence[Data],
+) -> tuple[Data, ...]:
+    """The same, for a rehearsal that starts: what is read on this machine for each job, with the secrets.
+
+    Raises:
+        typer.Exit: With 2: one is missing. It has been printed.
+    """
+    result, found = values(plans, source, options, files)
+    if found:
+        print_findings(found, err=True)
+        typer.echo("nothing was submitted", err=True)
+        raise typer.Exit(2)
+    return tuple(replace(each, secrets=result) for each in data)
+
+
+def is_place(value: object) -> bool:
+    """Whether a text says where a secret is on this machine: ``env:VARIABLE``."""
+    return isinstance(value, str) and _FROM.match(value) is not None
+
+
+def _how(name: str) -> str:
+    return (
+        f'give `--secret {name}=env:VARIABLE`, or write `{name} = "env:VARIABLE"` under `[secrets]` in rehearsal.toml'
+    )

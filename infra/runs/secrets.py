@@ -1,0 +1,116 @@
+"""Secrets of the stack in variables of its jobs: added where the settings say so, looked up where jobs name them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import jobs
+from amlstack.base.findings import Finding
+from amlstack.base.near_misses import did_you_mean
+from infra.settings.problems import dotted
+from jobs.model.job import Job
+from jobs.model.pipeline import Pipeline
+from jobs.model.secret_variables import secret_of
+from jobs.model.step import Node, Step, SweepStep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from infra.settings import JobFile, Reading
+
+RULE = "A variable names a secret under `amlstack:secrets`"
+
+
+def with_secrets(declared: jobs.Declared, job_file: JobFile) -> jobs.Declared:
+    """A declaration with the variables that the settings add to each of its jobs, trials and steps."""
+    if not job_file.environment_variables:
+        return declared
+    added = {name: {"secret": value.secret} for name, value in job_file.environment_variables.items()}
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, Job | Step):
+            return value.model_copy(update={"environment_variables": {**value.environment_variables, **added}})
+        if isinstance(value, Node) and isinstance(value.runs, jobs.PassthroughComponent):
+            inner = {name: changed(step) for name, step in value.runs.jobs.items()}
+            return value.with_runs(value.runs.model_copy(update={"jobs": inner}))
+        return value
+
+    return declared.with_parts(changed)
+
+
+def findings(
+    declared: jobs.Declared, job_file: JobFile, reading: Reading, index: int, source: jobs.Source
+) -> Iterator[Finding]:
+    """What is wrong with the secrets that a declaration names: each one has to be among the stack's.
+
+    Args:
+        declared: As the stack means it, `with_secrets`.
+        job_file: Its entry in the settings.
+        reading: The settings.
+        index: Which of `jobs` the entry is.
+        source: The job file.
+    """
+    known = reading.partial.secrets if reading.partial is not None else {}
+    if job_file.environment_variables and (place := _without_variables(declared)):
+        loc: tuple[str | int, ...] = ("jobs", index, "environment_variables")
+        finding = Finding(
+            "variable-misplaced",
+            dotted(loc),
+            f"The step `{place}` would have the variables too, and tries many hyperparameters",
+            "Azure ML takes no variables at such a step",
+            "Take the step into a file of its own",
+        )
+        yield reading.locate(loc, finding)
+    for where, variable, name in dict.fromkeys(named(declared)):
+        if name in known or reading.doubts("secrets"):
+            continue
+        finding = Finding(
+            "secret-unknown",
+            f"{where}environment_variables.{variable}",
+            f"`{variable}` is to hold the secret `{name}`, which the stack does not have",
+            RULE,
+            did_you_mean(
+                name,
+                known,
+                otherwise=f"Set it by `pulumi config set --secret --path amlstack:secrets.{name}`",
+            ),
+        )
+        loc = ("jobs", index, "environment_variables", variable, "secret")
+        if variable in job_file.environment_variables:
+            yield reading.locate(loc, replace(finding, where=dotted(loc)))
+        else:
+            yield source.locate(finding)
+
+
+def _without_variables(declared: jobs.Declared) -> str | None:
+    """A step that takes no variables; None for none."""
+    whole = declared.create_job if isinstance(declared, jobs.Schedule) else declared
+    steps = whole.jobs if isinstance(whole, Pipeline) else {}
+    return next((name for name, step in steps.items() if isinstance(step, SweepStep)), None)
+
+
+def named(declared: Any, where: str = "") -> Iterator[tuple[str, str, str]]:
+    """Each variable that names a secret: the path of the part that has it, its name, the secret's."""
+    if isinstance(declared, jobs.Schedule):
+        if not isinstance(declared.create_job, str):
+            yield from named(declared.create_job, "create_job.")
+    elif isinstance(declared, Pipeline):
+        yield from _of_steps(declared.jobs, where)
+    elif isinstance(declared, jobs.Sweep):
+        yield from _of(declared.trial, f"{where}trial.")
+    else:
+        yield from _of(declared, where)
+
+
+def _of_steps(steps: Mapping[str, Any], where: str) -> Iterator[tuple[str, str, str]]:
+    for name, step in steps.items():
+        yield from _of(step, f"{where}jobs.{name}.")
+        if isinstance(step, Node) and isinstance(step.runs, jobs.PassthroughComponent):
+            yield from _of_steps(step.runs.jobs, f"{where}jobs.{name}.")
+
+
+def _of(part: Any, where: str) -> Iterator[tuple[str, str, str]]:
+    for variable, value in getattr(part, "environment_variables", {}).items():
+        if (name := secret_of(value)) is not None:
+            yield where, variable, name

@@ -141,10 +141,9 @@ def parse(
                 mending.leave_out(loc)
         elif loc is not None and not readable:
             mending.write(loc, secrets.REDACTED)
-    if isinstance(values.get("secrets"), dict):
-        bare = tuple(secrets.in_clear(values, frozenset(secret)))
-        faults += bare
-        texts |= secrets.texts(values, [loc for loc, _ in bare])
+    bare = tuple(secrets.in_clear(values, frozenset(secret)))
+    faults += bare
+    texts |= secrets.texts(values, [loc for loc, _ in bare])
     for loc in _encrypted(whole.values, places):
         faults.append((loc, secrets.not_decrypted(problems.dotted(loc))))
         if secrets.can_be(loc):

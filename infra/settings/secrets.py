@@ -87,7 +87,8 @@ def not_decrypted(where: str) -> Finding:
 
 def in_clear(values: Mapping[str, Any], secret: Collection[Loc]) -> Iterator[tuple[Loc, Finding]]:
     """The secrets of the stack that its configuration holds in clear text, each with a finding."""
-    for name in values.get("secrets") or {}:
+    given = values.get("secrets")
+    for name in given if isinstance(given, dict) else ():
         loc: Loc = ("secrets", name)
         if loc not in secret:
             yield (

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.azure_policy_language import COMPUTES as TYPE
 from amlstack.catalog import sizes
 from policies.checks.cluster import local_auth, managed_identity, public_ip, ssh, subnet_present
 from policies.checks.resource import region, required_tags
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from policies.checks import Rule
     from policies.config import Config
 
+TYPE = "Microsoft.MachineLearningServices/workspaces/computes"
 PREFIX = "amlstack-"
 EFFECTS = {"mandatory": "Deny", "remediate": "Deny", "advisory": "Audit", "disabled": "Disabled"}
 

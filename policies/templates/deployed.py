@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.arm_language.values import OpenError
 from policies.evaluation.facts import ELSEWHERE, Unknown, dig
 from policies.templates.scope import Around, Path, Scope
-from policies.templates.values import TOO_LARGE, OpenError, closed, missing
+from policies.templates.values import TOO_LARGE, closed, missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

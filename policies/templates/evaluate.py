@@ -6,10 +6,12 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.arm_language.functions import FUNCTIONS, truth
+from amlstack.base.arm_language.syntax import Access, FunctionCall, Literal, Node, NotAnExpressionError, parse
+from amlstack.base.arm_language.values import OpenError, alike
 from policies.evaluation.facts import GAP, Gapped
 from policies.templates import functions
-from policies.templates.syntax import Access, FunctionCall, Literal, Node, NotAnExpressionError, parse
-from policies.templates.values import OpenError, alike, closed, member
+from policies.templates.values import closed, member
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,8 +65,8 @@ def _value(node: Node, scope: Scope) -> Any:
         return functions.resource_id(known, scope=_IDS[name], group=scope.around.group, why=_OF_THE_PLACE)
     if name in functions.JOINING:
         return functions.JOINING[name](*(_joinable(one, scope) for one in arguments))
-    if name in functions.FUNCTIONS:
-        return functions.FUNCTIONS[name](*(_closed(one, scope) for one in arguments))
+    if name in FUNCTIONS:
+        return FUNCTIONS[name](*(_closed(one, scope) for one in arguments))
     if "." in name:
         return scope.function(name, [_closed(one, scope) for one in arguments])
     if _AZURE_KNOWS.fullmatch(name):
@@ -119,7 +121,7 @@ def _copy_index(scope: Scope, *arguments: Node) -> int:
 
 def _if(scope: Scope, condition: Node, yes: Node, no: Node) -> Any:
     try:
-        chosen = functions.truth(_closed(condition, scope))
+        chosen = truth(_closed(condition, scope))
     except OpenError:
         one, other = _closed(yes, scope), _closed(no, scope)
         if alike(one, other):  # whatever the condition is
@@ -133,7 +135,7 @@ def _logic(scope: Scope, arguments: Arguments, *, decisive: bool) -> bool:
     still_open: OpenError | None = None
     for one in arguments:
         try:
-            if functions.truth(_closed(one, scope)) is decisive:
+            if truth(_closed(one, scope)) is decisive:
                 return decisive
         except OpenError as error:
             still_open = error

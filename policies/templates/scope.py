@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from amlstack.base.arm_language.values import OpenError
 from policies.evaluation.facts import GAP, Gapped, Unknown
 from policies.templates.evaluate import value_of
-from policies.templates.values import TOO_LARGE, Budget, OpenError, closed, missing
+from policies.templates.values import TOO_LARGE, Budget, closed, missing
 
 Path = tuple[str, ...]
 

@@ -6,23 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from amlstack.base.arm_language.values import OpenError
 from amlstack.base.pulumi_wire import UNKNOWN
 from policies.evaluation.facts import AT_UP, Gapped, Unknown
 
 TOO_LARGE = "the template is too large to be worked out here"
-
-
-class OpenError(Exception):
-    """A value cannot be worked out; the reason is the message, as the end of a sentence.
-
-    Attributes:
-        why: The reason.
-        later: Whether the engine knows the value at ``up``.
-    """
-
-    def __init__(self, why: str, *, later: bool = False) -> None:
-        super().__init__(why)
-        self.why, self.later = why, later
 
 
 def opened(marker: Unknown) -> OpenError:
@@ -65,15 +53,6 @@ def closed(value: Any, budget: Budget) -> Any:
     if isinstance(value, list):
         return [closed(one, budget) for one in value]
     return value
-
-
-def alike(left: Any, right: Any) -> bool:
-    """Whether two known values are equal as Azure compares them: a truth value is no number."""
-    if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(alike(left[key], right[key]) for key in left)
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(alike, left, right))
-    return isinstance(left, bool) is isinstance(right, bool) and bool(left == right)
 
 
 def missing(value: Any) -> OpenError | None:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.base import azure_policy_language
+from amlstack.base.arm_language.effects import Ruling, assessed
+from amlstack.base.arm_language.parameters import with_defaults
+from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
 from amlstack.catalog import sizes
 from amlstack.cli.main import main
 from policies import azure_policy, config
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+TYPE = "Microsoft.MachineLearningServices/workspaces/computes"
 COMPUTE = "azure-native:machinelearningservices:Compute"
 SAID: dict[str, Any] = {
     **dict.fromkeys(azure_policy.EXPRESSIBLE, "mandatory"),
@@ -28,11 +31,15 @@ SAID: dict[str, Any] = {
 }
 
 
+PLACE = PolicyPlace()
+
+
 def hits(definition: Mapping[str, Any], resource: Mapping[str, Any]) -> bool:
     """What Azure's language makes of a resource, with the parameters' defaults."""
-    parameters = azure_policy_language.values(definition["properties"]["parameters"], {})
-    condition = definition["properties"]["policyRule"]["if"]
-    return azure_policy_language.hits(condition, azure_policy_language.COMPUTES, resource, parameters)
+    parameters = with_defaults(definition["properties"]["parameters"], {})
+    said = assessed(definition["properties"]["policyRule"], parameters, PolicyTarget(TYPE, "", resource), PLACE)
+    assert said.ruling in {Ruling.DENIES, Ruling.PASSES}, said
+    return said.ruling is Ruling.DENIES
 
 
 def some_cluster(chance: random.Random) -> dict[str, Any]:

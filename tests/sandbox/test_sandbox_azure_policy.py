@@ -136,7 +136,7 @@ def test_indexed_definitions_judge_what_has_a_place(manager: Manager, group: str
 @pytest.mark.parametrize(
     ("path", "body", "status", "code"),
     [
-        (DEFINITION, definition({"field": "name", "like": "x*"}), 501, "SandboxNotEmulated"),
+        (DEFINITION, definition({"field": "name", "sounds": "x"}), 501, "SandboxNotEmulated"),
         (DEFINITION, {"properties": {"policyRule": {"if": {}}}}, 400, "InvalidPolicyRule"),
         (f"{ROOT}/resourceGroups/rg/{AUTH}/policyDefinitions/x", definition(), 400,
          "InvalidCreatePolicyDefinitionRequest"),

@@ -26,8 +26,12 @@ app = typer.Typer(add_completion=False)
 
 # The parser, as typer would make a pydantic adapter for each path of a list: a tenth of the time of 1,000 files.
 Files = Annotated[
-    list[Path],
-    typer.Argument(parser=Path, help="Job files: Python, or Azure ML CLI v2 YAML.", show_default=False),
+    list[Path] | None,
+    typer.Argument(
+        parser=Path,
+        help="Job files: Python, or Azure ML CLI v2 YAML; with --against also JSON files and folders of Azure Policy.",
+        show_default=False,
+    ),
 ]
 Size = Annotated[
     str | None,
@@ -45,6 +49,18 @@ PolicyConfig = Annotated[
         show_default=False,
     ),
 ]
+Against = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--against",
+        help="Judge the stack by a tenant's policies: alz, alz-custom, mcsb, mcsb-v1, cis, or JSON of Azure Policy.",
+        show_default=False,
+    ),
+]
+Exempt = Annotated[
+    list[str] | None,
+    typer.Option("--exempt", help="Definition of which the stack has an exemption: its id, or the first 8 characters."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
 
 
@@ -59,11 +75,13 @@ class Checked:
 
 
 @app.command()
-def check(
-    files: Files,
+def check(  # noqa: PLR0917 - typer's options
+    files: Files = None,
     size: Size = None,
     stack: Stack = None,
     policy_config: PolicyConfig = None,
+    against: Against = None,
+    exempt: Exempt = None,
     *,
     as_json: Json = False,
 ) -> None:
@@ -81,14 +99,27 @@ def check(
         amlstack check workloads/*.py --stack prod --json
 
         amlstack check job.yml --size Standard_ND96isr_H100_v5 --policy-config team.json
+
+    With --against a stack is judged by the policies of the tenant that it will be created in: who would refuse, change
+    or report which resource, and the setting that answers it. No engine and no Azure is asked; docs/tenant-policies.md.
+
+        amlstack check --against alz --stack prod
+
+        amlstack check --against initiative.json definitions/ --stack prod --exempt e413671a
     """
+    if not files and not against:
+        raise typer.BadParameter("Name job files, or policies with --against.")
+    if against:
+        from amlstack.cli.stack.tenant.verb import judge_stack
+
+        raise typer.Exit(judge_stack(files or [], stack, against, exempt or [], as_json=as_json))
 
     def verb(doing: Callable[[str], None]) -> int:
-        return _check(files, size, stack, policy_config, as_json=as_json, doing=doing)
+        return _check(files or [], size, stack, policy_config, as_json=as_json, doing=doing)
 
     from amlstack.cli import child_process
 
-    if not any(file.suffix.lower() == ".py" for file in files) or not child_process.possible():
+    if not any(file.suffix.lower() == ".py" for file in files or ()) or not child_process.possible():
         raise typer.Exit(verb(lambda _: None))
     ended = child_process.run(verb)
     if ended.code is None:

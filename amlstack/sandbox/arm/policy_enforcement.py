@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base import azure_policy_language
-from amlstack.sandbox.arm.refusals import Refused
+from amlstack.base.arm_language.effects import Ruling, assessed, effect_of
+from amlstack.base.arm_language.expressions import PolicyAround, worked_out
+from amlstack.base.arm_language.parameters import with_defaults
+from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
+from amlstack.base.arm_language.values import OpenError
+from amlstack.sandbox.arm.refusals import Refused, not_emulated
 from amlstack.sandbox.kinds.platform import policy
 
 if TYPE_CHECKING:
@@ -15,6 +19,10 @@ if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
     from amlstack.sandbox.kinds.base import Body, KindContext, ResourceKind
     from amlstack.sandbox.store.store import ResourceRow
+
+
+_GROUP = "Microsoft.Resources/subscriptions/resourceGroups"
+"""How Azure Policy names resource groups."""
 
 
 class DisallowedError(Refused):
@@ -44,12 +52,14 @@ def check(context: KindContext, kind: ResourceKind, path: ArmPath, body: Body) -
     """
     if kind.type.startswith(f"{policy.NAMESPACE}/"):
         return
+    type_ = _GROUP if kind.type == "Microsoft.Resources/resourceGroups" else kind.type
+    target, place = PolicyTarget(type_, path.text, body, indexed=kind.tracked), _place(context, path)
     denied = [
         _identified(assignment, definition, of_set)
         for assignment in context.store.resources.of_type(policy.ASSIGNMENTS.type)
         if _reaches(assignment, path)
         for definition, of_set, parameters in _policies(context, assignment)
-        if _denies(definition, parameters, kind, body)
+        if _denies(definition, parameters, target, place)
     ]
     if denied:
         raise DisallowedError(path.name, denied)
@@ -82,18 +92,34 @@ def _policies(
 
 
 def _values(definition: ResourceRow, given: Mapping[str, Any], outer: Mapping[str, Any]) -> dict[str, Any]:
-    plain = {name: azure_policy_language.resolved(entry.get("value"), outer) for name, entry in given.items()}
-    return azure_policy_language.values(definition.body["properties"].get("parameters") or {}, plain)
+    around = PolicyAround(PolicyTarget("", "", {}), PolicyPlace(), outer)
+    plain = {name: worked_out(entry.get("value"), around) for name, entry in given.items()}
+    return with_defaults(definition.body["properties"].get("parameters") or {}, plain)
 
 
-def _denies(definition: ResourceRow, parameters: Mapping[str, Any], kind: ResourceKind, body: Body) -> bool:
+def _denies(definition: ResourceRow, parameters: Mapping[str, Any], target: PolicyTarget, place: PolicyPlace) -> bool:
     properties = definition.body["properties"]
     rule = properties["policyRule"]
-    if str(azure_policy_language.resolved(rule["then"]["effect"], parameters)).lower() != "deny":
-        return False
-    if properties.get("mode", "Indexed").lower() == "indexed" and not kind.tracked:
-        return False  # only what has a place and tags
-    return azure_policy_language.hits(rule["if"], kind.type, body, parameters)
+    try:
+        if effect_of(rule, PolicyAround(target, place, parameters)) != "deny":
+            return False
+    except OpenError as error:
+        raise not_emulated(f"the effect of the policy '{definition.name}': {error}") from None
+    said = assessed(rule, parameters, target, place, mode=properties.get("mode", "Indexed"))
+    if said.ruling is Ruling.OPEN:
+        raise not_emulated(f"the policy '{definition.name}', of which it is open what it says: {said.why}")
+    return said.ruling is Ruling.DENIES
+
+
+def _place(context: KindContext, path: ArmPath) -> PolicyPlace:
+    """Where a resource is created, as far as the sandbox has it."""
+    group = context.store.resources.get(f"/subscriptions/{path.subscription}/resourceGroups/{path.group}")
+    return PolicyPlace.of(
+        path.subscription,
+        path.group or "",
+        location=group.body.get("location") if group else None,
+        tags=(group.body.get("tags") or {}) if group else None,
+    )
 
 
 def _identified(assignment: ResourceRow, definition: ResourceRow, of_set: ResourceRow | None) -> dict[str, Any]:

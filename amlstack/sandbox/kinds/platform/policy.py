@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base import azure_policy_language
+from amlstack.base.arm_language.constructs import unknown_in
+from amlstack.base.arm_language.expressions import PolicyAround, worked_out
+from amlstack.base.arm_language.parameters import with_defaults
+from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
+from amlstack.base.arm_language.values import OpenError
 from amlstack.sandbox.arm.refusals import Refused, near, not_emulated
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
 
@@ -29,7 +33,9 @@ class Definitions(ResourceKind):
     names = _NAMES
     schema = Schema("authorization", "PolicyDefinitionArgs", frozenset({"policyDefinitionName"}), envelope=frozenset())
     tracked = False
-    note = "Of a subscription. Conditions of field, exists, equals, notEquals, in, notIn, contains, allOf, anyOf, not."
+    note = (
+        "Of a subscription. All conditions and the functions of policies but uniqueString; of effects only deny acts."
+    )
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A rule with its condition and effect, in the part of the language that is evaluated here."""
@@ -41,13 +47,8 @@ class Definitions(ResourceKind):
         if not isinstance(rule, dict) or not isinstance(rule.get("if"), dict) or "effect" not in rule.get("then", {}):
             message = f"The policy rule of '{path.name}' is invalid: it has an 'if' and a 'then' with an 'effect'."
             raise Refused(400, "InvalidPolicyRule", message, "properties.policyRule")
-        declared = body["properties"].get("parameters") or {}
-        anything = {name: each.get("defaultValue", []) for name, each in declared.items()}
-        try:
-            azure_policy_language.hits(rule["if"], azure_policy_language.COMPUTES, {}, anything)
-            azure_policy_language.resolved(rule["then"]["effect"], anything)
-        except azure_policy_language.NotEvaluatedError as error:
-            raise not_emulated(f"{error} in a policy rule") from None
+        if unknown := unknown_in(rule):
+            raise not_emulated(f"{unknown[0]} in a policy rule")
 
 
 class Sets(ResourceKind):
@@ -71,9 +72,11 @@ class Sets(ResourceKind):
             _declared(path.name, definition, reference.get("parameters") or {})
             for given in (reference.get("parameters") or {}).values():
                 try:
-                    azure_policy_language.resolved(given.get("value"), dict.fromkeys(own))
-                except azure_policy_language.NotEvaluatedError as error:
-                    message = f"The policy set definition '{path.name}' uses {error}.{near(str(error), own)}"
+                    worked_out(
+                        given.get("value"), PolicyAround(PolicyTarget("", "", {}), PolicyPlace(), dict.fromkeys(own))
+                    )
+                except OpenError as error:
+                    message = f"The policy set definition '{path.name}' is invalid: {error}.{near(str(error), own)}"
                     raise Refused(400, "InvalidPolicySetDefinition", message) from None
 
 
@@ -105,7 +108,7 @@ class Assignments(ResourceKind):
         given = body["properties"].get("parameters") or {}
         _declared(path.name, definition, given)
         declared = definition.body["properties"].get("parameters") or {}
-        if missing := sorted(set(declared) - set(azure_policy_language.values(declared, given))):
+        if missing := sorted(set(declared) - set(with_defaults(declared, given))):
             message = f"The policy assignment '{path.name}' is missing the parameter(s) '{', '.join(missing)}'."
             raise Refused(400, "MissingPolicyParameter", message)
 

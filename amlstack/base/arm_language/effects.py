@@ -1,0 +1,240 @@
+"""Effects of Azure Policy: what a definition does to a resource that its condition holds for.
+
+Source: Azure Policy, "Understand Azure Policy effects" and the page of each effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from amlstack.base.arm_language.conditions import ConditionOutcome, evaluated
+from amlstack.base.arm_language.expressions import PolicyAround, field_of, worked_out
+from amlstack.base.arm_language.functions import truth
+from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
+from amlstack.base.arm_language.values import FailingExpressionError, OpenError
+
+JUDGED = frozenset({"append", "audit", "auditifnotexists", "deny", "deployifnotexists", "disabled", "modify"})
+"""Effects on requests and resources, in small letters."""
+
+ON_OTHERS = frozenset(
+    {
+        "addtonetworkgroup",
+        "auditaction",
+        "denyaction",
+        "enforceopaconstraint",
+        "enforceregopolicy",
+        "enforcesetting",
+        "manual",
+        "mutate",
+    }
+)
+"""Effects on deletions, on what runs inside a resource, or set by a person: they judge no resource of a stack."""
+
+_MADE_BY_SERVICES = ("microsoft.security/", "microsoft.guestconfiguration/", "microsoft.policyinsights/")
+_EXTENSIONS = ("microsoft.insights/diagnosticsettings", "microsoft.authorization/", *_MADE_BY_SERVICES)
+"""Types that lie on any other resource."""
+
+
+class Ruling(StrEnum):
+    """What a definition says to one resource."""
+
+    PASSES = "passes"
+    DENIES = "denies"
+    AUDITS = "audits"
+    MODIFIES = "modifies"
+    APPENDS = "appends"
+    AUDITS_ABSENCE = "auditIfNotExists"
+    DEPLOYS = "deployIfNotExists"
+    OPEN = "open"
+    NOT_JUDGED = "notJudged"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChange:
+    """What ``modify`` or ``append`` writes into a request.
+
+    Attributes:
+        field: The alias or tag.
+        before: Its value in the request; None where it has none.
+        after: The value that Azure writes; None where it removes it.
+    """
+
+    field: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """One definition's word on one resource.
+
+    Attributes:
+        ruling: What it says.
+        outcome: What became of its condition.
+        changes: What it writes.
+        why: Why it says so, where fields do not show it: what is missing, what is open, what fails.
+        missing: The type that it looks for and does not find; empty for the others.
+    """
+
+    ruling: Ruling
+    outcome: ConditionOutcome = field(default_factory=lambda: ConditionOutcome(holds=False))
+    changes: tuple[PolicyChange, ...] = ()
+    why: str = ""
+    missing: str = ""
+
+
+Related = Callable[[str], Iterable[PolicyTarget]]
+"""From a type to the resources of it that are known."""
+
+
+def effect_of(rule: Mapping[str, Any], around: PolicyAround) -> str:
+    """A rule's effect in small letters, its parameter resolved; raises as `worked_out` does."""
+    return str(worked_out(rule["then"]["effect"], around)).lower()
+
+
+def assessed(
+    rule: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    target: PolicyTarget,
+    place: PolicyPlace,
+    related: Related = lambda _: (),
+    *,
+    mode: str = "All",
+    effect: str = "",
+) -> Assessment:
+    """What a rule says to a resource.
+
+    Args:
+        rule: ``{"if": …, "then": {"effect": …, "details": …}}``.
+        parameters: Values of the definition's parameters.
+        target: The resource: as its request creates it, or as it will be, which audits look at.
+        place: Where it is created.
+        related: The resources among which one is looked for that has to exist.
+        mode: The definition's mode; ``Indexed`` judges only what has tags and a location.
+        effect: The effect, where an assignment overrides it.
+    """
+    around = PolicyAround(target, place, parameters)
+    try:
+        does = effect.lower() or effect_of(rule, around)
+    except OpenError as error:
+        return Assessment(Ruling.OPEN, why=f"its effect is open: {error.why}")
+    if does == "disabled":
+        return Assessment(Ruling.PASSES)
+    if does not in JUDGED:
+        known = does in ON_OTHERS
+        return Assessment(Ruling.NOT_JUDGED if known else Ruling.OPEN, why=f"the effect `{does}` is not judged here")
+    if mode.lower() == "indexed" and target.indexed is False:
+        return Assessment(Ruling.PASSES)
+    said = _said(rule, does, around, related)
+    if mode.lower() == "indexed" and target.indexed is None:
+        return if_indexed(said, target)
+    return said
+
+
+def if_indexed(said: Assessment, target: PolicyTarget) -> Assessment:
+    """The word of a definition of the mode ``Indexed`` on a resource of which it is open whether it is judged."""
+    if said.ruling in {Ruling.PASSES, Ruling.OPEN, Ruling.NOT_JUDGED}:
+        return said
+    why = f"it would come true ({said.ruling}), but its mode is `Indexed`, and by Azure's table of tag support "
+    why += f"`{target.type}` has no tags: whether Azure asks it is not known"
+    return replace(said, ruling=Ruling.OPEN, why=f"{why}; {said.why}" if said.why else why)
+
+
+def _said(rule: Mapping[str, Any], does: str, around: PolicyAround, related: Related) -> Assessment:
+    outcome = evaluated(rule["if"], around)
+    if outcome.holds is False:
+        return Assessment(Ruling.PASSES, outcome)
+    if outcome.failure:
+        why = f"Azure cannot evaluate it, which refuses the request: {outcome.failure}"
+        return Assessment(Ruling.DENIES, outcome, why=why)
+    if outcome.holds is None:
+        return Assessment(Ruling.OPEN, outcome, why="; ".join(outcome.open))
+    try:
+        return _ruled(does, rule["then"].get("details") or {}, outcome, around, related)
+    except FailingExpressionError as error:
+        return Assessment(
+            Ruling.DENIES, outcome, why=f"Azure cannot evaluate it, which refuses the request: {error.why}"
+        )
+    except OpenError as error:
+        return Assessment(Ruling.OPEN, outcome, why=error.why)
+
+
+def _ruled(does: str, details: Any, outcome: ConditionOutcome, around: PolicyAround, related: Related) -> Assessment:
+    match does:
+        case "deny":
+            return Assessment(Ruling.DENIES, outcome)
+        case "audit":
+            return Assessment(Ruling.AUDITS, outcome)
+        case "append":
+            return _appended(details, outcome, around)
+        case "modify":
+            made = tuple(_changes(details.get("operations") or (), around))
+            return Assessment(Ruling.MODIFIES if made else Ruling.PASSES, outcome, made)
+    return _looked_for(does, {key.lower(): value for key, value in details.items()}, outcome, around, related)
+
+
+def _changes(operations: Iterable[Mapping[str, Any]], around: PolicyAround) -> Iterable[PolicyChange]:
+    for operation in operations:
+        if "condition" in operation and not truth(worked_out(operation["condition"], around)):
+            continue
+        name = str(worked_out(operation["field"], around))
+        before = _plain(name, around)
+        removes = str(operation["operation"]).lower() == "remove"
+        after = None if removes else worked_out(operation.get("value"), around)
+        if str(operation["operation"]).lower() == "add" and before is not None:
+            continue  # `add` leaves what is there
+        if before != after:
+            yield PolicyChange(name, before, after)
+
+
+def _plain(name: str, around: PolicyAround) -> Any:
+    found = field_of(name, around)
+    return list(found.values) if found.every else found.values[0]
+
+
+def _appended(details: Any, outcome: ConditionOutcome, around: PolicyAround) -> Assessment:
+    made = []
+    for entry in details if isinstance(details, list) else [details]:
+        name = str(worked_out(entry["field"], around))
+        before, after = _plain(name, around), worked_out(entry["value"], around)
+        if before == after:
+            continue
+        if before not in (None, []) and not name.endswith("[*]"):
+            why = f"it would append `{name}`, which has another value, and that refuses the request"
+            return Assessment(Ruling.DENIES, outcome, (PolicyChange(name, before, after),), why)
+        made.append(PolicyChange(name, before, after))
+    return Assessment(Ruling.APPENDS if made else Ruling.PASSES, outcome, tuple(made))
+
+
+def _looked_for(
+    does: str, details: Mapping[str, Any], outcome: ConditionOutcome, around: PolicyAround, related: Related
+) -> Assessment:
+    """What ``auditIfNotExists`` and ``deployIfNotExists`` look for, and whether it is there."""
+    kind, target = str(worked_out(details["type"], around)), around.target
+    low, own = kind.lower(), target.type.lower()
+    name = str(worked_out(details["name"], around)) if "name" in details else ""
+    below = low.startswith((f"{own}/", *_EXTENSIONS))
+    still_open = ""
+    for one in related(kind):
+        inside = one.id.lower().startswith(f"{target.id.lower()}/") if below else True
+        if not inside or (name and name.lower() not in {"*", one.name.lower(), one.full_name.lower()}):
+            continue
+        found = evaluated(details.get("existencecondition") or {"allOf": []}, replace(around, target=one, asker=target))
+        if found.holds:
+            return Assessment(Ruling.PASSES, outcome)
+        if found.holds is None:
+            still_open = found.failure or "; ".join(found.open)
+    what = f"`{kind}`{f' called `{name}`' if name else ''}"
+    if still_open:
+        return Assessment(Ruling.OPEN, outcome, why=f"whether the {what} is the one it looks for is open: {still_open}")
+    if low.startswith(_MADE_BY_SERVICES):
+        return Assessment(Ruling.OPEN, outcome, why=f"it looks for {what}, which Azure's services write")
+    if not below and low != own:
+        return Assessment(Ruling.OPEN, outcome, why=f"it looks for {what}, which may exist outside of this stack")
+    ruling = Ruling.DEPLOYS if does == "deployifnotexists" else Ruling.AUDITS_ABSENCE
+    if low == own:
+        return Assessment(ruling, outcome, why=f"the {what} is not as it wants it", missing=kind)
+    return Assessment(ruling, outcome, why=f"no {what} as it wants it is on the resource", missing=kind)

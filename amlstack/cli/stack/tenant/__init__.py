@@ -1,0 +1,1 @@
+"""`amlstack check --against`: what a tenant's policies would say to a stack."""

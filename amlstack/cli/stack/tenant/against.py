@@ -1,0 +1,227 @@
+"""The verdicts of tenants' policies on a stack, as findings and as JSON."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amlstack.base.findings import Finding, Level, errors
+from amlstack.base.near_misses import hint
+from policies.tenant import library, stated_verdicts, statements, wording
+from policies.tenant.application import applied
+from policies.tenant.verdicts import of_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from amlstack.base.arm_language.resources import PolicyTarget
+    from amlstack.cli.targets import Targets
+    from infra.settings import Reading
+    from policies.tenant.stack import DeclaredStack
+    from policies.tenant.verdicts import TenantVerdict
+
+NOT_READ = library.NOT_READ
+
+
+@dataclass(frozen=True, slots=True)
+class TenantJudgement:
+    """What one or more tenants' policies say to a stack.
+
+    Attributes:
+        verdicts: By what was asked: the word of an initiative, or ``files``.
+        findings: All that they come to.
+        headings: One line on each that was asked.
+        resources: How many resources were judged.
+    """
+
+    verdicts: dict[str, list[TenantVerdict]]
+    findings: tuple[Finding, ...]
+    headings: tuple[str, ...]
+    resources: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for ``--json``."""
+        return {
+            "ok": not errors(self.findings),
+            "resources": self.resources,
+            "against": [
+                {"name": name, "definitions": _counts(found), "verdicts": [_plain(one) for one in found]}
+                for name, found in self.verdicts.items()
+            ],
+            "findings": [one.as_dict() for one in self.findings],
+        }
+
+
+def judged(where: Targets, asked: Sequence[str], exempt: Sequence[str]) -> TenantJudgement:
+    """Judge a stack by tenants' policies.
+
+    Args:
+        where: The stack.
+        asked: Words of initiatives, files and folders.
+        exempt: Definitions of which the stack is exempt: ids, the beginnings of ids, or references.
+    """
+    stack, found = _stack(where)
+    if stack is None or where.reading is None:
+        return TenantJudgement({}, tuple(found), (), 0)
+    verdicts: dict[str, list[TenantVerdict]] = {}
+    headings: list[str] = []
+    paths: list[Path] = []
+    for one in dict.fromkeys(asked):
+        if one in statements.words():
+            initiative = statements.initiative(one)
+            verdicts[one] = stated_verdicts.of_initiative(initiative, stack)
+            headings.append(_heading(initiative))
+        elif not Path(one).exists() and not one.lower().endswith(".json") and "/" not in one:
+            found.append(_unknown_word(one))
+        else:
+            paths.append(Path(one))
+    if paths:
+        read = library.read(paths)
+        found += read.findings
+        verdicts["files"] = _of_files(read, stack)
+    for name, own in verdicts.items():
+        verdicts[name] = [_exempted(one, exempt) for one in own]
+    found += (_not_rendered(token) for token in stack.not_rendered)
+    for own in verdicts.values():
+        found += (_placed(where.reading, *each) for each in wording.findings(own))
+    return TenantJudgement(verdicts, tuple(dict.fromkeys(found)), tuple(headings), len(stack.targets))
+
+
+def summary(judgement: TenantJudgement) -> list[str]:
+    """One line on each that was asked: how many definitions say what."""
+    lines = list(judgement.headings)
+    for name, found in judgement.verdicts.items():
+        counts = ", ".join(f"{number} {what}" for what, number in _counts(found).items() if number)
+        lines.append(f"{name}: {counts}; {judgement.resources} resources judged")
+    return lines
+
+
+def _of_files(read: library.PolicyLibrary, stack: DeclaredStack) -> list[TenantVerdict]:
+    """The verdicts of files; a definition that no file has is judged as we state it, where we do."""
+    found: list[TenantVerdict] = []
+    for policy in applied(read):
+        stated = statements.definitions().get(library.last(policy.id)) if policy.definition is None else None
+        if stated is None:
+            found += of_files([policy], stack)
+            continue
+        effect = next((str(value) for name, value in policy.parameters.items() if name.lower() in _EFFECTS), "")
+        own = stated_verdicts.of_definition(
+            stated, stack, policy.effect or effect, policy.parameters, policy.source or "our statement of it"
+        )
+        found += (replace(one, enforced=policy.enforced, exempt=policy.exempt) for one in own)
+    return found
+
+
+_EFFECTS = ("effect", "effects", "audit_effect")
+
+
+def _stack(where: Targets) -> tuple[DeclaredStack | None, list[Finding]]:
+    from amlstack.cli.stack.tenant.declared import declared
+    from infra import account
+
+    if where.reading is None:
+        rule = "Policies judge what a stack registers"
+        wrong = Finding("stack-missing", "", "No stack is there to be judged", rule, "Name one with --stack.")
+        return None, list(where.findings) or [wrong]
+    found = [] if where.asked else list(where.reading.findings)
+    if where.reading.settings is None:
+        rule = "What a stack registers is known once its settings are right"
+        return None, [
+            *found,
+            Finding("tenant-not-asked", "", "The stack's settings are wrong, and no policy was asked", rule),
+        ]
+    config = where.reading.file.config if where.reading.file else {}
+    who, unknown = account.resolve({key: str(value) for key, value in config.items()}, os.environ)
+    known = not any("subscription" in one.where for one in unknown)
+    return declared(where.reading.settings, who, known=known, stack=where.stack or ""), found
+
+
+def _unknown_word(word: str) -> Finding:
+    known = statements.words()
+    rule = f"`--against` takes {', '.join(f'`{one}`' for one in known)}, or files and folders with JSON of Azure Policy"
+    return Finding(
+        NOT_READ, "--against", f"There is no initiative and no file `{word}`", rule, hint(word, known).strip()
+    )
+
+
+def _not_rendered(token: str) -> Finding:
+    rule = "Policies are asked about requests of types whose body is known here"
+    return Finding("tenant-not-judged", token, f"The request for `{token}` is not known here", rule, level=Level.INFO)
+
+
+def _exempted(one: TenantVerdict, exempt: Sequence[str]) -> TenantVerdict:
+    last = library.last(one.policy_id)
+    if any(last.startswith(word.lower()) for word in exempt if len(word) >= 8):
+        return replace(one, exempt="--exempt names it")
+    return one
+
+
+def _placed(reading: Reading, finding: Finding, target: PolicyTarget | None, setting: str) -> Finding:
+    """The finding at the line of the setting that answers it, or of the nearest that is written."""
+    parts: list[str | int] = []
+    for part in setting.split(".") if setting else ():
+        name, _, every = part.partition("[")
+        parts.append(name)
+        if every and target is not None and reading.partial is not None:
+            names = [each.name for each in reading.partial.clusters]
+            if target.name not in names:
+                return finding
+            parts.append(names.index(target.name))
+    return reading.locate(tuple(parts), finding) if parts else finding
+
+
+def _counts(found: Iterable[TenantVerdict]) -> dict[str, int]:
+    """How many definitions say what, each counted by the gravest that it says."""
+    by_policy: dict[tuple[str, str], list[str]] = {}
+    for one in found:
+        ruling = "exempt" if one.exempt else str(one.assessment.ruling)
+        by_policy.setdefault((one.policy_id, one.source), []).append(ruling)
+    gravest = Counter(min(each, key=list(_COUNTED).index) for each in by_policy.values())
+    return {word: gravest[name] for name, word in _COUNTED.items() if gravest[name]}
+
+
+_COUNTED = {
+    "denies": "deny",
+    "open": "not known",
+    "modifies": "modify",
+    "appends": "append",
+    "audits": "audit",
+    "auditIfNotExists": "audit what is missing",
+    "deployIfNotExists": "deploy what is missing",
+    "exempt": "exempt",
+    "notJudged": "judge no resource",
+    "passes": "pass",
+}
+"""Rulings, the gravest first, and how a summary counts them."""
+
+
+def _plain(one: TenantVerdict) -> dict[str, Any]:
+    said = one.assessment
+    return {
+        "definition": one.policy_id,
+        "name": one.title,
+        "version": one.version,
+        "source": one.source,
+        "resource": one.target.id if one.target else None,
+        "ruling": str(said.ruling),
+        "enforced": one.enforced,
+        "exempt": one.exempt or None,
+        "seen": [{"field": name, "value": value} for name, value in said.outcome.seen],
+        "changes": [{"field": each.field, "before": each.before, "after": each.after} for each in said.changes],
+        "why": said.why or None,
+    }
+
+
+def _heading(stated: statements.StatedInitiative) -> str:
+    number = len(stated.members)
+    of = (
+        f"{number} of {stated.members_in_all} definitions judge"
+        if number != stated.members_in_all
+        else f"{number} definitions,"
+    )
+    rest = "what a stack may have" if number != stated.members_in_all else "all of them stated here"
+    version = f" {stated.version}" if stated.version else ""
+    return f"{stated.word}: {stated.name}{version}; {of} {rest} (read on {stated.checked})"

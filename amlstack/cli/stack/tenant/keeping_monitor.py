@@ -1,0 +1,72 @@
+"""A monitor for the SDK that keeps what a program registers, and answers as an engine does at a preview."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf import json_format, struct_pb2
+from pulumi.runtime import mocks
+from pulumi.runtime.proto import resource_pb2
+
+from amlstack.base.pulumi_wire import UNKNOWN_TEXT, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_GIVEN = ("clientId", "principalId", "tenantId")
+"""Properties that only Azure gives and that the program passes on."""
+
+
+class NoMocks(mocks.Mocks):
+    """What the SDK wants beside a monitor; nobody asks it."""
+
+    def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], None]:
+        """Nothing."""
+        del args
+        return {}, None
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        """Nothing."""
+        del args
+        return "", {}
+
+
+class KeepingMonitor(mocks.MockMonitor):
+    """Hands each custom resource to a function. The SDK's own would leave an event loop open for each of its threads."""
+
+    def __init__(self, keep: Callable[[str, str, dict[str, Any]], None]) -> None:
+        super().__init__(NoMocks())
+        self._keep = keep
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - of the protocol
+        """A resource that the program registers."""
+        urn = self.make_urn(request.parent, request.type, request.name)
+        if not request.custom:
+            return resource_pb2.RegisterResourceResponse(urn=urn)
+        inputs = decode(request.object)
+        self._keep(request.type, request.name, inputs)
+        answer = _answer(request.object)
+        return resource_pb2.RegisterResourceResponse(urn=urn, id=UNKNOWN_TEXT, object=answer)
+
+    def ReadResource(self, request: Any) -> Any:  # noqa: N802 - of the protocol
+        """A resource that exists: nothing of it is known."""
+        urn = self.make_urn(request.parent, request.type, request.name)
+        return resource_pb2.ReadResourceResponse(urn=urn, properties=request.properties)
+
+    def Invoke(self, request: Any) -> Any:  # noqa: N802 - of the protocol
+        """A function of a provider: nothing is asked."""
+        del request
+        return resource_pb2.ResourceInvokeResponse()
+
+
+def _answer(inputs: struct_pb2.Struct) -> struct_pb2.Struct:
+    """What the provider foresees: the inputs, a group's name, and what only Azure gives as not known."""
+    given: dict[str, Any] = json_format.MessageToDict(inputs)
+    found = {**dict.fromkeys(_GIVEN, UNKNOWN_TEXT), **given}
+    if "resourceGroupName" in given:
+        found.setdefault("name", given["resourceGroupName"])
+    if isinstance(identity := given.get("identity"), dict):
+        found["identity"] = {**dict.fromkeys(_GIVEN, UNKNOWN_TEXT), **identity}
+    answer = struct_pb2.Struct()
+    answer.update(found)
+    return answer

@@ -1,0 +1,82 @@
+"""A stack's resources as the program registers them, without an engine: what a preview would send, for those who judge.
+
+The program itself runs, against a monitor that keeps what it is asked to register. What only Azure gives (the id of a
+new identity's principal) is not known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from amlstack.base.paths import PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from infra.account import Account
+    from infra.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredResource:
+    """One resource as the program registers it.
+
+    Attributes:
+        token: Its Pulumi type.
+        name: Its name in the stack.
+        properties: Its inputs, plain; `amlstack.base.pulumi_wire.UNKNOWN` for what only Azure gives.
+    """
+
+    token: str
+    name: str
+    properties: Mapping[str, Any]
+
+
+def resources_of(settings: Settings, who: Account, *, stack: str) -> tuple[RegisteredResource, ...]:
+    """The custom resources of a stack, in the order of their registration; its runs are left out.
+
+    Args:
+        settings: The settings, with nothing wrong.
+        who: Subscription and tenant.
+        stack: The stack's name.
+    """
+    found: list[RegisteredResource] = []
+    # The SDK keeps its state in context variables: those of a copy end with it.
+    contextvars.copy_context().run(_run, settings, who, stack, found)
+    return tuple(found)
+
+
+def _run(settings: Settings, who: Account, stack: str, found: list[RegisteredResource]) -> None:
+    from pulumi.runtime import mocks
+    from pulumi.runtime.stack import run_pulumi_func
+
+    from amlstack.cli.stack.tenant.keeping_monitor import KeepingMonitor, NoMocks
+    from infra import program
+
+    async def declared() -> None:
+        await program.build(settings, (), who)
+
+    async def whole() -> None:
+        silent = logging.getLogger("amlstack.rendered")
+        silent.disabled = True
+
+        def keep(token: str, name: str, inputs: dict[str, Any]) -> None:
+            found.append(RegisteredResource(token, name, inputs))
+
+        mocks.set_mocks(
+            NoMocks(), project=_project(), stack=stack, preview=True, logger=silent, monitor=KeepingMonitor(keep)
+        )
+        await run_pulumi_func(declared)
+
+    with asyncio.Runner() as runner:
+        runner.run(whole())
+
+
+def _project() -> str:
+    import yaml
+
+    return str(yaml.safe_load((PROJECT / "Pulumi.yaml").read_text("utf-8"))["name"])

@@ -1,0 +1,43 @@
+"""What `amlstack check --against` prints, and its exit status."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from amlstack.base.findings import errors
+from amlstack.cli import targets
+from amlstack.cli.console import print_findings, print_json, tally
+from amlstack.cli.stack.tenant import against
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+def judge_stack(
+    files: Sequence[Path], stack: str | None, asked: Sequence[str], exempt: Sequence[str], *, as_json: bool
+) -> int:
+    """Judge a stack, print the findings, and give the exit status.
+
+    Args:
+        files: Further files of policies.
+        stack: The stack; None as for the other checks.
+        asked: Words of initiatives, files and folders.
+        exempt: Definitions of which the stack is exempt.
+        as_json: Print JSON for a program.
+
+    Raises:
+        typer.BadParameter: A file is a job file.
+    """
+    if others := [str(one) for one in files if one.suffix.lower() != ".json" and not one.is_dir()]:
+        raise typer.BadParameter(f"{others[0]} is no policy: check job files in a run of their own.")
+    where = targets.find(None, stack)
+    judgement = against.judged(where, [*asked, *map(str, files)], exempt)
+    if as_json:
+        print_json(judgement.as_dict())
+    else:
+        print_findings(judgement.findings)
+        typer.echo("\n".join([*against.summary(judgement), f"stack {where.stack or '?'}: {tally(judgement.findings)}"]))
+    return 1 if errors(judgement.findings) else 0

@@ -1,0 +1,128 @@
+"""Verdicts as findings: what a policy would do to which resource, what it asks, and the setting that answers it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from amlstack.base.arm_language.effects import Ruling
+from amlstack.base.findings import Finding, Level
+from policies.tenant.answers import answer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from amlstack.base.arm_language.resources import PolicyTarget
+    from policies.tenant.answers import SettingAnswer
+    from policies.tenant.verdicts import TenantVerdict
+
+CODES: Mapping[Ruling, tuple[str, Level]] = {
+    Ruling.DENIES: ("tenant-denies", Level.ERROR),
+    Ruling.AUDITS: ("tenant-audits", Level.WARNING),
+    Ruling.AUDITS_ABSENCE: ("tenant-audits", Level.WARNING),
+    Ruling.MODIFIES: ("tenant-modifies", Level.WARNING),
+    Ruling.APPENDS: ("tenant-modifies", Level.WARNING),
+    Ruling.DEPLOYS: ("tenant-deploys", Level.INFO),
+    Ruling.OPEN: ("tenant-unknown", Level.WARNING),
+    Ruling.NOT_JUDGED: ("tenant-not-judged", Level.INFO),
+}
+EXEMPT = "tenant-exempt"
+_DOES = {
+    Ruling.DENIES: "refuses it",
+    Ruling.AUDITS: "reports it",
+    Ruling.AUDITS_ABSENCE: "reports it",
+    Ruling.MODIFIES: "changes the request",
+    Ruling.APPENDS: "adds to the request",
+    Ruling.DEPLOYS: "deploys what is missing",
+}
+SHOWN = 3
+"""Most resources that one finding names."""
+
+
+def findings(verdicts: Iterable[TenantVerdict]) -> list[tuple[Finding, PolicyTarget | None, str]]:
+    """What verdicts come to: one finding for all resources of which a policy says the same.
+
+    Returns:
+        Each with the first of its resources and the setting that answers it (a path, or empty).
+    """
+    alike: dict[tuple[Any, ...], list[TenantVerdict]] = {}
+    for one in verdicts:
+        if one.assessment.ruling is not Ruling.PASSES:
+            alike.setdefault(_key(one), []).append(one)
+    return [_finding(each) for each in alike.values()]
+
+
+def _key(one: TenantVerdict) -> tuple[Any, ...]:
+    kind = one.target.type if one.target else ""
+    return (one.policy_id, one.source, one.assessment.ruling, kind, _seen(one), one.exempt)
+
+
+def _finding(alike: list[TenantVerdict]) -> tuple[Finding, PolicyTarget | None, str]:
+    one = alike[0]
+    said = one.assessment
+    code, level = CODES[said.ruling]
+    seen, answers = _seen(one), _answers(one)
+    does = _DOES.get(said.ruling, "")
+    if not one.enforced and said.ruling in {Ruling.DENIES, Ruling.MODIFIES, Ruling.APPENDS, Ruling.DEPLOYS}:
+        level, does = Level.WARNING, "is not enforced, and reports it"
+    if one.exempt:
+        code, level, seen = EXEMPT, Level.INFO, f"{seen}; {one.exempt}"
+    name = " ".join(part for part in (f"`{one.title}`", _short(one.policy_id), one.version) if part)
+    source = f" of `{one.source}`" if one.source else ""
+    rule = f"{name}{source} {does}" if does else f"{name}{source}"
+    remedy = " ".join(dict.fromkeys([*(_said(each) for each in answers), one.message])).strip()
+    if not answers and said.ruling in CODES and does and not one.exempt:
+        remedy = f"{remedy} No setting of a stack is known that answers it.".strip()
+    setting = next((each.setting for each in answers if each.setting), "")
+    return Finding(code, _where(alike), seen, rule, remedy, level), one.target, setting
+
+
+def _where(alike: list[TenantVerdict]) -> str:
+    named = [_named(one.target) for one in alike if one.target is not None]
+    more = f" and {len(named) - SHOWN} more" if len(named) > SHOWN else ""
+    return ", ".join(named[:SHOWN]) + more
+
+
+def _named(target: PolicyTarget) -> str:
+    return f"{target.type.rpartition('/')[2]} {target.name}"
+
+
+def _short(policy_id: str) -> str:
+    last = policy_id.rpartition("/")[2]
+    return last.partition("-")[0] if len(last) == 36 and last.count("-") == 4 else ""
+
+
+def _seen(one: TenantVerdict) -> str:
+    said = one.assessment
+    if said.changes and said.ruling is not Ruling.DENIES:
+        return "; ".join(
+            f"`{_path(each.field, one)}` becomes {_value(each.after)}"
+            + ("" if each.before in (None, "") else f" instead of {_value(each.before)}")
+            for each in said.changes
+        )
+    if said.why:
+        return said.why
+    return "; ".join(f"`{_path(name, one)}` is {_value(value)}" for name, value in said.outcome.seen) or "It applies"
+
+
+def _path(field: str, one: TenantVerdict) -> str:
+    kind = f"{one.target.type}/" if one.target else ""
+    return field[len(kind) :] if kind and field.lower().startswith(kind.lower()) else field
+
+
+def _value(value: Any) -> str:
+    if value is None or value in ("", [], {}):
+        return "not set"
+    return f"`{str(value).lower() if isinstance(value, bool) else str(value)[:120]}`"
+
+
+def _answers(one: TenantVerdict) -> list[SettingAnswer]:
+    if one.target is None:
+        return []
+    fields = [name for name, _ in one.assessment.outcome.seen] + [each.field for each in one.assessment.changes]
+    fields += [one.assessment.missing] if one.assessment.missing else []
+    found = [answer(name, one.target.type) for name in fields]
+    return list(dict.fromkeys(each for each in found if each is not None))
+
+
+def _said(each: SettingAnswer) -> str:
+    return f"`amlstack:{each.setting}`: {each.say}" if each.setting else each.say

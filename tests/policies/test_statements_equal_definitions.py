@@ -1,0 +1,214 @@
+"""Each of our statements says of every resource what a small definition of Azure Policy says that was written from it.
+
+The definitions are of our own writing, from the facts in `policies/tenant/data/definitions.json`: the same reading
+in Azure's own language, which the evaluator of files and the sandbox judge by.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
+from policies.tenant import stated_verdicts, statements
+from policies.tenant.application import AppliedPolicy
+from policies.tenant.library import PolicyDefinition
+from policies.tenant.stack import DeclaredStack, indexed
+from policies.tenant.verdicts import of_files
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from policies.tenant.statements import StatedDefinition
+    from policies.tenant.verdicts import TenantVerdict
+
+GROUP = "/subscriptions/s/resourceGroups/g/providers"
+PLACE = PolicyPlace.of("s", "g", location="westeurope", tags={})
+DIAGNOSTICS = "Microsoft.Insights/diagnosticSettings"
+STATED = [one for one in statements.definitions().values() if not one.judges]
+
+
+def field(on: str, path: str, **says: Any) -> dict[str, Any]:
+    return {"field": f"{on}/{path}", **says}
+
+
+def absent_or_empty(on: str, path: str) -> dict[str, Any]:
+    return {"value": f"[empty(field('{on}/{path}'))]", "equals": True}
+
+
+def written_out(stated: StatedDefinition) -> dict[str, Any]:
+    """A definition in Azure's language that asks the same."""
+    on = stated.on
+    conditions: list[dict[str, Any]] = [{"field": "type", "equals": on}]
+    conditions += (field(on, path, **{"in": values}) for path, values in stated.when.items())
+    details: dict[str, Any] = {}
+    broken: list[dict[str, Any]] = []
+    operations = []
+    for requirement in stated.requires:
+        if "beside" in requirement:
+            kind = requirement["beside"]
+            wanted = {**requirement.get("with", {}), **requirement.get("with_any", {})}
+            some = [field(kind, path.replace("[*]", ""), equals=value) for path, value in wanted.items()]
+            if "with_any" in requirement:
+                where = {"count": {"field": f"{kind}/logs[*]", "where": {"allOf": some}}, "greater": 0}
+            else:
+                where = {"allOf": some}
+            details = {"type": kind, "existenceCondition": where}
+        else:
+            broken.append(breach(on, requirement))
+            if "is" in requirement:
+                operations.append(
+                    {
+                        "operation": "addOrReplace",
+                        "field": f"{on}/{requirement['property']}",
+                        "value": requirement["is"],
+                    }
+                )
+    if stated.effects[0] == "Modify":
+        details = {"operations": operations}
+    if stated.effects[0] == "AuditIfNotExists" and broken:  # it looks at the resource itself
+        details = {"type": on, "name": "[field('name')]", "existenceCondition": {"not": {"anyOf": broken}}}
+        broken = []
+    conditions += [{"anyOf": broken}] if broken else []
+    effect = {"effect": stated.effects[0], **({"details": details} if details else {})}
+    return {"if": {"allOf": conditions}, "then": effect}
+
+
+def breach(on: str, requirement: Mapping[str, Any]) -> dict[str, Any]:
+    if "any" in requirement:
+        return {"allOf": [breach(on, one) for one in requirement["any"]]}
+    if "has" in requirement:
+        path = requirement["has"]
+        where = [field(on, f"{path}[*].{name}", equals=value) for name, value in requirement.get("with", {}).items()]
+        count: dict[str, Any] = {"field": f"{on}/{path}[*]", **({"where": {"allOf": where}} if where else {})}
+        return {"count": count, "less": 1}
+    path = requirement["property"]
+    (word,) = set(requirement) - {"property"}
+    value = requirement[word]
+    if isinstance(value, dict):
+        value = f"[parameters('{value['parameter']}')]"
+    match word:
+        case "is" if path == "vmSize":
+            return field(on, path, notIn=value)
+        case "is":
+            return {"not": field(on, path, equals=value)}
+        case "is_not":
+            return field(on, path, equals=value)
+        case "given":
+            return absent_or_empty(on, path)
+        case "empty":
+            return {"count": {"field": f"{on}/{path}[*]"}, "greater": 0}
+        case "at_most":
+            return field(on, path, greater=value)
+        case _:  # the number behind the last letter of a duration
+            text = f"field('{on}/{path}')"
+            for letter in "PYMDTH":
+                text = f"replace({text}, '{letter}', '/')"
+            return {"value": f"[int(last(split(replace({text}, 'S', ''), '/')))]", "greater": value}
+
+
+def as_written(stated: StatedDefinition) -> AppliedPolicy:
+    definition = PolicyDefinition(stated.id, stated.name, stated.version, stated.mode, written_out(stated), {})
+    return AppliedPolicy(stated.id, definition, stated.parameters)
+
+
+@cache
+def values(stated_id: str) -> dict[str, list[Any]]:
+    """Values to try for each property that a definition looks at."""
+    stated = statements.definitions()[stated_id]
+    found: dict[str, list[Any]] = {path: [*wanted, "Other"] for path, wanted in stated.when.items()}
+    todo = list(stated.requires)
+    while todo:
+        one = todo.pop()
+        todo += one.get("any", ())
+        if "property" not in one:
+            continue
+        (word,) = set(one) - {"property"}
+        asked = one[word]
+        asked = stated.parameters[asked["parameter"]] if isinstance(asked, dict) else asked
+        match word:
+            case "given":
+                tried: list[Any] = ["", "/x", None]
+            case "empty":
+                tried = [[], [{"value": "1.2.3.4"}], None]
+            case "at_most":
+                tried = [asked, asked + 1, 0]
+            case "last_number_at_most":
+                tried = [f"PT{asked}S", f"PT{asked + 1}S", "PT10M", "PT1M30S", "P1D", None]
+            case _:
+                first = asked[0] if isinstance(asked, list) else asked
+                tried = [first, str(first).upper(), None, not first if isinstance(first, bool) else "Other"]
+        found.setdefault(one["property"], []).extend(tried)
+    return found
+
+
+def some_stack(stated: StatedDefinition, chance: random.Random) -> DeclaredStack:
+    names = [f"{kind}/one" for kind in stated.on.split("/")[1:]]
+    own_id = f"{GROUP}/{stated.on.split('/', maxsplit=1)[0]}/{'/'.join(names)}"
+    inner: dict[str, Any] = {}
+    body: dict[str, Any] = {"location": "westeurope", "properties": inner}
+    for path, tried in values(stated.id.lower()).items():
+        value = chance.choice(tried)
+        *parents, last = path.split(".")
+        at = body if path == "sku.name" else inner
+        for parent in parents:
+            at = at.setdefault(parent, {})
+        if value is not None:
+            at[last] = value
+    if any("has" in one for one in stated.requires):
+        states = [chance.choice(["Approved", "Pending"]) for _ in range(chance.randrange(3))]
+        path = next(one["has"] for one in stated.requires if "has" in one)
+        inner[path] = [{"properties": {"privateLinkServiceConnectionState": {"status": each}}} for each in states]
+    targets = [PolicyTarget(stated.on, own_id, body, "2025-12-01", indexed(stated.on, body))]
+    if chance.random() < 0.7:
+        logs = [{"category": "a", "enabled": chance.random() < 0.5} for _ in range(chance.randrange(3))]
+        where = chance.choice([own_id, f"{own_id}else"])
+        diagnostics = {"properties": {"logs": logs}}
+        targets.append(PolicyTarget(DIAGNOSTICS, f"{where}/providers/{DIAGNOSTICS}/x", diagnostics, indexed=False))
+    if chance.random() < 0.5:
+        kind = chance.choice(["privateLinkServiceConnections", "manualPrivateLinkServiceConnections"])
+        to = chance.choice([own_id, f"{own_id}else"])
+        endpoint = {"location": "westeurope", "properties": {kind: [{"name": "x", "privateLinkServiceId": to}]}}
+        targets.append(
+            PolicyTarget(
+                "Microsoft.Network/privateEndpoints", f"{GROUP}/Microsoft.Network/privateEndpoints/pe", endpoint
+            )
+        )
+    return DeclaredStack(tuple(targets), PLACE)
+
+
+def said(verdicts: list[TenantVerdict]) -> list[tuple[str, Any]]:
+    return [
+        (str(one.assessment.ruling), one.target and one.target.id)
+        for one in verdicts
+        if str(one.assessment.ruling) != "passes"
+    ]
+
+
+@pytest.mark.parametrize("stated", STATED, ids=lambda one: one.id)
+def test_statement_and_definition_say_the_same_of_hundreds_of_resources(stated: StatedDefinition) -> None:
+    chance, policy = random.Random(stated.id), as_written(stated)
+    answers = set()
+    for _ in range(120):
+        stack = some_stack(stated, chance)
+        by_statement = said(stated_verdicts.of_definition(stated, stack))
+        assert by_statement == said(of_files([policy], stack)), stack.targets
+        answers.add(bool(by_statement))
+    assert answers == {True, False}
+
+
+def test_every_member_of_an_initiative_is_stated_with_its_source() -> None:
+    for word in statements.words():
+        initiative = statements.initiative(word)
+        assert initiative.members
+        assert initiative.members_in_all >= len(initiative.members)
+        for member in initiative.members:
+            assert member.definition.source
+            assert member.effect.lower() in {each.lower() for each in member.definition.effects}
+            asked = set(member.parameters) - set(member.definition.parameters)
+            assert not asked, member
+    named = {one.definition.id for word in statements.words() for one in statements.initiative(word).members}
+    assert named == {one.id for one in statements.definitions().values()}

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import jobs
 from amlstack.base.findings import Finding, Level
 from amlstack.base.spelling import camel
-from infra import cluster
 from infra.components import tokens
+from infra.compute import cluster
 from jobs.wire.command import LOCAL
 from jobs.wire.keys import BLOCKS, field_of
-from policies.checks.cluster import managed_identity, public_ip, subnet_present
+from policies.checks.cluster import local_auth, managed_identity, public_ip, ssh, subnet_present
 from policies.checks.job import job_timeout
 from policies.checks.size import known_size
 from policies.gate import NO_COMPUTE
@@ -48,6 +48,8 @@ _IN_SETTINGS: Mapping[str, str] = {
     managed_identity.REMEDY: "Write identity: stack, identity: system, or identity: {user_assigned: [ID]}",
     subnet_present.REMEDY: "Write the subnet's ARM id, subnet: /subscriptions/…/virtualNetworks/NET/subnets/NAME",
     public_ip.REMEDY: "Write node_public_ip: false",
+    local_auth.REMEDY: "Write disable_local_auth: true, and no `ssh`: its accounts are local ones",
+    ssh.REMEDY: "Write public_access: false in `ssh`",
 }
 """What rules advise for a resource, in the words of the settings; a test applies them."""
 

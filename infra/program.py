@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from infra.account import Account
     from infra.contents.assets import PlannedAsset
     from infra.runs import Run
-    from infra.settings import Settings
+    from infra.settings import Reading, Settings
     from policies.config import Config
 
 
@@ -63,6 +64,7 @@ def main() -> None:
                 rules=declaration.config,
                 secret=reading.secret,
                 data=declaration.data,
+                reading=reading,
             )
         )
 
@@ -75,6 +77,7 @@ async def build(
     rules: Config | None = None,
     secret: Collection[str] = (),
     data: Iterable[PlannedAsset] = (),
+    reading: Reading | None = None,
 ) -> dict[str, Any]:
     """Declare the resources of a stack that nothing is wrong with.
 
@@ -82,8 +85,8 @@ async def build(
         The stack's outputs.
 
     Raises:
-        pulumi.RunError: Something that the settings build on is not there, or the settings name another resource group
-            than the protected one that the stack has.
+        pulumi.RunError: Something that the settings build on is not there, the settings name another resource group
+            than the protected one that the stack has, or the subscription has no room for the clusters.
     """
     from amlstack import resources  # noqa: PLC0415
     from infra.components import foundation  # noqa: PLC0415
@@ -92,6 +95,7 @@ async def build(
     from infra.components.parents import Parents  # noqa: PLC0415
     from infra.components.run_requirements import RunRequirements  # noqa: PLC0415
     from infra.components.training import submit_all  # noqa: PLC0415
+    from infra.compute import capacity  # noqa: PLC0415
 
     pulumi.runtime.register_stack_transformation(aliases.keep if settings.keep_aliases else aliases.drop)
     if secret:
@@ -99,6 +103,9 @@ async def build(
     provider = sign_in.provide(_config(), settings.arm_endpoint)
     names = Names.of(settings, project=pulumi.get_project(), stack=pulumi.get_stack(), subscription=who.subscription)
     names = await foundation.found(names, settings, provider)
+    room = asyncio.ensure_future(capacity.check(settings, reading, names, provider))
+    if not pulumi.runtime.is_dry_run():
+        await room  # before anything is made; a preview plans meanwhile
     # First of all resources, so that no run ever bears an id that the state does not know.
     record = resources.StackRecord("stack", stack_id=settings.stack_id)
     if settings.workspace.existing:
@@ -146,6 +153,7 @@ async def build(
         spec = assigned(settings.azure_policy, rules, names, on=clock.today())
         gate = StackAzurePolicy(spec, depends_on=list(workspace.part("group")))
         outputs["azurePolicy"] = {"assignmentId": gate.assignment_id, "effects": dict(spec.effects)}
+    await room
     outputs["workspace"] = {"id": names.workspace_id, "name": names.workspace, "resource_group": names.group}
     if settings.workspace.existing:
         outputs["workspace"]["existing"] = True

@@ -14,7 +14,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
 from amlstack.provider import arm
-from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError, lookup
+from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError, capacity, lookup
 from amlstack.provider.resource import Call, Difference, InputShape, Resource, Services, Values
 from amlstack.provider.runs import Runs, WorkspaceMissingError
 from amlstack.provider.stacks.guard import Guards
@@ -87,7 +87,6 @@ class Provider(Plugin):
         super().__init__(host)
         self._credential = credential
         self._lock = threading.Lock()
-        self._endpoint: str | None = None
         self._resources: dict[str, Resource] = {}
         self._client: ArmClient | None = None
 
@@ -124,14 +123,19 @@ class Provider(Plugin):
         return self.configured()
 
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:
-        if request.tok != lookup.FUNCTION:
-            raise ProviderError(f"there is no function {request.tok}; there is {lookup.FUNCTION}", ErrorCode.NOT_FOUND)
         with self._lock:
             client = self._client
         if client is None:
             raise ProviderError("the provider is not configured")
+        args = bare(decode(request.args))
         try:
-            answer = lookup.look_up(client, bare(decode(request.args)))
+            if request.tok == lookup.FUNCTION:
+                answer = lookup.look_up(client, args)
+            elif request.tok in capacity.FUNCTIONS:
+                answer = capacity.FUNCTIONS[request.tok](client, args, self.cancelled)
+            else:
+                known = ", ".join((lookup.FUNCTION, *capacity.FUNCTIONS))
+                raise ProviderError(f"there is no function {request.tok}; there are {known}", ErrorCode.NOT_FOUND)
         except InterruptedWaitError as error:
             raise ProviderError(_interrupted(error), ErrorCode.ABORTED) from None
         response = provider_pb2.InvokeResponse()

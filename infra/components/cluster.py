@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from infra.cluster import REPLACED_BY, properties
 from infra.components import azure_native, tokens
 from infra.components.identities import grant
 from infra.components.parents import formerly_in
+from infra.compute.cluster import properties, replaced_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +58,7 @@ class RdmaCluster:
                     workspace.everything,
                     *([shared.everything] if shared and spec.identity.kind == "stack" else ()),
                 ],
-                replace_on_changes=list(REPLACED_BY),
+                replace_on_changes=list(replaced_by(spec.identity_change)),
                 # The name stays, so the old cluster has to go before the new one can come.
                 delete_before_replace=True,
             ),

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from amlstack.base.findings import Finding, errors, in_file_order
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import regions
-from infra.settings import engine_limit, existing, problems, secrets
+from infra.settings import cluster_defaults, engine_limit, existing, problems, secrets
 from infra.settings.includes import included
 from infra.settings.model import CuratedEnvironment, Settings
 from infra.settings.places import Places
@@ -150,6 +150,7 @@ def parse(
             mending.write(loc, secrets.REDACTED)
         else:
             mending.leave_out(loc)
+    places.defaults.update(cluster_defaults.complete(mending.values))
     partial = None
     for _ in range(_ROUNDS):
         try:
@@ -167,7 +168,9 @@ def parse(
         # Where the name or the id of the workspace is faulty, what goes with it is not known.
         if not mending.gone(("workspace",), ("workspace", "name"), ("workspace", "existing")):
             faults += [(mending.written(loc), finding) for loc, finding in existing.check(partial)]
-    found += (places.located(loc, finding) for loc, finding in faults)
+    located = (places.located(loc, finding) for loc, finding in faults)
+    # A fault in a default is found in it and in each cluster that takes it.
+    found += {(one.code, one.where, one.seen, one.file, one.line): one for one in located}.values()
     # An entry that could not be read: what depends on the list as a whole is in doubt, its entries are not.
     doubtful = mending.doubtful | {(key, len(whole.values[key])) for key in whole.incomplete}
     shown = in_file_order(secrets.hidden(finding, texts) for finding in found)
@@ -211,6 +214,8 @@ def _regions(settings: Settings, doubtful: set[Loc]) -> Iterator[tuple[Loc, Find
     """Regions that do not exist."""
     written: list[tuple[Loc, str | None]] = [(("location",), settings.location)]
     written += [(("clusters", index, "location"), each.location) for index, each in enumerate(settings.clusters)]
+    if settings.cluster_defaults is not None and not settings.clusters:
+        written.append((("cluster_defaults", "location"), settings.cluster_defaults.location))
     for loc, name in written:
         if name is not None and not doubtful.intersection({loc, loc[:2], loc[:1]}):
             finding = regions.finding(name, problems.dotted(loc))

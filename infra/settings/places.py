@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from infra.settings import cluster_defaults
 from infra.settings.problems import dotted
 
 if TYPE_CHECKING:
@@ -38,13 +39,17 @@ class Places:
     Attributes:
         file: The stack file, where it is known.
         entries: Of each list that includes files: file and index of every entry; the stack file is None.
+        defaults: Path of each value of a cluster that came from ``cluster_defaults`` → its path there.
     """
 
     file: StackFile | None = None
     entries: Mapping[str, tuple[tuple[IncludedFile | None, int], ...]] = field(default_factory=dict)
+    defaults: dict[Loc, Loc] = field(default_factory=dict)
 
     def written(self, loc: Loc) -> tuple[IncludedFile | None, Loc]:
         """The included file, or None for the stack file, and the path in it."""
+        if self.defaults and (source := cluster_defaults.origin(loc, self.defaults)) is not None:
+            return None, source
         of_list = self.entries.get(str(loc[0]), ()) if len(loc) > 1 else ()
         if not isinstance(loc[1] if of_list else None, int) or int(loc[1]) >= len(of_list):
             return None, loc

@@ -10,6 +10,7 @@ from amlstack.base.model_errors import listed
 from amlstack.base.models import models_in
 from amlstack.base.near_misses import did_you_mean, near
 from infra.settings.model import CURATED_TAG, CUSTOM_TAG, CuratedEnvironment, CustomEnvironment, Settings
+from infra.settings.model.base import SettingsModel
 from infra.settings.stackfile import NAMESPACE, Loc
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ PATTERNS = {
     "/subscriptions/…/providers/Microsoft.ManagedIdentity/userAssignedIdentities/<name>",
     ("secrets",): "A secret's name has letters, digits, '-' and '_', a letter first",
     ("jobs", "secret"): "A secret's name has letters, digits, '-' and '_', a letter first",
+    ("ssh", "user"): "An administrator's name has 1 to 32 lower-case letters, digits, '-' and '_', no digit first",
+    ("ssh", "public_key"): "A public key is one line, `ssh-rsa …` or `ssh-ed25519 …`, as `ssh-keygen -y` prints it",
     ("tags",): "A tag's name has up to 512 characters, none of <>%&\\?/, its value up to 256",
 }
 
@@ -83,6 +86,8 @@ def describe(error: ErrorDetails) -> Finding:
     kind, seen = error["type"], error.get("input")
     where = dotted(loc)
     if kind == "extra_forbidden":
+        if why := _refused(error["loc"]):
+            return _refused_key(loc, why)
         return _unknown_key(loc, _keys_beside(error["loc"]))
     if kind == "missing":
         return Finding("setting-missing", where, f"`{loc[-1]}` is missing", _meaning(error["loc"]))
@@ -90,8 +95,10 @@ def describe(error: ErrorDetails) -> Finding:
         what, _, rule = str((error.get("ctx") or {}).get("error", "")).partition("|")
         return Finding("setting-value", where, what, rule)
     if kind == "string_pattern_mismatch":
+        # What was meant as a public key may be the private one.
+        shown = f"{str(seen)[:11]}…" if loc[-1] == "public_key" else seen
         return Finding(
-            "setting-value", where, f"{_key(loc)} cannot be `{seen}`", _pattern(loc), _idle_remedy(loc, seen)
+            "setting-value", where, f"{_key(loc)} cannot be `{shown}`", _pattern(loc), _idle_remedy(loc, seen)
         )
     rule = model_errors.must(error)
     if not rule:
@@ -110,6 +117,8 @@ def _key(loc: Loc) -> str:
 
 def meant(loc: Loc) -> str | None:
     """The key that an unknown key was probably meant to be; ``loc`` is pydantic's own path."""
+    if _refused(loc):
+        return None
     return next(iter(near(str(loc[-1]), _keys_beside(loc))), None)
 
 
@@ -118,6 +127,14 @@ def _unknown_key(loc: Loc, names: tuple[str, ...]) -> Finding:
         "setting-unknown", dotted(loc), f"Unknown key `{loc[-1]}`", f"The keys here are {listed(names)}",
         _meant(str(loc[-1]), names),
     )  # fmt: skip
+
+
+def _refused_key(loc: Loc, why: str) -> Finding:
+    """What other tools have here and these settings have not; a reason that says what to write is the remedy."""
+    what = f"`{loc[-1]}` is no key here"
+    if why.startswith("Write "):
+        return Finding("setting-unknown", dotted(loc), what, "", why)
+    return Finding("setting-refused", dotted(loc), f"`{loc[-1]}` cannot be declared", why)
 
 
 def plain(loc: Loc) -> Loc:
@@ -166,6 +183,12 @@ def _keys_beside(loc: Loc) -> tuple[str, ...]:
 def _meaning(loc: Loc) -> str:
     field = _model_at(loc).model_fields.get(str(loc[-1]))
     return (field and field.description) or "it has no default"
+
+
+def _refused(loc: Loc) -> str:
+    """Why a key of pydantic's own path is refused, where that has a reason of its own."""
+    model = _model_at(loc)
+    return model.refused.get(str(loc[-1]), "") if issubclass(model, SettingsModel) else ""
 
 
 def _model_at(loc: Loc) -> type[BaseModel]:

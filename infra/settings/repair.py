@@ -35,6 +35,8 @@ _MADE_UP: dict[str, Any] = {
     "type": "user",
     "nodes": {"max": 1},
     "max": 1,
+    "user": "doubtful",
+    "public_key": f"ssh-rsa {'A' * 64}",
 }
 """A legal value of each key that has no default."""
 

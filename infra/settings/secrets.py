@@ -28,6 +28,8 @@ PASSED_ON: Final[tuple[tuple[str, ...], ...]] = (
     ("secrets", ANY),
     ("clusters", ANY, "tags", ANY),
     ("clusters", ANY, "description"),
+    ("cluster_defaults", "tags", ANY),
+    ("cluster_defaults", "description"),
     ("workspace", "display_name"),
     ("workspace", "description"),
     ("armEndpoint",),

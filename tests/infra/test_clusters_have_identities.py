@@ -55,8 +55,10 @@ def test_identities_and_roles_follow_the_clusters_through_a_stacks_life(stack: M
     one.set("amlstack:clusters[2].nodes.max", 3)
     assert ops(one.preview()) == {"own": "update"}
 
-    # Another identity: in place, and the roles of the former principal go.
+    # Another identity: a replacement unless the settings trust Azure to change it; the former principal's roles go.
     one.set("amlstack:clusters[2].identity", "none")
+    assert one.preview().ok().op("own", "Compute") == "replace"
+    one.set("amlstack:clusters[2].identity_change", "in_place")
     planned = ops(one.up())
     assert planned == {"own": "update", **{f"own-{name}": "delete" for name in ROLES}}
     assert granted(one) == {shared: set(ROLES)}

@@ -149,3 +149,45 @@ def test_the_id_of_a_stack_is_made_once_and_stays_unless_another_is_given(wire: 
     assert record.outputs["stackId"] == record.id == "of-a-lost-state"
     assert Resource(wire, "amlstack:stack:Record", "other").up({}) == "create"
     assert "stackId" in record.failures({"stackId": "no"})
+
+
+@pytest.fixture
+def at_work(arm: FakeArm, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Nodes at work by cluster, as the service shows a cluster."""
+    counts: dict[str, int] = {}
+    others = arm.answer
+
+    def answer(method: str, path: str, query: dict[str, str], body: Any) -> tuple[int, Any]:
+        name = path.rpartition("/computes/")[2]
+        if method != "GET" or name not in counts:
+            return others(method, path, query, body)
+        inner = {"nodeStateCounts": {"runningNodeCount": counts[name], "idleNodeCount": 1}}
+        return 200, {"properties": {"properties": inner}}
+
+    monkeypatch.setattr(arm, "answer", answer)
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        (guarded(**{"cluster:other": UNKNOWN}), "the cluster would be replaced"),
+        (without(guarded(), "cluster:other"), "the cluster would be removed"),
+    ],
+)
+def test_a_cluster_at_work_for_somebody_else_is_not_given_up(
+    wire: Wire, at_work: dict[str, int], inputs: dict[str, Any], words: str
+) -> None:
+    one = guard(wire)
+    one.up(guarded())
+    at_work |= {"rdma": 4, "other": 2}
+    with pytest.raises(Refused, match=f"2 nodes are at work on cluster other .* did not start, and {words}"):
+        one.diff(inputs)
+    at_work["other"] = 0
+    one.diff(inputs)
+
+
+def test_a_cluster_with_an_own_run_is_judged_by_that(wire: Wire, arm: FakeArm, at_work: dict[str, int]) -> None:
+    one, _ = running(wire, arm, "cancel")
+    at_work["rdma"] = 2
+    one.diff(guarded("cancel", **{"cluster:rdma": UNKNOWN}))

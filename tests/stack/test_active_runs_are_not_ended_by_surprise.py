@@ -61,6 +61,11 @@ class Declared:
         every = [{"name": name, "size": sizes.get(name, SIZE), "nodes": {"max": 2}} for name in names]
         self.stack.set("amlstack:clusters", every)
 
+    def edited(self, **changes: object) -> None:
+        """The cluster `busy` with other settings."""
+        every = [{"name": name, "size": SIZE, "nodes": {"max": 2}} for name in CLUSTERS]
+        self.stack.set("amlstack:clusters", [{**every[0], **changes}, *every[1:]])
+
     def jobs(self, rerun: str = "", **wanted: tuple[str, str]) -> None:
         files: list[dict[str, Any]] = []
         for name, (cluster, on_edit) in wanted.items():
@@ -91,6 +96,36 @@ REFUSED: dict[str, Change] = {
     "a size": (
         lambda one: one.clusters(*CLUSTERS, busy=LARGER),
         lambda stack: stack.up(),
+        "run refusing-{id} is Running, and its cluster busy would be replaced",
+    ),
+    "a cluster's region, previewed": (
+        lambda one: one.edited(location="northeurope"),
+        lambda stack: stack.preview(),
+        "run refusing-{id} is Running, and its cluster busy would be replaced",
+    ),
+    "a priority, previewed": (
+        lambda one: one.edited(priority="low_priority"),
+        lambda stack: stack.preview(),
+        "run refusing-{id} is Running, and its cluster busy would be replaced",
+    ),
+    "an identity, previewed": (
+        lambda one: one.edited(identity="system"),
+        lambda stack: stack.preview(),
+        "run refusing-{id} is Running, and its cluster busy would be replaced",
+    ),
+    "a cluster by command, previewed": (
+        Declared.as_first,
+        lambda stack: stack.preview("--replace", urn_of(stack, ":Compute", "busy")),
+        "run refusing-{id} is Running, and its cluster busy would be replaced",
+    ),
+    "a size of one target, previewed": (
+        lambda one: one.clusters(*CLUSTERS, busy=LARGER),
+        lambda stack: stack.preview("--target", urn_of(stack, ":Compute", "busy")),
+        "run refusing-{id} is Running, and its cluster busy would be replaced",
+    ),
+    "a size without the guard": (
+        lambda one: one.clusters(*CLUSTERS, busy=LARGER),
+        lambda stack: stack.up("--exclude", urn_of(stack, ":Guard", "runs")),
         "run refusing-{id} is Running, and its cluster busy would be replaced",
     ),
     "a size of one target": (

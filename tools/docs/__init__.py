@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.docs import launchers, policies, sandbox, schema, settings
+from tools.docs import edits, launchers, policies, sandbox, schema, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 PAGES: dict[str, Callable[[], str]] = {
+    "edits.md": edits.page,
     "launchers.md": launchers.page,
     "policies.md": policies.page,
     "sandbox.md": sandbox.page,

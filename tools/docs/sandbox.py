@@ -51,6 +51,8 @@ tags, search, experiments; registered models, which are the workspace's models. 
 models that `log_model` logs, with MLflow 3's clients also as `logged-models`. No data sets \
 (`runs/log-inputs`), aliases, traces |
 | `/discovery` | where the data plane is: the same endpoint; asked without a token |
+| `GET …/Microsoft.MachineLearningServices/locations/{region}/usages`, `…/vmSizes` | quota and offered sizes; beyond \
+any stack unless `amlstack sandbox quota` lowers them ([quota.md](quota.md)) |
 
 Microsoft's clients work on it as they are, led by the environment alone: `eval "$(amlstack sandbox env)"`, then
 `MLClient(DefaultAzureCredential(), subscription, group, workspace)`. `--for az` signs az in, in a folder of its own;

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from infra.cluster import SETTINGS
 from infra.settings.model import (
     ApplicationInsights,
     AzurePolicy,
@@ -21,6 +20,7 @@ from infra.settings.model import (
     LogAnalytics,
     Nodes,
     Settings,
+    Ssh,
     StorageAccount,
     Workspace,
 )
@@ -54,6 +54,7 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
         "A bare string is the type. docs/identities.md says which roles come with it.",
         ClusterIdentity,
     ),
+    ("`clusters[].ssh`", "", Ssh),
     ("`environments[]`, curated", "A bare string is the name.", CuratedEnvironment),
     ("`environments[]`, your own", "Registered under a version that is the hash of its content.", CustomEnvironment),
     ("`azurePolicy`", "docs/policies.md says what is assigned.", AzurePolicy),
@@ -65,12 +66,10 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ),
 )
 
-_REPLACING = ", ".join(f"`{'.'.join(row.path)}`" for row in SETTINGS if row.replaces)
-
-TAIL = f"""\
+TAIL = """\
 ```yaml
 amlstack:clusters:
-  - {{name: login, size: Standard_D4s_v3, nodes: {{max: 1}}}}
+  - {name: login, size: Standard_D4s_v3, nodes: {max: 1}}
   - include: clusters/*.yml
 ```
 
@@ -79,7 +78,7 @@ with a file `clusters/west.yml`:
 ```yaml
 - name: a100-west
   size: Standard_ND96asr_v4
-  nodes: {{max: 16}}
+  nodes: {max: 16}
 ```
 
 The program reads included files, and so does every verb that reads settings. They lie in the project's folder; a link
@@ -91,24 +90,24 @@ environment, which Linux ends at 128 KiB. That is about 450 clusters with a subn
 what included files hold does not count. `amlstack up` and `amlstack check --stack` report a stack file that is too
 large; the engine by itself ends with `argument list too long`.
 
-## What a change of a cluster does
+## Clusters with something in common
 
-Azure updates the scale of a cluster that exists and nothing else; for the rest it answers success and changes nothing.
-So that a plan shows it, everything else is a replacement; the old cluster goes first, as the name is taken until then.
+```yaml
+amlstack:cluster_defaults:
+  size: Standard_ND96isr_H100_v5
+  nodes: {idle: PT20M}
+  tags: {team: vision}
+amlstack:clusters:
+  - {name: west, nodes: {max: 4}
+  - {name: north, location: northeurope, nodes: {max: 8}, tags: {use: long runs}
+```
 
-| change | plan |
-| --- | --- |
-| `nodes.min`, `nodes.max`, `nodes.idle` | update |
-| {_REPLACING} | replacement, the old cluster first |
-| `identity` | update; whether Azure changes it in place has not been measured (docs/identities.md) |
-| `description`, `tags`, `single_node_jobs` (a tag) | update; whether Azure keeps it has not been measured |
-| `name`, or the cluster removed | a new cluster, or none, and the old one is deleted |
+Each cluster is completed by the defaults and then judged as if it had been written so. A finding points at the line
+where the value stands: in the entry, or among the defaults.
 
-A cluster that goes takes its runs along. So a replacement or removal is refused while a run of the stack is active or
-queued on it, with the run's name, at preview and without one, and the same for `--replace`, `--target`, a replaced
-storage account, workspace or resource group. `on_edit: keep` cannot hold there, since the cluster is the run's. Under
-`on_edit: cancel` the run is ended first, and this is announced. For a replacement that word has to be recorded by an
-earlier `up`. Runs that the stack did not start are not seen.
+## What an edit does
+
+[edits.md](edits.md) has a row for each setting of a cluster and each property of the workspace.
 
 ## Beside `amlstack:`
 

@@ -124,6 +124,51 @@ def release() -> None:
 
 
 @app.command()
+def quota(
+    *,
+    region: Annotated[str, typer.Option("--region", help="Region, e.g. westeurope.")] = "",
+    family: Annotated[str, typer.Option("--family", help="Family of sizes, e.g. standardNDSH100v5Family.")] = "",
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=0, help="vCPUs of the family; without one, of all dedicated nodes.")
+    ] = None,
+    low_priority: Annotated[
+        int | None, typer.Option("--low-priority", min=0, help="vCPUs of all low-priority nodes.")
+    ] = None,
+    withhold: Annotated[list[str] | None, typer.Option("--withhold", help="A size that is not offered.")] = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Forget what was set.")] = False,
+) -> None:
+    """Show or set what a subscription may use of a region; nothing that was set is no limit.
+
+    Examples:
+        amlstack sandbox quota --region westeurope --family standardNDSH100v5Family --limit 96
+
+        amlstack sandbox quota --region westeurope --withhold Standard_ND96asr_v4
+    """
+    import contextlib
+    import json
+
+    from amlstack.base import paths
+    from amlstack.sandbox.kinds.machine_learning import capacity
+    from amlstack.sandbox.store.database import StateError
+    from amlstack.sandbox.store.store import Store, folder
+
+    changes = capacity.QuotaChange(family, limit, low_priority, tuple(withhold or ()))
+    if (wrong := capacity.wrong(region, changes)) is not None:
+        _fail(wrong)
+    if not (folder(paths.home()) / "state.db").exists():
+        _fail("There is no sandbox here (amlstack sandbox up).")
+    try:
+        with contextlib.closing(Store(paths.home())) as store:
+            known = {} if clear else store.quota()
+            if clear or changes.any:
+                known = capacity.changed(known, region, changes) if changes.any else known
+                store.set_quota(known)
+    except StateError as error:
+        _fail(str(error))
+    typer.echo(json.dumps(known, indent=2) if known else "no limits are set")
+
+
+@app.command()
 def evict(
     job: Annotated[str, typer.Argument(help="Name of a running job, or its beginning as in the job's file.")],
     *,

@@ -18,7 +18,7 @@ from amlstack.rpc import Host
 from amlstack.sandbox import gpu_code
 from amlstack.sandbox.runner.files import environments, origins, substitutes
 from amlstack.sandbox.scale import QUERY
-from infra.cluster import properties
+from infra.compute.cluster import properties
 from infra.names import Names
 from infra.registration import Registration
 from infra.settings import Cluster, ClusterIdentity, Nodes

@@ -15,7 +15,7 @@ from amlstack.provider.arm import clouds, rights
 from amlstack.provider.arm.answers import ArmError, Response, error_of, no_answer, parsed
 from amlstack.provider.arm.credentials import SignIn
 from amlstack.provider.arm.interrupts import InterruptedWaitError, pause
-from amlstack.provider.arm.retries import Attempts
+from amlstack.provider.arm.retries import FAULTS, THROTTLED_SECONDS, Attempts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -100,6 +100,16 @@ class ArmClient:
     def get(self, path: str, api_version: str = API_VERSION, **options: Any) -> Response:
         """GET; see `request`."""
         return self.request("GET", path, api_version, **options)
+
+    def look(self, path: str, api_version: str | None = API_VERSION) -> Response:
+        """GET of something that may as well stay unknown: asked once, a 404 is an answer, nothing is announced."""
+        words = f"GET {'/'.join(path.split('/')[-2:])}"
+        url = self.url(path, api_version)
+        attempts = Attempts(words, False, self._cancelled, _silent, faults=FAULTS, throttled=THROTTLED_SECONDS)
+        response, text = attempts.run(lambda: self._once("GET", url, None, acting=False))
+        if response.status >= 400 and response.status != 404:
+            raise error_of(response, text)
+        return response
 
     def put(self, path: str, body: Any, api_version: str = API_VERSION, **options: Any) -> Response:
         """PUT a JSON body; see `request`. A job that acts for the person who submits it brings that person's token."""

@@ -15,6 +15,7 @@ from amlstack.provider.arm import ArmError
 from amlstack.provider.lifecycle import marks
 from amlstack.provider.lifecycle.ending import end
 from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, InputField, InputShape, Services, Values
+from amlstack.provider.stacks import busy
 from amlstack.provider.stacks.verdict import Going, judge
 from amlstack.provider.waiting import WaitTimeoutError
 from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError, bare
@@ -157,13 +158,14 @@ class Guards:
         """
         try:
             records = self._active(workspace, owners, asked)
+            foreign = busy.refusals(self._services.arm, going.clusters, records)
         except ArmError as error:
             if going.every_other:
                 raise
             raise ProviderError(f"whether runs are active cannot be asked: {error}", ErrorCode.UNAVAILABLE) from None
         verdict = judge(records, going)
-        if verdict.refused:
-            raise ProviderError("; ".join(verdict.refused), ErrorCode.FAILED_PRECONDITION)
+        if refused := (*verdict.refused, *foreign):
+            raise ProviderError("; ".join(refused), ErrorCode.FAILED_PRECONDITION)
         for words in verdict.announced:
             with self._lock:
                 if words in self._announced:

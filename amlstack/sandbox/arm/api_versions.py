@@ -8,7 +8,7 @@ import re
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.arm.ids import GROUPS, parse
+from amlstack.sandbox.arm.ids import GROUPS, ML, OF_LOCATION, parse
 from amlstack.sandbox.arm.refusals import Refused
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def check(text: str, query: Mapping[str, str]) -> None:
 
 def _type(text: str) -> str:
     """The type of a path, or of the one that an action (``POST <id>/<action>``) is asked of; empty for none."""
+    if OF_LOCATION.fullmatch(text) is not None:
+        return f"{ML}/workspaces"  # the versions of a provider's lists of a region are those of its main type
     path = parse(text)
     if path is not None and path.collection and path.type.lower() not in known():
         path = parse(text.rpartition("/")[0])

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 GROUPS = "Microsoft.Resources/resourceGroups"
 ML = "Microsoft.MachineLearningServices"
 ABOVE_GROUPS = frozenset({"microsoft.authorization"})
 """Namespaces whose resources may lie directly in the subscription, or on any other resource."""
+OF_LOCATION = re.compile(
+    r"/subscriptions/[^/]+/providers/Microsoft\.MachineLearningServices/locations/(?P<location>[^/]+)/(?P<what>\w+)",
+    re.IGNORECASE,
+)
+"""What the service says of a region."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from amlstack.sandbox import kinds
 from amlstack.sandbox.arm import api_versions, policy_enforcement, provisioning, typecheck
 from amlstack.sandbox.arm.cloud import subscriptions
 from amlstack.sandbox.arm.entra import SUBSCRIPTION, SUBSCRIPTIONS
-from amlstack.sandbox.arm.ids import GROUPS, ArmPath, parse
+from amlstack.sandbox.arm.ids import GROUPS, OF_LOCATION, ArmPath, parse
 from amlstack.sandbox.arm.refusals import Refused, near, not_emulated
 from amlstack.sandbox.kinds.base import Body, KindContext, Reply, ResourceKind
-from amlstack.sandbox.kinds.machine_learning import computes, jobs
+from amlstack.sandbox.kinds.machine_learning import capacity, computes, jobs
 from amlstack.sandbox.kinds.machine_learning.managed_network import PROVISION
 from amlstack.sandbox.kinds.machine_learning.managed_network import result as provisioned
 
@@ -37,6 +37,8 @@ def answer(context: KindContext, method: str, text: str, query: Mapping[str, str
         return _operation(context, found[2], results=found[1] == "operationResults")
     if (of_all := subscriptions.answer(context, method, text, query, body)) is not None:
         return of_all
+    if (found := OF_LOCATION.fullmatch(text)) is not None and method == "GET":
+        return capacity.answer(context, found["location"].lower(), found["what"])
     path = parse(text)
     if path is None:
         raise not_emulated(f"the path {text}")

@@ -10,7 +10,8 @@ runner owns the statuses from ``Preparing`` to the end, and the exits.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.store.database import Database
 from amlstack.sandbox.store.places import folder, job_folder
@@ -50,6 +51,9 @@ COMPUTE = "Microsoft.MachineLearningServices/workspaces/computes"
 
 HELD = "jobs-held"
 """The key in the table of settings that is there while jobs are held in the queue."""
+
+QUOTA = "quota"
+"""The key in the table of settings that holds what was set of the quota of regions, as JSON."""
 
 
 class Store:
@@ -101,6 +105,15 @@ class Store:
             self.database.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", HELD, "yes")
         else:
             self.database.execute("DELETE FROM meta WHERE key = ?", HELD)
+
+    def quota(self) -> dict[str, Any]:
+        """What was set of the quota of regions, as ``amlstack.sandbox.kinds.machine_learning.quota`` reads it."""
+        row = self.database.one("SELECT value FROM meta WHERE key = ?", QUOTA)
+        return {} if row is None else dict(json.loads(row["value"]))
+
+    def set_quota(self, quota: dict[str, Any]) -> None:
+        """Puts other settings in the place of these."""
+        self.database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", QUOTA, json.dumps(quota))
 
     def close(self) -> None:
         """Closes this process's connection."""

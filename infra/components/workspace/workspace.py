@@ -8,6 +8,7 @@ import pulumi
 
 from infra.components import azure_native, tokens
 from infra.components.order import after, behind
+from infra.components.workspace import edits
 from infra.components.workspace.group import register_group
 from infra.components.workspace.monitoring import register_insights, register_logs
 from infra.components.workspace.place import Place
@@ -145,5 +146,6 @@ def _workspace(place: Place, parts: list[pulumi.Resource]) -> pulumi.CustomResou
         "systemDatastoresAuthMode": "Identity",
         "publicNetworkAccess": place.public,
     }
-    opts = pulumi.ResourceOptions.merge(place.opts, pulumi.ResourceOptions(depends_on=parts))
+    own = pulumi.ResourceOptions(depends_on=parts, replace_on_changes=list(edits.REPLACED_BY))
+    opts = pulumi.ResourceOptions.merge(place.opts, own)
     return azure_native.register(tokens.WORKSPACE, "workspace", properties, opts)

@@ -5,7 +5,7 @@ The field descriptions are the reference documentation; docs/settings.md is made
 
 from infra.settings.model.access import Principal, WorkspaceAccess
 from infra.settings.model.azure_policy import AzurePolicy
-from infra.settings.model.cluster import Cluster, ClusterIdentity, Nodes
+from infra.settings.model.cluster import Cluster, ClusterIdentity, Nodes, Ssh
 from infra.settings.model.data_asset import DataAsset
 from infra.settings.model.datastore import Datastore
 from infra.settings.model.environment import (
@@ -40,6 +40,7 @@ __all__ = [
     "Nodes",
     "Principal",
     "Settings",
+    "Ssh",
     "StorageAccount",
     "Workspace",
     "WorkspaceAccess",

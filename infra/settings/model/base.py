@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
+Refused = Mapping[str, str]
+"""Keys that other tools have and these settings do not: why not, or what to write instead."""
+
 
 class SettingsModel(BaseModel):
-    """Frozen, without unknown keys; its errors quote no input."""
+    """Frozen, without unknown keys; its errors quote no input.
+
+    Attributes:
+        refused: Keys that are refused with a reason of their own.
+    """
+
+    refused: ClassVar[Refused] = MappingProxyType({})
 
     # Python's own expressions: pydantic's take 30 ms to compile a group's name, which every verb would wait for.
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, regex_engine="python-re")
+
+
+def refusing(*keys: tuple[str, str]) -> Refused:
+    """Refused keys: each entry some names with spaces between, and why not or what to write instead."""
+    return MappingProxyType({name: why for names, why in keys for name in names.split()})
 
 
 def or_named(field: str, whole: Any) -> BeforeValidator:

@@ -1,12 +1,12 @@
-"""Clusters: their size, scale, network and identity."""
+"""Clusters: their size, scale, network, identity and remote login."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from infra.settings.model.base import Location, SettingsModel, Tags, name_of, or_named
+from infra.settings.model.base import Location, Refused, SettingsModel, Tags, name_of, or_named, refusing
 
 ClusterName = Annotated[str, name_of(r"^[A-Za-z][A-Za-z0-9-]{1,22}[A-Za-z0-9]\Z")]
 Duration = Annotated[str, name_of(r"^P(\d+D|(\d+D)?T(\d+H(\d+M)?(\d+S)?|\d+M(\d+S)?|\d+S))\Z")]
@@ -22,6 +22,9 @@ IdentityId = Annotated[
         r"^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.ManagedIdentity/userAssignedIdentities/[^/]+\Z"
     ),
 ]
+# The two kinds of key that Azure documents for its Linux machines; options and comments are no part of a key here.
+PublicKey = Annotated[str, name_of(r"^(ssh-rsa|ssh-ed25519) [A-Za-z0-9+/]{64,}={0,2}( [^\r\n]*)?\Z")]
+AdminName = Annotated[str, name_of(r"^[a-z_][a-z0-9_-]{0,31}\Z")]
 
 
 class Nodes(SettingsModel):
@@ -57,8 +60,54 @@ class ClusterIdentity(SettingsModel):
         return self.type or ("none" if self.user_assigned else "stack")
 
 
+class Ssh(SettingsModel):
+    """Who may log in to the nodes."""
+
+    refused: ClassVar[Refused] = refusing(
+        ("password admin_password admin_user_password adminUserPassword",
+         "A password would stand in the settings, the state and the service; a node takes a public key"),
+        ("private_key ssh_private_key", "A private key never leaves the machine that it was made on"),
+        ("public_keys keys authorized_keys", "A cluster has one administrator with one key; write `public_key`"),
+        ("ssh_key_value admin_user_ssh_public_key", "Write `public_key`"),
+        ("admin_username admin_user_name", "Write `user`"),
+    )  # fmt: skip
+
+    user: AdminName = Field(description="Name of the administrator that each node gets.")
+    public_key: PublicKey = Field(
+        description="The administrator's public key, one line: `ssh-rsa …` or `ssh-ed25519 …`. Azure documents RSA for "
+        "AmlCompute; whether it takes the other one is not known."
+    )
+    public_access: bool = Field(
+        False,
+        description="Whether the SSH port answers on the nodes' public addresses. Without it nodes are reached from "
+        "inside their network.",
+    )
+
+
 class Cluster(SettingsModel):
     """One AmlCompute cluster."""
+
+    refused: ClassVar[Refused] = refusing(
+        ("os os_type osType", "Nodes run Linux, by whose means a job's ranks are started"),
+        ("virtual_machine_image virtualMachineImage image",
+         "Azure takes an image of one's own for Windows nodes only; a job's software is its environment"),
+        ("property_bag propertyBag", "What it may hold is documented nowhere"),
+        ("type compute_type computeType resource_id resourceId",
+         "A stack makes clusters of Azure ML's own (AmlCompute); other computes are attached by other means"),
+        ("sku", "An AmlCompute cluster has none; `size` decides what a node is and costs"),
+        ("vm_size vmSize", "Write `size`"),
+        ("tier vm_priority vmPriority", "Write `priority`"),
+        ("min_instances min_node_count minNodeCount", "Write `nodes: {min: …}`"),
+        ("max_instances max_node_count maxNodeCount", "Write `nodes: {max: …}`"),
+        ("idle_time_before_scale_down node_idle_time_before_scale_down", "Write `nodes: {idle: PT120S}`"),
+        ("scale_settings scaleSettings", "Write `nodes: {min: …, max: …, idle: …}`"),
+        ("ssh_settings user_account_credentials userAccountCredentials", "Write `ssh: {user: …, public_key: …}`"),
+        ("ssh_public_access_enabled remote_login_port_public_access remoteLoginPortPublicAccess",
+         "Write `ssh: {user: …, public_key: …, public_access: true}`; without `ssh` the port is closed"),
+        ("network_settings", "Write `subnet`, the ARM id of the subnet"),
+        ("enable_node_public_ip enableNodePublicIp", "Write `node_public_ip`"),
+        ("compute_location computeLocation", "Write `location`"),
+    )  # fmt: skip
 
     name: ClusterName = Field(
         description="Name: 3 to 24 characters, a letter first, then letters, digits and '-', no '-' at the end."
@@ -82,5 +131,39 @@ class Cluster(SettingsModel):
         default_factory=ClusterIdentity,
         description="As whom the nodes read and write datastores and pull images: a type, or an object.",
     )
+    identity_change: Literal["replace", "in_place"] = Field(
+        "replace",
+        description="What another `identity` means for a cluster that exists. Sources disagree on whether Azure "
+        "changes it in place (docs/edits.md): in_place trusts that it does, replace does not.",
+    )
+    isolated_network: bool = Field(
+        False,
+        description="Azure's `isolatedNetwork`, passed on as it is. What the service does with it beside a subnet or a "
+        "managed network is documented nowhere.",
+    )
+    ssh: Ssh | None = Field(None, description="Who may log in to the nodes; nobody when absent.")
+    disable_local_auth: bool | None = Field(
+        None,
+        description="Whether nodes take Entra ID's accounts alone. When absent: unless the cluster has `ssh`.",
+    )
     description: str | None = Field(None, description="A sentence for people who find the cluster in the studio.")
     tags: Tags = Field(default_factory=dict, description="Tags beside the stack's.")
+
+    @property
+    def without_local_auth(self) -> bool:
+        """Whether local accounts are off, with what is meant when the settings are silent."""
+        return self.ssh is None if self.disable_local_auth is None else self.disable_local_auth
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Cluster:
+        if self.ssh is not None and self.disable_local_auth:
+            raise ValueError(
+                "`ssh` names an administrator, and `disable_local_auth` is true|Local accounts cannot be on and off: "
+                "leave one of the two out"
+            )
+        if self.ssh is not None and self.ssh.public_access and self.node_public_ip is False:
+            raise ValueError(
+                "`ssh.public_access` is true, and `node_public_ip` is false|"
+                "A node without a public address has no public port: leave one of the two out"
+            )
+        return self

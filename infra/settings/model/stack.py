@@ -10,6 +10,7 @@ from infra.settings.model.access import WorkspaceAccess
 from infra.settings.model.azure_policy import AzurePolicy
 from infra.settings.model.base import Location, SettingsModel, Tags, name_of, or_named
 from infra.settings.model.cluster import Cluster
+from infra.settings.model.cluster_defaults import ClusterDefaults
 from infra.settings.model.data_asset import DataAsset
 from infra.settings.model.datastore import Datastore
 from infra.settings.model.environment import Environment
@@ -39,6 +40,11 @@ class Settings(SettingsModel):
         description="The workspace: a name, or an object."
     )
     clusters: tuple[Cluster, ...] = Field((), description="The clusters.")
+    cluster_defaults: ClusterDefaults | None = Field(
+        None,
+        description="What each of the clusters says unless it says otherwise: any key of `clusters[]` but `name`. "
+        "`nodes`, `ssh` and `tags` are completed key by key.",
+    )
     environments: tuple[Environment, ...] = Field((), description="Environments that jobs refer to by name.")
     datastores: tuple[Datastore, ...] = Field((), description="Storage that jobs refer to by name.")
     data: tuple[DataAsset, ...] = Field((), description="Data that jobs refer to by name.")
@@ -75,6 +81,11 @@ class Settings(SettingsModel):
         None,
         description="Id of a stack whose state was lost, as its runs have it in the property `amlstack.stack`: this "
         "stack takes them over. A random one that the state keeps when absent.",
+    )
+    quota: Literal["refuse", "warn", "off"] = Field(
+        "refuse",
+        description="What becomes of clusters that the subscription's quota has no room for, or whose size is not "
+        "offered in their region (docs/quota.md). off: Azure is not asked.",
     )
     keep_aliases: bool = Field(
         False,

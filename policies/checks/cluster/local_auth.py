@@ -20,6 +20,9 @@ RULE = Rule(
 )
 
 
+REMEDY = "Write disableLocalAuth: true"
+
+
 def check(disabled: bool | None, *, where: str = "disableLocalAuth") -> Finding | None:
     """Judge a cluster's local authentication.
 
@@ -36,5 +39,5 @@ def check(disabled: bool | None, *, where: str = "disableLocalAuth") -> Finding 
         if disabled is False
         else "The cluster does not switch local authentication off",
         rule="Entra ID is the only way in",
-        remedy="Write disableLocalAuth: true",
+        remedy=REMEDY,
     )

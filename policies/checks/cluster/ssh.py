@@ -23,6 +23,9 @@ RULE = Rule(
 )
 
 
+REMEDY = "Write remoteLoginPortPublicAccess: Disabled"
+
+
 def check(access: str | None, *, where: str = "remoteLoginPortPublicAccess") -> Finding | None:
     """Judge a cluster's remote login.
 
@@ -37,5 +40,5 @@ def check(access: str | None, *, where: str = "remoteLoginPortPublicAccess") -> 
         where,
         seen=f"Remote login is {access or 'not specified'}",
         rule="The SSH port of the nodes is closed",
-        remedy="Write remoteLoginPortPublicAccess: Disabled",
+        remedy=REMEDY,
     )

@@ -10,7 +10,7 @@ from amlstack.sandbox.arm.references import check_size
 from amlstack.sandbox.arm.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.kinds import principals
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema, iso
-from amlstack.sandbox.kinds.machine_learning import jobs, managed_network
+from amlstack.sandbox.kinds.machine_learning import capacity, jobs, managed_network
 from amlstack.sandbox.store.store import COMPUTE
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ SCALE_DEFAULTS = {"minNodeCount": 0, "nodeIdleTimeBeforeScaleDown": "PT2M"}
 
 
 class Computes(ResourceKind):
-    """AmlCompute clusters: scale and identity can be changed, everything else in a second PUT is quietly ignored."""
+    """AmlCompute clusters: scale, identity and tags can be changed; the rest of a second PUT is quietly ignored."""
 
     type = COMPUTE
     noun = "a compute"
@@ -39,8 +39,8 @@ class Computes(ResourceKind):
     ticks_delete = 1
     patches = True
     note = (
-        "AmlCompute only. A PUT or PATCH changes scaleSettings and identity; anything else answers success and changes "
-        "nothing."
+        "AmlCompute only. A PUT or PATCH changes scaleSettings, identity and tags; anything else answers success and "
+        "changes nothing."
     )
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
@@ -57,6 +57,9 @@ class Computes(ResourceKind):
             raise invalid(f"{where}.vmSize", "the required property is missing.")
         check_size(cluster["vmSize"], f"{where}.vmSize")
         _check_scale(cluster.get("scaleSettings"), f"{where}.scaleSettings")
+        _check_login(compute, cluster, where)
+        if before is None:
+            capacity.check(context, body["location"], cluster, where)
         workspace = context.store.resources.get(path.parent)
         if before is None and workspace is not None:
             managed_network.check_compute(context, workspace, body)
@@ -78,16 +81,17 @@ class Computes(ResourceKind):
         return {**body, "properties": {**compute, "properties": filled}}
 
     def keep(self, body: Body, before: ResourceRow) -> Body:
-        """Takes the new scale and identity and drops the rest without a word, as the service does.
+        """Takes the new scale, identity and tags and drops the rest without a word, as the service does.
 
         That the identity changes in place is what terraform-provider-azurerm does (pull request 26404) and what
-        ``az ml computetarget amlcompute identity assign`` is for.
+        ``az ml computetarget amlcompute identity assign`` is for; that tags do is what its pull request 29878 found.
         """
         compute = before.body["properties"]
         scale = {**SCALE_DEFAULTS, **body["properties"]["properties"]["scaleSettings"]}
         return {
             **before.body,
             **({"identity": body["identity"]} if body.get("identity") else {}),
+            **({"tags": body["tags"]} if "tags" in body else {}),
             "properties": {**compute, "properties": {**compute["properties"], "scaleSettings": scale}},
         }
 
@@ -114,8 +118,8 @@ class Computes(ResourceKind):
             "createdOn": iso(resource.created),
             "modifiedOn": iso(resource.changed),
             "isAttachedCompute": False,
-            "disableLocalAuth": True,
-            "properties": {**compute["properties"], **live},
+            "disableLocalAuth": compute.get("disableLocalAuth", False),
+            "properties": {**_without_password(compute["properties"]), **live},
         }
 
     def check_delete(self, query: Mapping[str, str]) -> None:
@@ -146,6 +150,24 @@ def _check_scale(scale: Any, where: str) -> None:
     if idle is not None and durations.seconds(idle) is None:
         message = f"'{idle}' is no ISO-8601 duration such as 'PT120S'." + near(idle, ())
         raise invalid(f"{where}.nodeIdleTimeBeforeScaleDown", message)
+
+
+def _check_login(compute: Body, cluster: Body, where: str) -> None:
+    account = cluster.get("userAccountCredentials")
+    if account is not None and not (account.get("adminUserSshPublicKey") or account.get("adminUserPassword")):
+        message = "an administrator needs adminUserSshPublicKey or adminUserPassword."
+        raise invalid(f"{where}.userAccountCredentials", message)
+    if account is not None and compute.get("disableLocalAuth"):
+        raise invalid("properties.disableLocalAuth", "it is true, and userAccountCredentials names a local account.")
+
+
+def _without_password(cluster: Body) -> Body:
+    """No answer shows a password."""
+    account = cluster.get("userAccountCredentials")
+    if not account:
+        return cluster
+    shown = {name: value for name, value in account.items() if name != "adminUserPassword"}
+    return {**cluster, "userAccountCredentials": shown}
 
 
 KIND = Computes()

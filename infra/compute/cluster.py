@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 PRIORITIES = {"dedicated": "Dedicated", "low_priority": "LowPriority"}
 _AML = "properties.properties"
+_SSH = f"{_AML}.userAccountCredentials"
+_NOT_MEASURED = "Whether Azure takes it in place has not been measured."
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,48 +32,70 @@ class ClusterSetting:
         wire: Path of the property in the body.
         to_wire: From the field's value to the property's; None leaves the property out.
         replaces: Whether another value means another cluster.
+        note: What docs/edits.md adds about such an edit.
     """
 
     path: tuple[str, ...]
     wire: str
     to_wire: Callable[[Any], Any] = lambda value: value
     replaces: bool = False
+    note: str = ""
 
 
 SETTINGS = (
     ClusterSetting(("location",), "location", replaces=True),
-    ClusterSetting(("identity",), "identity"),
-    ClusterSetting(("description",), "properties.description"),
+    ClusterSetting(
+        ("identity",),
+        "identity",
+        note="Sources disagree on whether Azure changes it in place, so a replacement is planned; "
+        "`identity_change: in_place` plans an update.",
+    ),
+    ClusterSetting(("description",), "properties.description", note=_NOT_MEASURED),
+    ClusterSetting(("disable_local_auth",), "properties.disableLocalAuth", replaces=True),
     ClusterSetting(("size",), f"{_AML}.vmSize", replaces=True),
     ClusterSetting(("priority",), f"{_AML}.vmPriority", PRIORITIES.__getitem__, replaces=True),
     ClusterSetting(("subnet",), f"{_AML}.subnet", lambda value: {"id": value} if value else None, replaces=True),
     # True is what azure-native registers when the property is absent.
     ClusterSetting(("node_public_ip",), f"{_AML}.enableNodePublicIp", lambda value: value is not False, replaces=True),
+    ClusterSetting(("isolated_network",), f"{_AML}.isolatedNetwork", lambda value: value or None, replaces=True),
+    ClusterSetting(("ssh", "user"), f"{_SSH}.adminUserName", replaces=True),
+    ClusterSetting(("ssh", "public_key"), f"{_SSH}.adminUserSshPublicKey", replaces=True),
+    ClusterSetting(
+        ("ssh", "public_access"),
+        f"{_AML}.remoteLoginPortPublicAccess",
+        lambda value: "Enabled" if value else "Disabled",
+        replaces=True,
+    ),
     ClusterSetting(("nodes", "min"), f"{_AML}.scaleSettings.minNodeCount"),
     ClusterSetting(("nodes", "max"), f"{_AML}.scaleSettings.maxNodeCount"),
     ClusterSetting(("nodes", "idle"), f"{_AML}.scaleSettings.nodeIdleTimeBeforeScaleDown"),
-    ClusterSetting(("tags",), "tags"),
-    ClusterSetting(("single_node_jobs",), f"tags.{SINGLE_NODE_TAG}", lambda value: "true" if value else None),
+    ClusterSetting(("tags",), "tags", note=_NOT_MEASURED),
+    ClusterSetting(
+        ("single_node_jobs",),
+        f"tags.{SINGLE_NODE_TAG}",
+        lambda value: "true" if value else None,
+        note=f"It is a tag. {_NOT_MEASURED}",
+    ),
 )
+"""docs/edits.md shows the table; a test previews an edit of each row."""
 
-_CONSTANT = {
-    "properties.computeType": "AmlCompute",
-    "properties.disableLocalAuth": True,
-    f"{_AML}.osType": "Linux",
-    f"{_AML}.remoteLoginPortPublicAccess": "Disabled",
-}
+_CONSTANT = {"properties.computeType": "AmlCompute", f"{_AML}.osType": "Linux"}
 """What no setting changes."""
 
 REPLACED_BY = (
     *(setting.wire for setting in SETTINGS if setting.replaces),
+    # An administrator that comes or goes is one change of the whole object.
+    _SSH,
     "properties.computeLocation",
-    f"{_AML}.osType",
-    f"{_AML}.remoteLoginPortPublicAccess",
-    f"{_AML}.userAccountCredentials",
-    f"{_AML}.isolatedNetwork",
+    *_CONSTANT,
 )
 """What the service cannot change on a cluster that exists: it answers success and changes nothing, and azure-native
 plans such an update. Only the scale is updated in place."""
+
+
+def replaced_by(identity_change: str = "replace") -> tuple[str, ...]:
+    """The properties of which another value means another cluster, as the cluster's settings have it."""
+    return REPLACED_BY if identity_change == "in_place" else ("identity", *REPLACED_BY)
 
 
 def properties(
@@ -91,6 +115,7 @@ def properties(
     given: dict[tuple[str, ...], Any] = {
         ("location",): location,
         ("identity",): roles.identity(spec.identity, stack=stack_identity),
+        ("disable_local_auth",): spec.without_local_auth,
         ("tags",): {**tags, **spec.tags},
     }
     body: dict[str, Any] = {}
@@ -110,6 +135,8 @@ def setting_of(wire: str) -> tuple[str, ...]:
 
 def _value(spec: Any, path: tuple[str, ...]) -> Any:
     for name in path:
+        if spec is None:  # an object that may be absent
+            return None
         spec = getattr(spec, name)
     return spec
 

@@ -1,0 +1,155 @@
+"""``amlstack:capacity:*``: what a subscription may use of a region, and which clusters a workspace has.
+
+Asked before anything is planned, so nothing here repeats or waits for long, and nothing fails: what could not be read
+is answered as a ``problem`` in words. Shapes are those of the resource manager's ``usages`` and ``vmSizes`` of
+Microsoft.MachineLearningServices (learn.microsoft.com/rest/api/azureml/usages/list and …/virtual-machine-sizes/list).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.provider.arm.answers import ArmError
+from amlstack.provider.arm.interrupts import InterruptedWaitError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from amlstack.provider.arm.client import ArmClient
+
+SECONDS: Final = 20.0
+"""How long the answers to one question may take together."""
+_NOBODY: Final = "no answer"
+_PAGES: Final = 20
+_LOOK: Final = 0.1
+
+
+def of_regions(arm: ArmClient, args: Mapping[str, Any], cancelled: threading.Event) -> dict[str, Any]:
+    """The quota of regions, and of some sizes whether they are offered there.
+
+    Args:
+        arm: Azure Resource Manager.
+        args: ``{"subscription": id, "regions": {name: [size, …]}}``.
+        cancelled: Ends the wait.
+
+    Returns:
+        ``{"regions": {name: {"usages": [{"name", "label", "current", "limit"}], "sizes": {name: {"family", "vcpus",
+        "lowPriority"}}, "listed": count of sizes, "problem": text}}}``; ``problem`` is empty where all was read.
+    """
+    root = f"/subscriptions/{args['subscription']}/providers/Microsoft.MachineLearningServices/locations"
+    regions: Mapping[str, Collection[str]] = args["regions"]
+    paths = [f"{root}/{region}/{what}" for region in regions for what in ("usages", "vmSizes")]
+    answers = _answers(arm, paths, cancelled)
+    found = {}
+    for region, wanted in regions.items():
+        usages, sizes = answers[f"{root}/{region}/usages"], answers[f"{root}/{region}/vmSizes"]
+        problems = [each for each in (usages, sizes) if isinstance(each, str)]
+        found[region] = {
+            "usages": [] if isinstance(usages, str) else [_usage(row) for row in usages],
+            "sizes": {} if isinstance(sizes, str) else _sizes(sizes, wanted),
+            "listed": 0 if isinstance(sizes, str) else len(sizes),
+            "problem": problems[0] if problems else "",
+        }
+    return {"regions": found}
+
+
+def of_workspace(arm: ArmClient, args: Mapping[str, Any], cancelled: threading.Event) -> dict[str, Any]:
+    """The AmlCompute clusters of a workspace; a workspace that is not there has none.
+
+    Args:
+        arm: Azure Resource Manager.
+        args: ``{"workspace": ARM id}``.
+        cancelled: Ends the wait.
+
+    Returns:
+        ``{"clusters": [{"name", "location", "size", "priority", "max"}], "problem": text}``.
+    """
+    path = f"{args['workspace']}/computes"
+    rows = _answers(arm, [path], cancelled)[path]
+    if isinstance(rows, str):
+        return {"clusters": [], "problem": rows}
+    return {"clusters": [_cluster(row) for row in rows if _inner(row, "vmSize")], "problem": ""}
+
+
+FUNCTIONS: Final[Mapping[str, Callable[[ArmClient, Mapping[str, Any], threading.Event], dict[str, Any]]]] = {
+    "amlstack:capacity:ofRegions": of_regions,
+    "amlstack:capacity:ofWorkspace": of_workspace,
+}
+
+
+def _answers(arm: ArmClient, paths: list[str], cancelled: threading.Event) -> dict[str, list[Any] | str]:
+    """The rows of each list, or why there are none. The first is asked alone: signing in once is enough."""
+    end = time.monotonic() + SECONDS
+    found: dict[str, list[Any] | str] = {}
+    for some in (paths[:1], paths[1:]):
+        threads = [threading.Thread(target=_into, args=(found, arm, path), daemon=True) for path in some]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive() and time.monotonic() < end and not cancelled.is_set():
+                thread.join(_LOOK)
+        if isinstance(first := found.get(paths[0]), str) and first.startswith(_NOBODY):
+            return dict.fromkeys(paths, first)  # who did not answer the first does not answer the others
+    return {path: found.get(path, f"{_NOBODY} within {SECONDS:.0f} s") for path in paths}
+
+
+def _into(found: dict[str, list[Any] | str], arm: ArmClient, path: str) -> None:
+    try:
+        rows: list[Any] = []
+        response = arm.look(path)
+        for _ in range(_PAGES):
+            body = response.body if response.status != 404 and isinstance(response.body, dict) else {}
+            rows += [row for row in body.get("value") or () if isinstance(row, dict)]
+            if not body.get("nextLink"):
+                break
+            response = arm.look(str(body["nextLink"]), None)
+        found[path] = rows
+    except ArmError as error:
+        found[path] = str(error) if error.status else f"{_NOBODY}: {error}"
+    except InterruptedWaitError:
+        found[path] = "interrupted"
+
+
+def _usage(row: Mapping[str, Any]) -> dict[str, Any]:
+    name = row.get("name") if isinstance(row.get("name"), dict) else {}
+    return {
+        "name": str((name or {}).get("value") or ""),
+        "label": str((name or {}).get("localizedValue") or ""),
+        "current": _number(row.get("currentValue")),
+        "limit": _number(row.get("limit"), -1),
+    }
+
+
+def _sizes(rows: list[Any], wanted: Collection[str]) -> dict[str, Any]:
+    """What the service says of the sizes that are asked for, under the names by which they are asked for."""
+    listed = {str(row.get("name")).casefold(): row for row in rows}
+    return {
+        name: {
+            "family": str(row.get("family") or ""),
+            "vcpus": _number(row.get("vCPUs")),
+            "lowPriority": row.get("lowPriorityCapable") is not False,
+        }
+        for name in wanted
+        if (row := listed.get(name.casefold())) is not None
+    }
+
+
+def _cluster(row: Mapping[str, Any]) -> dict[str, Any]:
+    outer = row.get("properties") or {}
+    return {
+        "name": str(row.get("name") or ""),
+        "location": str(outer.get("computeLocation") or row.get("location") or "").replace(" ", "").lower(),
+        "size": str(_inner(row, "vmSize")),
+        "priority": str(_inner(row, "vmPriority") or "Dedicated"),
+        "max": _number((_inner(row, "scaleSettings") or {}).get("maxNodeCount")),
+    }
+
+
+def _inner(row: Mapping[str, Any], name: str) -> Any:
+    return ((row.get("properties") or {}).get("properties") or {}).get(name)
+
+
+def _number(value: Any, otherwise: int = 0) -> int:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else otherwise

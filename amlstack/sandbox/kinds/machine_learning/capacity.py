@@ -1,0 +1,190 @@
+"""What a subscription may use of a region: ``GET …/locations/{region}/usages`` and ``…/vmSizes``.
+
+Names and types of the rows are those of the examples of the REST API (learn.microsoft.com/rest/api/azureml, usages/list
+and virtual-machine-sizes/list, 2025-06-01). Limits are beyond any stack unless somebody lowers them (`amlstack sandbox
+quota`): ``Store.quota`` holds ``{region: {"families": {family: limit}, "dedicated": limit, "low_priority": limit,
+"withheld": [size, …]}}``. In use are the nodes that there are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.base import near_misses
+from amlstack.catalog import regions, sizes
+from amlstack.sandbox.arm.entra import SUBSCRIPTION
+from amlstack.sandbox.arm.ids import ML
+from amlstack.sandbox.arm.refusals import Refused, not_emulated
+from amlstack.sandbox.kinds.base import Body, KindContext, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.catalog.sizes import Size
+
+LIMIT: Final = 10_000_000
+"""vCPUs of a region and of each family where nothing else was set."""
+_TOTALS: Final = {
+    "Dedicated": ("Total Cluster Dedicated Regional vCPUs", "dedicatedCores", "dedicated"),
+    "LowPriority": ("Total Cluster Low Priority Regional vCPUs", "lowPriorityCores", "low_priority"),
+}
+
+
+def answer(context: KindContext, region: str, what: str) -> Reply:
+    """Answers a GET of what the service says of a region."""
+    made = {"usages": _usages, "vmsizes": _sizes}.get(what.lower())
+    if made is None:
+        raise not_emulated(f"the list '{what}' of a region")
+    return Reply(200, {"value": made(context, region)})
+
+
+def check(context: KindContext, region: str, cluster: Body, where: str) -> None:
+    """Refuses a cluster of a withheld size, or one whose smallest scale has no room in the quota."""
+    size, quota = sizes.get(cluster["vmSize"]), _quota(context, region)
+    if size is None:
+        return
+    if _withheld(size, quota):
+        message = f"The VM size '{size.name}' is not available to this subscription in '{region}'."
+        raise Refused(400, "InvalidVmSize", message, f"{where}.vmSize")
+    asked = cluster["scaleSettings"].get("minNodeCount", 0) * (size.vcpus or 0)
+    used, limit = _used(context, region)[family(size)], _limit(size, quota)
+    if cluster.get("vmPriority", "Dedicated") == "Dedicated" and used + asked > limit:
+        message = (
+            f"minNodeCount asks for {asked} vCPUs of '{family(size)}' in '{region}', of which {limit - used} are free."
+        )
+        raise Refused(400, "ClusterMinNodesExceedCoreQuota", message, f"{where}.scaleSettings.minNodeCount")
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaChange:
+    """What somebody sets of a region's quota; None and empty leave a part as it is.
+
+    Attributes:
+        family: The family that ``limit`` is of; empty for all dedicated nodes.
+        limit: vCPUs.
+        low_priority: vCPUs of low-priority nodes.
+        withheld: Sizes that are not offered from now on.
+    """
+
+    family: str = ""
+    limit: int | None = None
+    low_priority: int | None = None
+    withheld: tuple[str, ...] = ()
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is set."""
+        return self.limit is not None or self.low_priority is not None or bool(self.withheld)
+
+
+def wrong(region: str, change: QuotaChange) -> str | None:
+    """What is wrong with a change, in words; None when nothing is."""
+    if change.any and region not in regions.names():
+        return f"--region must be a region of Azure, got `{region}`.{near_misses.hint(region, regions.names())}"
+    if change.family and change.limit is None:
+        return "--family needs --limit."
+    known = {family(size).lower(): family(size) for size in sizes.all_sizes()}
+    if change.family and change.family.lower() not in known:
+        return f"`{change.family}` is no family of sizes.{near_misses.hint(change.family, known.values())}"
+    for name in change.withheld:
+        if sizes.get(name) is None:
+            return f"`{name}` is no size.{near_misses.hint(name, sizes.near(name))}"
+    return None
+
+
+def changed(quota: Mapping[str, Any], region: str, change: QuotaChange) -> dict[str, Any]:
+    """``Store.quota`` with a change that nothing is wrong with."""
+    before = quota.get(region, {})
+    after = {**before}
+    if change.limit is not None and change.family:
+        after["families"] = {**before.get("families", {}), _named(change.family): change.limit}
+    elif change.limit is not None:
+        after["dedicated"] = change.limit
+    if change.low_priority is not None:
+        after["low_priority"] = change.low_priority
+    if change.withheld:
+        after["withheld"] = sorted({*before.get("withheld", ()), *change.withheld})
+    return {**quota, region: after}
+
+
+def _named(given: str) -> str:
+    return next(name for name in map(family, sizes.all_sizes()) if name.lower() == given.lower())
+
+
+def family(size: Size) -> str:
+    """The quota family of a size, made up from its series where no source names it."""
+    return size.family or f"standard{re.sub(r'[^A-Za-z0-9]', '', size.series)}Family"
+
+
+def _usages(context: KindContext, region: str) -> list[Body]:
+    quota, used = _quota(context, region), _used(context, region)
+    there = sum(1 for row in context.store.clusters() if row.body["location"] == region)
+    rows = [_row("", "totalCores", "Clusters", there, LIMIT)]
+    for priority, (name, kind, key) in _TOTALS.items():
+        rows.append(_row("", kind, name, used[priority], quota.get(key, LIMIT)))
+    for one in dict.fromkeys(family(size) for size in sizes.all_sizes()):
+        core = re.sub(r"^standard|family$", "", one, flags=re.IGNORECASE).strip()
+        name = f"Standard {core} Family Cluster Dedicated vCPUs"
+        limit = quota.get("families", {}).get(one, LIMIT)
+        rows.append(_row(f"/{name.replace(' ', '_')}", "vmFamily", name, used[one], limit))
+    return rows
+
+
+def _row(path: str, kind: str, name: str, current: int, limit: int) -> Body:
+    return {
+        "id": f"/subscriptions/{SUBSCRIPTION}/usages{path}",
+        "type": f"{ML}/{kind}/usages",
+        "unit": "Count",
+        "currentValue": current,
+        "limit": limit,
+        "name": {"value": name, "localizedValue": name},
+    }
+
+
+def _sizes(context: KindContext, region: str) -> list[Body]:
+    quota = _quota(context, region)
+    return [
+        {
+            "name": size.name,
+            "family": family(size),
+            "vCPUs": size.vcpus or 0,
+            "gpus": size.gpus,
+            "memoryGB": size.memory_gib or 0,
+            "lowPriorityCapable": True,
+            "supportedComputeTypes": ["AmlCompute"],
+        }
+        for size in sizes.all_sizes()
+        if not _withheld(size, quota)
+    ]
+
+
+def _quota(context: KindContext, region: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = context.store.quota().get(region, {})
+    return found
+
+
+def _withheld(size: Size, quota: Mapping[str, Any]) -> bool:
+    return size.name.lower() in {str(name).lower() for name in quota.get("withheld", ())}
+
+
+def _limit(size: Size, quota: Mapping[str, Any]) -> int:
+    return int(min(quota.get("families", {}).get(family(size), LIMIT), quota.get("dedicated", LIMIT)))
+
+
+def _used(context: KindContext, region: str) -> Counter[str]:
+    """VCPUs of the nodes that there are: by family where they are dedicated, and by priority."""
+    used: Counter[str] = Counter()
+    nodes = Counter(node.cluster for node in context.store.nodes.all())
+    for row in context.store.clusters():
+        cluster = row.body["properties"]["properties"]
+        size = sizes.get(cluster["vmSize"])
+        if row.body["location"] != region or size is None or not (count := nodes[row.key]):
+            continue
+        priority, vcpus = cluster.get("vmPriority", "Dedicated"), count * (size.vcpus or 0)
+        used[priority] += vcpus
+        if priority == "Dedicated":
+            used[family(size)] += vcpus
+    return used

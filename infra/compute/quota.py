@@ -1,0 +1,266 @@
+"""Whether a subscription has room for a stack's clusters: pure functions of what is declared and what Azure answered.
+
+Azure grants vCPUs by region: to each family of sizes for dedicated nodes, to low-priority nodes of all families
+together, and to dedicated nodes of all families together. What counts as in use (nodes that there are, or the most that
+clusters may have) is documented in both ways, so others are taken to use the less of what follows from the two: nothing
+is refused by a guess.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.base.findings import Finding, Level
+from amlstack.catalog import sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from infra.settings import Settings
+
+OF_REGION: Final = "Total Cluster Dedicated Regional vCPUs"
+_LOW_PRIORITY: Final = "TotalLowPriorityCores"
+_PORTAL: Final = "in the Azure portal under Quotas, Machine learning"
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What one cluster may use.
+
+    Attributes:
+        index: Of the cluster in the settings.
+        name: Of the cluster.
+        location: Region of its nodes.
+        size: Name of the size.
+        low_priority: Whether its nodes are.
+        least: Nodes that are asked for at once.
+        most: Nodes at most.
+    """
+
+    index: int
+    name: str
+    location: str
+    size: str
+    low_priority: bool
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """A finding, and the cluster whose setting it is about.
+
+    Attributes:
+        index: Of the cluster.
+        path: Of the setting in it.
+        finding: Without a place.
+    """
+
+    index: int
+    path: tuple[str, ...]
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """The clusters that the workspace has, by name in lower case.
+
+    Attributes:
+        clusters: As ``amlstack:capacity:ofWorkspace`` answers them.
+    """
+
+    clusters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]]) -> Existing:
+        """From the answer."""
+        return cls({str(row["name"]).lower(): row for row in rows})
+
+    def has(self, demand: Demand) -> bool:
+        """Whether a cluster is there already, with this size in this region."""
+        row = self.clusters.get(demand.name.lower(), {})
+        same = str(row.get("size", "")).lower() == demand.size.lower() and row.get("location") == demand.location
+        return same and (row.get("priority") == "LowPriority") == demand.low_priority
+
+    def most(self, demand: Demand) -> int:
+        """The nodes that such a cluster may have now."""
+        return int(self.clusters[demand.name.lower()]["max"]) if self.has(demand) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """What vCPUs are granted from: a family, low priority, or all dedicated nodes of a region."""
+
+    region: str
+    name: str
+    subscription: str
+
+    @property
+    def words(self) -> str:
+        """As a message begins."""
+        return {OF_REGION: OF_REGION, _LOW_PRIORITY: "Low priority, all families together,"}.get(
+            self.name, f"`{self.name}`"
+        )
+
+    def request(self, number: int) -> str:
+        """How to ask for more; the names that `az quota` takes are documented for families and for low priority."""
+        if self.name == OF_REGION:
+            return _PORTAL
+        kind = "lowPriority" if self.name == _LOW_PRIORITY else "dedicated"
+        scope = (
+            f"/subscriptions/{self.subscription}/providers/Microsoft.MachineLearningServices/locations/{self.region}"
+        )
+        return (
+            f"{_PORTAL}, or with `az quota update --resource-name '{self.name}' --resource-type {kind} "
+            f"--scope {scope} --limit-object value={number}`"
+        )
+
+
+def demands(settings: Settings) -> tuple[Demand, ...]:
+    """What the clusters of a stack may use."""
+    return tuple(
+        Demand(
+            index,
+            cluster.name,
+            cluster.location or settings.location,
+            cluster.size,
+            cluster.priority == "low_priority",
+            cluster.nodes.min,
+            cluster.nodes.max,
+        )
+        for index, cluster in enumerate(settings.clusters)
+    )
+
+
+def regions(wanted: Iterable[Demand]) -> dict[str, set[str]]:
+    """What to ask: regions, and the sizes that are declared there."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for demand in wanted:
+        found[demand.location].add(demand.size)
+    return dict(found)
+
+
+def unchecked(answers: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
+    """One warning for each region that could not be asked."""
+    for region, answer in answers.items():
+        if answer["problem"]:
+            yield Finding(
+                "quota-unchecked",
+                "",
+                f"Quota and sizes of `{region}` were not checked: {answer['problem']}",
+                "A cluster beyond the quota is made, and its jobs wait in the queue",
+                "Reading them takes the role Reader on the subscription. `amlstack:quota: off` asks no more.",
+                Level.WARNING,
+            )
+
+
+def shortages(
+    wanted: Iterable[Demand],
+    answers: Mapping[str, Mapping[str, Any]],
+    subscription: str,
+    existing: Existing | None = None,
+) -> tuple[Shortage, ...]:
+    """What a subscription has no room for, or does not offer.
+
+    Args:
+        wanted: What the clusters may use.
+        answers: Of each region, as ``amlstack:capacity:ofRegions`` answers.
+        subscription: Its id, for the commands.
+        existing: What the workspace has already; what does not grow beyond that is no finding. None while unknown.
+    """
+    found: list[Shortage] = []
+    had = existing or Existing()
+    pools: dict[tuple[str, str], list[tuple[Demand, int]]] = defaultdict(list)
+    for demand in wanted:
+        answer = answers.get(demand.location)
+        if answer is None or answer["problem"]:
+            continue
+        if (unoffered := _unoffered(demand, answer)) is not None:
+            found += [] if had.has(demand) else [unoffered]
+            continue
+        offered = answer["sizes"].get(demand.size) or {}
+        size = sizes.get(demand.size)
+        vcpus = int(offered.get("vcpus") or (size.vcpus if size else 0) or 0)
+        family = str(offered.get("family") or (size.family if size else "") or "")
+        for pool in (_LOW_PRIORITY,) if demand.low_priority else (family, OF_REGION):
+            if pool and vcpus:
+                pools[demand.location, pool].append((demand, vcpus))
+    for (region, pool), members in pools.items():
+        usage = _usage(pool, answers[region]["usages"])
+        if usage is not None and (short := _short(_Pool(region, pool, subscription), members, usage, had)) is not None:
+            found.append(short)
+    return tuple(found)
+
+
+def _unoffered(demand: Demand, answer: Mapping[str, Any]) -> Shortage | None:
+    offered = answer["sizes"].get(demand.size)
+    if offered is None and answer["listed"]:
+        finding = Finding(
+            "size-not-offered",
+            "",
+            f"`{demand.size}` is not among the {int(answer['listed'])} sizes that Azure ML offers this subscription in "
+            f"`{demand.location}`",
+            "A size has to be offered where a cluster is made; new subscriptions no longer get sizes that are to be "
+            "retired",
+            f"Choose another size or region: `az ml compute list-sizes --location {demand.location}` lists them",
+        )
+        return Shortage(demand.index, ("size",), finding)
+    if offered and demand.low_priority and not offered["lowPriority"]:
+        finding = Finding(
+            "size-not-low-priority",
+            "",
+            f"`{demand.size}` is not offered as low priority in `{demand.location}`",
+            "Azure says of each size whether it can be low priority",
+            "Write `priority: dedicated`",
+        )
+        return Shortage(demand.index, ("priority",), finding)
+    return None
+
+
+def _short(pool: _Pool, members: list[tuple[Demand, int]], usage: Mapping[str, Any], had: Existing) -> Shortage | None:
+    limit = int(usage["limit"])
+    requested = sum(demand.most * vcpus for demand, vcpus in members)
+    own = sum(had.most(demand) * vcpus for demand, vcpus in members)
+    if limit < 0 or requested <= own:
+        return None  # without a limit of its own, or asking for no more than there is
+    others = max(0, int(usage["current"]) - own)
+    at_once = sum(demand.least * vcpus for demand, vcpus in members)
+    if requested <= limit - others:
+        return None
+    level = Level.ERROR if requested > limit or at_once > limit - others else Level.WARNING
+    largest = max(members, key=lambda member: member[0].most * member[1])[0]
+    parts = ", ".join(f"`{demand.name}` {demand.most} × {vcpus}" for demand, vcpus in members)
+    free = f"{limit}" if not others else f"{limit}, of which others use {others},"
+    finding = Finding(
+        "quota-exceeded",
+        "",
+        f"{pool.words} in `{pool.region}` has a quota of {free} vCPUs, and `nodes.max` asks for {requested}: {parts}",
+        "Nodes beyond the quota never come: their jobs wait in the queue",
+        f"Request {requested + others} {pool.request(requested + others)}, or lower `nodes.max`; "
+        "`amlstack:quota: warn` shows this and refuses nothing",
+        level,
+    )
+    return Shortage(largest.index, ("nodes", "max"), finding)
+
+
+def _usage(pool: str, usages: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The row of a pool; Azure's rows bear the family's id or its name in words."""
+    for row in usages:
+        for text in (row["name"], row["label"]):
+            if _is(pool, str(text)):
+                return row
+    return None
+
+
+def _is(pool: str, text: str) -> bool:
+    seen, wanted = _plain(text), _plain(pool)
+    if pool == _LOW_PRIORITY:
+        return seen.startswith("total") and "lowpriority" in seen
+    return seen == wanted or seen in {f"{wanted}clusterdedicatedvcpus", f"{wanted}dedicatedvcpus", f"{wanted}vcpus"}
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.casefold())

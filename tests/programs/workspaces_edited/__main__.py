@@ -1,0 +1,62 @@
+"""Many workspaces on the same storage, vault and registry, registered as a stack's own is; settings say how each is."""
+
+import pulumi
+
+from infra.components import azure_native, tokens
+from infra.components.workspace import edits as workspace_edits
+
+config = pulumi.Config()
+wanted = config.require_object("workspaces")
+subscription = config.require("subscription")
+group = azure_native.register(
+    tokens.RESOURCE_GROUP,
+    "group",
+    {"resourceGroupName": "rg-edited", "location": "westeurope", "name": None},
+    pulumi.ResourceOptions(),
+)
+ROOT = f"/subscriptions/{subscription}/resourceGroups/rg-edited/providers"
+HERE = {"resourceGroupName": "rg-edited", "location": "westeurope"}
+below = pulumi.ResourceOptions(depends_on=[group])
+PARTS = [
+    azure_native.register(
+        tokens.STORAGE_ACCOUNT,
+        "storage",
+        {"accountName": "stedited", **HERE, "kind": "StorageV2", "sku": {"name": "Standard_LRS"}},
+        below,
+    ),
+    azure_native.register(
+        tokens.KEY_VAULT,
+        "vault",
+        {
+            "vaultName": "kv-edited",
+            **HERE,
+            "properties": {
+                "tenantId": config.require("tenant"),
+                "sku": {"family": "A", "name": "standard"},
+                "enableRbacAuthorization": True,
+            },
+        },
+        below,
+    ),
+]
+
+for name, inputs in wanted.items():
+    protect = bool(inputs.pop("protected", False))
+    azure_native.register(
+        tokens.WORKSPACE,
+        name,
+        {
+            "workspaceName": f"ws-{name}",
+            **HERE,
+            "identity": {"type": "SystemAssigned"},
+            "storageAccount": f"{ROOT}/Microsoft.Storage/storageAccounts/stedited",
+            "keyVault": f"{ROOT}/Microsoft.KeyVault/vaults/kv-edited",
+            **inputs,
+        },
+        pulumi.ResourceOptions(
+            depends_on=PARTS,
+            delete_before_replace=True,
+            protect=protect,
+            replace_on_changes=list(workspace_edits.REPLACED_BY),
+        ),
+    )

@@ -1,0 +1,125 @@
+"""What the sandbox says of a region: usages, sizes, and the limits that somebody set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from amlstack.cli.commands.sandbox import app
+from amlstack.sandbox.kinds.machine_learning import capacity
+from amlstack.sandbox.store.store import Store
+from tests.support.sandbox.sandbox_client import ROOT, cluster
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.sandbox.manager import Manager
+
+FAMILY, SIZE = "Standard NDASv4_A100 Family", "Standard_ND96asr_v4"
+LOCATIONS = f"{ROOT}/providers/Microsoft.MachineLearningServices/locations"
+
+
+def usages(manager: Manager, region: str = "eastus") -> dict[str, dict[str, Any]]:
+    status, body = manager.call("GET", f"{LOCATIONS}/{region}/usages")
+    assert status == 200
+    return {row["name"]["value"]: row for row in body["value"]}
+
+
+def dedicated(least: int = 0, most: int = 4, **more: Any) -> dict[str, Any]:
+    body = cluster()
+    inner = body["properties"]["properties"]
+    inner |= {"vmSize": SIZE, "scaleSettings": {"minNodeCount": least, "maxNodeCount": most}, **more}
+    return body
+
+
+def test_usages_have_the_shape_and_the_names_of_the_rest_api(manager: Manager) -> None:
+    rows = usages(manager)
+    assert list(rows)[:3] == [
+        "Clusters",
+        "Total Cluster Dedicated Regional vCPUs",
+        "Total Cluster Low Priority Regional vCPUs",
+    ]
+    row = rows["Standard NDASv4_A100 Family Cluster Dedicated vCPUs"]
+    assert row["id"] == f"{ROOT}/usages/Standard_NDASv4_A100_Family_Cluster_Dedicated_vCPUs"
+    assert row["type"] == "Microsoft.MachineLearningServices/vmFamily/usages"
+    assert (row["unit"], row["currentValue"], row["limit"]) == ("Count", 0, capacity.LIMIT)
+
+
+def test_nodes_that_there_are_count_for_their_family_and_region(manager: Manager) -> None:
+    compute = f"{manager.workspace}/computes/a100"
+    assert manager.call("PUT", compute, {**dedicated(), "location": "eastus"})[0] == 201
+    for number in range(3):
+        manager.context.store.nodes.put(compute, number, "idle")
+
+    assert usages(manager)["Standard NDASv4_A100 Family Cluster Dedicated vCPUs"]["currentValue"] == 288
+    assert usages(manager)["Total Cluster Dedicated Regional vCPUs"]["currentValue"] == 288
+    assert usages(manager)["Clusters"]["currentValue"] == 1
+    assert usages(manager, "westeurope")["Total Cluster Dedicated Regional vCPUs"]["currentValue"] == 0
+
+
+def test_sizes_are_those_of_the_catalogue_but_what_is_withheld(manager: Manager) -> None:
+    def names() -> set[str]:
+        return {row["name"] for row in manager.call("GET", f"{LOCATIONS}/eastus/vmSizes")[1]["value"]}
+
+    assert SIZE in names()
+    manager.context.store.set_quota({"eastus": {"withheld": [SIZE.lower()]}})
+    assert SIZE not in names()
+    status, error = manager.call("PUT", f"{manager.workspace}/computes/a100", {**dedicated(), "location": "eastus"})
+    assert (status, error["code"]) == (400, "InvalidVmSize")
+
+
+def test_a_cluster_whose_smallest_scale_has_no_room_is_refused(manager: Manager) -> None:
+    manager.context.store.set_quota({"eastus": {"families": {FAMILY: 192}}})
+    path = f"{manager.workspace}/computes/a100"
+    status, error = manager.call("PUT", path, {**dedicated(least=3), "location": "eastus"})
+    assert (status, error["code"]) == (400, "ClusterMinNodesExceedCoreQuota")
+    assert manager.call("PUT", path, {**dedicated(least=2), "location": "eastus"})[0] == 201
+
+
+def test_an_administrator_needs_a_key_and_local_accounts(manager: Manager) -> None:
+    path = f"{manager.workspace}/computes/a100"
+    body = {**dedicated(userAccountCredentials={"adminUserName": "me"}), "location": "eastus"}
+    assert manager.call("PUT", path, body)[1]["code"] == "InvalidRequestContent"
+    account = {"adminUserName": "me", "adminUserSshPublicKey": "ssh-rsa AAAA", "adminUserPassword": "hidden"}
+    body = {**dedicated(userAccountCredentials=account), "location": "eastus"}
+    body["properties"]["disableLocalAuth"] = True
+    assert "local account" in manager.call("PUT", path, body)[1]["message"]
+    body["properties"]["disableLocalAuth"] = False
+    assert manager.call("PUT", path, body)[0] == 201
+    assert "hidden" not in str(manager.call("GET", path))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--region", "westeuropa", "--limit", "4"], "got `westeuropa`. Did you mean `westeurope`?"),
+        (["--region", "westeurope", "--family", "standardNDSH10v5Family", "--limit", "4"], "standardNDSH100v5Family"),
+        (["--region", "westeurope", "--family", "standardNDSH100v5Family"], "--family needs --limit"),
+        (["--region", "westeurope", "--withhold", "Standard_ND96asr_v5"], "is no size"),
+    ],
+)
+def test_what_cannot_be_set_is_said_in_words(words: list[str], said: str) -> None:
+    done = CliRunner().invoke(app, ["quota", *words])
+    assert done.exit_code != 0
+    assert said in " ".join(done.output.split())
+
+
+def test_limits_are_set_shown_and_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path))
+    Store(tmp_path).close()
+
+    def quota(*words: str) -> str:
+        done = CliRunner().invoke(app, ["quota", *words])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    assert quota() == "no limits are set\n"
+    quota("--region", "westeurope", "--family", FAMILY.upper(), "--limit", "96")
+    quota("--region", "westeurope", "--low-priority", "0", "--withhold", SIZE)
+    made = Store(tmp_path)
+    known = made.quota()
+    made.close()
+    assert known == {"westeurope": {"families": {FAMILY: 96}, "low_priority": 0, "withheld": [SIZE]}}
+    assert quota("--clear") == "no limits are set\n"

@@ -14,6 +14,7 @@ from jobs.planning.target import Target
 from jobs.wire.references import is_serverless
 
 if TYPE_CHECKING:
+    from infra.contents.assets import StackData
     from infra.settings import JobFile, Reading, Settings
     from jobs.model.job import Job
 
@@ -104,6 +105,14 @@ class Targets:
         if self.settings is None:
             return frozenset()
         return frozenset(name for each in self.settings.environments if (name := getattr(each, "name", None)))
+
+    def named_data(self) -> StackData | None:
+        """The data and datastores that jobs of the stack name; None where it has none, or is not known to be meant."""
+        if self.settings is None or self._is_outside or not (self.settings.data or self.settings.datastores):
+            return None
+        from infra.contents.assets import StackData
+
+        return StackData.unread(self.settings)
 
     def environment_of(self, job: Job) -> dict[str, Any]:
         """What the job's environment means in the stack, for ``model_copy(update=...)``; nothing without a stack."""

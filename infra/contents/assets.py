@@ -31,8 +31,9 @@ class PlannedAsset:
 
     Attributes:
         spec: The settings.
-        version: As declared, or sixteen hex digits made from type, content, name and datastore.
-        uri: Where the data lie, or will.
+        version: As declared, or sixteen hex digits made from type, content, name and datastore; empty for data of this
+            machine that have not been read.
+        uri: Where the data lie, or will; empty likewise.
         upload: What is uploaded of this machine; None for data at an address.
         referenced: What a table on this machine refers to.
     """
@@ -77,6 +78,15 @@ class StackData:
     assets: Mapping[str, tuple[PlannedAsset, ...]] = field(default_factory=dict)
     datastores: tuple[str, ...] = ()
     doubtful: bool = False
+
+    @classmethod
+    def unread(cls, settings: Settings) -> StackData:
+        """The same without a look at data of this machine, whose versions are therefore not known."""
+        assets: dict[str, tuple[PlannedAsset, ...]] = {}
+        for spec in settings.data:
+            version, uri = ("", "") if spec.local else (str(spec.version), spec.path)
+            assets[spec.name] = (*assets.get(spec.name, ()), PlannedAsset(spec, version, uri))
+        return cls(assets, tuple(each.name for each in settings.datastores))
 
     @property
     def all_assets(self) -> tuple[PlannedAsset, ...]:

@@ -103,6 +103,8 @@ def _resolved(reference: re.Match[str], known: StackData) -> tuple[PlannedAsset 
     for each in versions:
         if each.version == version:
             return each, None
+    if not all(each.version for each in versions):
+        return None, None  # it may be that of data which have not been read
     seen = f"The stack declares `{name}` in version {' and '.join(each.version for each in versions)}, not in {version}"
     rule = "Another version can be there from earlier or from somebody else"
     remedy = f"Write `azureml:{name}@{LATEST}` for what the stack declares"

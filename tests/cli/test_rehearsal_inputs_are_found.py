@@ -374,3 +374,47 @@ def test_what_a_component_alone_needs_is_asked_for_and_what_is_optional_is_not(j
     chosen, wrong = inputs.options((f"data={job.parent}", "epochs=2"), (planned,))
     both = inputs.resolve(planned, chosen, (), file, lambda _: False, alone=True)
     assert (wrong, both.findings) == ((), ())
+
+
+def test_data_that_a_stack_declares_are_read_in_place_by_name(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job.write_text(
+        "command: cat ${{inputs.words}} ${{inputs.there}}\n"
+        "environment: {image: 'mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04'}\n"
+        "compute: azureml:a100\n"
+        "inputs:\n"
+        "  words: {type: uri_folder, path: 'azureml:words@latest'}\n"
+        "  there: {type: uri_folder, path: 'azureml:there:1'}\n"
+    )
+    stack = (
+        "config:\n  amlstack:location: westeurope\n  amlstack:workspace: team\n  amlstack:data:\n"
+        "    - {name: words, path: sets/words}\n"
+        "    - {name: there, path: 'https://example.org/x', version: '1'}\n"
+    )
+    (job.parent / "Pulumi.team.yaml").write_text(stack)
+    (job.parent / "sets" / "words").mkdir(parents=True)
+    monkeypatch.chdir(job.parent)
+    where = targets.find(None, None)
+    planned = plan(job)
+    named = inputs.NamedData.of(where.of_file(job))
+    found = inputs.resolve(planned, {}, (), job, lambda _: False, named=named)
+
+    assert found.by_step == {"": {"words": job.parent / "sets" / "words"}}
+    assert found.lines == (
+        f"input words: {job.parent / 'sets' / 'words'}, instead of azureml:words@latest (Pulumi.team.yaml)",
+    )
+    (missing,) = found.findings
+    assert (missing.code, missing.where) == ("input-elsewhere", "inputs.there.path")
+    (job.parent / "sets" / "words").rmdir()
+    (first, _) = inputs.resolve(planned, {}, (), job, lambda _: False, named=named).findings
+    assert (first.code, first.file) == ("input-substitute", "Pulumi.team.yaml")
+
+
+def test_a_name_that_is_nearly_a_stacks_is_found_at_check(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = "config:\n  amlstack:location: westeurope\n  amlstack:workspace: team\n  amlstack:data:\n"
+    (job.parent / "Pulumi.team.yaml").write_text(f"{stack}    - {{name: cifar-10-examples, path: data}}\n")
+    monkeypatch.chdir(job.parent)
+    where = targets.find(None, None)
+    checked = check_file(job, where, gate=plan_gate(where, clock.today()))
+    (finding,) = (one for one in checked.findings if one.code.startswith("data-"))
+    assert (finding.code, finding.where, finding.line) == ("data-unknown", "inputs.cifar.path", 7)
+    assert "cifar-10-examples" in finding.remedy

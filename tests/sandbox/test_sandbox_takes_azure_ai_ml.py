@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tests.support.running import Sandbox
 
 
+OWN_STORES = ("workspaceartifactstore", "workspaceblobstore", "workspacefilestore", "workspaceworkingdirectory")
+
+
 def test_azure_ai_ml_makes_computes_environments_and_jobs(own_sandbox: Sandbox, tmp_path: Path) -> None:
     arm = Arm(own_sandbox.endpoint)
     workspace = arm.make_workspace("space1")
@@ -55,6 +58,16 @@ def test_azure_ai_ml_makes_computes_environments_and_jobs(own_sandbox: Sandbox, 
         "computes": ["gpu"],
         "version": "7",
         "assets": [*("1", "2"), "2", "1", ["1"], ["own"], ["counted"]],
+        "data": [
+            *("1", "2"),
+            *("2", "azureml://datastores/workspaceblobstore/paths/raw/2/", "uri_folder"),
+            *(["1"], "azureml://datastores/workspaceblobstore/paths/raw/2/"),
+            *(["1", "2"], [], [["raw", "2", "uri_folder"]], 409),
+        ],
+        "stores": [
+            *("corpora", "corpora", False),
+            [*("files", "shares"), *OWN_STORES],
+        ],
         "described": ["ours", {"team": "a"}],
         "ended": "Canceled",
         "schedule": [True, ["weekly"], 409, False, []],

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from amlstack.cli.stack.missing_resources import lost
+from amlstack.cli.stack.state import State
 from amlstack.sandbox.server import daemon
 from amlstack.sandbox.store.store import job_folder
 from tests.support.harness import ANALYZER
@@ -96,6 +98,7 @@ def test_datastores_data_and_access_live_with_the_stack(own: Own, tmp_path: Path
     address = registered.body["properties"]["dataUri"]
     assert address.startswith("azureml://datastores/lake/paths/LocalUpload/")
 
+    assert lost(State(tuple(stack.state()["resources"])), own.home) == ()
     assert stack.preview(policy_packs=[ANALYZER]).ok().changes == {}
     assert stack.refresh().ok().changes == {}
     data[0]["description"] = "Greetings."

@@ -283,4 +283,9 @@ def check_file(
         plans.append(plan)
         found += judgement.of_plan(gate, job.name or file.stem, plan, loaded.source)
         found += (finding for code in folders.inspected(plan) for finding in code.findings)
+        if (known := on.named_data()) is not None:
+            from infra.contents import references
+            from infra.runs import location_of
+
+            found += map(location_of(job, loaded.source), references.meant(plan, known).findings)
     return Checked(file, tuple(plans), tuple(dict.fromkeys(found)), loaded.source)

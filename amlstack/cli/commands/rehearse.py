@@ -199,7 +199,7 @@ def _run(
         typer.echo(f"--only-rank {shown}: there are ranks 0 to {most - 1}", err=True)
         raise typer.Exit(2)
     progress = Progress()
-    sources = data.read(file, plans, checked.source, inputs or (), alone=is_alone(checked))
+    sources = data.read(file, plans, checked.source, inputs or (), alone=is_alone(checked), where=where)
     tables = mapping_file.read_all(file)
     sources = secret_values.read(plans, checked.source, secrets, tables, sources)
     if not all(scales.agreed(progress, file, plan, scale, yes=yes) for plan in plans):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from amlstack.cli.progress import Progress
     from amlstack.cli.rehearsal.inputs import Data
     from amlstack.cli.rehearsal.mapping.mapping_file import MappingFile
+    from amlstack.cli.targets import Targets
     from amlstack.sandbox.images import OwnStandIn
     from jobs.model.location import Source
 
@@ -35,7 +36,13 @@ def without_substituted(
 
 
 def read(
-    file: Path, plans: Sequence[jobs.Planned], source: Source, options: Sequence[str], *, alone: bool = False
+    file: Path,
+    plans: Sequence[jobs.Planned],
+    source: Source,
+    options: Sequence[str],
+    *,
+    alone: bool = False,
+    where: Targets | None = None,
 ) -> tuple[Data, ...]:
     """The data of each plan; what cannot be read here is printed, all of it at once.
 
@@ -45,11 +52,12 @@ def read(
         source: Its places.
         options: ``--input``, as given.
         alone: It is a component, whose inputs a pipeline would give.
+        where: The stack whose data the jobs name; None for none.
 
     Raises:
         typer.Exit: With 2: an input cannot be read on this machine, or what was given for it cannot be used.
     """
-    found, findings = found_here(file, plans, source, options, alone=alone)
+    found, findings = found_here(file, plans, source, options, alone=alone, where=where)
     print_findings(findings, err=True)
     if errors(findings):
         typer.echo("nothing was submitted", err=True)
@@ -58,7 +66,13 @@ def read(
 
 
 def found_here(
-    file: Path, plans: Sequence[jobs.Planned], source: Source, options: Sequence[str], *, alone: bool = False
+    file: Path,
+    plans: Sequence[jobs.Planned],
+    source: Source,
+    options: Sequence[str],
+    *,
+    alone: bool = False,
+    where: Targets | None = None,
 ) -> tuple[tuple[Data, ...], tuple[Finding, ...]]:
     """The data of each plan, its findings at their lines, and all findings, on options and mapping files too.
 
@@ -67,7 +81,8 @@ def found_here(
     files = mapping_file.read_all(file)
     chosen, wrong = inputs.options(options, plans)
     stored = inputs.in_storage(paths.home())
-    resolved = (inputs.resolve(plan, chosen, files, file, stored, alone=alone) for plan in plans)
+    named = inputs.NamedData.of(where.of_file(file)) if where is not None else inputs.NamedData()
+    resolved = (inputs.resolve(plan, chosen, files, file, stored, alone=alone, named=named) for plan in plans)
     found = tuple(
         replace(
             one, findings=tuple((each if each.file else source.locate(each)).at(str(file)) for each in one.findings)

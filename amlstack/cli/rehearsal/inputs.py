@@ -1,7 +1,7 @@
 """The data of a rehearsal: every input read on this machine, or named before anything starts with what to write.
 
-An input's data come from, in this order: ``--input``, `rehearsal.toml` beside the job, the user's, and, where its path
-lies on this machine, that path itself.
+An input's data come from, in this order: ``--input``, `rehearsal.toml` beside the job, the user's, the stack's data of
+this machine by name, and, where its path lies on this machine, that path itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
     import jobs
     from amlstack.cli.rehearsal.mapping.mapping_file import MappingFile
+    from amlstack.cli.targets import Targets
     from amlstack.sandbox.images import Chosen
+    from infra.contents.assets import StackData
 
 _FILES = frozenset({"uri_file"})
 _FOLDERS = frozenset({"uri_folder", "mltable"})
@@ -52,6 +54,38 @@ class Data:
     stand_ins: Mapping[str, Chosen] = field(default_factory=dict)
     environments: tuple[str, ...] = ()
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedData:
+    """Data of this machine that a stack declares, by what jobs call them.
+
+    Attributes:
+        known: The stack's data; None for none.
+        root: The folder that their paths start from.
+        stack: Its name.
+    """
+
+    known: StackData | None = None
+    root: Path = Path()
+    stack: str = ""
+
+    @classmethod
+    def of(cls, where: Targets) -> NamedData:
+        """Those of the stack that was read."""
+        return cls(where.named_data(), where.root, where.stack or "")
+
+    def find(self, path: str) -> tuple[Path | None, str]:
+        """The file or folder that ``azureml:NAME@latest`` means, and where that is declared; None for other data."""
+        if self.known is None or not path.startswith("azureml:"):
+            return None, ""
+        from infra.contents.references import asset_of
+        from jobs.local_data import absolute
+
+        asset = asset_of(path, self.known)
+        if asset is None or not asset.spec.local:
+            return None, ""
+        return absolute(asset.spec.path, self.root), f"Pulumi.{self.stack}.yaml"
 
 
 def options(given: Sequence[str], plans: Sequence[jobs.Planned]) -> tuple[dict[str, Path], tuple[Finding, ...]]:
@@ -86,6 +120,7 @@ def resolve(
     stored: Callable[[str], bool],
     *,
     alone: bool = False,
+    named: NamedData = NamedData(),
 ) -> Data:
     """Finds the data of every input of a job.
 
@@ -96,6 +131,7 @@ def resolve(
         job: The job file.
         stored: Whether the sandbox's own storage holds what an address names.
         alone: The file is a component, whose inputs a pipeline would give.
+        named: Data of a stack.
     """
     by_step: dict[str, dict[str, Path]] = {}
     lines: list[str] = []
@@ -107,7 +143,7 @@ def resolve(
     for each in inputs:
         if within(each.step, given):
             continue
-        path, origin = _substitute(each, chosen, files)
+        path, origin = _substitute(each, chosen, files, named)
         if path is not None:
             found += _unusable(each, path, origin, job) if each.is_data else ()
             declared_as = each.path if each.is_data else str(each.value)
@@ -149,7 +185,7 @@ def without_substituted(
 
 
 def _substitute(
-    each: DeclaredInput, chosen: Mapping[str, Path], files: Sequence[MappingFile]
+    each: DeclaredInput, chosen: Mapping[str, Path], files: Sequence[MappingFile], named: NamedData
 ) -> tuple[Path | None, str]:
     for label in (each.label, each.written):
         if label in chosen:
@@ -157,7 +193,7 @@ def _substitute(
     for file in files:
         if each.path in file.inputs:
             return file.inputs[each.path].absolute(), f"{file.file}:{file.lines.get(each.path, 1)}"
-    return None, ""
+    return named.find(each.path)
 
 
 def _unusable(each: DeclaredInput, path: Path, origin: str, job: Path) -> Iterator[Finding]:

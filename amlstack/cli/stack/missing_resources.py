@@ -44,7 +44,7 @@ def lost(state: State, home: Path) -> tuple[str, ...]:
 def _has(store: Store, resource_id: str) -> bool:
     """Whether the sandbox has a resource; of data that were uploaded to a datastore, the files."""
     workspace, _, place = resource_id.partition("/datastores/")
-    if not place:
+    if "/" not in place:
         return store.resources.get(resource_id) is not None
     from amlstack.sandbox.runner.contract.spec import RefusedError
     from amlstack.sandbox.runner.files.storage import Location, Storage

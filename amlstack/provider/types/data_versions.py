@@ -109,9 +109,9 @@ class RegisteredData(RegisteredVersions):
     def _label(self, data_id: str, there: dict[str, Any], wanted: dict[str, Any]) -> None:
         """A version as it is, with the labels that are declared, back in the lists."""
         body = {key: value for key, value in there.items() if key not in _SERVICE_S and value is not None}
-        for key in ("description", "tags"):
-            body.pop(key, None)
-        labels = {key: value for key, value in wanted.items() if key in _LABELS}
+        # A description that is left out of a PUT may stay.
+        bare = {"description": "", "tags": {}} if there.get("description") else {"tags": {}}
+        labels = {**bare, **{key: value for key, value in wanted.items() if key in _LABELS}}
         arm = self._services.arm
         arm.finish(arm.put(data_id, {"properties": {**body, **labels, "isArchived": False}}), self._services.cancelled)
 

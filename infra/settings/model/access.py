@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from infra.settings.model.base import SettingsModel, name_of
 
@@ -26,4 +26,10 @@ class WorkspaceAccess(SettingsModel):
     role: str = Field(
         min_length=1, description="Azure's name of the role, e.g. `AzureML Data Scientist`; docs/data.md lists them."
     )
-    principals: tuple[Principal, ...] = Field(min_length=1, description="Who gets it.")
+    principals: tuple[Principal, ...] = Field(description="Who gets it.")
+
+    @model_validator(mode="after")
+    def _given(self) -> WorkspaceAccess:
+        if not self.principals:
+            raise ValueError("`principals` is empty|A role is given to somebody")
+        return self

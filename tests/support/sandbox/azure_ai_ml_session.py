@@ -12,7 +12,18 @@ import sys
 from pathlib import Path
 
 from azure.ai.ml import MLClient, command, load_component
-from azure.ai.ml.entities import AmlCompute, Environment, JobSchedule, RecurrencePattern, RecurrenceTrigger
+from azure.ai.ml.entities import (
+    AccountKeyConfiguration,
+    AmlCompute,
+    AzureBlobDatastore,
+    AzureDataLakeGen2Datastore,
+    AzureFileDatastore,
+    Data,
+    Environment,
+    JobSchedule,
+    RecurrencePattern,
+    RecurrenceTrigger,
+)
 from azure.core.exceptions import HttpResponseError
 from azure.identity import DefaultAzureCredential
 
@@ -28,6 +39,8 @@ def main(name: str, folder: Path) -> dict[str, object]:
     client.environments.create_or_update(Environment(name="own", image="mcr/x:1", version="7"))
     seen["version"] = client.environments.get("own", label="latest").version
     seen["assets"] = assets_of(client)
+    seen["data"] = data_of(client)
+    seen["stores"] = stores_of(client)
     seen["described"] = described(client, name)
     job = client.jobs.create_or_update(
         command(
@@ -65,6 +78,48 @@ def assets_of(client: MLClient) -> list[object]:
     client.environments.archive("counted")
     views = [client.environments.list(list_view_type=view) for view in ("ActiveOnly", "ArchivedOnly")]
     return [*seen, *([row.name for row in rows] for rows in views)]
+
+
+def data_of(client: MLClient) -> list[object]:
+    """Data assets at an address: numbered by the client, the latest one, lists, archived and back."""
+    place = "azureml://datastores/workspaceblobstore/paths/raw/"
+    made = [client.data.create_or_update(Data(name="raw", path=f"{place}{n}/", type="uri_folder")) for n in (1, 2)]
+    seen: list[object] = [one.version for one in made]
+    latest = client.data.get("raw", label="latest")
+    seen += [latest.version, latest.path, latest.type]
+    client.data.archive("raw", version="2")
+    seen += [[one.version for one in client.data.list("raw")], client.data.get("raw", version="2").path]
+    client.data.restore("raw", version="2")
+    seen.append(sorted(str(one.version) for one in client.data.list("raw")))
+    client.data.archive("raw")
+    seen.append([one.name for one in client.data.list()])
+    client.data.restore("raw")
+    seen.append([(one.name, one.latest_version, one.type) for one in client.data.list()])
+    try:
+        client.data.create_or_update(Data(name="raw", version="2", path=f"{place}3/", type="uri_folder"))
+    except HttpResponseError as error:
+        seen.append(error.status_code)
+    return seen
+
+
+def stores_of(client: MLClient) -> list[object]:
+    """Datastores of three types made, read and deleted."""
+    made = [
+        AzureBlobDatastore(name="blobs", account_name="lake", container_name="corpora"),
+        AzureDataLakeGen2Datastore(name="files", account_name="lake", filesystem="corpora"),
+        AzureFileDatastore(
+            name="shares",
+            account_name="lake",
+            file_share_name="corpora",
+            credentials=AccountKeyConfiguration(account_key="canary-key"),
+        ),
+    ]
+    for store in made:
+        client.datastores.create_or_update(store)
+    share = client.datastores.get("shares", include_secrets=True)
+    seen: list[object] = [client.datastores.get("files").filesystem, share.file_share_name, "canary" in str(share)]
+    client.datastores.delete("blobs")
+    return [*seen, sorted(store.name for store in client.datastores.list())]
 
 
 def described(client: MLClient, name: str) -> object:

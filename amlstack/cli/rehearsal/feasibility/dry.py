@@ -68,7 +68,7 @@ def run(
     import jobs
 
     plans = [plan for plan in plans if not isinstance(plan, jobs.SchedulePlan)]
-    sources, of_data = data.found_here(file, plans, checked.source, inputs, alone=is_alone(checked))
+    sources, of_data = data.found_here(file, plans, checked.source, inputs, alone=is_alone(checked), where=where)
     in_answers = {each for source in sources for each in source.findings}
     found = (*found, *(each for each in of_data if each not in in_answers))
     tables = mapping_file.read_all(file)

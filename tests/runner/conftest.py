@@ -28,7 +28,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     for name, container in (("workspaceblobstore", "container"), ("workspaceartifactstore", "azureml")):
         store.resources.put(
             *(f"{WORKSPACE}/datastores/{name}", f"{ML}/workspaces/datastores", WORKSPACE),
-            {"properties": {"accountName": "account", "containerName": container}},
+            {"properties": {"datastoreType": "AzureBlob", "accountName": "account", "containerName": container}},
         )
     made = Lab(home, store)
     made.cluster()

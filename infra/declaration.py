@@ -16,7 +16,7 @@ from infra import azure_policy_assignment, judgement, runs
 from infra.contents import access, assets, references
 from infra.contents.assets import StackData
 from infra.contents.environments import environment_of
-from infra.runs import Run, in_files, secrets
+from infra.runs import Run, fabric_check, in_files, secrets
 from infra.runs.order import Order
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
 from infra.targets import resolve_target
@@ -24,7 +24,7 @@ from jobs.local_data import MISSING, DataFolders
 from policies import gate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import date
 
     from infra.contents.assets import PlannedAsset
@@ -88,9 +88,12 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
             members += placed
             found += wrong
             complete = complete and bool(more)
-    order = Order.of(members, complete=complete)
+    checks = stack.fabric_checks(declared, members)
+    found += checks.findings
+    order = Order.of(checks.gated(members), complete=complete)
     declared = [
-        replace(run, after=order.before.get(run.name, ())) if run.name in order.before else run for run in declared
+        replace(run, after=checks.gates.get(run.name, ()) if run.is_schedule else order.before.get(run.name, ()))
+        for run in (*declared, *checks.runs)
     ]
     found += order.findings
     found += (reading.locate(("jobs", index), finding) for index, finding in runs.named_alike(listed))
@@ -210,6 +213,27 @@ class _Stack:
         return Run(name, plan, codes, own, replace(data, assets=meant.labelled), assets=names), list(
             dict.fromkeys(found)
         )
+
+    def fabric_checks(self, declared: Sequence[Run], members: Sequence[OrderedRun]) -> fabric_check.FabricChecks:
+        """The checks of clusters on which the stack runs something, or after which something is to run."""
+        checks = fabric_check.FabricChecks()
+        named = {wanted.name for member in members for wanted in member.wanted}
+        for index, cluster in enumerate(self.settings.clusters):
+            loc: tuple[str | int, ...] = ("clusters", index, "fabric_check")
+            name = fabric_check.name_of(cluster.name)
+            on_it = fabric_check.on_cluster(declared, cluster)
+            if cluster.fabric_check is None or self.reading.doubts("clusters", index):
+                continue
+            wrong = fabric_check.faults(cluster, declared, dotted(loc))
+            if not wrong and (name in named or any(not run.is_schedule for run in on_it)):
+                job = fabric_check.job_of(cluster, location=self.settings.location)
+                job = job.model_copy(update=self.environment(job))
+                run, found = self.run(job, jobs.Source(base=fabric_check.CODE), fabric_check.CODE / "about.txt")
+                checks.add(run, on_it)
+                wrong = [replace(each, where=dotted(loc)) for each in errors(found)]
+                wrong.append(fabric_check.announced(run, dotted(loc)))
+            checks.findings += (self.reading.locate(loc, each) for each in wrong)
+        return checks
 
     def environment(self, part: jobs.Job | jobs.Component) -> dict[str, Any]:
         """The environment of a part, as the stack means it; each name is looked up once."""

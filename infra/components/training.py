@@ -33,7 +33,11 @@ def submit_all(runs: Sequence[Run], assets: Assets, parents: Parents) -> list[tu
     for name in sequence(before):
         earlier = {each: made[each] for each in before[name]}
         made[name] = _job(once[name], assets, parents.jobs, earlier, awaited.get(name, ()))
-    return [(run, _schedule(run, assets, parents.schedules) if run.is_schedule else made[run.name]) for run in runs]
+    result: list[tuple[Run, Submitted]] = []
+    for run in runs:
+        gates = [made[name] for name in run.after]
+        result.append((run, _schedule(run, assets, parents.schedules, gates) if run.is_schedule else made[run.name]))
+    return result
 
 
 def _job(
@@ -81,8 +85,10 @@ def _job(
     )
 
 
-def _schedule(run: Run, assets: Assets, parent: pulumi.Resource) -> resources.ScheduleResource:
-    """A schedule; everything that its job refers to is there before it can fire."""
+def _schedule(
+    run: Run, assets: Assets, parent: pulumi.Resource, gates: Sequence[pulumi.Resource]
+) -> resources.ScheduleResource:
+    """A schedule; everything that its job refers to is there before it can fire, fabric checks have completed."""
     registration = Registration.of(run.name, run.plan, run.codes, assets.names, run.data, assets=run.assets)
     needs = assets.register(registration, parent, tokens.FORMER_SCHEDULE)
     return resources.ScheduleResource(
@@ -93,6 +99,6 @@ def _schedule(run: Run, assets: Assets, parent: pulumi.Resource) -> resources.Sc
         opts=pulumi.ResourceOptions(
             parent=parent,
             aliases=[formerly_in(tokens.FORMER_SCHEDULE, tokens.SCHEDULE, run.name)],
-            depends_on=needs,
+            depends_on=[*needs, *gates],
         ),
     )

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from infra.settings.model.base import Location, Refused, SettingsModel, Tags, name_of, or_named, refusing
+from infra.settings.model.fabric_check import OptionalFabricCheck
 
 ClusterName = Annotated[str, name_of(r"^[A-Za-z][A-Za-z0-9-]{1,22}[A-Za-z0-9]\Z")]
 Duration = Annotated[str, name_of(r"^P(\d+D|(\d+D)?T(\d+H(\d+M)?(\d+S)?|\d+M(\d+S)?|\d+S))\Z")]
@@ -145,6 +146,11 @@ class Cluster(SettingsModel):
     disable_local_auth: bool | None = Field(
         None,
         description="Whether nodes take Entra ID's accounts alone. When absent: unless the cluster has `ssh`.",
+    )
+    fabric_check: OptionalFabricCheck = Field(
+        None,
+        description="Whether a job judges the nodes and the network between them before the cluster's other jobs, "
+        "which are submitted only once it has completed: true, or an object.",
     )
     description: str | None = Field(None, description="A sentence for people who find the cluster in the studio.")
     tags: Tags = Field(default_factory=dict, description="Tags beside the stack's.")

@@ -37,6 +37,11 @@ DATA_PLANES = """
 identity, `az login --federated-token`) or the client secret |
 | `/metadata/endpoints`, `/{tenant}/v2.0/.well-known/openid-configuration` | \
 where a client of this cloud finds everything; asked without a token |
+| `/history/v1.0{workspace}/rundata`, `/data/v1.0{workspace}/dataversion/batchGetResolvedUris` | \
+what azure-ai-ml downloads of a job: its named outputs, and from the datastore `workspaceartifactstore` its logs and \
+`outputs/`, which are blobs there once it has ended |
+| `/registrymanagement/v1.0/registries/azureml/discovery`, `/mferp/managementfrontend/…/registries/azureml` | \
+the registry of curated environments, by the names of the catalogue; each has one version here, 1 |
 | `/subscriptions`, `/tenants`, `{subscription}/resources`, `{subscription}/providers`, `…/checkNameAvailability` | \
 what az and others ask before and between; lists of workspaces and other tracked types of the whole subscription |
 | `/blob/{account}/{container}/{blob}` | block blobs by SAS or bearer: put, put from the URL of another blob, block, \
@@ -57,7 +62,8 @@ any stack unless `amlstack sandbox quota` lowers them ([quota.md](quota.md)) |
 Microsoft's clients work on it as they are, led by the environment alone: `eval "$(amlstack sandbox env)"`, then
 `MLClient(DefaultAzureCredential(), subscription, group, workspace)`. `--for az` signs az in, in a folder of its own;
 `--for terraform` and `--for pulumi` are for azurerm and for the azure-native of the registry (neither has been run
-here), `--for notebook` prints Python.
+here), `--for notebook` prints Python. azure-ai-ml makes the address of blobs of a datastore's account name; it alone is
+answered `127.0.0.1:PORT/blob/<account>` for an account that lies here, so that its uploads and downloads stay here.
 
 A token opens what it was issued for (its `aud`): the resource manager takes tokens for this sandbox's address or for
 `https://management.azure.com`, the data plane those and tokens for `https://ml.azure.com`, blobs tokens for

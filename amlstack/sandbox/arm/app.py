@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -12,9 +13,10 @@ from starlette.routing import Route
 
 from amlstack.sandbox.arm import acting_identity, entra, service
 from amlstack.sandbox.arm import request_body as bodies
-from amlstack.sandbox.arm.cloud import metadata, subscriptions
+from amlstack.sandbox.arm.cloud import metadata, registries, subscriptions
 from amlstack.sandbox.arm.refusals import Refused, not_emulated
-from amlstack.sandbox.data import blobs, run_history
+from amlstack.sandbox.data import blobs, datastore_address, run_history
+from amlstack.sandbox.downloads import data_plane
 from amlstack.sandbox.mlflow import app
 
 if TYPE_CHECKING:
@@ -72,16 +74,25 @@ async def _answer(context: KindContext, federated: str, request: Request, path: 
         audiences = (*audiences, *entra.machine_learning(context.base))
     entra.check_bearer(context.key, bodies.authorization(request), audiences)
     body = bodies.parse(await bodies.read(request))
+    if (download := data_plane.answer(context, request.method, path, body)) is not None:
+        return _reply(request, download)
     if path.startswith("/mlflow/"):
         return _reply(request, app.answer(context, request.method, path, request.query_params, body))
     if path.startswith("/history/"):
         return _reply(request, run_history.answer(context, request.method, path, body))
+    if (registry := registries.answer(context.base, request.method, path, request.query_params)) is not None:
+        return _reply(request, registry)
     if path.rstrip("/") in subscriptions.ABOVE and request.method == "GET":
         return _reply(request, subscriptions.above(path.rstrip("/")))
     if path.lower().startswith("/subscriptions/"):
         if request.method == "PUT":
             acting_identity.check(context, path.rstrip("/"), body, request.headers.get(acting_identity.HEADER))
+        addressed = datastore_address.concerns(path, request.headers.get("user-agent"))
+        body = datastore_address.read(body) if addressed else body
         reply = service.answer(context, request.method, path.rstrip("/"), request.query_params, body)
+        if addressed:
+            accounts = {row.name for row in context.store.resources.of_type(blobs.STORAGE)}
+            reply = replace(reply, body=datastore_address.shown(context.base, reply.body, accounts))
         return _reply(request, reply)
     raise not_emulated(f"{request.method} {path}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox import kinds
@@ -120,6 +121,7 @@ def _found(context: KindContext, path: ArmPath) -> ResourceRow:
 
 def _get(context: KindContext, kind: ResourceKind, path: ArmPath, query: Mapping[str, str]) -> Reply:
     del query
+    path = replace(path, text=kind.meant(context, path))
     resource = _found(context, path)
     for operation in context.store.operations.running(resource.key):
         provisioning.advance(context, operation)

@@ -27,7 +27,7 @@ def locate(uri: str) -> tuple[str, str, str] | None:
     if host.endswith(BLOB_SUFFIX):
         return host.removesuffix(BLOB_SUFFIX), words[0], "/".join(words[1:])
     if host in {"127.0.0.1", "localhost", "::1"} and words[0] == "blob" and len(words) >= 3:
-        return words[1], words[2], "/".join(words[3:])
+        return words[1].partition(".")[0], words[2], "/".join(words[3:])
     return None
 
 

@@ -170,6 +170,11 @@ class ResourceKind:
     def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
         """Refuses a DELETE of the resource itself; of what is above it, it is not asked."""
 
+    def meant(self, context: KindContext, path: ArmPath) -> str:
+        """The id of the resource that a GET of a path is about: the path itself, where a name stands for no other."""
+        del context
+        return path.text
+
     def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
         """The rows that a GET of the collection lists."""
         del query

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.runner import prepare, report, verdict
 from amlstack.sandbox.runner.contract import torchrun
-from amlstack.sandbox.runner.files import storage
+from amlstack.sandbox.runner.files import output_assets, storage
 from amlstack.sandbox.runner.mpi import mpirun
 from amlstack.sandbox.scheduling import eviction
 from amlstack.sandbox.store.store import Exit, JobError, Store, cluster_of, job_folder
@@ -116,6 +116,8 @@ class Ending:
             row = self.store.jobs.get(self.job)
             if row is not None:
                 report.write(folder, row, self.spec, **rest)
+                if status == "Completed":
+                    output_assets.register(self.store, row)
             self.store.jobs.set_runner(self.job, None, None)
             self.store.nodes.release(self.job)
             cluster = cluster_of(row) if row is not None else None

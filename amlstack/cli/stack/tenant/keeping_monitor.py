@@ -32,7 +32,7 @@ class NoMocks(mocks.Mocks):
 
 
 class KeepingMonitor(mocks.MockMonitor):
-    """Hands each custom resource to a function. The SDK's own would leave an event loop open for each of its threads."""
+    """Hands each custom resource to a function; the SDK's own would leave an event loop open for each thread."""
 
     def __init__(self, keep: Callable[[str, str, dict[str, Any]], None]) -> None:
         super().__init__(NoMocks())

@@ -17,6 +17,7 @@ from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.data import sas
 from amlstack.sandbox.data.blobs import conditions, containers, copies, wire
 from amlstack.sandbox.data.blobs.wire import BlobPlace
+from amlstack.sandbox.downloads import artifacts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +35,8 @@ async def answer(context: KindContext, request: Request, raw: str) -> Response:
     """Answers one call of the data plane; refusals are XML with ``x-ms-error-code``, as the SDKs expect."""
     try:
         words = [unquote(word) for word in raw.removeprefix("/blob/").split("/")]
-        place = BlobPlace(words[0], words[1] if len(words) > 1 else "", "/".join(words[2:]))
+        # azure-ai-ml puts the cloud's suffix behind the account's name; see `datastore_address`.
+        place = BlobPlace(words[0].partition(".")[0], words[1] if len(words) > 1 else "", "/".join(words[2:]))
         _authorize(context, request, place)
         return await _route(context, request, place)
     except Refused as refused:
@@ -71,6 +73,8 @@ def _authorize(context: KindContext, request: Request, place: BlobPlace) -> None
 async def _route(context: KindContext, request: Request, place: BlobPlace) -> Response:
     method, query = request.method, request.query_params
     comp = query.get("comp", "")
+    if method in {"GET", "HEAD"}:
+        artifacts.ensure(context.store, place.account, place.container, place.name or query.get("prefix", ""))
     if not place.name:
         if query.get("restype") == "container" and method == "GET" and comp == "list":
             return containers.listing(context, place, query)

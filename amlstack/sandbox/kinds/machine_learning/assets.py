@@ -190,7 +190,8 @@ def _seen(query: Mapping[str, str], *, archived: bool) -> bool:
 
 def _fixed(properties: Body) -> Body:
     """What cannot change, with the service's defaults taken away so that both sides compare."""
-    defaults = {"osType": "Linux", "environmentType": "UserCreated", "autoRebuild": "Disabled", "isAnonymous": False}
+    defaults: Body = {"osType": "Linux", "environmentType": "UserCreated", "autoRebuild": "Disabled"}
+    defaults |= {"isAnonymous": False, "flavors": {}}
     return {
         key: value
         for key, value in properties.items()

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import ResourceRow
 
 
+DEFAULT_VERSION = "azureml_default"
+"""Under this name azure-ai-ml asks for a component without a version: the newest one that is not archived."""
+
+
 class ComponentVersions(Versions):
     """Component versions: a command, or a pipeline, with declared inputs and outputs."""
 
@@ -25,6 +29,14 @@ class ComponentVersions(Versions):
     schema = Schema(
         "machinelearningservices", "ComponentVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
     )
+
+    def meant(self, context: KindContext, path: ArmPath) -> str:
+        """The default version's own id, where it is asked for by its other name."""
+        if path.name.lower() != DEFAULT_VERSION:
+            return path.text
+        rows = context.store.resources.under(path.parent, self.type)
+        active = [row for row in rows if not row.body["properties"].get("isArchived")]
+        return active[-1].id if active else path.text
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """It has a specification; what that runs in must be there when a job is made of it."""

@@ -9,7 +9,7 @@ from amlstack.base import durations
 from amlstack.sandbox.arm.references import check_size
 from amlstack.sandbox.arm.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.kinds import principals
-from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema, iso
+from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema, iso
 from amlstack.sandbox.kinds.machine_learning import capacity, jobs, managed_network
 from amlstack.sandbox.store.store import COMPUTE
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
 
+_NODE_STATES = {"provisioning": "preparing", "idle": "idle", "busy": "running"}
+"""The scheduler's word and the service's."""
 SCALE_DEFAULTS = {"minNodeCount": 0, "nodeIdleTimeBeforeScaleDown": "PT2M"}
 
 
@@ -38,6 +40,7 @@ class Computes(ResourceKind):
     ticks = 2
     ticks_delete = 1
     patches = True
+    actions = ("listNodes",)
     note = (
         "AmlCompute only. A PUT or PATCH changes scaleSettings, identity and tags; anything else answers success and "
         "changes nothing."
@@ -121,6 +124,23 @@ class Computes(ResourceKind):
             "disableLocalAuth": compute.get("disableLocalAuth", False),
             "properties": {**_without_password(compute["properties"]), **live},
         }
+
+    def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply:
+        """``listNodes``: each node with its state, and the run on it."""
+        if name.lower() != "listnodes":
+            return super().action(context, resource, name, body)
+        nodes = [
+            {
+                "nodeId": f"{resource.name}-{node.number}",
+                "privateIpAddress": "127.0.0.1",
+                "publicIpAddress": None,
+                "port": None,
+                "nodeState": _NODE_STATES[node.state],
+                "runId": node.job,
+            }
+            for node in context.store.nodes.of(resource.key)
+        ]
+        return Reply(200, {"nodes": nodes, "nextLink": None})
 
     def check_delete(self, query: Mapping[str, str]) -> None:
         """A delete says what becomes of the nodes."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.sandbox.arm import references, typecheck
 from amlstack.sandbox.arm.ids import GROUPS, ML
 from amlstack.sandbox.arm.refusals import Refused, not_emulated
+from amlstack.sandbox.downloads import artifacts
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema, system_data
 from amlstack.sandbox.parents import progress
 from amlstack.sandbox.parents.parent import PARENTS, is_parent
@@ -249,6 +250,7 @@ def _forget(context: KindContext, job: JobRow) -> None:
     for child in context.store.family.children(job.id).values():
         if (row := context.store.jobs.get(child)) is not None:
             _forget(context, row)
+    artifacts.forget(context.store, job)
     context.store.nodes.release(job.id)
     context.store.family.forget(job.id)
     context.store.scales.forget(job.id)

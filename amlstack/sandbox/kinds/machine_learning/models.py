@@ -33,6 +33,11 @@ class ModelVersions(Versions):
         elif not body["properties"].get("modelUri"):
             raise invalid("properties.modelUri", "the required property is missing.")
 
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
+        """The service's defaults; clients go through the flavors of every model."""
+        filled = super().fill(context, path, body)
+        return {**filled, "properties": {"flavors": {}, **filled["properties"]}}
+
 
 CONTAINERS = Containers("models", "a model", "ModelContainerArgs")
 VERSIONS = ModelVersions()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import uuid
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.arm.ids import ML
 from amlstack.sandbox.arm.refusals import Refused, invalid, near, not_emulated
-from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema
 from amlstack.sandbox.kinds.machine_learning import jobs
 
 if TYPE_CHECKING:
@@ -48,9 +49,10 @@ class ScheduleKind(ResourceKind):
     tracked = False
     ticks = 1
     ticks_delete = 1
+    actions = ("trigger",)
     note = (
-        "Schedules of jobs, cron and recurrence. They are kept and judged with the job in them, and never start one: "
-        "the sandbox fires no schedule. Only a disabled one can be deleted."
+        "Schedules of jobs, cron and recurrence. They are kept and judged with the job in them, and start one only "
+        "when somebody triggers them: the sandbox fires no schedule by the clock. Only a disabled one can be deleted."
     )
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
@@ -67,6 +69,28 @@ class ScheduleKind(ResourceKind):
         """The service's defaults."""
         del context, path
         return {**body, "properties": {"isEnabled": True, "tags": {}, "properties": {}, **body["properties"]}}
+
+    def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply:
+        """``trigger``: the job in it, once, under a name of its own; only an enabled one can be triggered."""
+        if name.lower() != "trigger":
+            return super().action(context, resource, name, body)
+        properties = resource.body["properties"]
+        if not properties["isEnabled"]:
+            raise Refused(400, "UserError", f"The schedule '{resource.name}' is disabled and cannot be triggered.")
+        definition = dict(properties["action"]["jobDefinition"])
+        source = definition.pop("sourceJobId", None)
+        if source is not None and not _defines(definition):
+            first = context.store.jobs.find(resource.parent, str(source).rsplit("/", 1)[-1])
+            if first is None:
+                raise Refused(400, "UserError", f"The job '{source}' was not found in the workspace.")
+            definition = {key: value for key, value in first.properties.items() if key != "displayName"}
+        run = f"{resource.name}-{uuid.uuid4().hex[:8]}"
+        workspace = context.store.resources.get(resource.parent)
+        home = resource.parent if workspace is None else workspace.id
+        with context.store.transaction():
+            context.store.jobs.add(home, run, {"properties": definition})
+        context.wake.set()
+        return Reply(200, {"scheduleActionType": "CreateJob", "submissionId": run})
 
     def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
         """An enabled one stays."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.sandbox.arm.ids import ML
 from amlstack.sandbox.arm.refusals import invalid
-from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema
 from amlstack.sandbox.kinds.machine_learning import datastores, managed_network
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Workspaces(ResourceKind):
     ticks = 3
     ticks_delete = 2
     patches = True
-    actions = ("provisionManagedNetwork",)
+    actions = ("provisionManagedNetwork", "listKeys")
     note = (
         "Default workspaces with their datastores and discovery, and a managed network by its rules; no hubs, projects "
         "or feature stores."
@@ -87,6 +87,13 @@ class Workspaces(ResourceKind):
         if name.lower() == "provisionmanagednetwork":
             return managed_network.start(context, resource)
         return super().operate(context, resource, name)
+
+    def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply:
+        """``listKeys``: which account; its key is not there, as the sandbox's accounts are opened by Entra ID alone."""
+        if name.lower() != "listkeys":
+            return super().action(context, resource, name, body)
+        account = resource.body["properties"]["storageAccount"]
+        return Reply(200, {"userStorageArmId": account, "userStorageResourceId": account, "userStorageKey": None})
 
     def made(self, context: KindContext, resource: ResourceRow) -> None:
         """The default datastores."""

@@ -30,6 +30,10 @@ _ASSET = re.compile(
     re.IGNORECASE,
 )
 """A data version by its ARM id, or as `azureml:NAME:VERSION`, `azureml:NAME@latest`."""
+_JOB = re.compile(
+    r"azureml://jobs/(?P<job>[^/]+)/outputs/(?P<output>[^/]+)(?:/paths)?(?:/(?P<path>.*))?", re.IGNORECASE
+)
+"""What another job of the workspace wrote."""
 _DATA = "Microsoft.MachineLearningServices/workspaces/data/versions"
 
 
@@ -63,10 +67,12 @@ class Storage:
             return self._datastore(found, what)
         if found := _ASSET.fullmatch(uri):
             return self.locate(self._data_uri(found, uri, what), what)
+        if found := _JOB.fullmatch(uri):
+            return self.locate(self._job_output(found, what), what)
         parts = urlsplit(uri)
         words = unquote(parts.path).strip("/").split("/")
         if parts.scheme == "https" and words[0] == "blob" and len(words) >= 3:
-            return Location(words[1], words[2], "/".join(words[3:]))
+            return Location(words[1].partition(".")[0], words[2], "/".join(words[3:]))
         if parts.scheme == "file" or (not parts.scheme and uri.startswith("/")):
             return Path(unquote(parts.path))
         message = (
@@ -91,6 +97,25 @@ class Storage:
             raise RefusedError(message)
         account, container = account_and_container(resource.body["properties"])
         return Location(account, container, found["path"].strip("/"))
+
+    def _job_output(self, found: re.Match[str], what: str) -> str:
+        """Where a job's output lies.
+
+        Raises:
+            RefusedError: There is no such job, or it has no such output.
+        """
+        job = self.store.jobs.find(self.workspace, found["job"])
+        if job is None:
+            message = f"{what} is an output of the job {found['job']!r}, which the workspace does not have."
+            raise RefusedError(message)
+        outputs = job.properties.get("outputs") or {}
+        if found["output"] not in outputs:
+            known = ", ".join(outputs) or "none"
+            message = f"{what} is the output {found['output']!r} of the job {job.name}, which has {known}."
+            raise RefusedError(message)
+        default = f"azureml://datastores/workspaceblobstore/paths/azureml/{job.name}/{found['output']}/"
+        uri = str((outputs[found["output"]] or {}).get("uri") or default)
+        return f"{uri.rstrip('/')}/{found['path'] or ''}"
 
     def _data_uri(self, found: re.Match[str], uri: str, what: str) -> str:
         """Where the data of a version lie; ``latest`` is the newest one that is not archived.

@@ -1,0 +1,41 @@
+"""Outputs with a name become assets of the workspace when their job has completed: data, or models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from amlstack.sandbox.store.store import JobRow, Store
+
+_ML = "Microsoft.MachineLearningServices/workspaces"
+_MODELS = frozenset({"custom_model", "mlflow_model", "triton_model"})
+
+
+def register(store: Store, job: JobRow) -> None:
+    """Registers each output that has an ``assetName``, under its ``assetVersion`` or the next number.
+
+    A version that is there already stays as it is: assets never change.
+    """
+    for name, port in (job.properties.get("outputs") or {}).items():
+        if not isinstance(port, dict) or not port.get("assetName"):
+            continue
+        kind = str(port.get("jobOutputType") or "uri_folder")
+        uri = str(port.get("uri") or f"azureml://datastores/workspaceblobstore/paths/azureml/{job.name}/{name}/")
+        common: dict[str, Any] = {"isAnonymous": False, "isArchived": False, "tags": {}, "properties": {}}
+        if kind in _MODELS:
+            own = {"modelUri": uri, "modelType": kind, "jobName": job.name, "flavors": {}}
+            _put(store, job.workspace, "models", port, {**common, **own})
+        else:
+            _put(store, job.workspace, "data", port, {**common, "dataUri": uri, "dataType": kind})
+
+
+def _put(store: Store, workspace: str, word: str, port: dict[str, Any], properties: dict[str, Any]) -> None:
+    container, kind = f"{workspace}/{word}/{port['assetName']}", f"{_ML}/{word}"
+    numbers = [int(row.name) for row in store.resources.under(container, f"{kind}/versions") if row.name.isdecimal()]
+    version = str(port.get("assetVersion") or max(numbers, default=0) + 1)
+    if store.resources.get(container) is None:
+        store.resources.put(container, kind, workspace, {"properties": {}})
+    if store.resources.get(f"{container}/versions/{version}") is None:
+        store.resources.put(
+            f"{container}/versions/{version}", f"{kind}/versions", container, {"properties": properties}
+        )

@@ -1,0 +1,89 @@
+"""azure-ai-ml, unmodified and led by the environment alone, against the sandbox: what each capability gives."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from amlstack.base.paths import PROJECT
+from tests.support.running import running_sandbox
+from tests.support.sandbox.sandbox_client import Arm
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# The jobs of the session run, and the first may have to build an environment.
+pytestmark = [pytest.mark.training, pytest.mark.timeout(3600)]
+
+LOG = "artifacts/user_logs/std_log_process_00.txt"
+CAPABILITIES: Mapping[str, Any] = {
+    "workspaces of a subscription": ["space1"],
+    "a workspace's keys": None,
+    "a workspace updated": "changed",
+    "nodes of a cluster": [],
+    "a curated environment by label": "acpt-pytorch-2.8-cuda12.6",
+    "curated environments": True,
+    "a datastore made": "stelsewhere",
+    "a data lake made": "f",
+    "a datastore deleted": [
+        *("workspaceblobstore", "workspaceartifactstore", "workspacefilestore", "workspaceworkingdirectory", "mine")
+    ],
+    "a build context uploaded": "1",
+    "a folder uploaded": "1",
+    "a file uploaded": "/x.txt",
+    "data by label": "1",
+    "data archived": [],
+    "data restored": 1,
+    "a model uploaded": "1",
+    "models": ["1", ["model"]],
+    "a model downloaded": ["model/data/x.txt"],
+    "components": ["2", "2"],
+    "a job": "Completed",
+    "all of a job downloaded": ["artifacts/outputs/a.txt", LOG, "named-outputs/out/o.txt"],
+    "an output downloaded": ["named-outputs/out/o.txt"],
+    "logs downloaded": ["artifacts/outputs/a.txt", LOG],
+    "services of a job": None,
+    "a job reads a local folder": "Completed",
+    "a job reads a data asset": "Completed",
+    "a job reads another's output": "Completed",
+    "an output with a name": ["Completed", "uri_folder"],
+    "a model from a job": ["Completed", "1"],
+    "a pipeline with local data": "Completed",
+    "a pipeline's output downloaded": ["named-outputs/last/y.txt"],
+    "a schedule triggered": "Completed",
+}
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What one session of the client found out; the SDK takes seconds to import, so that there is only one."""
+    folder = tmp_path_factory.mktemp("capabilities")
+    with running_sandbox(tmp_path_factory.mktemp("home")) as sandbox:
+        arm = Arm(sandbox.endpoint)
+        arm.make_cluster(arm.make_workspace("space1"))
+        script = PROJECT / "tests" / "support" / "sandbox" / "azure_ai_ml_capabilities.py"
+        quick = {"AZUREML_RUN_POLLING_INTERVAL_MIN": "0", "AZUREML_RUN_POLLING_INTERVAL_MAX": "1"}
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", str(script), "space1", str(folder)],
+            env={**os.environ, **sandbox.environ, **quick},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.rsplit("\n", 2)[-2])
+    return found
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_the_client_gets_what_azure_would_give(seen: dict[str, Any], capability: str) -> None:
+    assert seen[capability] == CAPABILITIES[capability]
+
+
+def test_no_capability_is_left_out(seen: dict[str, Any]) -> None:
+    assert set(seen) == set(CAPABILITIES)

@@ -1,0 +1,201 @@
+"""What a person's script does with azure-ai-ml, one capability after another, led by the environment alone.
+
+Run as a process of its own; prints one JSON object: what each capability gave, or the words of its error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from azure.ai.ml import Input, MLClient, Output, command, load_job
+from azure.ai.ml.entities import (
+    AzureBlobDatastore,
+    AzureDataLakeGen2Datastore,
+    BuildContext,
+    CommandComponent,
+    Data,
+    Environment,
+    JobSchedule,
+    Model,
+    RecurrenceTrigger,
+    Workspace,
+)
+from azure.identity import DefaultAzureCredential
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PLAIN = Environment(image="mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04")
+PIPELINE = """\
+type: pipeline
+settings: {default_compute: azureml:gpu}
+inputs: {words: {type: uri_folder, path: ./data}}
+outputs: {last: {type: uri_folder}}
+jobs:
+  only:
+    type: command
+    command: cp ${{inputs.words}}/x.txt ${{outputs.copied}}/y.txt
+    environment: {image: mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04}
+    inputs: {words: "${{parent.inputs.words}}"}
+    outputs: {copied: "${{parent.outputs.last}}"}
+"""
+
+
+class Session:
+    """A client of a workspace, and what was found out with it."""
+
+    def __init__(self, workspace: str, folder: Path) -> None:
+        self.name, self.folder, self.seen = workspace, folder, {}  # type: str, Path, dict[str, Any]
+        self.credential, self.subscription = DefaultAzureCredential(), os.environ["AZURE_SUBSCRIPTION_ID"]
+        self.client = MLClient(self.credential, self.subscription, workspace, workspace)
+        self.jobs: dict[str, str] = {}
+        (folder / "src").mkdir()
+        (folder / "src" / "train.py").write_text("print('trained')\n")
+        (folder / "data").mkdir()
+        (folder / "data" / "x.txt").write_text("words\n")
+        (folder / "pipeline.yml").write_text(PIPELINE)
+
+    def see(self, capability: str, what: Callable[[], Any]) -> None:
+        """Notes what a capability gives."""
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                self.seen[capability] = what()
+        except Exception as error:  # noqa: BLE001 - the test shows it
+            self.seen[capability] = f"{type(error).__name__}: {error}"[:600]
+
+    def workspaces(self) -> None:
+        own = self.client.workspaces
+        self.see("workspaces of a subscription", lambda: [each.name for each in own.list(scope="subscription")])
+        self.see("a workspace's keys", lambda: own.get_keys().user_storage_key)
+        change = Workspace(name=self.name, description="changed", tags={"team": "a"})
+        self.see("a workspace updated", lambda: own.begin_update(change).result().description)
+        self.see("nodes of a cluster", lambda: list(self.client.compute.list_nodes("gpu")))
+
+    def registry(self) -> None:
+        def of() -> Any:
+            return MLClient(self.credential, self.subscription, self.name, registry_name="azureml").environments
+
+        name = "acpt-pytorch-2.8-cuda12.6"
+        self.see("a curated environment by label", lambda: of().get(name, label="latest").name)
+        self.see("curated environments", lambda: name in [each.name for each in of().list()])
+
+    def assets(self) -> None:
+        data, models, stores = self.client.data, self.client.models, self.client.datastores
+        folder = str(self.folder / "data")
+        blobs = AzureBlobDatastore(name="mine", account_name="stelsewhere", container_name="c")
+        self.see("a datastore made", lambda: stores.create_or_update(blobs).account_name)
+        lake = AzureDataLakeGen2Datastore(name="lake", account_name="stelsewhere", filesystem="f")
+        self.see("a data lake made", lambda: stores.create_or_update(lake).filesystem)
+        self.see("a datastore deleted", lambda: (stores.delete("lake"), [each.name for each in stores.list()])[1])
+        build = Environment(name="built", build=BuildContext(path=str(self.folder / "src")))
+        self.see("a build context uploaded", lambda: self.client.environments.create_or_update(build).version)
+        self.see(
+            "a folder uploaded",
+            lambda: data.create_or_update(Data(name="words", path=folder, type="uri_folder")).version,
+        )
+        self.see(
+            "a file uploaded",
+            lambda: data.create_or_update(Data(name="word", path=f"{folder}/x.txt", type="uri_file")).path[-6:],
+        )
+        self.see("data by label", lambda: data.get("words", label="latest").version)
+        self.see("data archived", lambda: (data.archive("words", version="1"), [*data.list("words")])[1])
+        self.see("data restored", lambda: (data.restore("words", version="1"), len([*data.list("words")]))[1])
+        model = Model(name="model", path=folder, type="custom_model")
+        self.see("a model uploaded", lambda: models.create_or_update(model).version)
+        self.see("models", lambda: (models.get("model", label="latest").version, [each.name for each in models.list()]))
+        self.see("a model downloaded", lambda: self.downloaded(lambda to: models.download("model", "1", to)))
+        self.see("components", self.components)
+
+    def components(self) -> Any:
+        for version in ("1", "2"):
+            component = CommandComponent(name="echo", version=version, command="echo x", environment=PLAIN)
+            self.client.components.create_or_update(component)
+        own = self.client.components
+        return own.get("echo").version, own.get("echo", label="latest").version
+
+    def run(self, label: str, **more: Any) -> str:
+        """Status of a command job at its end."""
+        job = command(**{"command": "true", "environment": PLAIN, "compute": "gpu", **more})
+        made = self.client.jobs.create_or_update(job)
+        self.jobs[label] = made.name
+        self.client.jobs.stream(made.name)
+        return str(self.client.jobs.get(made.name).status.value)
+
+    def runs(self) -> None:
+        words = {"words": Input(type="uri_folder", path=str(self.folder / "data"))}
+        writes = {"out": Output(type="uri_folder")}
+        text = "python train.py; mkdir outputs; echo kept > outputs/a.txt; echo named > ${{outputs.out}}/o.txt"
+        self.see("a job", lambda: self.run("first", command=text, code=str(self.folder / "src"), outputs=writes))
+        jobs = self.client.jobs
+        first = self.jobs["first"]
+        self.see(
+            "all of a job downloaded",
+            lambda: self.downloaded(lambda to: jobs.download(first, download_path=to, all=True)),
+        )
+        self.see(
+            "an output downloaded",
+            lambda: self.downloaded(lambda to: jobs.download(first, download_path=to, output_name="out")),
+        )
+        self.see("logs downloaded", lambda: self.downloaded(lambda to: jobs.download(first, download_path=to)))
+        self.see("services of a job", lambda: jobs.show_services(first))
+        reads = "test words = $(cat ${{inputs.words}}/x.txt)"
+        self.see("a job reads a local folder", lambda: self.run("local", command=reads, inputs=words))
+        asset = {"words": Input(type="uri_folder", path="azureml:words:1")}
+        self.see("a job reads a data asset", lambda: self.run("asset", command=reads, inputs=asset))
+        other = {"words": Input(type="uri_folder", path=f"azureml://jobs/{first}/outputs/out/paths/")}
+        said = "test named = $(cat ${{inputs.words}}/o.txt)"
+        self.see("a job reads another's output", lambda: self.run("other", command=said, inputs=other))
+        named = {"out": Output(type="uri_folder", name="results", version="3")}
+        keeps = "echo named > ${{outputs.out}}/o.txt"
+        self.see(
+            "an output with a name",
+            lambda: (self.run("named", command=keeps, outputs=named), self.client.data.get("results", "3").type),
+        )
+        counted = {"out": Output(type="custom_model", name="trained")}
+        self.see(
+            "a model from a job",
+            lambda: (self.run("model", command=keeps, outputs=counted), self.client.models.get("trained", "1").version),
+        )
+        self.see("a pipeline with local data", self.pipeline)
+        last = self.jobs.get("pipeline", "")
+        self.see(
+            "a pipeline's output downloaded",
+            lambda: self.downloaded(lambda to: jobs.download(last, download_path=to, output_name="last")),
+        )
+        self.see("a schedule triggered", self.triggered)
+
+    def pipeline(self) -> str:
+        made = self.client.jobs.create_or_update(load_job(self.folder / "pipeline.yml"))
+        self.jobs["pipeline"] = made.name
+        self.client.jobs.stream(made.name)
+        return str(self.client.jobs.get(made.name).status.value)
+
+    def triggered(self) -> str:
+        trigger = RecurrenceTrigger(frequency="day", interval=1)
+        schedule = JobSchedule(name="daily", trigger=trigger, create_job=load_job(self.folder / "pipeline.yml"))
+        self.client.schedules.begin_create_or_update(schedule).result()
+        run = self.client.schedules.trigger("daily").job_name
+        self.client.jobs.stream(run)
+        return str(self.client.jobs.get(run).status.value)
+
+    def downloaded(self, download: Callable[[str], Any]) -> list[str]:
+        """The files that a download makes."""
+        target = tempfile.mkdtemp(dir=self.folder)
+        download(target)
+        return sorted(str(file.relative_to(target)) for file in Path(target).rglob("*") if file.is_file())
+
+
+if __name__ == "__main__":
+    session = Session(sys.argv[1], Path(sys.argv[2]))
+    session.workspaces()
+    session.registry()
+    session.assets()
+    session.runs()
+    sys.stdout.write(f"{json.dumps(session.seen)}\n")

@@ -104,6 +104,8 @@ async def build(
     names = Names.of(settings, project=pulumi.get_project(), stack=pulumi.get_stack(), subscription=who.subscription)
     names = await foundation.found(names, settings, provider)
     room = asyncio.ensure_future(capacity.check(settings, reading, names, provider))
+    # Where something else ends the program first, nobody asks for this one's error.
+    room.add_done_callback(lambda done: done.cancelled() or done.exception())
     if not pulumi.runtime.is_dry_run():
         await room  # before anything is made; a preview plans meanwhile
     # First of all resources, so that no run ever bears an id that the state does not know.

@@ -28,17 +28,19 @@ async def check(
 
     Args:
         settings: The stack's.
-        reading: Where they were written; None where that is not known.
+        reading: Where they were written; None for a stack that is only looked at, which asks nothing.
         names: With subscription and workspace.
         provider: Who asks.
 
     Raises:
         pulumi.RunError: There is no room.
     """
+    if reading is None:
+        return
     found = await findings(
         settings, reading, subscription=names.subscription, workspace=names.workspace_id, provider=provider
     )
-    found = tuple(hidden(finding, reading.secret if reading else ()) for finding in found)
+    found = tuple(hidden(finding, reading.secret) for finding in found)
     show(found)
     if wrong := errors(found):
         end(wrong)
@@ -46,7 +48,7 @@ async def check(
 
 async def findings(
     settings: Settings,
-    reading: Reading | None,
+    reading: Reading,
     *,
     subscription: str,
     workspace: str,
@@ -56,7 +58,7 @@ async def findings(
 
     Args:
         settings: The stack's.
-        reading: Where they were written; None where that is not known.
+        reading: Where they were written.
         subscription: Id of the subscription.
         workspace: ARM id of the workspace, in the group that a new stack has.
         provider: Who asks.
@@ -83,7 +85,7 @@ def _weaker(short: Shortage) -> Shortage:
     return replace(short, finding=replace(short.finding, level=Level.WARNING))
 
 
-def _placed(short: Shortage, reading: Reading | None) -> Finding:
+def _placed(short: Shortage, reading: Reading) -> Finding:
     loc: Loc = ("clusters", short.index, *short.path)
     finding = replace(short.finding, where=dotted(loc))
-    return finding if reading is None else reading.locate(loc, finding)
+    return reading.locate(loc, finding)

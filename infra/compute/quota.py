@@ -114,7 +114,7 @@ class _Pool:
             f"/subscriptions/{self.subscription}/providers/Microsoft.MachineLearningServices/locations/{self.region}"
         )
         return (
-            f"{_PORTAL}, or with `az quota update --resource-name '{self.name}' --resource-type {kind} "
+            f"{_PORTAL}, or with `az quota create --resource-name '{self.name}' --resource-type {kind} "
             f"--scope {scope} --limit-object value={number}`"
         )
 

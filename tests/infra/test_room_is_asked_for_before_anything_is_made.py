@@ -1,0 +1,100 @@
+"""What the program asks about quota, how often, and what becomes of the answers."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from amlstack.base.findings import Finding, Level
+from amlstack.resources import capacity as functions
+from infra.compute import capacity
+from infra.settings import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+SIZE, FAMILY = "Standard_ND96isr_H100_v5", "standardNDSH100v5Family"
+
+
+@dataclass
+class Azure:
+    """Answers as the provider's functions do, and keeps what it was asked."""
+
+    limit: int = 10_000
+    problem: str = ""
+    there: list[dict[str, Any]] = field(default_factory=list)
+    failure: Exception | None = None
+    asked: list[str] = field(default_factory=list)
+
+    async def of_regions(self, _: str, regions: Mapping[str, Collection[str]], *, provider: Any) -> dict[str, Any]:
+        del provider
+        self.asked.append(f"regions {', '.join(sorted(regions))}")
+        if self.failure is not None:
+            raise self.failure
+        usage = {"name": FAMILY, "label": "", "current": 0, "limit": self.limit}
+        sizes = {SIZE: {"family": FAMILY, "vcpus": 96, "lowPriority": True}}
+        row = {"usages": [usage], "sizes": sizes, "listed": 1, "problem": self.problem}
+        return {"regions": dict.fromkeys(regions, row)}
+
+    async def of_workspace(self, workspace: str, *, provider: Any) -> dict[str, Any]:
+        del provider
+        self.asked.append(workspace)
+        return {"clusters": self.there, "problem": ""}
+
+
+@pytest.fixture
+def azure(monkeypatch: pytest.MonkeyPatch) -> Azure:
+    made = Azure()
+    monkeypatch.setattr(functions, "of_regions", made.of_regions)
+    monkeypatch.setattr(functions, "of_workspace", made.of_workspace)
+    return made
+
+
+def findings(**settings: Any) -> tuple[Finding, ...]:
+    clusters = [{"name": "train", "size": SIZE, "nodes": {"max": 4}},
+                {"name": "north", "size": SIZE, "nodes": {"max": 1}, "location": "northeurope"}]  # fmt: skip
+    reading = parse({"location": "westeurope", "workspace": "w-team", "clusters": clusters, **settings})
+    assert reading.settings is not None
+    place = {"subscription": "s", "workspace": "/ws", "provider": None}
+    return asyncio.run(capacity.findings(reading.settings, reading, **place))  # type: ignore[arg-type]
+
+
+def test_all_regions_are_asked_at_once_and_the_workspace_is_not_where_there_is_room(azure: Azure) -> None:
+    assert findings() == ()
+    assert azure.asked == ["regions northeurope, westeurope"]
+
+
+def test_the_workspace_is_asked_where_there_seems_to_be_no_room(azure: Azure) -> None:
+    azure.limit = 100
+    (found,) = findings()
+    assert azure.asked == ["regions northeurope, westeurope", "/ws"]
+    assert (found.code, found.where, found.level) == (
+        "quota-exceeded",
+        "amlstack:clusters[0].nodes.max",
+        Level.ERROR,
+    )
+    azure.there = [{"name": "Train", "location": "westeurope", "size": SIZE.upper(), "priority": "Dedicated", "max": 4}]
+    assert findings() == ()
+
+
+def test_a_warning_is_all_that_is_wanted(azure: Azure) -> None:
+    azure.limit = 100
+    assert [one.level for one in findings(quota="warn")] == [Level.WARNING]
+
+
+@pytest.mark.parametrize("settings", [{"quota": "off"}, {"clusters": []}])
+def test_nothing_is_asked_where_nothing_is_to_be_known(azure: Azure, settings: dict[str, Any]) -> None:
+    assert findings(**settings) == ()
+    assert azure.asked == []
+
+
+def test_what_could_not_be_asked_is_a_warning_for_each_region(azure: Azure) -> None:
+    azure.failure = RuntimeError("no such function")
+    found = findings()
+    assert [one.level for one in found] == [Level.WARNING, Level.WARNING]
+    assert {one.code for one in found} == {"quota-unchecked"}
+    azure.failure, azure.problem = None, "AuthorizationFailed: no"
+    assert ["were not checked: AuthorizationFailed: no" in one.seen for one in findings()] == [True, True]

@@ -35,7 +35,14 @@ settings.load_profile("ci" if os.environ.get("CI") else "amlstack")
 
 def _own_surroundings() -> None:
     """Nothing of the shell that runs the tests decides what they see: no login, no stack, no day, no colour."""
-    kept = {"AMLSTACK_CACHE", "AMLSTACK_CORPUS", "AMLSTACK_ENGINE", "AMLSTACK_PUBLIC_JOBS", "AMLSTACK_PULUMI_RELEASES"}
+    kept = {
+        "AMLSTACK_PUBLIC_POLICIES",
+        "AMLSTACK_CACHE",
+        "AMLSTACK_CORPUS",
+        "AMLSTACK_ENGINE",
+        "AMLSTACK_PUBLIC_JOBS",
+        "AMLSTACK_PULUMI_RELEASES",
+    }
     foreign = ("AMLSTACK_", "AMLNODE_", "ARM_", "AZURE_", "AZUREML_", "PULUMI_")
     shown = {"COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "PY_COLORS", "TTY_COMPATIBLE", "GITHUB_ACTIONS"}
     for name in set(os.environ) - kept:

@@ -32,6 +32,8 @@ ROOTS = ("pulumi", "pulumi-policy", "grpcio", "protobuf")
 
 _OF_BASE = re.compile(rb"^ *from amlstack\.base(?:\.(\w+) import|\b import ([\w, ]+))", re.MULTILINE)
 _LEFT_OUT = {"pack/archive.py", "resource_types/reasons.py", "analyzer"}
+_LEFT_OUT_FOLDERS = ("tenant/",)
+"""What judges a stack before an engine runs, which the pack does not."""
 _MANIFEST = "PulumiPolicy.yaml"
 
 
@@ -130,8 +132,12 @@ def _pinned(package: dict[str, Any], markers: set[str]) -> str:
 def _package(folder: Path) -> Iterator[tuple[str, bytes]]:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and path.suffix in {".py", ".json", ".yaml"} and name not in {*_LEFT_OUT, BUILT_IN.name}:
+        if path.is_file() and path.suffix in {".py", ".json", ".yaml"} and not _left_out(name):
             yield name, path.read_bytes()
+
+
+def _left_out(name: str) -> bool:
+    return name in {*_LEFT_OUT, BUILT_IN.name} or name.startswith(_LEFT_OUT_FOLDERS)
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -48,7 +48,23 @@ def findings(verdicts: Iterable[TenantVerdict]) -> list[tuple[Finding, PolicyTar
     for one in verdicts:
         if one.assessment.ruling is not Ruling.PASSES:
             alike.setdefault(_key(one), []).append(one)
-    return [_finding(each) for each in alike.values()]
+    silent = [each[0] for each in alike.values() if each[0].assessment.ruling is Ruling.NOT_JUDGED]
+    spoken = [each for each in alike.values() if each[0].assessment.ruling is not Ruling.NOT_JUDGED]
+    return [*(_finding(each) for each in spoken), *_not_judged(silent)]
+
+
+def _not_judged(silent: list[TenantVerdict]) -> list[tuple[Finding, PolicyTarget | None, str]]:
+    """One finding for all policies that judge no resource of a stack for the same reason."""
+    by_reason: dict[str, list[str]] = {}
+    for one in silent:
+        by_reason.setdefault(one.assessment.why, []).append(f"`{one.title}`")
+    code, level = CODES[Ruling.NOT_JUDGED]
+    found = []
+    for why, titles in by_reason.items():
+        more = f" and {len(titles) - SHOWN} more" if len(titles) > SHOWN else ""
+        seen = f"{', '.join(titles[:SHOWN])}{more}: {why}"
+        found.append((Finding(code, "", seen, "", level=level), None, ""))
+    return found
 
 
 def _key(one: TenantVerdict) -> tuple[Any, ...]:

@@ -269,3 +269,28 @@ def test_every_setting_that_an_answer_names_exists() -> None:
     root = {"properties": {key.removeprefix("amlstack:"): one for key, one in settings.items()}}
     assert [one for one in sorted(answers.settings()) if not there(root, one.split("."))] == []
     assert not there(root, ["workspace", "none"])
+
+
+ELSEWHERE = "/subscriptions/aaaaaaaa-2222-3333-4444-555555555555/resourceGroups/rg-shared"
+
+
+def test_of_a_workspace_that_exists_only_what_is_put_into_it_is_judged(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    existing = f"existing: {ELSEWHERE}/providers/Microsoft.MachineLearningServices/workspaces/shared"
+    own = "name: aml-prod\n    public_network: true"
+    (here / "Pulumi.prod.yaml").write_text(STACK.replace(own, existing))
+    code, answer = asked(capsys, "alz")
+    assert code == 0
+    judged = {one["resource"] for one in answer["against"][0]["verdicts"] if one["resource"]}
+    place = f"{ELSEWHERE}/providers/Microsoft.MachineLearningServices/workspaces/shared/computes"
+    assert judged == {f"{place}/big", f"{place}/small"}
+
+
+def test_nothing_of_a_check_stays_in_the_sdk(capsys: pytest.CaptureFixture[str]) -> None:
+    from pulumi.runtime import settings
+
+    before = (settings.get_stack(), settings.get_project(), settings.get_monitor())
+    first, second = asked(capsys, "alz"), asked(capsys, "alz")
+    assert first == second
+    assert (settings.get_stack(), settings.get_project(), settings.get_monitor()) == before

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from policies.tenant.stack import DeclaredStack
     from policies.tenant.verdicts import TenantVerdict
 
-NOT_READ = library.NOT_READ
+NOT_READ, NOT_ASKED = library.NOT_READ, "tenant-not-asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,7 @@ _EFFECTS = ("effect", "effects", "audit_effect")
 
 def _stack(where: Targets) -> tuple[DeclaredStack | None, list[Finding]]:
     from amlstack.cli.stack.tenant.declared import declared
+    from amlstack.cli.stack.tenant.rendered import NotRenderedError
     from infra import account
 
     if where.reading is None:
@@ -131,12 +132,16 @@ def _stack(where: Targets) -> tuple[DeclaredStack | None, list[Finding]]:
         rule = "What a stack registers is known once its settings are right"
         return None, [
             *found,
-            Finding("tenant-not-asked", "", "The stack's settings are wrong, and no policy was asked", rule),
+            Finding(NOT_ASKED, "", "The stack's settings are wrong, and no policy was asked", rule),
         ]
     config = where.reading.file.config if where.reading.file else {}
     who, unknown = account.resolve({key: str(value) for key, value in config.items()}, os.environ)
     known = not any("subscription" in one.where for one in unknown)
-    return declared(where.reading.settings, who, known=known, stack=where.stack or ""), found
+    try:
+        return declared(where.reading.settings, who, known=known, stack=where.stack or ""), found
+    except NotRenderedError as error:
+        rule = "What a stack registers is known once its program takes it"
+        return None, [*found, Finding(NOT_ASKED, "", f"The stack's program refuses it: {error}", rule)]
 
 
 def _unknown_word(word: str) -> Finding:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _PREFIX = "azure-native:"
 _GROUP = "Microsoft.Resources/subscriptions/resourceGroups"
+_WORKSPACES = "microsoft.machinelearningservices/workspaces"
 _TYPED = re.compile(r"/([^/{]+)/\{[^}]+\}")
 
 
@@ -33,9 +34,9 @@ def declared(settings: Settings, who: Account, *, known: bool, stack: str) -> De
     """
     from amlstack.cli.stack.tenant.rendered import resources_of
 
-    targets, unknown = requests(resources_of(settings, who, stack=stack), who.subscription)
+    targets, unknown = requests(resources_of(settings, who, stack=stack))
     group = next((one for one in targets if one.type == _GROUP), None)
-    name = group.name if group else str(settings.resource_group or "")
+    name = group.name if group else _group_of(targets)
     location, tags = (group.body.get("location"), group.body.get("tags") or {}) if group else (None, None)
     place = PolicyPlace.of(who.subscription, name, location=location, tags=tags)
     if not known:
@@ -43,7 +44,13 @@ def declared(settings: Settings, who: Account, *, known: bool, stack: str) -> De
     return DeclaredStack(tuple(targets), place, tuple(unknown))
 
 
-def requests(registered: Iterable[RegisteredResource], subscription: str) -> tuple[list[PolicyTarget], list[str]]:
+def _group_of(targets: list[PolicyTarget]) -> str:
+    """The resource group that somebody else owns."""
+    of_workspace = (one.id.split("/") for one in targets if one.type.lower().startswith(_WORKSPACES))
+    return next((parts[4] for parts in of_workspace), "")
+
+
+def requests(registered: Iterable[RegisteredResource]) -> tuple[list[PolicyTarget], list[str]]:
     """The requests of registered resources of Azure, and the types of which none is known."""
     targets: list[PolicyTarget] = []
     unknown: dict[str, None] = {}
@@ -58,7 +65,7 @@ def requests(registered: Iterable[RegisteredResource], subscription: str) -> tup
         body: Mapping[str, Any] = shape.body(kind, one.properties)
         type_ = _type_of(kind.path)
         targets.append(
-            PolicyTarget(type_, kind.id_of(subscription, one.properties), body, version, indexed(type_, body))
+            PolicyTarget(type_, kind.id_of(one.subscription, one.properties), body, version, indexed(type_, body))
         )
     return targets, list(unknown)
 

@@ -11,7 +11,9 @@ from pulumi.runtime.proto import resource_pb2
 from amlstack.base.pulumi_wire import UNKNOWN_TEXT, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    Keep = Callable[[str, str, dict[str, Any], str, str], None]
 
 _GIVEN = ("clientId", "principalId", "tenantId")
 """Properties that only Azure gives and that the program passes on."""
@@ -32,11 +34,17 @@ class NoMocks(mocks.Mocks):
 
 
 class KeepingMonitor(mocks.MockMonitor):
-    """Hands each custom resource to a function; the SDK's own would leave an event loop open for each thread."""
+    """Hands each custom resource to a function; the SDK's own would leave an event loop open in each of its threads."""
 
-    def __init__(self, keep: Callable[[str, str, dict[str, Any]], None]) -> None:
+    def __init__(self, keep: Keep, answers: Mapping[str, Mapping[str, Any]]) -> None:
+        """Make a monitor.
+
+        Args:
+            keep: Takes each resource.
+            answers: What functions of providers answer, by their tokens; others answer nothing.
+        """
         super().__init__(NoMocks())
-        self._keep = keep
+        self._keep, self._answers = keep, answers
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - of the protocol
         """A resource that the program registers."""
@@ -44,7 +52,7 @@ class KeepingMonitor(mocks.MockMonitor):
         if not request.custom:
             return resource_pb2.RegisterResourceResponse(urn=urn)
         inputs = decode(request.object)
-        self._keep(request.type, request.name, inputs)
+        self._keep(request.type, request.name, inputs, urn, request.provider)
         answer = _answer(request.object)
         return resource_pb2.RegisterResourceResponse(urn=urn, id=UNKNOWN_TEXT, object=answer)
 
@@ -54,9 +62,10 @@ class KeepingMonitor(mocks.MockMonitor):
         return resource_pb2.ReadResourceResponse(urn=urn, properties=request.properties)
 
     def Invoke(self, request: Any) -> Any:  # noqa: N802 - of the protocol
-        """A function of a provider: nothing is asked."""
-        del request
-        return resource_pb2.ResourceInvokeResponse()
+        """A function of a provider: nobody is asked."""
+        answer = struct_pb2.Struct()
+        answer.update(self._answers.get(request.tok, {}))
+        return resource_pb2.ResourceInvokeResponse(**{"return": answer})
 
 
 def _answer(inputs: struct_pb2.Struct) -> struct_pb2.Struct:

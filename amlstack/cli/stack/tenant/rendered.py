@@ -29,11 +29,17 @@ class RegisteredResource:
         token: Its Pulumi type.
         name: Its name in the stack.
         properties: Its inputs, plain; `amlstack.base.pulumi_wire.UNKNOWN` for what only Azure gives.
+        subscription: That of its provider.
     """
 
     token: str
     name: str
     properties: Mapping[str, Any]
+    subscription: str
+
+
+class NotRenderedError(Exception):
+    """The program refuses the stack; the message is what it shows."""
 
 
 def resources_of(settings: Settings, who: Account, *, stack: str) -> tuple[RegisteredResource, ...]:
@@ -43,6 +49,9 @@ def resources_of(settings: Settings, who: Account, *, stack: str) -> tuple[Regis
         settings: The settings, with nothing wrong.
         who: Subscription and tenant.
         stack: The stack's name.
+
+    Raises:
+        NotRenderedError: The program refuses the stack.
     """
     found: list[RegisteredResource] = []
     # The SDK keeps its state in context variables: those of a copy end with it.
@@ -51,29 +60,53 @@ def resources_of(settings: Settings, who: Account, *, stack: str) -> tuple[Regis
 
 
 def _run(settings: Settings, who: Account, stack: str, found: list[RegisteredResource]) -> None:
+    from pulumi import RunError
     from pulumi.runtime import mocks
     from pulumi.runtime.stack import run_pulumi_func
 
     from amlstack.cli.stack.tenant.keeping_monitor import KeepingMonitor, NoMocks
     from infra import program
+    from infra.components.workspace.lookup import FUNCTION as LOOK_UP
 
     async def declared() -> None:
         await program.build(settings, (), who)
 
     async def whole() -> None:
-        silent = logging.getLogger("amlstack.rendered")
-        silent.disabled = True
+        subscriptions: dict[str, str] = {}
 
-        def keep(token: str, name: str, inputs: dict[str, Any]) -> None:
-            found.append(RegisteredResource(token, name, inputs))
+        def keep(token: str, name: str, inputs: dict[str, Any], urn: str, provider: str) -> None:
+            if token.startswith("pulumi:providers:"):
+                subscriptions[urn] = str(inputs.get("subscriptionId") or "")
+            else:
+                # A reference to a provider is its URN and its id.
+                subscription = subscriptions.get(provider.rpartition("::")[0]) or who.subscription
+                found.append(RegisteredResource(token, name, inputs, subscription))
 
+        # What the settings give by `existing` is taken to be there.
+        monitor = KeepingMonitor(keep, {LOOK_UP: {"status": 200, "properties": {}}})
         mocks.set_mocks(
-            NoMocks(), project=_project(), stack=stack, preview=True, logger=silent, monitor=KeepingMonitor(keep)
+            NoMocks(), project=_project(), stack=stack, preview=True, logger=_logger(shown), monitor=monitor
         )
         await run_pulumi_func(declared)
 
+    shown: list[str] = []
     with asyncio.Runner() as runner:
-        runner.run(whole())
+        try:
+            runner.run(whole())
+        except RunError as error:
+            raise NotRenderedError(" ".join(shown) or str(error)) from None
+
+
+def _logger(shown: list[str]) -> logging.Logger:
+    """A logger that keeps errors, and prints nothing."""
+
+    class Kept(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            shown.append(record.getMessage())
+
+    logger = logging.Logger("amlstack.rendered", logging.ERROR)
+    logger.addHandler(Kept())
+    return logger
 
 
 def _project() -> str:

@@ -43,7 +43,7 @@ class NotRenderedError(Exception):
 
 
 def resources_of(settings: Settings, who: Account, *, stack: str) -> tuple[RegisteredResource, ...]:
-    """The custom resources of a stack, in the order of their registration; its runs are left out.
+    """The custom resources of a stack, by type and name; its runs are left out.
 
     Args:
         settings: The settings, with nothing wrong.
@@ -56,7 +56,8 @@ def resources_of(settings: Settings, who: Account, *, stack: str) -> tuple[Regis
     found: list[RegisteredResource] = []
     # The SDK keeps its state in context variables: those of a copy end with it.
     contextvars.copy_context().run(_run, settings, who, stack, found)
-    return tuple(found)
+    # Registrations run beside each other, in another order each time.
+    return tuple(sorted(found, key=lambda one: (one.token, one.name)))
 
 
 def _run(settings: Settings, who: Account, stack: str, found: list[RegisteredResource]) -> None:

@@ -58,8 +58,8 @@ def findings(**settings: Any) -> tuple[Finding, ...]:
                 {"name": "north", "size": SIZE, "nodes": {"max": 1}, "location": "northeurope"}]  # fmt: skip
     reading = parse({"location": "westeurope", "workspace": "w-team", "clusters": clusters, **settings})
     assert reading.settings is not None
-    place = {"subscription": "s", "workspace": "/ws", "provider": None}
-    return asyncio.run(capacity.findings(reading.settings, reading, **place))  # type: ignore[arg-type]
+    asked = capacity.findings(reading.settings, reading, subscription="s", workspace="/ws", provider=None)
+    return asyncio.run(asked)
 
 
 def test_all_regions_are_asked_at_once_and_the_workspace_is_not_where_there_is_room(azure: Azure) -> None:

@@ -62,7 +62,6 @@ def test_three_clusters_in_two_regions_live_through_a_stacks_life(stack: MakeSta
     assert not [step for step in refused.done if step.type.startswith("azure-native:")]
     with contextlib.closing(Store(own_sandbox.home)) as store:
         assert store.resources.all() == ()
-    assert "quota of 384" in "\n".join(one.preview().failed().errors)
 
     set_quota(own_sandbox.home, westeurope={"families": {"standardNDSH100v5Family": 480}})
     planned = ops(one.preview())
@@ -93,9 +92,6 @@ def test_three_clusters_in_two_regions_live_through_a_stacks_life(stack: MakeSta
     assert "asks for 672" in "\n".join(one.preview().failed().errors)
     one.set("amlstack:quota", "warn")
     assert ops(one.preview()) == {"west": "update"}
-    one.set("amlstack:quota", None).set("amlstack:clusters[0].nodes.max", 3)
-    one.set("amlstack:clusters[2].location", "swedencentral")
-    assert ops(one.up())["north"] in {"replace", "create-replacement", "delete-replaced"}
 
     one.destroy().ok()
     assert one.resources() == {}

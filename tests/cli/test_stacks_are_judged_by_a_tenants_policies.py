@@ -290,7 +290,8 @@ def test_of_a_workspace_that_exists_only_what_is_put_into_it_is_judged(
 def test_nothing_of_a_check_stays_in_the_sdk(capsys: pytest.CaptureFixture[str]) -> None:
     from pulumi.runtime import settings
 
-    before = (settings.get_stack(), settings.get_project(), settings.get_monitor())
+    before = (settings.get_stack(), settings.get_project(), settings.get_monitor(), settings.is_dry_run())
     first, second = asked(capsys, "alz"), asked(capsys, "alz")
     assert first == second
-    assert (settings.get_stack(), settings.get_project(), settings.get_monitor()) == before
+    after = (settings.get_stack(), settings.get_project(), settings.get_monitor(), settings.is_dry_run())
+    assert after == before

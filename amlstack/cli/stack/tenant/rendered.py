@@ -38,6 +38,20 @@ class RegisteredResource:
     subscription: str
 
 
+_STATE = (
+    "callbacks",
+    "dry_run",
+    "engine",
+    "monitor",
+    "monitor_features",
+    "organization",
+    "project",
+    "rpc_manager",
+    "stack",
+)
+"""Of the SDK, what a run of the program sets."""
+
+
 class NotRenderedError(Exception):
     """The program refuses the stack; the message is what it shows."""
 
@@ -53,9 +67,17 @@ def resources_of(settings: Settings, who: Account, *, stack: str) -> tuple[Regis
     Raises:
         NotRenderedError: The program refuses the stack.
     """
+    from pulumi.runtime.settings import SETTINGS
+
     found: list[RegisteredResource] = []
-    # The SDK keeps its state in context variables: those of a copy end with it.
-    contextvars.copy_context().run(_run, settings, who, stack, found)
+    before = {name: getattr(SETTINGS, name) for name in _STATE}
+    try:
+        # The SDK keeps its state in context variables: those of a copy end with it.
+        contextvars.copy_context().run(_run, settings, who, stack, found)
+    finally:
+        # Yet what is first set in any context becomes the default of all.
+        for name, value in before.items():
+            setattr(SETTINGS, name, value)
     # Registrations run beside each other, in another order each time.
     return tuple(sorted(found, key=lambda one: (one.token, one.name)))
 

@@ -16,6 +16,7 @@ from infra import azure_policy_assignment, judgement, runs
 from infra.contents import access, assets, references
 from infra.contents.assets import StackData
 from infra.contents.environments import environment_of
+from infra.network import findings
 from infra.runs import Run, fabric_check, in_files, secrets
 from infra.runs.order import Order
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
@@ -99,6 +100,7 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
     found += (reading.locate(("jobs", index), finding) for index, finding in runs.named_alike(listed))
     if reading.partial.azure_policy is not None:
         found += azure_policy_assignment.check(reading, reading.partial.azure_policy)
+    found += findings.check(reading, reading.partial)
     found += judgement.of_the_rest(rules, reading, reading.partial)
     found += rules.whole()
     return Declaration(tuple(declared), tuple(found), rules.config, named.all_assets)

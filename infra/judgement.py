@@ -13,6 +13,7 @@ from amlstack.base.findings import Finding, Level
 from amlstack.base.spelling import camel
 from infra.components import tokens
 from infra.compute import cluster
+from infra.network.plan import placed
 from jobs.wire.command import LOCAL
 from jobs.wire.keys import BLOCKS, field_of
 from policies.checks.cluster import local_auth, managed_identity, public_ip, ssh, subnet_present
@@ -58,7 +59,7 @@ def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> 
     """The rules' findings on one cluster of the settings; the gate then knows it for the jobs on it."""
     if reading.doubts("clusters", index, "size"):
         return ()
-    spec = settings.clusters[index]
+    spec = placed(settings.clusters[index], settings)
     doubtful = reading.doubts("clusters", index, "nodes")
     nodes = spec.nodes.model_copy(update={"min": 0, "max": 1}) if doubtful else spec.nodes
     location = spec.location or (None if reading.doubts("location") else settings.location)

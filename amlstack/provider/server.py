@@ -25,6 +25,8 @@ from amlstack.provider.types.data import DataUploads
 from amlstack.provider.types.data_versions import RegisteredData
 from amlstack.provider.types.environments import RegisteredEnvironments
 from amlstack.provider.types.jobs import JobRuns
+from amlstack.provider.types.network.isolation import Isolations
+from amlstack.provider.types.network.managed import ManagedNetworks
 from amlstack.provider.types.schedules import Schedules
 from amlstack.rpc import (
     ErrorCode,
@@ -56,6 +58,8 @@ TYPES: dict[str, Callable[[Services], Resource]] = {
     "amlstack:data:Version": RegisteredData,
     "amlstack:environments:Version": RegisteredEnvironments,
     "amlstack:jobs:Job": JobRuns,
+    "amlstack:network:Isolation": Isolations,
+    "amlstack:network:Managed": ManagedNetworks,
     "amlstack:runs:Guard": Guards,
     "amlstack:schedules:Schedule": Schedules,
     "amlstack:stack:Record": Records,

@@ -17,6 +17,7 @@ from amlstack.resources.assets import (
     SnapshotResource,
 )
 from amlstack.resources.base import OnEdit, ProviderResource, Wait
+from amlstack.resources.network import ManagedNetwork, NetworkIsolation
 from amlstack.resources.runs import JobResource, ScheduleResource
 from amlstack.resources.stack import RunsGuard, StackRecord
 
@@ -26,6 +27,8 @@ __all__ = [
     "DataVersionResource",
     "EnvironmentVersionResource",
     "JobResource",
+    "ManagedNetwork",
+    "NetworkIsolation",
     "OnEdit",
     "RunsGuard",
     "ScheduleResource",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from infra.contents.assets import PlannedAsset
     from infra.contents.environments import RegisteredEnvironment
     from infra.names import Names
-    from infra.registration import Registration
+    from infra.runs.registration import Registration
     from jobs.local_data import DataUpload
 
 

@@ -40,6 +40,8 @@ class RdmaCluster:
     ) -> None:
         names = workspace.names
         wire = properties(spec, location=location, tags=tags, stack_identity=names.identity_id)
+        if spec.subnet is None and workspace.compute_subnet is not None:
+            wire["properties"]["properties"]["subnet"] = {"id": workspace.compute_subnet}
         self.compute = azure_native.register(
             tokens.COMPUTE,
             spec.name,

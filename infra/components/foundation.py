@@ -11,6 +11,7 @@ from infra.components.identities import StackIdentity
 from infra.components.shown import refuse
 from infra.components.workspace import ExistingWorkspace, StackWorkspace, moved, provider_of
 from infra.components.workspace.lookup import look_up_parts, look_up_workspace
+from infra.network import plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,7 +77,8 @@ async def created(settings: Settings, names: Names, who: Account) -> AnyWorkspac
     names = names.within(await _name_of(workspace.group))
     if wrong := moved(settings, names):
         refuse([wrong])
-    workspace.fill(names, who)
+    cloud = pulumi.Config("azure-native").get("environment") or "public"
+    workspace.fill(names, who, plan.of(settings, names, pulumi.get_stack(), cloud))
     return workspace
 
 

@@ -9,8 +9,8 @@ import pulumi
 from amlstack import resources
 from infra.components import tokens
 from infra.components.parents import formerly_in
-from infra.registration import Registration
 from infra.runs.order import Order, sequence
+from infra.runs.registration import Registration
 from jobs.model.secret_variables import filled
 
 if TYPE_CHECKING:

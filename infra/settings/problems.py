@@ -64,6 +64,24 @@ PATTERNS = {
     ("jobs", "secret"): "A secret's name has letters, digits, '-' and '_', a letter first",
     ("ssh", "user"): "An administrator's name has 1 to 32 lower-case letters, digits, '-' and '_', no digit first",
     ("ssh", "public_key"): "A public key is one line, `ssh-rsa …` or `ssh-ed25519 …`, as `ssh-keygen -y` prints it",
+    ("rules", "name"): "An outbound rule's name has up to 80 letters, digits, '-' and '_', a letter or digit first",
+    ("rules", "fqdn"): "A host is written by its full name, e.g. files.example.com or *.example.com",
+    ("network", "package_hosts"): "A host is written by its full name, e.g. files.example.com or *.example.com",
+    ("rules", "service_tag"): "A service tag is written as Azure names it, e.g. DataFactory or Storage.westeurope",
+    ("rules", "ports"): 'Ports are numbers and ranges, e.g. "443" or "80, 8080-8089", or "*"',
+    ("rules", "private_endpoint"): "A resource is given by its ARM id, /subscriptions/…/providers/<type>/<name>",
+    ("rules", "target"): "A private endpoint's target is a word, e.g. blob, vault or sqlServer",
+    ("vnet", "address_space"): "A range is written in CIDR notation, e.g. 10.20.0.0/16",
+    ("vnet", "compute"): "A subnet is a range, e.g. 10.20.0.0/22, or its ARM id, "
+    "/subscriptions/…/virtualNetworks/<name>/subnets/<name>",
+    ("vnet", "endpoints"): "A subnet is a range, e.g. 10.20.4.0/26, or its ARM id, "
+    "/subscriptions/…/virtualNetworks/<name>/subnets/<name>",
+    ("vnet", "zones"): "A private DNS zone is given by its ARM id, "
+    "/subscriptions/…/providers/Microsoft.Network/privateDnsZones/<name>",
+    ("vnet", "nat_gateway"): "A NAT gateway is given by its ARM id, "
+    "/subscriptions/…/providers/Microsoft.Network/natGateways/<name>",
+    ("vnet", "route_table"): "A route table is given by its ARM id, "
+    "/subscriptions/…/providers/Microsoft.Network/routeTables/<name>",
     ("tags",): "A tag's name has up to 512 characters, none of <>%&\\?/, its value up to 256",
 }
 

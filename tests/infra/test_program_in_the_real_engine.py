@@ -132,6 +132,8 @@ def test_a_scale_is_updated_and_all_else_of_a_cluster_replaced(stack: MakeStack,
     }
     names = {key: f"c-{key.replace('_', '-').replace('.', '-')}" for key in (*updated, *replaced)}
     one = declared(stack(PROJECT, sandbox=sandbox), "ws-changed").set("amlstack:protect", "false")
+    # In a managed network no cluster has a region or a subnet of its own.
+    one.set("amlstack:workspace", {"name": "ws-changed", "network": {"isolation": "off"}})
     clusters = [{"name": name, "size": "Standard_ND96asr_v4", "nodes": {"max": 2}} for name in names.values()]
     one.set("amlstack:clusters", clusters).up().ok()
     assert one.up().ok().changes == {}

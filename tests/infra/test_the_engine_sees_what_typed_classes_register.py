@@ -120,7 +120,8 @@ def test_the_engine_sees_no_difference(stack: MakeStack, sandbox: Sandbox, tmp_p
         assert quick[name] == request, name
 
     gpu2 = quick["azure-native:machinelearningservices:Compute::gpu2"]
-    assert len(gpu2["dependencies"]) == 2  # group and workspace, which the rest of the group comes before
+    # Group, workspace and its network, which the rest of the group comes before.
+    assert len(gpu2["dependencies"]) == 3
     assert gpu2["propertyDependencies"]["workspaceName"]["urns"]
     assert "4dabf18193072939515e22adb298388d" in json.dumps(gpu2["object"]["tags"])  # the mark of a secret
     assert {"version", "parent", "replaceOnChanges", "deleteBeforeReplace", "aliases"} <= gpu2.keys()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.docs import edits, launchers, policies, sandbox, schema, settings
+from tools.docs import edits, launchers, networks, policies, sandbox, schema, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 PAGES: dict[str, Callable[[], str]] = {
     "edits.md": edits.page,
     "launchers.md": launchers.page,
+    "networks.md": networks.page,
     "policies.md": policies.page,
     "sandbox.md": sandbox.page,
     "schema/job.schema.json": schema.of_jobs,

@@ -18,10 +18,13 @@ from infra.settings.model import (
     JobFile,
     KeyVault,
     LogAnalytics,
+    NetworkSettings,
     Nodes,
+    OutboundRule,
     Settings,
     Ssh,
     StorageAccount,
+    VirtualNetwork,
     Workspace,
 )
 
@@ -47,6 +50,9 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("`workspace.registry`", "", ContainerRegistry),
     ("`workspace.insights`", "", ApplicationInsights),
     ("`workspace.logs`", "", LogAnalytics),
+    ("`workspace.network`", "docs/networks.md says what is made of it.", NetworkSettings),
+    ("`workspace.network.rules[]`", "", OutboundRule),
+    ("`workspace.network.vnet`", "", VirtualNetwork),
     ("`clusters[]`", "", Cluster),
     ("`clusters[].nodes`", "", Nodes),
     (

@@ -20,7 +20,7 @@ from amlstack.sandbox.runner.files import environments, origins, substitutes
 from amlstack.sandbox.scale import QUERY
 from infra.compute.cluster import properties
 from infra.names import Names
-from infra.registration import Registration
+from infra.runs.registration import Registration
 from infra.settings import Cluster, ClusterIdentity, Nodes
 from jobs.model.secret_variables import filled
 

@@ -220,8 +220,19 @@ class ArmClient:
             return url
         return f"{url}{'&' if urlsplit(url).query else '?'}{urlencode(parameters, safe='$', quote_via=quote)}"
 
-    def finish(self, response: Response, cancelled: threading.Event | None = None) -> Response:
+    def finish(
+        self,
+        response: Response,
+        cancelled: threading.Event | None = None,
+        *,
+        on_wait: Callable[[], None] | None = None,
+    ) -> Response:
         """Waits for the end of the long-running operation that an answer has started, if it has.
+
+        Args:
+            response: The answer.
+            cancelled: Ends the wait when it is set.
+            on_wait: Called before each pause, to show progress.
 
         Returns:
             The final answer; ``response`` itself when nothing was started.
@@ -232,15 +243,21 @@ class ArmClient:
         """
         operation = response.headers.get("azure-asyncoperation")
         if operation:
-            return self._finish_operation(response, urljoin(response.url, operation), cancelled)
+            return self._finish_operation(response, urljoin(response.url, operation), cancelled, on_wait)
         location = response.headers.get("location")
         while response.status == 202 and location:
-            self._until_next_look(response, cancelled)
+            self._until_next_look(response, cancelled, on_wait)
             response = self.request("GET", urljoin(response.url or self.endpoint, location), None)
             location = response.headers.get("location", location)
         return response
 
-    def _finish_operation(self, response: Response, operation: str, cancelled: threading.Event | None) -> Response:
+    def _finish_operation(
+        self,
+        response: Response,
+        operation: str,
+        cancelled: threading.Event | None,
+        on_wait: Callable[[], None] | None,
+    ) -> Response:
         current = response
         while True:
             status = str(current.body.get("status", "") if current is not response else "InProgress")
@@ -248,10 +265,14 @@ class ArmClient:
                 return current
             if status.lower() not in _UNFINISHED:
                 raise error_of(current, f"the operation ended {status}")
-            self._until_next_look(current, cancelled)
+            self._until_next_look(current, cancelled, on_wait)
             current = self.request("GET", operation, None)
 
-    def _until_next_look(self, response: Response, cancelled: threading.Event | None) -> None:
+    def _until_next_look(
+        self, response: Response, cancelled: threading.Event | None, on_wait: Callable[[], None] | None
+    ) -> None:
+        if on_wait is not None:
+            on_wait()
         try:
             pause(response.delay or _DEFAULT_DELAY, cancelled or self._cancelled)
         except InterruptedWaitError:

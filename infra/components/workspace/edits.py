@@ -57,7 +57,9 @@ PROPERTIES = (
     WorkspaceProperty("imageBuildCompute"),
     WorkspaceProperty("serverlessComputeSettings"),
     WorkspaceProperty(
-        "managedNetwork", note="Azure refuses the way back from an isolated network, and says so when it is applied."
+        "managedNetwork",
+        ("workspace.network.isolation", "workspace.network.firewall"),
+        note="The way back from an isolated network is refused at preview (docs/networks.md).",
     ),
     WorkspaceProperty("enableDataIsolation"),
     WorkspaceProperty("v1LegacyMode"),

@@ -26,6 +26,7 @@ class ExistingWorkspace:
     def __init__(self, names: Names, *, provider: pulumi.ProviderResource | None) -> None:
         self.names = names
         self.provider = provider
+        self.compute_subnet: pulumi.Output[str] | None = None
         self.group_name: pulumi.Input[str] = names.group
         self.name: pulumi.Input[str] = names.workspace
         self.workspace_id: pulumi.Input[str] = names.workspace_id

@@ -26,6 +26,7 @@ class Place:
         tags: Tags of every resource.
         tenant: Tenant id.
         public: ``Enabled`` or ``Disabled``, as ``publicNetworkAccess`` has it.
+        premium: Private endpoints lead to the registry, which only its premium tier takes.
         opts: Of a part that holds data: its parent, after the group, protected where the stack protects.
     """
 
@@ -37,6 +38,7 @@ class Place:
     tenant: str
     public: str
     opts: pulumi.ResourceOptions
+    premium: bool = False
 
     @property
     def common(self) -> dict[str, Any]:

@@ -17,8 +17,8 @@ def register_registry(place: Place) -> pulumi.CustomResource:
     properties = {
         "registryName": place.names.registry,
         **place.common,
-        # Only the premium tier can be closed to the internet.
-        "sku": {"name": "Standard" if place.public == "Enabled" else "Premium"},
+        # Only the premium tier can be closed to the internet, and take private endpoints.
+        "sku": {"name": "Standard" if place.public == "Enabled" and not place.premium else "Premium"},
         "adminUserEnabled": False,
         "publicNetworkAccess": place.public,
         # As azure-native's classes register what is not given.

@@ -15,11 +15,13 @@ class AnyWorkspace(Protocol):
 
     Attributes:
         names: The names and ids of all parts.
+        compute_subnet: ARM id of the subnet of clusters without one of their own, behind its network; None for none.
         provider: azure-native for the workspace's subscription, where that is not the stack's own.
     """
 
     names: Names
     provider: pulumi.ProviderResource | None
+    compute_subnet: pulumi.Output[str] | None
 
     @property
     def group_name(self) -> pulumi.Input[str]:

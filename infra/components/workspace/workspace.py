@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
@@ -11,6 +11,8 @@ from infra.components.order import after, behind
 from infra.components.workspace import edits
 from infra.components.workspace.group import register_group
 from infra.components.workspace.monitoring import register_insights, register_logs
+from infra.components.workspace.network.managed import FOUND_LATER
+from infra.components.workspace.network.whole import WorkspaceNetwork
 from infra.components.workspace.place import Place
 from infra.components.workspace.registry import register_registry
 from infra.components.workspace.storage import register_storage
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from infra import settings as declared
     from infra.account import Account
     from infra.names import Names, Part
+    from infra.network.plan import NetworkPlan
 
 
 class StackWorkspace(pulumi.ComponentResource):
@@ -39,11 +42,13 @@ class StackWorkspace(pulumi.ComponentResource):
         name: The workspace's name as what is in the workspace needs it: known at preview, and behind the workspace.
         workspace_id: Its ARM id likewise.
         whole: The same id, behind everything that the workspace stands on.
-        everything: The workspace, as an entry of ``depends_on``.
+        everything: The workspace and its network, as an entry of ``depends_on``.
+        compute_subnet: ARM id of the subnet of clusters without one of their own.
         provider: None: all of it lies in the stack's own subscription.
     """
 
     provider: pulumi.ProviderResource | None = None
+    compute_subnet: pulumi.Output[str] | None = None
 
     def __init__(
         self,
@@ -72,12 +77,13 @@ class StackWorkspace(pulumi.ComponentResource):
             names, location=location, tags=tags, keeps_name=keeps_group, protect=protect, opts=self._guarded
         )
 
-    def fill(self, names: Names, account: Account) -> None:
+    def fill(self, names: Names, account: Account, network: NetworkPlan) -> None:
         """Declare everything in the group.
 
         Args:
             names: The stack's names, in the group that it has.
             account: Subscription and tenant.
+            network: The workspace's network.
         """
         self.names = names
         # Known at preview, and the engine knows where it comes from: it deletes the group last.
@@ -94,7 +100,9 @@ class StackWorkspace(pulumi.ComponentResource):
             "Enabled" if self._spec.public_network else "Disabled",
             # What holds data: the engine refuses to delete it until somebody takes the protection off.
             pulumi.ResourceOptions.merge(fixed, self._guarded),
+            premium=network.needs_premium,
         )
+        around = WorkspaceNetwork(network, place, parent=self)
         made: dict[Part, pulumi.Resource] = {"group": self.group}
         made |= {part: register(place) for part, register in _FIRST.items() if part not in names.elsewhere}
         if "insights" not in names.elsewhere:
@@ -102,14 +110,16 @@ class StackWorkspace(pulumi.ComponentResource):
                 made["logs"] = register_logs(place)
             made["insights"] = register_insights(place, made.get("logs"))
         below = [made[part] for part in _BELOW if part in made]
-        self.workspace = made["workspace"] = _workspace(place, below)
+        self.workspace = made["workspace"] = _workspace(place, below, around.properties)
         self._made = made
         # Name and id as what is in the workspace needs them, and the id as what lives on all of it does.
         self.name = behind(names.workspace, self.workspace)
         self.workspace_id = behind(names.workspace_id, self.workspace)
         self.whole = behind(names.workspace_id, *made.values())
-        # The workspace comes after all of it.
-        self.everything = after(self.workspace)
+        around.complete(made)
+        self.compute_subnet = around.compute
+        # The workspace comes after all of it, and its network before what is in it.
+        self.everything = after(self.workspace, *around.resources)
         self.register_outputs({"id": names.workspace_id})
 
     def part(self, part: Part) -> tuple[pulumi.Resource, ...]:
@@ -131,7 +141,7 @@ _BELOW: Final[tuple[Part, ...]] = ("storage", "key_vault", "insights", "registry
 """What the workspace names, in that order."""
 
 
-def _workspace(place: Place, parts: list[pulumi.Resource]) -> pulumi.CustomResource:
+def _workspace(place: Place, parts: list[pulumi.Resource], network: Mapping[str, Any]) -> pulumi.CustomResource:
     spec, names = place.spec, place.names
     properties = {
         "workspaceName": names.workspace,
@@ -145,7 +155,12 @@ def _workspace(place: Place, parts: list[pulumi.Resource]) -> pulumi.CustomResou
         "containerRegistry": names.id("registry"),
         "systemDatastoresAuthMode": "Identity",
         "publicNetworkAccess": place.public,
+        **network,
     }
-    own = pulumi.ResourceOptions(depends_on=parts, replace_on_changes=list(edits.REPLACED_BY))
+    own = pulumi.ResourceOptions(
+        depends_on=parts,
+        replace_on_changes=list(edits.REPLACED_BY),
+        ignore_changes=list(FOUND_LATER) if network else None,
+    )
     opts = pulumi.ResourceOptions.merge(place.opts, own)
     return azure_native.register(tokens.WORKSPACE, "workspace", properties, opts)

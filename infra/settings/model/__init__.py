@@ -16,6 +16,7 @@ from infra.settings.model.environment import (
     Environment,
 )
 from infra.settings.model.job_file import JobFile
+from infra.settings.model.network import NetworkSettings, OutboundRule, VirtualNetwork
 from infra.settings.model.parts import ApplicationInsights, ContainerRegistry, KeyVault, LogAnalytics, StorageAccount
 from infra.settings.model.stack import Include, Settings
 from infra.settings.model.workspace import Workspace
@@ -37,11 +38,14 @@ __all__ = [
     "JobFile",
     "KeyVault",
     "LogAnalytics",
+    "NetworkSettings",
     "Nodes",
+    "OutboundRule",
     "Principal",
     "Settings",
     "Ssh",
     "StorageAccount",
+    "VirtualNetwork",
     "Workspace",
     "WorkspaceAccess",
 ]

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from infra.settings.model.base import SettingsModel, name_of
+from infra.settings.model.network import NetworkSettings
 from infra.settings.model.parts import ApplicationInsights, ContainerRegistry, KeyVault, LogAnalytics, StorageAccount
 
 WorkspaceName = Annotated[str, name_of(r"^[A-Za-z0-9][A-Za-z0-9_-]{2,32}\Z")]
@@ -57,3 +58,4 @@ class Workspace(SettingsModel):
         description="Changes the names of storage account, key vault and registry: a destroyed vault's name stays "
         "taken until its purge protection ends.",
     )
+    network: NetworkSettings | None = Field(None, description="Its network: managed by Azure ML, or the team's own.")

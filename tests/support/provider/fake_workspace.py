@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from tests.support.provider.fake_network import FakeNetwork
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -39,6 +41,7 @@ class FakeWorkspace:
     """How many jobs a page of the list has."""
     created: list[str] = field(default_factory=list)
     """Paths of all runs and schedules that were ever made, one entry for each time."""
+    network: FakeNetwork = field(default_factory=FakeNetwork)
 
     url: str = field(init=False)
 
@@ -66,10 +69,18 @@ class FakeWorkspace:
         if workspace is None or workspace[0] not in self.workspaces:
             return 404, {"error": {"code": "ResourceNotFound", "message": "no such workspace"}}
         rest = path[len(workspace[0]) :]
+        return self.network.answer(method, rest, body) or self._inside(method, path, rest, query, body)
+
+    def _inside(self, method: str, path: str, rest: str, query: dict[str, str], body: Any) -> tuple[int, Any]:
+        """The workspace itself, and what is in it."""
         if not rest:
             return 200, {
                 "id": path,
-                "properties": {"discoveryUrl": f"{self.url}/discovery", "storageAccount": STORAGE},
+                "properties": {
+                    "discoveryUrl": f"{self.url}/discovery",
+                    "storageAccount": STORAGE,
+                    **self.network.shown(),
+                },
             }
         if rest in {"/computes", "/jobs"}:
             return self._list(method, path, query) if rest == "/jobs" else (200, {"value": []})

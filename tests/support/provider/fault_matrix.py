@@ -54,7 +54,8 @@ class Bench:
             for path, job in self.arm.jobs.items()
         }
         blobs = {path: content.hex() for path, content in self.arm.blobs.items()}
-        held = (jobs, self.arm.resources, self.arm.schedules, blobs, sorted(self.arm.created))
+        network = self.arm.network.active, self.arm.network.rules
+        held = (jobs, self.arm.resources, self.arm.schedules, blobs, sorted(self.arm.created), network)
         return json.loads(json.dumps(held).replace(self.arm.url, "https://arm"))
 
 
@@ -140,6 +141,27 @@ def _job(**inputs: Any) -> Callable[[Resource, Bench], None]:
     return act
 
 
+def _isolation(wanted: str) -> Callable[[Resource, Bench], None]:
+    def act(resource: Resource, bench: Bench) -> None:
+        del bench
+        resource.up({"workspace": WORKSPACE, "wanted": wanted, "given": True})
+
+    return act
+
+
+def _network(*names: str) -> Callable[[Resource, Bench], None]:
+    def act(resource: Resource, bench: Bench) -> None:
+        bench.arm.network.mode = "AllowOnlyApprovedOutbound"
+        rules = {name: {"type": "FQDN", "destination": f"{name}.example.com"} for name in names}
+        resource.up({"workspace": WORKSPACE, "mode": bench.arm.network.mode, "rules": rules})
+
+    return act
+
+
+def _of(kind: str) -> Callable[[Bench], Resource]:
+    return lambda bench: Resource(bench.wire, f"amlstack:network:{kind}")
+
+
 def _refresh(resource: Resource, bench: Bench) -> None:
     del bench
     resource.refresh()
@@ -151,7 +173,7 @@ def _remove(resource: Resource, bench: Bench) -> None:
 
 
 EDIT = {"displayName": "two", "tags": {"b": "2"}}
-OPERATIONS = (
+OPERATIONS: tuple[Operation, ...] = (
     Operation("Snapshot create", lambda b: b.wire.snapshot(), _snapshot),
     Operation("Snapshot read", lambda b: b.wire.snapshot(), _refresh, _snapshot),
     Operation("Snapshot update", lambda b: b.wire.snapshot(), _moved, _snapshot),
@@ -173,6 +195,14 @@ OPERATIONS = (
     Operation("Schedule read", lambda b: b.wire.schedule(), _refresh, _schedule("0 1 * * *")),
     Operation("Schedule update", lambda b: b.wire.schedule(), _schedule("0 2 * * *"), _schedule("0 1 * * *")),
     Operation("Schedule delete", lambda b: b.wire.schedule(), _remove, _schedule("0 1 * * *")),
+)
+OPERATIONS += (
+    Operation("Isolation create", _of("Isolation"), _isolation("AllowInternetOutbound")),
+    Operation("Isolation read", _of("Isolation"), _refresh, _isolation("AllowInternetOutbound")),
+    Operation("Isolation update", _of("Isolation"), _isolation("AllowOnlyApprovedOutbound"), _isolation("Disabled")),
+    Operation("Network create", _of("Managed"), _network("a", "b")),
+    Operation("Network read", _of("Managed"), _refresh, _network("a")),
+    Operation("Network update", _of("Managed"), _network("b", "c"), _network("a", "b")),
 )
 DENIED = {"status": 403, "code": "AuthorizationFailed", "message": "The client may not do that.", "headers": SHORT}
 FAULTS = (

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tests.support.harness import Stack
 
-NEW_KINDS = ("amlstack:stack:Record", "amlstack:runs:Guard")
+NEW_KINDS = (
+    "amlstack:stack:Record",
+    "amlstack:runs:Guard",
+    "amlstack:network:Isolation",
+    "amlstack:network:Managed",
+)
 """Resources that a stack did not have before active runs were guarded."""
 _NEW_INPUTS = ("placedOn", "stackId")
 

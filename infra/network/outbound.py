@@ -1,0 +1,116 @@
+"""Outbound rules of the managed network as Azure takes them: what the settings name, and what follows from them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from infra.network.isolation import APPROVED, declared
+from infra.settings.model.environment import CustomEnvironment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from infra.settings import Settings
+    from infra.settings.model import OutboundRule
+
+DOCKER_HUB: Final = ("docker.io", "*.docker.io", "*.docker.com", "production.cloudflare.docker.com")
+"""Hosts of Docker Hub (learn.microsoft.com/azure/machine-learning/how-to-managed-network, 2026-11-22)."""
+
+MICROSOFT: Final = "mcr.microsoft.com"
+"""Reached by a rule that Azure ML makes itself."""
+
+OWN_REGISTRIES: Final = ".azurecr.io"
+"""Of the customer: reached by a private endpoint, as their layers come from storage of names that are not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A rule that follows from something else in the settings.
+
+    Attributes:
+        name: Its name.
+        host: Where it leads.
+        why: What needs it.
+    """
+
+    name: str
+    host: str
+    why: str
+
+
+def generated(settings: Settings) -> tuple[Generated, ...]:
+    """The FQDN rules that follow from package hosts and from images of registries on the internet."""
+    network = settings.workspace.network
+    if network is None or declared(settings) != APPROVED:
+        return ()
+    found = [Generated(_name("packages", host), host, "package_hosts") for host in network.package_hosts]
+    for environment in settings.environments:
+        if isinstance(environment, CustomEnvironment):
+            why = f"the image of environment {environment.name}"
+            found += [Generated(_name("images", host), host, why) for host in hosts_of(environment.image)]
+    given = {rule.fqdn.lower() for rule in network.rules if rule.fqdn}
+    # A host that several things need is reached by the first rule.
+    first: dict[str, Generated] = {}
+    for one in found:
+        first.setdefault(one.host.lower(), one)
+    return tuple(one for host, one in first.items() if host not in given)
+
+
+def hosts_of(image: str) -> tuple[str, ...]:
+    """The hosts on the internet that an image is pulled from, none for Microsoft's and for registries in Azure."""
+    registry = registry_of(image)
+    if registry == MICROSOFT or registry.endswith(OWN_REGISTRIES):
+        return ()
+    return DOCKER_HUB if registry == DOCKER_HUB[0] else (registry,)
+
+
+def registry_of(image: str) -> str:
+    """The host in an image's reference, without a port, in small letters: ``docker.io`` where there is none."""
+    first, slash, _ = image.partition("/")
+    named = slash and ("." in first or ":" in first or first == "localhost")
+    host = first.partition(":")[0].lower() if named else DOCKER_HUB[0]
+    return DOCKER_HUB[0] if host in ("index.docker.io", "registry-1.docker.io") else host
+
+
+def rules(settings: Settings) -> dict[str, dict[str, Any]]:
+    """All rules by name, as the bodies of ``workspaces/outboundRules`` have them under ``properties``."""
+    network = settings.workspace.network
+    if network is None:
+        return {}
+    named = {rule.name: wire(rule) for rule in network.rules}
+    return {**named, **{one.name: {"type": "FQDN", "destination": one.host} for one in generated(settings)}}
+
+
+def wire(rule: OutboundRule) -> dict[str, Any]:
+    """A rule of the settings on the wire."""
+    if rule.fqdn is not None:
+        return {"type": "FQDN", "destination": rule.fqdn}
+    if rule.service_tag is not None:
+        destination: Mapping[str, Any] = {
+            "serviceTag": rule.service_tag,
+            "protocol": rule.protocol or "TCP",
+            "portRanges": rule.ports or "443",
+        }
+        return {"type": "ServiceTag", "destination": dict(destination)}
+    return {
+        "type": "PrivateEndpoint",
+        "destination": {
+            "serviceResourceId": rule.private_endpoint,
+            "subresourceTarget": rule.target,
+            "sparkEnabled": bool(rule.spark),
+        },
+    }
+
+
+def hosts(settings: Settings) -> Iterator[str]:
+    """Every host that an FQDN rule leads to."""
+    network = settings.workspace.network
+    if network is not None:
+        yield from (rule.fqdn for rule in network.rules if rule.fqdn)
+        yield from (one.host for one in generated(settings))
+
+
+def _name(what: str, host: str) -> str:
+    return f"{what}-{re.sub(r'[^A-Za-z0-9]+', '-', host.replace('*', 'any')).strip('-')}"[:80]

@@ -1,0 +1,128 @@
+"""The network of a workspace through a stack's whole life: the managed one, and the team's own, by the real engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from amlstack.base.paths import PROJECT
+
+if TYPE_CHECKING:
+    from tests.support.harness import Stack
+    from tests.support.running import MakeStack, Sandbox
+
+pytestmark = pytest.mark.engine
+
+
+def made(stack: MakeStack, sandbox: Sandbox, name: str, network: dict[str, Any] | None) -> Stack:
+    one = stack(PROJECT, sandbox=sandbox)
+    one.set("amlstack:location", "westeurope").set("amlstack:resource_group", f"rg-{name}")
+    one.set("amlstack:workspace", {"name": f"ws-{name}", **({"network": network} if network else {})})
+    one.set("amlstack:protect", "false")
+    one.set("amlstack:clusters", [{"name": "gpu", "size": "Standard_ND96asr_v4", "nodes": {"max": 2}}])
+    return one
+
+
+def of(one: Stack, kind: str) -> dict[str, Any]:
+    (found,) = (each["outputs"] for each in one.resources(kind).values())
+    outputs: dict[str, Any] = found
+    return outputs
+
+
+def changed(one: Stack) -> dict[str, str]:
+    return {step.name: step.op for step in one.preview().ok().planned if step.op != "same"}
+
+
+def test_a_managed_network_is_provisioned_before_the_first_cluster(stack: MakeStack, sandbox: Sandbox) -> None:
+    rules = [{"name": "data", "service_tag": "DataFactory"}, {"name": "files", "fqdn": "files.example.com"}]
+    network = {"isolation": "only_approved", "firewall": "basic", "rules": rules, "package_hosts": ["pypi.org"]}
+    one = made(stack, sandbox, "managed", network)
+
+    one.preview().ok()
+    up = one.up().ok()
+    order = [step.name for step in up.done]
+    assert order.index("isolation") < order.index("workspace") < order.index("network") < order.index("gpu")
+    found = of(one, "network:Managed")
+    assert (found["status"], set(found["rules"])) == ("Active", {"data", "files", "packages-pypi-org"})
+    assert one.preview().ok().changes == {}
+    one.refresh().ok()
+    assert changed(one) == {}, "what Azure adds to the workspace's network is no change"
+
+    one.set("amlstack:workspace.network.rules", rules[:1])
+    assert changed(one) == {"network": "update"}
+    one.up().ok()
+    # The workspace, written whole, brings no rule back.
+    one.set("amlstack:workspace.description", "another one")
+    one.up().ok()
+    assert changed(one) == {}
+
+    for wrong, words in (
+        ("allow_internet_outbound", "isolation cannot go from only_approved to allow_internet_outbound"),
+        ("off", "isolation cannot go from only_approved to off"),
+    ):
+        one.set("amlstack:workspace.network", {"isolation": wrong})
+        assert words in one.preview().failed().output
+    one.set("amlstack:workspace.network", network)
+    one.destroy().ok()
+    assert one.resources() == {}
+
+
+def test_a_new_workspace_has_a_managed_network_and_an_old_one_keeps_what_it_has(
+    stack: MakeStack, sandbox: Sandbox
+) -> None:
+    one = made(stack, sandbox, "default", None)
+    one.set("amlstack:workspace.network", {"isolation": "off"})
+    one.up().ok()
+    assert "managedNetwork" not in one.resources("Workspace")["workspace"]["inputs"]
+    # As a stack of an earlier version: nothing asks for a network, and none is forced on it.
+    one.set("amlstack:workspace.network", None)
+    one.up().ok()
+    assert of(one, "network:Isolation")["mode"] == "Disabled"
+    assert "managedNetwork" not in one.resources("Workspace")["workspace"]["inputs"]
+    one.set("amlstack:workspace.network", {"isolation": "allow_internet_outbound"})
+    assert (
+        "computes: gpu. Azure turns a managed network on only where there is no compute"
+        in one.preview().failed().output
+    )
+    one.set("amlstack:workspace.network", None)
+    one.destroy().ok()
+
+    one.up().ok()
+    assert of(one, "network:Isolation")["mode"] == "AllowInternetOutbound"
+    assert of(one, "network:Managed")["status"] == "Active"
+    one.set("amlstack:clusters[0].location", "northeurope")
+    assert "cluster gpu is in northeurope, the workspace in westeurope" in one.preview().failed().output
+    one.set("amlstack:clusters[0].location", None)
+    one.destroy().ok()
+
+
+def test_a_network_of_ones_own_holds_nodes_and_private_endpoints(stack: MakeStack, sandbox: Sandbox) -> None:
+    vnet = {"address_space": ["10.20.0.0/16"], "compute": "10.20.0.0/22", "endpoints": "10.20.4.0/26"}
+    one = made(stack, sandbox, "own", {"isolation": "off", "vnet": vnet})
+
+    one.preview().ok()
+    one.up().ok()
+    targets = {"workspace", "blob", "file", "dfs", "vault", "registry"}
+    assert set(one.resources("network:PrivateEndpoint")) == {f"endpoint-{target}" for target in targets}
+    assert len(one.resources("privatedns:PrivateZone")) == len(one.resources("privatedns:VirtualNetworkLink")) == 7
+    subnet = one.resources("machinelearningservices:Compute")["gpu"]["inputs"]["properties"]["properties"]["subnet"]
+    assert subnet["id"].endswith("/virtualNetworks/vnet-ws-own/subnets/compute")
+    assert one.resources("containerregistry:Registry")["registry"]["inputs"]["sku"]["name"] == "Premium"
+    assert one.preview().ok().changes == {}
+    assert one.refresh().ok().changes == {}
+    assert changed(one) == {}
+
+    one.set("amlstack:workspace.network.vnet.internet", value=False)
+    one.set("amlstack:workspace.network.vnet.private_endpoints", sorted(targets - {"dfs"}))
+    assert changed(one) == {
+        "nsg-nodes": "update",
+        "endpoint-dfs": "delete",
+        "endpoint-dfs-zones": "delete",
+        "privatelink.dfs.core.windows.net": "delete",
+        "privatelink.dfs.core.windows.net-link": "delete",
+    }
+    one.up().ok()
+    assert one.preview().ok().changes == {}
+    one.destroy().ok()
+    assert one.resources() == {}

@@ -59,7 +59,7 @@ def _not_judged(silent: list[TenantVerdict]) -> list[tuple[Finding, PolicyTarget
     for one in silent:
         by_reason.setdefault(one.assessment.why, []).append(f"`{one.title}`")
     code, level = CODES[Ruling.NOT_JUDGED]
-    found = []
+    found: list[tuple[Finding, PolicyTarget | None, str]] = []
     for why, titles in by_reason.items():
         more = f" and {len(titles) - SHOWN} more" if len(titles) > SHOWN else ""
         seen = f"{', '.join(titles[:SHOWN])}{more}: {why}"

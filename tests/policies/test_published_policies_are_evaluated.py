@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from amlstack.base.arm_language.constructs import unknown_in
+from amlstack.base.arm_language.parameters import with_defaults
 from policies.tenant import library, stated_verdicts, statements
-from policies.tenant.application import AppliedPolicy, with_defaults
+from policies.tenant.application import AppliedPolicy
 from policies.tenant.verdicts import of_files
 from tests.support.policies.tenant_stacks import said, some_stack
 

@@ -65,7 +65,9 @@ class KeepingMonitor(mocks.MockMonitor):
         """A function of a provider: nobody is asked."""
         answer = struct_pb2.Struct()
         answer.update(self._answers.get(request.tok, {}))
-        return resource_pb2.ResourceInvokeResponse(**{"return": answer})
+        found = resource_pb2.ResourceInvokeResponse()
+        getattr(found, "return").CopyFrom(answer)
+        return found
 
 
 def _answer(inputs: struct_pb2.Struct) -> struct_pb2.Struct:

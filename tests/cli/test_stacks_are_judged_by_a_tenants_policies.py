@@ -107,7 +107,7 @@ def test_findings_stand_at_the_setting_that_answers_them(capsys: pytest.CaptureF
     out = capsys.readouterr().out
     assert "Pulumi.prod.yaml:6:5: warning: workspaces aml-prod [tenant-modifies]" in out
     assert "Pulumi.prod.yaml:10:7: warning: computes big, computes small [tenant-audits]" in out
-    assert "`amlstack:clusters[].subnet`: Name the subnet." in out
+    assert "`amlstack:clusters[].subnet`: Name the subnet," in out
     assert "alz: " in out
 
 
@@ -295,3 +295,26 @@ def test_nothing_of_a_check_stays_in_the_sdk(capsys: pytest.CaptureFixture[str])
     assert first == second
     after = (settings.get_stack(), settings.get_project(), settings.get_monitor(), settings.is_dry_run())
     assert after == before
+
+
+def test_private_endpoints_of_the_stack_are_connections_of_what_they_lead_to(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, without = asked(capsys, "mcsb")
+    vnet = "{address_space: [10.0.0.0/16], compute: 10.0.0.0/20, endpoints: 10.0.16.0/24}"
+    text = STACK.replace("public_network: true", f"public_network: false\n    network: {{vnet: {vnet}}}")
+    (here / "Pulumi.prod.yaml").write_text(text)
+    _, answer = asked(capsys, "mcsb")
+    before, after = by_definition(without), by_definition(answer)
+    linked = ("45e05259", "6edd7eda", "e8eef0a8")  # workspace, storage, registry
+    assert {before[one][0]["ruling"] for one in linked} == {"audits", "auditIfNotExists"}
+    assert {after[one][0]["ruling"] for one in linked} == {"passes"}
+    assert after["7804b5c7"][0]["ruling"] == "passes"  # the clusters' subnet
+
+
+def test_a_managed_network_is_seen_as_a_new_workspace_gets_it(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = STACK.replace("public_network: true", "public_network: false\n    network: {isolation: only_approved}")
+    (here / "Pulumi.prod.yaml").write_text(text)
+    _, answer = asked(capsys, "mcsb")
+    (seen,) = by_definition(answer)["6ddb1705"][0]["seen"]
+    assert "`AllowOnlyApprovedOutbound`" in seen["value"]

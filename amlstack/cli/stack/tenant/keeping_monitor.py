@@ -36,15 +36,18 @@ class NoMocks(mocks.Mocks):
 class KeepingMonitor(mocks.MockMonitor):
     """Hands each custom resource to a function; the SDK's own would leave an event loop open in each of its threads."""
 
-    def __init__(self, keep: Keep, answers: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(
+        self, keep: Keep, answers: Mapping[str, Mapping[str, Any]], outputs: Mapping[str, Mapping[str, str]]
+    ) -> None:
         """Make a monitor.
 
         Args:
             keep: Takes each resource.
             answers: What functions of providers answer, by their tokens; others answer nothing.
+            outputs: By a resource's token: output → the input whose value it has.
         """
         super().__init__(NoMocks())
-        self._keep, self._answers = keep, answers
+        self._keep, self._answers, self._outputs = keep, answers, outputs
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - of the protocol
         """A resource that the program registers."""
@@ -53,7 +56,7 @@ class KeepingMonitor(mocks.MockMonitor):
             return resource_pb2.RegisterResourceResponse(urn=urn)
         inputs = decode(request.object)
         self._keep(request.type, request.name, inputs, urn, request.provider)
-        answer = _answer(request.object)
+        answer = _answer(request.object, self._outputs.get(request.type, {}))
         return resource_pb2.RegisterResourceResponse(urn=urn, id=UNKNOWN_TEXT, object=answer)
 
     def ReadResource(self, request: Any) -> Any:  # noqa: N802 - of the protocol
@@ -70,7 +73,7 @@ class KeepingMonitor(mocks.MockMonitor):
         return found
 
 
-def _answer(inputs: struct_pb2.Struct) -> struct_pb2.Struct:
+def _answer(inputs: struct_pb2.Struct, outputs: Mapping[str, str]) -> struct_pb2.Struct:
     """What the provider foresees: the inputs, a group's name, and what only Azure gives as not known."""
     given: dict[str, Any] = json_format.MessageToDict(inputs)
     found = {**dict.fromkeys(_GIVEN, UNKNOWN_TEXT), **given}
@@ -78,6 +81,7 @@ def _answer(inputs: struct_pb2.Struct) -> struct_pb2.Struct:
         found.setdefault("name", given["resourceGroupName"])
     if isinstance(identity := given.get("identity"), dict):
         found["identity"] = {**dict.fromkeys(_GIVEN, UNKNOWN_TEXT), **identity}
+    found |= {name: given[source] for name, source in outputs.items() if source in given}
     answer = struct_pb2.Struct()
     answer.update(found)
     return answer

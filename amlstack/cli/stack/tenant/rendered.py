@@ -52,6 +52,10 @@ _STATE = (
 """Of the SDK, what a run of the program sets."""
 
 
+_OUTPUTS = {"amlstack:network:Isolation": {"mode": "wanted"}}
+"""Of our provider, what it decides: a workspace that is made now gets the isolation that is wanted."""
+
+
 class NotRenderedError(Exception):
     """The program refuses the stack; the message is what it shows."""
 
@@ -106,7 +110,7 @@ def _run(settings: Settings, who: Account, stack: str, found: list[RegisteredRes
                 found.append(RegisteredResource(token, name, inputs, subscription))
 
         # What the settings give by `existing` is taken to be there.
-        monitor = KeepingMonitor(keep, {LOOK_UP: {"status": 200, "properties": {}}})
+        monitor = KeepingMonitor(keep, {LOOK_UP: {"status": 200, "properties": {}}}, _OUTPUTS)
         mocks.set_mocks(
             NoMocks(), project=_project(), stack=stack, preview=True, logger=_logger(shown), monitor=monitor
         )

@@ -15,6 +15,7 @@ from policies.tenant import stated_verdicts, statements
 from policies.tenant.application import AppliedPolicy
 from policies.tenant.library import PolicyDefinition
 from policies.tenant.verdicts import of_files
+from tests.support.policies.own_definitions import RULES
 from tests.support.policies.tenant_stacks import said, some_stack
 
 if TYPE_CHECKING:
@@ -113,6 +114,19 @@ def as_written(stated: StatedDefinition) -> AppliedPolicy:
 def test_statement_and_definition_say_the_same_of_hundreds_of_resources(stated: StatedDefinition) -> None:
     chance, policy = random.Random(stated.id), as_written(stated)
     answers = set()
+    for _ in range(120):
+        stack = some_stack(stated, chance)
+        by_statement = said(stated_verdicts.of_definition(stated, stack))
+        assert by_statement == said(of_files([policy], stack)), stack.targets
+        answers.add(bool(by_statement))
+    assert answers == {True, False}
+
+
+@pytest.mark.parametrize("definition_id", RULES)
+def test_statement_and_a_rule_written_by_hand_say_the_same(definition_id: str) -> None:
+    stated, chance = statements.definitions()[definition_id.lower()], random.Random(definition_id)
+    definition = PolicyDefinition(stated.id, stated.name, stated.version, stated.mode, RULES[definition_id], {})
+    policy, answers = AppliedPolicy(stated.id, definition, stated.parameters), set()
     for _ in range(120):
         stack = some_stack(stated, chance)
         by_statement = said(stated_verdicts.of_definition(stated, stack))

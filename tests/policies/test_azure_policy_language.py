@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import random
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +17,7 @@ from amlstack.base.arm_language.parameters import with_defaults
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
 from amlstack.base.arm_language.values import FailingExpressionError, OpenError
 from amlstack.base.pulumi_wire import UNKNOWN
+from tests.support.policies.own_definitions import RULES
 
 COMPUTES = "Microsoft.MachineLearningServices/workspaces/computes"
 SIZE, PUBLIC, TEST = f"{COMPUTES}/vmSize", f"{COMPUTES}/enableNodePublicIp", "Microsoft.Test/resourceType"
@@ -405,3 +408,28 @@ def test_what_a_definition_uses_beyond_this_is_found_without_a_resource(rule: di
 def test_a_function_that_is_not_known_is_no_answer() -> None:
     with pytest.raises(OpenError, match="newguid"):
         value_of("[newGuid()]", PolicyAround(CLUSTER, PLACE, {}))
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, one in inner for place in places(one, (*path, key)))]
+
+
+def test_a_rule_of_any_form_is_judged_and_never_a_traceback() -> None:
+    chance = random.Random(20261122)
+    rules = [*RULES.values(), modify({"operation": "add", "field": PUBLIC, "value": 1}), looks_for(DIAGNOSTICS)]
+    found = set()
+    for _ in range(1500):
+        rule = copy.deepcopy(chance.choice(rules))
+        for _ in range(chance.randrange(1, 4)):
+            *before, last = chance.choice([place for place in places(rule) if place])
+            at = rule
+            for key in before:
+                at = at[key]
+            at[last] = copy.deepcopy(
+                chance.choice([None, 3, "x", "[x(", "[field('type')]", [], {}, [1], {"a": 1}, True])
+            )
+        unknown_in(rule)
+        for target in (CLUSTER, ARRAYS):
+            found.add(assessed(rule, PARAMETERS, target, PLACE, mode="Indexed").ruling)
+    assert found >= {Ruling.OPEN, Ruling.PASSES, Ruling.DENIES, Ruling.AUDITS}

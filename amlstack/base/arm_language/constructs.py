@@ -18,7 +18,10 @@ _OPERATIONS = frozenset({"add", "addorreplace", "remove"})
 
 def unknown_in(rule: Mapping[str, Any]) -> tuple[str, ...]:
     """What a rule uses that is not evaluated here, each thing once; in words that end a sentence."""
-    return tuple(dict.fromkeys(_in_rule(rule)))
+    try:
+        return tuple(dict.fromkeys(_in_rule(rule)))
+    except (AttributeError, KeyError, TypeError):
+        return ("a form that rules of Azure Policy do not have",)
 
 
 def _in_rule(rule: Mapping[str, Any]) -> Iterator[str]:

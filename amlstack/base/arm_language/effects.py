@@ -33,6 +33,9 @@ ON_OTHERS = frozenset(
 )
 """Effects on deletions, on what runs inside a resource, or set by a person: they judge no resource of a stack."""
 
+MISSHAPEN = "it has not the form of a rule of Azure Policy"
+_NOT_OF_THE_FORM = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+
 _MADE_BY_SERVICES = ("microsoft.security/", "microsoft.guestconfiguration/", "microsoft.policyinsights/")
 _EXTENSIONS = ("microsoft.insights/diagnosticsettings", "microsoft.authorization/", *_MADE_BY_SERVICES)
 """Types that lie on any other resource."""
@@ -92,7 +95,10 @@ Related = Callable[[str], Iterable[PolicyTarget]]
 
 def effect_of(rule: Mapping[str, Any], around: PolicyAround) -> str:
     """A rule's effect in small letters, its parameter resolved; raises as `worked_out` does."""
-    return str(worked_out(rule["then"]["effect"], around)).lower()
+    then = rule.get("then")
+    if not isinstance(then, Mapping) or "effect" not in then:
+        raise OpenError(MISSHAPEN)
+    return str(worked_out(then["effect"], around)).lower()
 
 
 def assessed(
@@ -128,7 +134,10 @@ def assessed(
         return Assessment(Ruling.NOT_JUDGED if known else Ruling.OPEN, why=f"the effect `{does}` is not judged here")
     if mode.lower() == "indexed" and target.indexed is False:
         return Assessment(Ruling.PASSES)
-    said = _said(rule, does, around, related)
+    try:
+        said = _said(rule, does, around, related)
+    except _NOT_OF_THE_FORM:
+        return Assessment(Ruling.OPEN, why=MISSHAPEN)
     if mode.lower() == "indexed" and target.indexed is None:
         return if_indexed(said, target)
     return said
@@ -144,7 +153,7 @@ def if_indexed(said: Assessment, target: PolicyTarget) -> Assessment:
 
 
 def _said(rule: Mapping[str, Any], does: str, around: PolicyAround, related: Related) -> Assessment:
-    outcome = evaluated(rule["if"], around)
+    outcome = evaluated(rule.get("if"), around)
     if outcome.holds is False:
         return Assessment(Ruling.PASSES, outcome)
     if outcome.failure:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from typing import Any
 
 
 def with_defaults(declared: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -16,5 +14,9 @@ def with_defaults(declared: Mapping[str, Any], given: Mapping[str, Any]) -> dict
         given: Values by name, in any letter case.
     """
     by_name = {name.lower(): value for name, value in given.items()}
-    values = {name: each["defaultValue"] for name, each in declared.items() if "defaultValue" in each}
+    values = {
+        name: each["defaultValue"]
+        for name, each in declared.items()
+        if isinstance(each, Mapping) and "defaultValue" in each
+    }
     return {**values, **{name: by_name[name.lower()] for name in declared if name.lower() in by_name}}

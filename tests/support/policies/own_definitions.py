@@ -1,4 +1,4 @@
-"""Rules of Azure Policy in our own writing: what the landing zones ask of Machine Learning, by the ids of definitions."""
+"""Rules of Azure Policy in our own writing: what the landing zones ask of Machine Learning, by definition."""
 
 from __future__ import annotations
 

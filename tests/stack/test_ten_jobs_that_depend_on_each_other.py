@@ -66,6 +66,10 @@ def story(own: Own, tmp_path_factory: pytest.TempPathFactory) -> Life:
         told.known[name] = runs(own.home)
 
     step("preview", stack.preview().ok())
+    running = stack.start_up()
+    running.wait_until_starts("tokens")  # which is registered once `prepare` has completed
+    step("killed", running.kill())
+    stack.unlock()
     step("failure", stack.up().failed())
     job(folder, "train-b", WORKS)
     step("mended", stack.up().ok())
@@ -101,6 +105,13 @@ def test_nothing_behind_a_failure_is_submitted_and_the_error_names_both(story: L
     assert "run train-b-" in error
     assert "what comes after it (`eval-b`) is submitted only once it has completed" in error
     assert "set `rerun` of `train-b`" in error
+
+
+def test_an_up_after_a_kill_goes_on_and_doubles_nothing(story: Life) -> None:
+    ran = names(story, "failure")
+    assert "prepare" in names(story, "killed")
+    assert "train-b" not in names(story, "killed")
+    assert len(ran) == len(set(ran))
 
 
 def test_a_mended_job_lets_the_rest_through_in_order(story: Life) -> None:

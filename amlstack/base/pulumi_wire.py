@@ -62,9 +62,14 @@ class SecretText(str):
 def opened(signature: str, fields: Mapping[str, Value], read: Read) -> Any:
     """A marked value as what is in it: secrets and outputs as their values, all else as a plain map."""
     if signature in {SECRET, OUTPUT}:
-        value = read(fields["value"]) if "value" in fields else UNKNOWN
-        return SecretText(value) if signature == SECRET and isinstance(value, str) else value
+        return read(fields["value"]) if "value" in fields else UNKNOWN
     return {key: read(one) for key, one in fields.items() if key != SIGNATURE}
+
+
+def opened_but_known(signature: str, fields: Mapping[str, Value], read: Read) -> Any:
+    """The same; a secret text is still known for one."""
+    value = opened(signature, fields, read)
+    return SecretText(value) if signature == SECRET and isinstance(value, str) else value
 
 
 def decode(struct: Struct, marked: Marked = opened) -> dict[str, Any]:

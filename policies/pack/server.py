@@ -19,7 +19,7 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import analyzer_pb2 as proto
 from pulumi.runtime.proto import analyzer_pb2_grpc, plugin_pb2
 
-from amlstack.base.pulumi_wire import decode
+from amlstack.base.pulumi_wire import decode, opened_but_known
 from policies import config
 from policies.checks.cost import stack_budget
 from policies.evaluation.context import Context
@@ -120,7 +120,7 @@ class Pack(analyzer_pb2_grpc.AnalyzerServicer):
         response = proto.AnalyzeResponse()
         if not judged(request.type, everything=self._config.everything):
             return response
-        props = decode(request.properties)
+        props = decode(request.properties, opened_but_known)
         verdict = judge_resource(request.type, props, self._config, self._context, name=request.name, urn=request.urn)
         for finding in (*verdict.findings, *verdict.notes):
             weight = weigh(finding, self._config, self._context.on, name=request.name, urn=request.urn)
@@ -155,7 +155,10 @@ class Pack(analyzer_pb2_grpc.AnalyzerServicer):
             weight = weigh(finding, self._config, self._context.on, name=early.name, urn=early.urn)
             response.diagnostics.append(self._diagnostic(finding, weight, urn=early.urn))
         # Read one by one, and only when a rule asks: most stacks have no budget.
-        resources = ((one.type, decode(one.properties) if judged(one.type) else None) for one in request.resources)
+        resources = (
+            (one.type, decode(one.properties, opened_but_known) if judged(one.type) else None)
+            for one in request.resources
+        )
         for finding in judge_whole(resources, self._config, self._context.on, version=self.version):
             weight = weigh(finding, self._config, self._context.on, name="")
             response.diagnostics.append(self._diagnostic(finding, weight))

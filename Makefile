@@ -68,8 +68,9 @@ kills: venv ## 20 rounds of kill -9 of engine, provider and sandbox at random mo
 	@KILL_ROUNDS=20 $(PY) -m pytest -s tests/stack/test_kills_at_random_moments.py
 
 .PHONY: faults
-faults: venv ## every operation of the provider under every fault of the service, as a table (docs/faults.md; minutes)
+faults: venv ## every operation of the provider, then every resource of a stack, under every fault: tables (docs/faults.md; minutes)
 	@GRPC_VERBOSITY=ERROR $(PY) -m tests.support.provider.fault_table
+	@GRPC_VERBOSITY=ERROR $(PY) -m tests.support.stack.infrastructure_fault_table
 
 .PHONY: garbage
 garbage: venv ## 10,000 generated bad job files and settings, none of which may end in a traceback (minutes)

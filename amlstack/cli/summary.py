@@ -66,9 +66,18 @@ def rows(
     yield from (("advice", line) for _, line in _advice(outcome))
     yield from _jobs(outputs["jobs"], records)
     yield from _schedules(outputs.get("schedules", {}))
-    what = f"edit {edit}" if edit else "name a job file under amlstack:jobs in Pulumi.sandbox.yaml"
-    yield "next", f"{what} and `make up` again: an edited job is a new run"
+    yield "next", _next(outputs["jobs"], records, edit)
     yield "", ".venv/bin/amlstack sandbox status · .venv/bin/amlstack --help · make test · make down"
+
+
+def _next(jobs: Mapping[str, Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]], edit: str) -> str:
+    """What a person does now: look at what failed, else edit."""
+    bad = [name for name in jobs if records.get(name, {}).get("status") not in {*GOOD, "Canceled", None}]
+    if bad:
+        run = jobs[bad[0]]["jobId"].rsplit("/", 1)[-1]
+        return f".venv/bin/amlstack diagnose {run} names the first cause; edit the job and `make up` again: a new run"
+    what = f"edit {edit}" if edit else "name a job file under amlstack:jobs in Pulumi.sandbox.yaml"
+    return f"{what} and `make up` again: an edited job is a new run"
 
 
 def _clusters(clusters: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -83,7 +92,7 @@ def _clusters(clusters: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, 
     for size, same in by_size.items():
         least, most = sum(each["min"] for each in same), sum(each["max"] for each in same)
         yield "clusters", f"{len(same)} of {_described(size)}, {least}–{most} nodes together"
-        yield "on Azure", _cost({"size": size, "max": most})
+        yield "on Azure", _cost({"size": size, "min": least, "max": most})
 
 
 def _jobs(jobs: Mapping[str, Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -123,7 +132,8 @@ def _cost(cluster: Mapping[str, Any]) -> str:
     size = sizes.get(cluster["size"])
     price = size.price_per_hour if size else None
     if price is None:
-        return f"price of {cluster['size']} not in the catalogue; up to {cluster['max']} nodes would be paid per hour"
+        nodes = f"{cluster['max']} node{'' if cluster['max'] == 1 else 's'}"
+        return f"nothing while idle{_but(cluster)}; at most {nodes} at a price that the catalogue does not have"
     total = price.usd * cluster["max"]
     return f"up to {total:,.2f} USD per hour ({cluster['max']} nodes; {price.region}, {price.checked}, {price.source})"
 
@@ -137,6 +147,11 @@ def verdict_lines(outcome: Outcome, known: Collection[str] = ()) -> Iterator[str
     """
     yield _verdict(outcome)
     yield from (f"advice: {line}" for policy, line in _advice(outcome) if policy not in known)
+
+
+def _but(cluster: Mapping[str, Any]) -> str:
+    least = cluster.get("min", 0)
+    return f" but for {least} node{'' if least == 1 else 's'}" if least else ""
 
 
 def _verdict(outcome: Outcome) -> str:
@@ -191,9 +206,21 @@ def _ranks(plan: Mapping[str, Any]) -> str:
 
 
 def _losses(folder: Path) -> str:
-    """First and last loss of a job that writes ``outputs/metrics.json`` as the examples do; empty when it does not."""
+    """First and last loss of a job: of ``outputs/metrics.json`` as the examples write it, else as rank 0 printed it.
+
+    Empty where it did neither.
+    """
     try:
         losses = [float(loss) for loss in json.loads((folder / "outputs" / "metrics.json").read_text())["losses"]]
+        axis = "epochs"
     except (OSError, ValueError, KeyError, TypeError):
+        from amlstack.report.gathering import series
+
+        log = folder / "user_logs" / "std_log_process_00.txt"
+        printed = next((one for one in series.from_log(log, log.name, 0) if one.loss), None)
+        losses = [y for _, y in printed.points] if printed else []
+        axis = f"{printed.axis}s" if printed else ""
+    if len(losses) < 2:
         return ""
-    return f"{losses[0]:.4f} → {losses[-1]:.4f} over {len(losses)} epochs" if losses else ""
+    over = f"{len(losses)} {axis}" if axis == "epochs" else f"the {axis} that rank 0 printed"
+    return f"{losses[0]:.4f} → {losses[-1]:.4f} over {over}"

@@ -68,6 +68,7 @@ def up(
 def _newcomers(*, yes: bool, refresh: bool) -> int:
     from amlstack import engine as engines
     from amlstack.cli.stack.deploy import Deployment
+    from amlstack.cli.stack.waited_runs import WaitedRuns
     from amlstack.provider.arm import ArmError
     from amlstack.sandbox.server import daemon
 
@@ -88,7 +89,8 @@ def _newcomers(*, yes: bool, refresh: bool) -> int:
             if removed := engines.clear_stale_lock():
                 progress.note(f"removed {removed} lock{'s' if removed > 1 else ''} of an engine that was killed")
             engines.select(env)
-            deployment = Deployment(engine, env, progress, ("--policy-pack", str(engine.pack), *_rules()))
+            waited = WaitedRuns(progress, endpoint.home)
+            deployment = Deployment(engine, env, progress, ("--policy-pack", str(engine.pack), *_rules()), waited)
             deployed = deployment.run(yes=yes, refresh=refresh)
             if deployed.ok:
                 progress.done(explain.changes(deployed.outcome))
@@ -110,7 +112,7 @@ def _newcomers(*, yes: bool, refresh: bool) -> int:
         return 1
     outputs = _outputs(env)
     try:
-        records = runs.followed(progress, outputs, endpoint, since=began)
+        records = runs.followed(progress, outputs, endpoint, since=began, shown=waited.shown)
     except KeyboardInterrupt:
         progress.note("jobs go on: `make up` follows them again, `amlstack cancel JOB` ends one")
         return 130

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from amlstack import engine as engines
 from amlstack.base import paths
 from amlstack.cli import consent
-from amlstack.cli.stack import losses, state, unchanged
+from amlstack.cli.stack import losses, state, turns, unchanged
 from amlstack.cli.stack.missing_resources import lost
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from amlstack.cli.progress import Progress
+    from amlstack.cli.stack.waited_runs import WaitedRuns
     from amlstack.engine import Engine, Outcome
 
 
@@ -49,12 +50,14 @@ class Deployment:
         env: Its environment.
         progress: Where what happens is printed.
         pack: What to give the engine for the policies: ``--policy-pack`` and its configuration.
+        waited: Prints the logs of runs that the engine waits for.
     """
 
     engine: Engine
     env: Mapping[str, str]
     progress: Progress
     pack: tuple[str, ...]
+    waited: WaitedRuns | None = None
 
     def run(self, *, yes: bool, refresh: bool) -> Deployed:
         """Deploys.
@@ -97,11 +100,17 @@ class Deployment:
         return self._engine("refresh", "--yes", "--skip-preview", *words, phases=("refreshing",))
 
     def _engine(self, verb: str, *words: str, phases: tuple[str, ...]) -> Outcome:
-        return engines.run(
+        follow = self.progress.follow(*phases)
+        outcome = engines.run(
             [verb, "--non-interactive", "--stack", engines.STACK, *words],
             self.env,
-            on_event=self.progress.follow(*phases),
+            on_event=self.waited.before(follow) if self.waited else follow,
         )
+        if self.waited:
+            self.waited.look()
+        if busy := turns.engine_is_locked(outcome, engines.STACK):
+            raise turns.BusyError(busy)
+        return outcome
 
     def _agreed(self, lines: tuple[str, ...]) -> bool:
         if not lines:

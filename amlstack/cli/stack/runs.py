@@ -13,7 +13,7 @@ from amlstack.cli.stack import state as states
 from amlstack.sandbox.runner.files import origins
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from amlstack.cli.progress import Progress
     from amlstack.cli.stack.state import State
@@ -37,6 +37,7 @@ def followed(
     *,
     since: float,
     state: State | None = None,
+    shown: Collection[str] = (),
 ) -> dict[str, Mapping[str, Any]]:
     """Waits for the end of a stack's runs.
 
@@ -46,6 +47,7 @@ def followed(
         endpoint: The sandbox.
         since: Seconds since the epoch. A run that had ended by then is named, and its log is not printed again.
         state: What is recorded of the stack; the sandbox stack's state when absent.
+        shown: Runs whose logs were printed while the engine waited for them; they are not printed again.
 
     Returns:
         Name → last record (ARM ``properties``) of each job.
@@ -65,11 +67,15 @@ def followed(
         if answer.status == 404:
             progress.note(f"job {run}: its record is gone; {RERUN}")
             records[name] = {"status": GONE}
-        elif (status := answer.body["properties"]["status"]) not in TERMINAL or _ended(answer.body) >= since:
+        elif (status := answer.body["properties"]["status"]) not in TERMINAL or (
+            run not in shown and _ended(answer.body) >= since
+        ):
             going[name] = job
         else:
             records[name] = with_reason(arm, job_id, answer.body["properties"])
-            if status in GOOD:
+            if run in shown:
+                (progress.done if status in GOOD else progress.fail)(f"job {run} is {status}")
+            elif status in GOOD:
                 completed.append(run)
             else:
                 progress.fail(f"job {run} has run before: {status}; {RERUN}")

@@ -148,7 +148,7 @@ def _put(context: KindContext, kind: ResourceKind, path: ArmPath, body: Body, *,
             raise Refused(409, "ResourceIsBeingDeleted", message)
         policy_enforcement.check(context, kind, path, body)
         kind.check(context, path, body, before)
-        if before is not None:
+        if before is not None and before.state != "Failed":  # what failed to be made is made again
             kept = kind.fill(context, path, kind.keep(body, before))
             updated = store.resources.put(path.text, kind.type, path.parent, kept, before.state)
             if kind is computes.KIND:
@@ -248,11 +248,15 @@ def _operation(context: KindContext, operation_id: str, *, results: bool) -> Rep
     provisioning.advance(context, operation)
     operation = context.store.operations.get(operation_id) or operation
     soon = {"retry-after-ms": POLL_MS, "x-ms-retry-after-ms": POLL_MS}
+    code, _, message = (operation.error or "").partition(": ")
     if results:
+        if operation.status == "Failed":
+            raise Refused(400, code, message)
         if operation.status != "Succeeded":
             return Reply(202, None, soon)
         return Reply(200, provisioned(context, operation.resource)) if operation.kind == PROVISION else Reply(204)
-    return Reply(200, {"id": operation.id, "name": operation.id, "status": operation.status}, soon)
+    error = {"error": {"code": code, "message": message}} if operation.status == "Failed" else {}
+    return Reply(200, {"id": operation.id, "name": operation.id, "status": operation.status, **error}, soon)
 
 
 def _headers(context: KindContext, kind: ResourceKind, operation: Operation) -> dict[str, str]:

@@ -22,6 +22,7 @@ from amlstack.sandbox.arm import app, entra, provisioning, typecheck
 from amlstack.sandbox.kinds.base import KindContext
 from amlstack.sandbox.runner import free_ports
 from amlstack.sandbox.server import processes, tls
+from amlstack.sandbox.server.injected_faults import InjectedFaults
 from amlstack.sandbox.store.places import PRIVATE, private
 from amlstack.sandbox.store.store import Store, folder
 
@@ -69,7 +70,7 @@ async def _serve(home: Path) -> None:
         provisioning.settle(context)
         store.blobs.sweep()
         config = uvicorn.Config(
-            app.make(context, federated),
+            InjectedFaults(app.make(context, federated), context),
             ssl_certfile=str(server_pem),
             log_level="warning",
             ws="none",

@@ -17,6 +17,7 @@ from amlstack.cli.stack import explain, runs, turns
 from amlstack.cli.stack.anywhere import judged as judging
 from amlstack.cli.stack.anywhere import place as places
 from amlstack.cli.stack.anywhere.deployment import StackDeployment, failed
+from amlstack.cli.stack.waited_runs import WaitedRuns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -105,10 +106,15 @@ def _run(asked: AskedUp, result: Result) -> int:
             engine = engines.find()
             progress.done(f"Pulumi {engine.version}")
             place = _place(asked, judged, engine, progress)
-            code = _deployed(asked, StackDeployment(engine, place, judged, progress), progress, result)
+            deployment = StackDeployment(engine, place, judged, progress)
+            if place.endpoint:
+                deployment.waited = WaitedRuns(progress, place.endpoint.home)
+            code = _deployed(asked, deployment, progress, result)
         if code is not None:
             return code
-        return _followed(place, progress, result, began) if place.endpoint else _left_running(place, progress, result)
+        if not place.endpoint:
+            return _left_running(place, progress, result)
+        return _followed(place, progress, result, began, deployment.waited.shown if deployment.waited else set())
     except judging.NoStackError as error:
         return ended(str(error), USAGE)
     except turns.BusyError as error:
@@ -164,13 +170,13 @@ def _deployed(asked: AskedUp, deployment: StackDeployment, progress: Progress, r
     return None
 
 
-def _followed(place: StackPlace, progress: Progress, result: Result, began: float) -> int:
+def _followed(place: StackPlace, progress: Progress, result: Result, began: float, shown: set[str]) -> int:
     from amlstack.provider.arm import ArmError
 
     assert place.endpoint is not None  # noqa: S101 - who calls has looked
     state = place.state()
     try:
-        records = runs.followed(progress, place.outputs(), place.endpoint, since=began, state=state)
+        records = runs.followed(progress, place.outputs(), place.endpoint, since=began, state=state, shown=shown)
     except ArmError as error:
         progress.fail(f"the sandbox does not answer any more: {error}")
         return 1

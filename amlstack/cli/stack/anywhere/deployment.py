@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from amlstack.cli.stack.anywhere.judged import JudgedStack
     from amlstack.cli.stack.anywhere.place import StackPlace
     from amlstack.cli.stack.state import State
+    from amlstack.cli.stack.waited_runs import WaitedRuns
     from amlstack.engine import Engine, Outcome
 
 
@@ -36,6 +37,7 @@ class StackDeployment:
         judged: Its settings.
         progress: Where what happens is printed.
         plan: What the preview would do, once there was one.
+        waited: Prints the logs of runs that the engine waits for; None on Azure.
     """
 
     engine: Engine
@@ -43,6 +45,7 @@ class StackDeployment:
     judged: JudgedStack
     progress: Progress
     plan: plan.StackPlan = field(default_factory=plan.StackPlan)
+    waited: WaitedRuns | None = None
 
     def run(self, *, yes: bool, refresh: bool, preview: bool) -> Deployed:
         """Deploys, or shows what it would do.
@@ -120,6 +123,8 @@ class StackDeployment:
 
     def _engine(self, verb: str, *words: str, phases: tuple[str, ...]) -> Outcome:
         follow = self.progress.follow(*phases)
+        if self.waited:
+            follow = self.waited.before(follow)
 
         def taken(event: Mapping[str, Any]) -> None:
             if phases == ("previewing",):
@@ -128,6 +133,8 @@ class StackDeployment:
 
         command = [verb, "--non-interactive", "--stack", self.place.stack, *self.place.options, *words]
         outcome = engines.run(command, self.place.env, on_event=taken, owner=self.place.owner)
+        if self.waited:
+            self.waited.look()
         if busy := turns.engine_is_locked(outcome, self.place.stack):
             raise turns.BusyError(busy)
         return outcome

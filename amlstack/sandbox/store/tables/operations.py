@@ -17,7 +17,7 @@ OperationKind = Literal["create", "delete", "provision"]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation on a resource (its key): ``InProgress`` with ticks left, then ``Succeeded``."""
+    """One operation on a resource (its key): ``InProgress`` with ticks left, then ``Succeeded`` or ``Failed``."""
 
     id: str
     resource: str
@@ -68,6 +68,10 @@ class OperationTable:
     def finish(self, operation: str) -> None:
         """Marks it as ``Succeeded``."""
         self._db.execute("UPDATE operations SET status = 'Succeeded', ticks = 0 WHERE id = ?", operation)
+
+    def fail(self, operation: str, error: str) -> None:
+        """Marks it as ``Failed``, with ``CODE: message``."""
+        self._db.execute("UPDATE operations SET status = 'Failed', ticks = 0, error = ? WHERE id = ?", error, operation)
 
 
 def _row(row: sqlite3.Row) -> Operation:

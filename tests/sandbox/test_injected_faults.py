@@ -1,0 +1,77 @@
+"""Faults on request: what a client sees, what the service has then, and that nothing fails without a rule."""
+
+from __future__ import annotations
+
+import http.client
+from typing import TYPE_CHECKING
+
+import pytest
+
+from amlstack.sandbox.server import injected_faults
+from amlstack.sandbox.server.injected_faults import ALL, ANSWERS, CUT, OPERATION, STORED
+from tests.support.sandbox.sandbox_client import Arm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.running import Sandbox
+
+BODY = {"location": "eastus", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
+
+
+@pytest.fixture
+def arm(own_sandbox: Sandbox) -> Iterator[Arm]:
+    yield Arm(own_sandbox.endpoint)
+    injected_faults.inject(own_sandbox.home)
+
+
+def test_each_fault_is_seen_as_it_is_and_once_where_it_is_to_be_seen_once(own_sandbox: Sandbox, arm: Arm) -> None:
+    group, home = arm.make_group("rg-faults"), own_sandbox.home
+    done: list[tuple[str, str, str]] = []
+    for number, fault in enumerate(ALL):
+        account = f"{group}/providers/Microsoft.Storage/storageAccounts/stfault{number}"
+        rule = {
+            "fault": fault,
+            "method": "PUT",
+            "path": ".*/storageAccounts/.*",
+            "times": 1,
+            "headers": {"retry-after-ms": "5"},
+        }
+        injected_faults.inject(home, rule)
+        if fault in ANSWERS:
+            answer = arm.put(account, BODY)
+            assert answer.error[:2] == ANSWERS[fault][:2]
+            assert answer.headers["retry-after-ms"] == "5"
+        elif fault == OPERATION:
+            answer = arm.put(account, BODY)
+            assert arm.finish(answer) == ["Failed"]
+            assert arm.get(answer.headers["Azure-AsyncOperation"]).body["error"]["code"] == "InternalOperationError"
+            assert arm.get(account).body["properties"]["provisioningState"] == "Failed"
+        else:
+            with pytest.raises((http.client.HTTPException, OSError)):
+                arm.put(account, BODY)
+        assert (arm.get(account).status == 200) == (fault in {*STORED, OPERATION}), fault
+        again = arm.put(account, BODY)
+        assert again.status < 300, fault
+        if "Azure-AsyncOperation" in again.headers:
+            assert arm.finish(again)[-1] == "Succeeded"
+        done.append((fault, "PUT", account))
+    assert injected_faults.injected(home) == done
+
+
+def test_a_failed_deletion_leaves_the_resource_and_the_next_one_removes_it(own_sandbox: Sandbox, arm: Arm) -> None:
+    workspace = arm.make_workspace("faulty")
+    rule = {"fault": CUT, "method": "DELETE", "path": ".*/workspaces/faulty", "skip": 1}
+    injected_faults.inject(own_sandbox.home, {**rule, "fault": OPERATION, "skip": 0, "times": 1})
+    answer = arm.call("DELETE", workspace)
+    assert arm.finish(answer) == ["Failed"]
+    assert arm.get(workspace).body["properties"]["provisioningState"] == "Failed"
+    injected_faults.inject(own_sandbox.home, rule)
+    assert arm.finish(arm.call("DELETE", workspace))[-1] == "Succeeded"
+    assert arm.get(workspace).status == 404
+
+
+def test_reads_pass_while_writes_fail(own_sandbox: Sandbox, arm: Arm) -> None:
+    group = arm.make_group("rg-reads")
+    injected_faults.inject(own_sandbox.home, {"fault": CUT, "method": "PUT", "path": ".*"})
+    assert arm.get(group).status == 200

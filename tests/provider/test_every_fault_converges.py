@@ -7,7 +7,10 @@ import pytest
 from tests.support.provider.fault_matrix import FAULTS, OPERATIONS, Fault, Operation, requests_of, run
 
 BY_NAME = {fault.name: fault for fault in FAULTS}
-SILENT = [f"{kind} {verb}" for kind in ("Snapshot", "Environment", "Component") for verb in ("update", "delete")]
+SILENT = [
+    *(f"{kind} {verb}" for kind in ("Snapshot", "Environment", "Component") for verb in ("update", "delete")),
+    "Data delete",
+]
 """Operations on what is kept for other stacks."""
 ASKING = [one.name for one in OPERATIONS if one.name not in SILENT]
 # What changes something is what may be doubled or lost: a submission meets every fault here, every other operation one

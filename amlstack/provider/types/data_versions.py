@@ -74,7 +74,8 @@ class RegisteredData(RegisteredVersions):
         try:
             answer = self._services.arm.get(data_id, allow=(404,))
             if answer.status == 404:
-                return super().create(call, inputs)
+                self._register(data_id, inputs["body"])
+                return data_id, {**inputs, **outputs}
             there, wanted = dict(answer.body["properties"]), dict(inputs["body"])
             if _fixed(there, data_id) != _fixed({**_unsaid(there, wanted), **wanted}, data_id):
                 raise ProviderError(_changed(name, there, wanted, data_id))

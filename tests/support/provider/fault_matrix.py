@@ -173,6 +173,14 @@ def _remove(resource: Resource, bench: Bench) -> None:
 
 
 EDIT = {"displayName": "two", "tags": {"b": "2"}}
+
+
+def _data(**labels: Any) -> Callable[[Resource, Bench], None]:
+    body = {"dataType": "uri_folder", "dataUri": "azureml://datastores/workspaceblobstore/paths/raw", **labels}
+    inputs = {"workspace": WORKSPACE, "name": "raw", "version": "1", "body": body}
+    return lambda resource, bench: resource.up(inputs)
+
+
 OPERATIONS: tuple[Operation, ...] = (
     Operation("Snapshot create", lambda b: b.wire.snapshot(), _snapshot),
     Operation("Snapshot read", lambda b: b.wire.snapshot(), _refresh, _snapshot),
@@ -186,6 +194,10 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("Component read", lambda b: b.wire.component(), _refresh, _component),
     Operation("Component update", lambda b: b.wire.component(), _component, _component),
     Operation("Component delete", lambda b: b.wire.component(), _remove, _component),
+    Operation("Data create", lambda b: b.wire.data_version(), _data()),
+    Operation("Data read", lambda b: b.wire.data_version(), _refresh, _data()),
+    Operation("Data update", lambda b: b.wire.data_version(), _data(tags={"a": "1"}), _data()),
+    Operation("Data delete", lambda b: b.wire.data_version(), _remove, _data()),
     Operation("Job create", lambda b: b.wire.job(), _job()),
     Operation("Job read", lambda b: b.wire.job(), _refresh, _job()),
     Operation("Job update", lambda b: b.wire.job(), _job(properties=EDIT), _job()),

@@ -214,6 +214,9 @@ class Wire:
         """Data of this machine in a datastore."""
         return Resource(self, "amlstack:data:Upload", "data")
 
+    def data_version(self) -> Resource:
+        return Resource(self, "amlstack:data:Version", "raw")
+
     def environment(self) -> Resource:
         return Resource(self, "amlstack:environments:Version", "env")
 

@@ -50,6 +50,7 @@ class Names:
         salt: What changes the names that are taken once in the whole of Azure.
         elsewhere: ARM ids of parts that somebody else owns, in any resource group or subscription.
         called: Names of parts that have others than they would get: those that were imported.
+        without: Parts that an imported workspace does not have.
     """
 
     subscription: str
@@ -58,6 +59,7 @@ class Names:
     salt: str = ""
     elsewhere: Mapping[Part, str] = field(default_factory=dict, hash=False)
     called: Mapping[Part, str] = field(default_factory=dict, hash=False)
+    without: frozenset[Part] = frozenset()
 
     @classmethod
     def of(cls, settings: Settings, *, project: str, stack: str, subscription: str) -> Names:
@@ -74,6 +76,7 @@ class Names:
             spec.name_salt,
             {part: given.existing for part, given in parts.items() if given.existing},
             {part: given.name for part, given in parts.items() if given.name},
+            frozenset(part for part, given in parts.items() if getattr(given, "absent", False)),
         )
 
     @classmethod

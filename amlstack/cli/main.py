@@ -28,6 +28,9 @@ VERBS = {
     "down": Verb(
         "amlstack.cli.commands.down:down", "Destroy a stack: the sandbox's own with all it wrote, or any other."
     ),
+    "import-ids": Verb(
+        "amlstack.cli.commands.import_ids:import_ids", "Write the import file of an estate that a stack takes over."
+    ),
     "check": Verb("amlstack.cli.commands.check:app", "Validate job files and print everything that is wrong."),
     "show": Verb(
         "amlstack.cli.commands.show:app", "Show what a job file becomes: plan, request body, YAML or command."

@@ -9,6 +9,7 @@ import pulumi
 from infra.components import azure_native, tokens
 from infra.components.identities import grant
 from infra.components.parents import formerly_in
+from infra.components.workspace.adopted import of_cluster
 from infra.compute.cluster import properties, replaced_by
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class RdmaCluster:
                     *([shared.everything] if shared and spec.identity.kind == "stack" else ()),
                 ],
                 replace_on_changes=list(replaced_by(spec.identity_change)),
+                ignore_changes=of_cluster(spec, tags),
                 # The name stays, so the old cluster has to go before the new one can come.
                 delete_before_replace=True,
             ),

@@ -56,7 +56,8 @@ def wanted(settings: Settings, stack: str) -> WantedIsolation | None:
     mode, excluded = declared(settings), tuple(_excluded(settings))
     if mode is not None:
         return WantedIsolation(mode, given=True, excluded=excluded)
-    if stack == SANDBOX:
+    # An imported workspace keeps the network that it has, until the settings say another one.
+    if stack == SANDBOX or settings.workspace.adopted:
         return None
     return WantedIsolation(OFF if excluded else OPEN, given=False, excluded=excluded)
 

@@ -91,7 +91,11 @@ def test_two_stacks_share_a_workspace_and_each_sees_its_own_runs(
     home = own_sandbox.home
     owner = stack(PROJECT, sandbox=own_sandbox, name="owner")
     other = stack(PROJECT, sandbox=own_sandbox, name="other")
-    declared(owner, name="ws-shared").set("amlstack:protect", "false").set("amlstack:resource_group", "rg-shared")
+    # A part of the owner's workspace is somebody else's, in another subscription.
+    group = estates.make(own_sandbox, OTHER_SUBSCRIPTION).rpartition("/providers/")[0]
+    registry = f"{group}/providers/Microsoft.ContainerRegistry/registries/crplatform01"
+    declared(owner, name="ws-shared", registry={"existing": registry})
+    owner.set("amlstack:protect", "false").set("amlstack:resource_group", "rg-shared")
     (tmp_path / "other").mkdir()
     owner.set("amlstack:jobs", [{"file": str(job(tmp_path, "ours", FOREVER)), "wait": "started"}]).up().ok()
     declared(other, existing="ws-shared").set("amlstack:resource_group", "rg-shared")
@@ -100,6 +104,8 @@ def test_two_stacks_share_a_workspace_and_each_sees_its_own_runs(
     other.set("amlstack:jobs", [{"file": str(theirs), "wait": "started"}]).up().ok()
     assert [row.status for name in ("ours", "theirs") for row in runs_of(home, name)] == ["Running", "Running"]
     assert owner.preview().ok().changes == {}
+    assert "Registry" not in kinds(owner)
+    assert owner.resources("machinelearningservices:Workspace")["workspace"]["inputs"]["containerRegistry"] == registry
 
     # A cluster of the owner that goes is judged by the owner's runs alone.
     refused = owner.set("amlstack:clusters[0].size", "Standard_ND96amsr_A100_v4").preview().failed()
@@ -121,3 +127,4 @@ def test_two_stacks_share_a_workspace_and_each_sees_its_own_runs(
     assert set(owner.resources("Compute")) == {"busy"}
     owner.destroy().ok()
     assert owner.resources() == {}
+    assert registry in estates.bodies(home)

@@ -67,9 +67,11 @@ def response(
 
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
-    """Every difference; letters and spaces of a location's name do not count."""
+    """Every difference; letters and spaces of a location's name do not count, nor letter case in that of a group."""
     for change in _object(old, new, "", ""):
         if change.path == "location" and _same_place(old.get("location"), new.get("location")):
+            continue
+        if change.path == "resourceGroupName" and _same_group(old.get(change.path), new.get(change.path)):
             continue
         if change.root != RANDOMLY_NAMED:
             yield change
@@ -144,6 +146,10 @@ def member(path: str, name: str) -> str:
 
 def _same_place(old: Any, new: Any) -> bool:
     return isinstance(old, str) and isinstance(new, str) and plain(old) == plain(new)
+
+
+def _same_group(old: Any, new: Any) -> bool:
+    return isinstance(old, str) and isinstance(new, str) and old.lower() == new.lower()
 
 
 def plain(location: str) -> str:

@@ -122,7 +122,9 @@ class AzureNative(Plugin):
             then = shape.writable(kind, _inputs(request.properties))
             inputs = diff.merged(_inputs(request.inputs), then, now)
         else:
-            inputs = {**kind.parse(str(answer.get("id", request.id))), **now, table.API_VERSION: version}
+            inputs = shape.significant(
+                {**kind.parse(str(answer.get("id", request.id))), **now, table.API_VERSION: version}
+            )
         return provider_pb2.ReadResponse(id=request.id, properties=encode(state), inputs=encode(inputs))
 
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:

@@ -71,6 +71,25 @@ def writable(kind: ResourceType, state: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _without_hidden(kind, value, name) for name, value in shown.items()}
 
 
+def significant(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs of an import as azure-native writes them: without lists and maps that hold nothing, however deep.
+
+    Everything else stays, ``false`` and empty texts included (``provider/pkg/convert/responseToSdkInputs.go`` of
+    pulumi-azure-native, read 2026-11-22).
+    """
+    return {name: kept for name, value in inputs.items() if (kept := _without_empty(value)) is not None}
+
+
+def _without_empty(value: Any) -> Any:
+    match value:
+        case dict():
+            return {name: kept for name, item in value.items() if (kept := _without_empty(item)) is not None} or None
+        case list():
+            return [kept for item in value if (kept := _without_empty(item)) is not None] or None
+        case _:
+            return value
+
+
 def keep(kind: ResourceType, request: dict[str, Any], current: Mapping[str, Any] | None) -> None:
     """Fills in what other resources may write: as it stands now, empty on a new resource."""
     for path in kind.keeps:

@@ -8,6 +8,7 @@ import pulumi
 
 from amlstack.base.findings import Finding
 from infra.components import azure_native, tokens
+from infra.components.workspace.adopted import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +25,7 @@ def register_group(
     keeps_name: bool,
     protect: bool,
     opts: pulumi.ResourceOptions,
+    as_found: bool,
 ) -> pulumi.CustomResource:
     """Register the resource group.
 
@@ -34,10 +36,11 @@ def register_group(
         keeps_name: A group that the stack has keeps its name, whatever ``names`` has.
         protect: The engine refuses to delete it.
         opts: Its parent and protection.
+        as_found: It was imported, and stays as it is.
     """
     kept = pulumi.ResourceOptions(
         # Where a group's own record lies says nothing of where its resources are.
-        ignore_changes=["location", *(["resourceGroupName"] if keeps_name else [])],
+        ignore_changes=ALL if as_found else ["location", *(["resourceGroupName"] if keeps_name else [])],
         # A protected group is never replaced. A state that was written before groups were protected does not say
         # so, and the engine would delete the group first; with creation first it finds the name taken and stops.
         delete_before_replace=not protect,

@@ -49,7 +49,7 @@ async def look_up_workspace(names: Names, provider: pulumi.ProviderResource | No
         The names with the ids of the parts that Azure names, and what is wrong.
     """
     answer = await _asked(names.workspace_id, "workspace", provider, tuple(_NAMED_BY_WORKSPACE.values()))
-    if answer is None:
+    if not answer:
         return names, []
     if wrong := _finding("workspace", names.workspace_id, "workspace.existing", answer):
         return names, [wrong]
@@ -62,7 +62,7 @@ async def look_up_parts(names: Names, provider: pulumi.ProviderResource | None) 
     found: list[Finding] = []
     for part, part_id in names.elsewhere.items():
         answer = await _asked(part_id, part, provider, ())
-        if answer is not None and (wrong := _finding(part, part_id, f"workspace.{part}.existing", answer)):
+        if answer and (wrong := _finding(part, part_id, f"workspace.{part}.existing", answer)):
             found.append(wrong)
     return found
 
@@ -70,7 +70,7 @@ async def look_up_parts(names: Names, provider: pulumi.ProviderResource | None) 
 async def _asked(
     resource_id: str, part: Part, provider: pulumi.ProviderResource | None, properties: tuple[str, ...]
 ) -> dict[str, Any] | None:
-    """The answer; None while the provider's settings are not known yet."""
+    """The answer; nothing while the provider's settings are not known yet, and where a plan is made without Azure."""
     asked = {"id": resource_id, "apiVersion": _VERSIONS[part], "properties": list(properties)}
     answer: dict[str, Any] | None = await pulumi.runtime.invoke_async(
         FUNCTION, asked, pulumi.InvokeOptions(provider=provider)

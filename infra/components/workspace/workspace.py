@@ -9,6 +9,7 @@ import pulumi
 from infra.components import azure_native, tokens
 from infra.components.order import after, behind
 from infra.components.workspace import edits
+from infra.components.workspace.adopted import ALL, of_workspace
 from infra.components.workspace.group import register_group
 from infra.components.workspace.monitoring import register_insights, register_logs
 from infra.components.workspace.network.managed import FOUND_LATER
@@ -74,7 +75,13 @@ class StackWorkspace(pulumi.ComponentResource):
         self._spec, self._tags, self._location = spec, dict(tags), location
         self._guarded = pulumi.ResourceOptions(parent=self, protect=protect)
         self.group = register_group(
-            names, location=location, tags=tags, keeps_name=keeps_group, protect=protect, opts=self._guarded
+            names,
+            location=location,
+            tags=tags,
+            keeps_name=keeps_group,
+            protect=protect,
+            opts=self._guarded,
+            as_found=spec.adopted,
         )
 
     def fill(self, names: Names, account: Account, network: NetworkPlan) -> None:
@@ -99,14 +106,18 @@ class StackWorkspace(pulumi.ComponentResource):
             account.tenant,
             "Enabled" if self._spec.public_network else "Disabled",
             # What holds data: the engine refuses to delete it until somebody takes the protection off.
-            pulumi.ResourceOptions.merge(fixed, self._guarded),
+            pulumi.ResourceOptions.merge(
+                pulumi.ResourceOptions.merge(fixed, self._guarded),
+                pulumi.ResourceOptions(ignore_changes=ALL if self._spec.adopted else None),
+            ),
             premium=network.needs_premium,
         )
         around = WorkspaceNetwork(network, place, parent=self)
         made: dict[Part, pulumi.Resource] = {"group": self.group}
-        made |= {part: register(place) for part, register in _FIRST.items() if part not in names.elsewhere}
-        if "insights" not in names.elsewhere:
-            if "logs" not in names.elsewhere:
+        others = {*names.elsewhere, *names.without}
+        made |= {part: register(place) for part, register in _FIRST.items() if part not in others}
+        if "insights" not in others:
+            if "logs" not in others:
                 made["logs"] = register_logs(place)
             made["insights"] = register_insights(place, made.get("logs"))
         below = [made[part] for part in _BELOW if part in made]
@@ -126,9 +137,9 @@ class StackWorkspace(pulumi.ComponentResource):
         """The resource of a part that the stack owns; none of what somebody else owns."""
         return (self._made[part],) if part in self._made else ()
 
-    def has(self, part: Part) -> bool:  # noqa: ARG002 - a workspace of the stack has every part
+    def has(self, part: Part) -> bool:
         """Whether the workspace has a part, whoever owns it."""
-        return True
+        return part not in self.names.without
 
 
 _FIRST: Final[Mapping[Part, Callable[[Place], pulumi.Resource]]] = {
@@ -151,8 +162,8 @@ def _workspace(place: Place, parts: list[pulumi.Resource], network: Mapping[str,
         "identity": {"type": "SystemAssigned"},
         "storageAccount": names.id("storage"),
         "keyVault": names.id("key_vault"),
-        "applicationInsights": names.id("insights"),
-        "containerRegistry": names.id("registry"),
+        "applicationInsights": None if "insights" in names.without else names.id("insights"),
+        "containerRegistry": None if "registry" in names.without else names.id("registry"),
         "systemDatastoresAuthMode": "Identity",
         "publicNetworkAccess": place.public,
         **network,
@@ -163,4 +174,6 @@ def _workspace(place: Place, parts: list[pulumi.Resource], network: Mapping[str,
         ignore_changes=list(FOUND_LATER) if network else None,
     )
     opts = pulumi.ResourceOptions.merge(place.opts, own)
+    if (left_alone := of_workspace(spec, place.tags)) is not None:
+        opts.ignore_changes = left_alone
     return azure_native.register(tokens.WORKSPACE, "workspace", properties, opts)

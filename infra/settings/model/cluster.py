@@ -154,6 +154,11 @@ class Cluster(SettingsModel):
     )
     description: str | None = Field(None, description="A sentence for people who find the cluster in the studio.")
     tags: Tags = Field(default_factory=dict, description="Tags beside the stack's.")
+    adopted: bool = Field(
+        False,
+        description="The cluster was imported (docs/existing.md): what its settings do not say stays as it was found, "
+        "and `identity: none` leaves its identity as it is.",
+    )
 
     @property
     def without_local_auth(self) -> bool:

@@ -24,6 +24,7 @@ LogsId = Annotated[str, name_of(arm_id("Microsoft.OperationalInsights/workspaces
 _GIVEN = (
     "ARM id of one that exists, in any resource group or subscription: nothing of it is created, changed or deleted."
 )
+_ABSENT = "The workspace that was imported has none, and the stack makes none for it."
 _NAMED = "Its name, of one that was imported under another name than the stack would give it."
 
 
@@ -45,6 +46,7 @@ class ContainerRegistry(SettingsModel):
     """The container registry of the workspace."""
 
     existing: RegistryId | None = Field(None, description=_GIVEN)
+    absent: bool = Field(False, description=_ABSENT)
     name: Annotated[str, name_of(r"^[A-Za-z0-9]{5,50}\Z")] | None = Field(None, description=_NAMED)
 
 
@@ -52,6 +54,7 @@ class ApplicationInsights(SettingsModel):
     """Application insights of the workspace."""
 
     existing: InsightsId | None = Field(None, description=_GIVEN)
+    absent: bool = Field(False, description=_ABSENT)
     name: Annotated[str, name_of(r"^[^/]{1,255}\Z")] | None = Field(None, description=_NAMED)
 
 

@@ -53,6 +53,11 @@ class Workspace(SettingsModel):
         default_factory=LogAnalytics,
         description="Log analytics, which application insights that the stack creates write to.",
     )
+    adopted: bool = Field(
+        False,
+        description="The group, the workspace and its parts were imported (docs/existing.md): they are the stack's, "
+        "protected and deleted with it, and what the settings do not say of the workspace stays as it was found.",
+    )
     name_salt: str = Field(
         "",
         description="Changes the names of storage account, key vault and registry: a destroyed vault's name stays "

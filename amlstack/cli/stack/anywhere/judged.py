@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack.base.findings import Finding
-    from infra.settings import Settings, StackFile
+    from infra.settings import Reading, Settings, StackFile
 
 
 class NoStackError(Exception):
@@ -98,6 +98,11 @@ def judge(stack: str, account: Mapping[str, str] | None = None) -> JudgedStack:
     _, unknown = resolve(_of_the_engine(reading.file.config), os.environ if account is None else account)
     declaration = declare(reading, on=clock.today(), place=f"{name}::{project()}")
     return JudgedStack(name, path, reading.file, reading.partial, (*unknown, *declaration.findings))
+
+
+def config_of(reading: Reading) -> dict[str, str]:
+    """The whole configuration of a stack file as the engine hands it over, without what is encrypted."""
+    return _of_the_engine(reading.file.config) if reading.file else {}
 
 
 def project() -> str:

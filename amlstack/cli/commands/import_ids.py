@@ -1,0 +1,83 @@
+"""``amlstack import-ids``: the engine's import file of an estate that a stack takes over."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from amlstack.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from amlstack.provider.arm import ArmClient
+
+Stack = Annotated[str, typer.Option("--stack", "-s", metavar="NAME", help="The stack of Pulumi.NAME.yaml.")]
+Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the import file is written.")]
+
+
+def import_ids(*, stack: Stack, output: Output = Path("import.json")) -> int:
+    """Write the file for `pulumi import --file` of what exists: group, workspace, parts, clusters, schedules.
+
+    Azure is asked for what the settings name. What is absent is named, and so are the settings to write where they say
+    another thing than what there is: these alone go to the standard output. Nothing is changed.
+
+    Returns:
+        0 when the file is written; 1 when settings have to be written first, or Azure cannot be asked; 2 for wrong use.
+    """
+    answer = sys.stdout
+    with contextlib.redirect_stdout(sys.stderr):
+        return _run(stack, output, answer)
+
+
+def _run(stack: str, output: Path, answer: TextIO) -> int:
+    from amlstack.cli.console import print_findings
+    from amlstack.cli.stack.anywhere import judged as judging
+    from amlstack.provider.arm import ArmError
+    from infra.account import resolve
+    from infra.names import Names
+    from infra.settings import read_file
+
+    progress = Progress()
+    try:
+        path = judging.settings_file(stack)
+    except judging.NoStackError as error:
+        progress.fail(str(error))
+        return 2
+    reading = read_file(path)
+    config = judging.config_of(reading)
+    who, unknown = resolve(config, os.environ)
+    settings = reading.settings
+    if settings is None or unknown:
+        print_findings((*reading.findings, *unknown))
+        return 1
+    names = Names.of(settings, project=judging.project(), stack=stack.rpartition("/")[2], subscription=who.subscription)
+    if names.subscription.lower() != who.subscription.lower():
+        progress.fail(
+            f"`{names.workspace}` lies in subscription {names.subscription} and the stack in {who.subscription}: "
+            "what a stack has in another subscription is not imported"
+        )
+        return 1
+    from amlstack.cli.stack.adoption import estate as estates
+    from amlstack.cli.stack.adoption.adoption import Adoption
+
+    try:
+        progress.step(f"what Azure has in {names.group_id}")
+        found = estates.read(_client(config), names)
+    except ArmError as error:
+        progress.fail(str(error))
+        return 1
+    return Adoption(progress, reading, settings, names, found, stack, answer).write(output)
+
+
+def _client(config: dict[str, str]) -> ArmClient:
+    """Azure as the stack's providers reach it."""
+    from amlstack.provider import arm
+
+    prefix = "azure-native:"
+    given = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
+    sign_in = arm.SignIn.read({name: value for name, value in given.items() if name in arm.VARIABLES})
+    return arm.ArmClient(arm.endpoint(config.get("amlstack:armEndpoint"), sign_in.cloud), sign_in=sign_in)

@@ -1,0 +1,70 @@
+"""Which properties of an imported workspace or cluster the engine leaves alone: those that the settings do not say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infra.components.workspace.adopted import of_cluster, of_workspace
+from infra.compute.cluster import REPLACED_BY, SETTINGS, properties
+from infra.settings import Cluster, Workspace
+
+MINE: dict[str, Any] = {"name": "gpu", "size": "Standard_ND96asr_v4", "nodes": {"max": 4}}
+AML = "properties.properties"
+
+
+def left_alone(tags: dict[str, str] | None = None, **more: Any) -> set[str]:
+    found = of_cluster(Cluster.model_validate({**MINE, "adopted": True, **more}), tags or {})
+    assert found is not None
+    return set(found)
+
+
+def test_a_cluster_that_the_stack_made_has_nothing_left_alone() -> None:
+    assert of_cluster(Cluster.model_validate(MINE), {}) is None
+    assert of_workspace(Workspace(name="mlw"), {}) is None
+
+
+def test_only_what_the_settings_say_of_a_cluster_is_changed() -> None:
+    found = left_alone()
+    assert not {f"{AML}.vmSize", f"{AML}.scaleSettings.maxNodeCount"} & found
+    assert {f"{AML}.scaleSettings.minNodeCount", f"{AML}.enableNodePublicIp", f"{AML}.vmPriority", "tags"} <= found
+    replacing = {wire for wire in REPLACED_BY if not any(f"{wire}.".startswith(f"{each}.") for each in found)}
+    assert replacing == {f"{AML}.vmSize"}, "nothing else may replace what was imported"
+    assert {"tags", f"{AML}.enableNodePublicIp", "properties.description"} & left_alone(
+        {"team": "a"}, node_public_ip=False, description="x"
+    ) == set()
+
+
+def test_an_administrator_is_said_as_a_whole_or_left_alone_as_one() -> None:
+    assert f"{AML}.userAccountCredentials" in left_alone()
+    key = f"ssh-rsa {'A' * 80} somebody"
+    said = left_alone(ssh={"user": "admin1", "public_key": key})
+    assert not [wire for wire in said if "userAccountCredentials" in wire]
+
+
+def test_an_identity_is_changed_where_one_is_said() -> None:
+    user = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i"
+    assert "identity" in left_alone(identity="none")
+    assert "identity" not in left_alone(identity="system")
+    assert "identity" not in left_alone(identity={"user_assigned": [user]})
+
+
+def test_every_row_of_the_table_is_either_said_or_left_alone() -> None:
+    cluster = Cluster.model_validate({**MINE, "adopted": True, "identity": "none"})
+    registered = properties(cluster, location="westeurope", tags={})
+    said = {row.wire for row in SETTINGS if row.path in {("size",), ("nodes", "max")}}
+    # computeType says what kind of compute it is: no import has another one.
+    assert set(_leaves(registered)) - {"properties.computeType"} <= said | left_alone() | {"identity.type"}
+
+
+def _leaves(value: Any, path: str = "") -> list[str]:
+    if not isinstance(value, dict) or not value:
+        return [path]
+    return [leaf for name, item in value.items() for leaf in _leaves(item, f"{path}.{name}" if path else name)]
+
+
+def test_only_what_the_settings_say_of_a_workspace_is_changed() -> None:
+    found = of_workspace(Workspace(name="mlw", adopted=True, description="x"), {})
+    assert found is not None
+    assert {"friendlyName", "storageAccount", "keyVault", "publicNetworkAccess", "identity", "tags"} <= set(found)
+    assert "description" not in found
+    assert "tags" not in (of_workspace(Workspace(name="mlw", adopted=True), {"team": "a"}) or ["tags"])

@@ -19,7 +19,7 @@ row with the real engine. This page is made from them by `make docs`.
 
 - **updated in place**: Azure changes it on what exists.
 - **replaced**: Azure cannot change it. The old one is deleted, then the new one is made: the name is taken until then.
-- **refused**: nothing is planned; the finding says why.
+- **refused**: a finding says why and nothing is planned, or Azure refuses the update.
 
 ## A cluster
 
@@ -84,7 +84,8 @@ def _workspaces() -> Iterator[str]:
     for row in workspace_edits.PROPERTIES:
         settings = ", ".join(f"`{name}`" for name in row.settings)
         # The group of a stack is kept by its state: other settings are a finding before the engine compares anything.
-        operation = "refused" if row.settings == ("resource_group",) else _operation(replaces=row.replaces)
+        refused = row.refused or row.settings == ("resource_group",)
+        operation = "refused" if refused else _operation(replaces=row.replaces)
         yield _row(f"`{row.wire}`", settings, operation, row.note)
 
 

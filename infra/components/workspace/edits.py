@@ -17,12 +17,15 @@ class WorkspaceProperty:
         wire: azure-native's name of the input, or a path in it.
         settings: The settings of the stack that decide it.
         replaces: Whether another value means another workspace.
+        refused: Azure refuses another value. It fills this in by itself, so that a workspace that was imported has a
+            value that no setting says; registered as a replacement, the silence would replace it.
         note: What docs/edits.md adds.
     """
 
     wire: str
     settings: tuple[str, ...] = ()
     replaces: bool = False
+    refused: bool = False
     note: str = ""
 
 
@@ -33,11 +36,11 @@ PROPERTIES = (
     WorkspaceProperty("workspaceName", ("workspace.name",), replaces=True, note=_IN_PATH),
     WorkspaceProperty("resourceGroupName", ("resource_group",), replaces=True, note=_IN_PATH),
     WorkspaceProperty("location", ("location",), replaces=True, note=_GIVEN_ONCE),
-    WorkspaceProperty("kind", replaces=True, note=_GIVEN_ONCE),
+    WorkspaceProperty("kind", refused=True, note=_GIVEN_ONCE),
     WorkspaceProperty("storageAccount", ("workspace.storage", "workspace.name_salt"), replaces=True, note=_GIVEN_ONCE),
     WorkspaceProperty("keyVault", ("workspace.key_vault", "workspace.name_salt"), replaces=True, note=_GIVEN_ONCE),
-    WorkspaceProperty("hbiWorkspace", replaces=True, note=_GIVEN_ONCE),
-    WorkspaceProperty("enableServiceSideCMKEncryption", replaces=True, note=_GIVEN_ONCE),
+    WorkspaceProperty("hbiWorkspace", refused=True, note=_GIVEN_ONCE),
+    WorkspaceProperty("enableServiceSideCMKEncryption", refused=True, note=_GIVEN_ONCE),
     WorkspaceProperty("encryption.status", replaces=True, note=_GIVEN_ONCE),
     WorkspaceProperty("encryption.identity", replaces=True, note=_GIVEN_ONCE),
     WorkspaceProperty("encryption.keyVaultProperties.keyVaultArmId", replaces=True, note=_GIVEN_ONCE),

@@ -25,6 +25,8 @@ CAPABILITIES: Mapping[str, Any] = {
     "workspaces of a subscription": ["space1"],
     "a workspace's keys": None,
     "a workspace updated": "changed",
+    "a workspace made": "made",
+    "a workspace deleted": ["space1"],
     "nodes of a cluster": [],
     "a curated environment by label": "acpt-pytorch-2.8-cuda12.6",
     "curated environments": True,

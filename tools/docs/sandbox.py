@@ -37,6 +37,9 @@ DATA_PLANES = """
 identity, `az login --federated-token`) or the client secret |
 | `/metadata/endpoints`, `/{tenant}/v2.0/.well-known/openid-configuration` | \
 where a client of this cloud finds everything; asked without a token |
+| `{group}/providers/Microsoft.Resources/deployments/{name}` | a template deployed at once, incrementally: its \
+resources one after another as requests of their own; the functions of expressions that the template of azure-ai-ml's \
+`workspaces.begin_create` uses, and more; no nested deployments, no links |
 | `/history/v1.0{workspace}/rundata`, `/data/v1.0{workspace}/dataversion/batchGetResolvedUris` | \
 what azure-ai-ml downloads of a job: its named outputs, and from the datastore `workspaceartifactstore` its logs and \
 `outputs/`, which are blobs there once it has ended |

@@ -16,7 +16,7 @@ from amlstack.sandbox.arm import request_body as bodies
 from amlstack.sandbox.arm.cloud import metadata, registries, subscriptions
 from amlstack.sandbox.arm.refusals import Refused, not_emulated
 from amlstack.sandbox.data import blobs, datastore_address, run_history
-from amlstack.sandbox.downloads import data_plane
+from amlstack.sandbox.data.downloads import data_plane
 from amlstack.sandbox.mlflow import app
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from amlstack.sandbox.arm.cloud import subscriptions
 from amlstack.sandbox.arm.entra import SUBSCRIPTION, SUBSCRIPTIONS
 from amlstack.sandbox.arm.ids import GROUPS, OF_LOCATION, ArmPath, parse
 from amlstack.sandbox.arm.refusals import Refused, near, not_emulated
+from amlstack.sandbox.deployments import run
 from amlstack.sandbox.kinds.base import Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.kinds.machine_learning import capacity, computes, jobs
 from amlstack.sandbox.kinds.machine_learning.managed_network import PROVISION
@@ -36,8 +38,10 @@ def answer(context: KindContext, method: str, text: str, query: Mapping[str, str
     _check_call(text, query)
     if found := re.fullmatch(r"/subscriptions/[^/]+/providers/[^/]+/(operationsStatus|operationResults)/(\w+)", text):
         return _operation(context, found[2], results=found[1] == "operationResults")
-    if (of_all := subscriptions.answer(context, method, text, query, body)) is not None:
-        return of_all
+    above = subscriptions.answer(context, method, text, query, body)
+    above = above or run.answer(context, method, text, body, functools.partial(answer, context))
+    if above is not None:
+        return above
     if (found := OF_LOCATION.fullmatch(text)) is not None and method == "GET":
         return capacity.answer(context, found["location"].lower(), found["what"])
     path = parse(text)

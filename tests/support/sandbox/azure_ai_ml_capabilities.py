@@ -76,7 +76,14 @@ class Session:
         self.see("a workspace's keys", lambda: own.get_keys().user_storage_key)
         change = Workspace(name=self.name, description="changed", tags={"team": "a"})
         self.see("a workspace updated", lambda: own.begin_update(change).result().description)
+        made = Workspace(name="second", location="westeurope", description="made")
+        self.see("a workspace made", lambda: own.begin_create(made).result().description)
+        self.see("a workspace deleted", self.without_second)
         self.see("nodes of a cluster", lambda: list(self.client.compute.list_nodes("gpu")))
+
+    def without_second(self) -> list[str]:
+        self.client.workspaces.begin_delete("second", delete_dependent_resources=True).result()
+        return [each.name for each in self.client.workspaces.list()]
 
     def registry(self) -> None:
         def of() -> Any:

@@ -17,7 +17,7 @@ from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.data import sas
 from amlstack.sandbox.data.blobs import conditions, containers, copies, wire
 from amlstack.sandbox.data.blobs.wire import BlobPlace
-from amlstack.sandbox.downloads import artifacts
+from amlstack.sandbox.data.downloads import artifacts
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.sandbox.arm import references, typecheck
 from amlstack.sandbox.arm.ids import GROUPS, ML
 from amlstack.sandbox.arm.refusals import Refused, not_emulated
-from amlstack.sandbox.downloads import artifacts
+from amlstack.sandbox.data.downloads import artifacts
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema, system_data
 from amlstack.sandbox.parents import progress
 from amlstack.sandbox.parents.parent import PARENTS, is_parent

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.arm.refusals import Refused, invalid
 from amlstack.sandbox.data import run_history
-from amlstack.sandbox.downloads import named_outputs
+from amlstack.sandbox.data.downloads import named_outputs
 from amlstack.sandbox.kinds.base import Reply
 
 if TYPE_CHECKING:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.protobuf import empty_pb2
 
 from amlstack.provider.types.network.isolation import decide
 from amlstack.provider.types.network.live import APPROVED, OFF, OPEN, LiveNetwork, same
@@ -136,6 +138,27 @@ def test_a_killed_provisioning_is_gone_on_with(wire: Wire, arm: FakeArm) -> None
     assert arm.count("POST", "/provisionManagedNetwork$") == 3
     network(wire).up(has())
     assert arm.count("POST", "/provisionManagedNetwork$") == 3, "one that is active is left alone"
+
+
+def test_ctrl_c_ends_the_wait_for_provisioning_in_words(wire: Wire, arm: FakeArm, log: Log) -> None:
+    arm.network.mode, arm.network.busy = OPEN, 10**6
+    refused: list[str] = []
+
+    def up() -> None:
+        try:
+            network(wire).up(has())
+        except Refused as error:
+            refused.append(str(error))
+
+    waiting = threading.Thread(target=up)
+    waiting.start()
+    while not any("at work on the network" in message for message in log.of("status")):
+        waiting.join(0.01)
+    wire.call("Cancel", empty_pb2.Empty())
+    waiting.join()
+    assert refused == [
+        "interrupted while the managed network was being made; Azure goes on, and the next `up` waits for it"
+    ]
 
 
 def test_a_network_that_does_not_become_active_is_an_error(wire: Wire, arm: FakeArm) -> None:

@@ -54,6 +54,8 @@ class Declared:
     def as_first(self) -> None:
         for key, value in settings("ws-guarded").items():
             self.stack.set(key, value, path=False)
+        # In a managed network a cluster could not move to another region at all.
+        self.stack.set("amlstack:workspace", {"name": "ws-guarded", "network": {"isolation": "off"}})
         self.clusters(*CLUSTERS)
         self.jobs(**JOBS)
 

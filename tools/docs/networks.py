@@ -58,6 +58,9 @@ from what Azure has.
 **The rules of the settings are all rules.** One that was added elsewhere goes with the next `up`; the preview shows
 it as `rules.NAME`. For that each preview reads the rules of the network. Rules are written one after the other.
 
+**The first refresh** shows the workspace as updated: Azure has added the state of the network and its own rules to it.
+Nothing is planned for that.
+
 **What it costs.** The network is free, its private endpoints are billed, and so is the Azure Firewall that Azure ML
 makes for the first rule of a host: by the hour, while no cluster runs as well. `check` warns until `firewall: basic`
 or `firewall: standard` says that it is meant.

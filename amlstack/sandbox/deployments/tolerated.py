@@ -58,7 +58,7 @@ OF_TYPE: Final[Mapping[str, Tolerated]] = {
 def read(kind: str, body: dict[str, Any]) -> dict[str, Any]:
     """A body of a template as a request of today has it: without nulls, empty texts, and what has no effect."""
     row = OF_TYPE.get(kind.lower(), Tolerated({}))
-    result = _without_nothing(body)
+    result: dict[str, Any] = _without_nothing(body)
     for path, values in row.without_effect.items():
         *above, last = path.split(".")
         place: Any = result
@@ -71,7 +71,7 @@ def read(kind: str, body: dict[str, Any]) -> dict[str, Any]:
         for name in row.truths & properties.keys():
             if str(properties[name]).lower() in ("true", "false"):
                 properties[name] = str(properties[name]).lower() == "true"
-    return _without_empty(result) if row.without_effect else result
+    return dict(_without_empty(result)) if row.without_effect else result
 
 
 def _without_nothing(value: Any) -> Any:

@@ -175,7 +175,7 @@ def _remove(resource: Resource, bench: Bench) -> None:
 EDIT = {"displayName": "two", "tags": {"b": "2"}}
 
 
-def _data(**labels: Any) -> Callable[[Resource, Bench], None]:
+def _data(**labels: Any) -> Callable[[Resource, Bench], Any]:
     body = {"dataType": "uri_folder", "dataUri": "azureml://datastores/workspaceblobstore/paths/raw", **labels}
     inputs = {"workspace": WORKSPACE, "name": "raw", "version": "1", "body": body}
     return lambda resource, bench: resource.up(inputs)

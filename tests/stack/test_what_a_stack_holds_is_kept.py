@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from tests.support.stack.older_state import NEW_KINDS, forget_what_is_new, urn_of
+from tests.support.stack.older_state import NEW_KINDS, forget_stack_ids, forget_what_is_new, urn_of
 from tests.support.stack.small_jobs import FOREVER, Told, job, runs, settings, store_of
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def story_of(stack: Stack, folder: Path, home: Path) -> Story:
     story.tell("first", stack.up().ok())
 
     forget_what_is_new(stack)
+    forget_stack_ids(home)
     rename(stack, stack.project, "prod")
     story.tell("upgraded and renamed", stack.up(preview=True).ok())
     rename(stack, "other-project", "prod")

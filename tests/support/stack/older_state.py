@@ -5,7 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from amlstack.run_identity import STACK
+from tests.support.stack.small_jobs import store_of
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.support.harness import Stack
 
 NEW_KINDS = (
@@ -32,6 +37,14 @@ def forget_what_is_new(stack: Stack) -> None:
         if one["type"].endswith(":ResourceGroup"):
             one["protect"] = False
     restore(stack, {**deployment, "resources": kept})
+
+
+def forget_stack_ids(home: Path) -> None:
+    """Runs as an earlier version submitted them: without the id of their stack."""
+    with store_of(home) as store, store.transaction():
+        for row in store.jobs.list():
+            labels = {name: value for name, value in row.properties["properties"].items() if name != STACK}
+            store.jobs.set_body(row.id, {"properties": {**row.properties, "properties": labels}})
 
 
 def restore(stack: Stack, deployment: object) -> None:

@@ -21,6 +21,7 @@ from amlstack.provider.server import TYPES
 from amlstack.rpc import UNKNOWN, Secret, decode, encode, opened
 from amlstack.run_identity import canonical, job_id, sha256
 from tests.support.provider.fake_arm import TOKEN
+from tests.support.provider.fake_network import FakeNetwork
 from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import Refused, Resource, Wire
 
@@ -66,6 +67,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "amlstack:components:Version": {"componentSpec": {"command": "canary-command"}, "description": "canary-text"},
 }
 """Bodies by resource type: their parts are inputs too."""
+NETWORK = "amlstack:network:Managed"
+"""It writes rules into the network that its workspace has."""
 
 
 def shape_of(token: str) -> InputShape:
@@ -102,6 +105,9 @@ def inputs_of(token: str, folder: Path) -> dict[str, Any]:
         (folder / "canary-data" / "word.txt").write_text("hello\n")
         inputs |= {"path": str(folder / "canary-data"), "datastore": "canary_store"}
         del inputs["hash"]  # made from the data
+    if token == NETWORK:
+        rule = {"type": "FQDN", "destination": "canary-host"}
+        inputs |= {"mode": "AllowOnlyApprovedOutbound", "rules": {"canary-rule": rule}}
     if "codeFiles" in inputs:
         inputs["codeFiles"] = {"canary-file.py": "canary-digest"}
     return inputs | ({"body": copy.deepcopy(BODIES[token])} if token in BODIES else {})
@@ -191,6 +197,7 @@ def seen(wire: Wire, log: Log, monkeypatch: pytest.MonkeyPatch) -> Seen:
 
 
 def forget(arm: FakeArm) -> None:
+    arm.network = FakeNetwork(arm.network.mode)
     for kept in (arm.jobs, arm.schedules, arm.resources, arm.asked, arm.cancelled):
         kept.clear()
 
@@ -207,6 +214,7 @@ def edited(token: str, inputs: dict[str, Any]) -> dict[str, Any]:
 def life(wire: Wire, arm: FakeArm, token: str, inputs: dict[str, Any]) -> list[Any]:
     """What a resource does from its preview to its end, and what it has written into the workspace."""
     resource = Resource(wire, token, "a")
+    arm.network.mode = "AllowOnlyApprovedOutbound" if token == NETWORK else ""
     steps: list[Any] = [sorted(resource.preview(inputs)), resource.up(inputs), resource.up(inputs)]
     resource.refresh()
     after = edited(token, inputs)
@@ -265,6 +273,7 @@ def test_an_unknown_input_passes_every_preview(token: str, kind: Any, wire: Wire
     plain = inputs_of(token, tmp_path)
     own.script = ("Completed",)  # that what an active run lives on is replaced is refused, and another test's subject
     resource = Resource(wire, token, "a")
+    own.network.mode = "AllowOnlyApprovedOutbound" if token == NETWORK else ""
     resource.up(plain)
     own.asked.clear()
     wrong = []

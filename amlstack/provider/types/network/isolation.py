@@ -17,6 +17,7 @@ from amlstack.provider.resource import (
     InputShape,
     Services,
     Values,
+    known,
     same_arm_id,
 )
 from amlstack.provider.types.network import live
@@ -57,7 +58,7 @@ class Isolations:
         names = [name for name in ("wanted", "given", "excluded") if before.get(name) != new.get(name)]
         if not same_arm_id(before.get("workspace"), new.get("workspace")):
             names.append("workspace")
-        if names:
+        if names and known(new):
             self._decided(call, new, preview=True)
         return Difference(updates=tuple(names))
 
@@ -80,6 +81,8 @@ class Isolations:
         """The network goes with its workspace."""
 
     def _state(self, call: Call, inputs: Values) -> Values:
+        if call.preview and not known(inputs):
+            return {**inputs, "mode": UNKNOWN}
         mode = self._decided(call, inputs, preview=call.preview)
         return {**inputs, "mode": UNKNOWN if mode is None else mode}
 

@@ -117,11 +117,12 @@ class ManagedNetworks:
 
     def _write(self, call: Call, workspace: str, rules: dict[str, Any]) -> None:
         found = live.rules(self._services.arm, workspace)
-        for name, rule in rules.items():
+        for number, (name, rule) in enumerate(rules.items(), 1):
             if name not in found or not live.same(rule, found[name]):
-                self._host.status(f"writing rule {name}", call.urn)
+                which = f"rule {number} of {len(rules)}"  # names may be secret, if all of the rules are
+                self._host.status(f"writing {which}", call.urn)
                 path = f"{workspace}/outboundRules/{name}"
-                self._finish(call, self._patiently(call, "PUT", path, {"properties": rule}), f"rule {name}")
+                self._finish(call, self._patiently(call, "PUT", path, {"properties": rule}), which)
         for name in found:
             if name not in rules:
                 self._host.info(f"rule {name} is not declared and is removed", call.urn)

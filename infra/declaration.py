@@ -19,8 +19,9 @@ from infra.contents.environments import environment_of
 from infra.network import findings
 from infra.runs import Run, fabric_check, in_files, secrets
 from infra.runs.order import Order
+from infra.runs.targets import resolve_target
+from infra.security import findings as security_findings
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
-from infra.targets import resolve_target
 from jobs.local_data import MISSING, DataFolders
 from policies import gate
 
@@ -101,6 +102,9 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
     if reading.partial.azure_policy is not None:
         found += azure_policy_assignment.check(reading, reading.partial.azure_policy)
     found += findings.check(reading, reading.partial)
+    if not reading.doubts("workspace"):
+        checked = security_findings.check(reading.partial, place.partition("::")[0] or reading.stack)
+        found += (reading.locate(loc, finding) for loc, finding in checked)
     found += judgement.of_the_rest(rules, reading, reading.partial)
     found += rules.whole()
     return Declaration(tuple(declared), tuple(found), rules.config, named.all_assets)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     from infra.settings import Settings
 
-Part = Literal["group", "workspace", "storage", "key_vault", "registry", "logs", "insights", "identity"]
+Part = Literal[
+    "group", "workspace", "storage", "key_vault", "registry", "logs", "insights", "identity", "workspace_identity"
+]
 """What a stack has by a name that is composed, or by an id that somebody gives."""
 
 KINDS: Final[Mapping[Part, str]] = {
@@ -28,6 +30,7 @@ KINDS: Final[Mapping[Part, str]] = {
     "logs": "Microsoft.OperationalInsights/workspaces",
     "insights": "Microsoft.Insights/components",
     "identity": "Microsoft.ManagedIdentity/userAssignedIdentities",
+    "workspace_identity": "Microsoft.ManagedIdentity/userAssignedIdentities",
 }
 """ARM type of each part."""
 
@@ -136,6 +139,11 @@ class Names:
     def identity(self) -> str:
         """The clusters' user-assigned identity: 3 to 128 letters, digits, '-' and '_', a letter or digit first."""
         return self.called.get("identity") or f"id-{_dashed(self.workspace)}"
+
+    @property
+    def workspace_identity(self) -> str:
+        """The user-assigned identity of the workspace itself."""
+        return f"id-{_dashed(self.workspace)}-workspace"
 
     @property
     def identity_id(self) -> str:

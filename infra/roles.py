@@ -1,6 +1,7 @@
-"""The roles that a cluster's identity needs on what the workspace stands on: data, each with its reason and source.
+"""The roles that identities of workspace and clusters need on its parts: data, each with its reason and source.
 
-The ids are those of Azure's built-in roles, the same in every tenant.
+The ids are those of Azure's built-in roles, the same in every tenant:
+learn.microsoft.com/azure/role-based-access-control/built-in-roles (2026-11-22).
 """
 
 from __future__ import annotations
@@ -36,34 +37,108 @@ class Role:
     source: str
 
 
+_AUTHENTICATION: Final = (
+    "learn.microsoft.com/azure/machine-learning/how-to-identity-based-service-authentication (2026-11-22)"
+)
+_TELEMETRY: Final = "learn.microsoft.com/azure/azure-monitor/app/azure-ad-authentication (2026-11-22)"
+_KEYS: Final = "learn.microsoft.com/azure/machine-learning/concept-customer-managed-keys (2026-11-22)"
+
+_BLOB: Final = "Storage Blob Data Contributor", "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
+_CONTRIBUTOR: Final = "Contributor", "b24988ac-6180-42a0-ab88-20f7382dd24c"
+
 CLUSTER: Final = (
     Role(
-        "Storage Blob Data Contributor",
-        "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
+        *_BLOB,
         "storage",
         "Jobs read inputs from and write outputs to blob datastores. The storage account has no shared keys, so the "
         "nodes come as the cluster's identity.",
-        "learn.microsoft.com/azure/machine-learning/how-to-identity-based-service-authentication; "
-        "learn.microsoft.com/azure/role-based-access-control/built-in-roles (2026-11-22)",
+        _AUTHENTICATION,
     ),
     Role(
         "Storage File Data Privileged Contributor",
         "69566ab7-960f-475b-8e7c-b3118f30c6bd",
         "storage",
         "The same for datastores on file shares.",
-        "learn.microsoft.com/azure/machine-learning/how-to-identity-based-service-authentication; "
-        "learn.microsoft.com/azure/role-based-access-control/built-in-roles (2026-11-22)",
+        _AUTHENTICATION,
     ),
     Role(
         "AcrPull",
         "7f951dda-4ed3-4680-a7ab-4043f3ef6b7e",
         "registry",
         "Nodes pull the images of the workspace's own environments. The registry has no admin user.",
-        "learn.microsoft.com/azure/machine-learning/how-to-identity-based-service-authentication; "
-        "learn.microsoft.com/azure/role-based-access-control/built-in-roles (2026-11-22)",
+        _AUTHENTICATION,
     ),
 )
-"""What the identity of a cluster gets, and nothing more."""
+"""What the identity of a cluster gets on every stack."""
+
+CLUSTER_TELEMETRY: Final = (
+    Role(
+        "Monitoring Metrics Publisher",
+        "3913510d-42f4-4e42-8a64-420c390055eb",
+        "insights",
+        "Code of a job that sends metrics or traces to application insights as the cluster's identity, which is the "
+        "only way where its keys are turned off.",
+        _TELEMETRY,
+    ),
+)
+"""What it gets beside that on every stack but `sandbox`."""
+
+WORKSPACE: Final = (
+    Role(
+        *_CONTRIBUTOR,
+        "workspace",
+        "The workspace manages itself as its identity: its computes, datastores and assets.",
+        _AUTHENTICATION,
+    ),
+    Role(
+        *_CONTRIBUTOR,
+        "storage",
+        "The workspace reads the account's properties and makes its containers and shares.",
+        _AUTHENTICATION,
+    ),
+    Role(
+        *_BLOB,
+        "storage",
+        "The workspace keeps code, logs and outputs of runs as blobs, and the studio shows data. The storage account "
+        "has no shared keys.",
+        _AUTHENTICATION,
+    ),
+    Role(
+        *_CONTRIBUTOR,
+        "key_vault",
+        "The workspace reads and sets the vault's properties.",
+        _AUTHENTICATION,
+    ),
+    Role(
+        "Key Vault Administrator",
+        "00482a5a-887f-4fb3-b363-3b7fe8e74483",
+        "key_vault",
+        "The workspace keeps the secrets of connections and datastores there; the vault goes by roles.",
+        _AUTHENTICATION,
+    ),
+    Role(
+        *_CONTRIBUTOR,
+        "registry",
+        "The workspace builds and stores the images of its own environments. The registry has no admin user.",
+        _AUTHENTICATION,
+    ),
+    Role(
+        *_CONTRIBUTOR,
+        "insights",
+        "The workspace connects its runs with application insights.",
+        _AUTHENTICATION,
+    ),
+)
+"""What the user-assigned identity of a workspace gets: the list that Azure documents for it, each on its own part."""
+
+ENCRYPTION: Final = Role(
+    "Key Vault Crypto Service Encryption User",
+    "e147488a-f6f5-4113-8e2d-b22465e8bf65",
+    "key_vault",
+    "Whoever encrypts the workspace's metadata with your key gets it, wraps and unwraps with it.",
+    _KEYS,
+)
+"""What the workspace's identity gets on the vault of a customer-managed key."""
 
 
 def identity(spec: ClusterIdentity, *, stack: str) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Targets:
         if self.reading is None:
             target, found = Target(cluster=None if name.lower() == "local" else name), list[Finding]()
         else:
-            from infra.targets import resolve_target
+            from infra.runs.targets import resolve_target
 
             target, found = resolve_target(job, self.reading)
         if found and self._is_certain:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
+from infra import security
 from infra.components import azure_native
 from infra.components.identities import StackIdentity
 from infra.components.shown import refuse
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from infra.components.workspace import AnyWorkspace
     from infra.names import Names
     from infra.settings import Settings
-
-SANDBOX = "sandbox"
-"""The stack whose resources may be lost: it holds no data of its own."""
 
 
 async def found(names: Names, settings: Settings, provider: pulumi.ProviderResource | None) -> Names:
@@ -65,10 +63,13 @@ async def created(settings: Settings, names: Names, who: Account) -> AnyWorkspac
     Raises:
         pulumi.RunError: The settings name another group than the protected one that the stack has.
     """
-    protect = protected(settings, pulumi.get_stack())
+    stack = pulumi.get_stack()
+    protect = security.is_protected(settings, stack)
     workspace = StackWorkspace(
         settings.workspace,
         names,
+        security=security.of_stack(settings, stack),
+        assign_roles=settings.assign_roles,
         location=settings.location,
         tags=settings.tags,
         keeps_group=protect or settings.resource_group is None,
@@ -90,11 +91,6 @@ async def identity(settings: Settings, workspace: AnyWorkspace) -> StackIdentity
         workspace.names = workspace.names.with_identity(await _name_of(shared.identity))
     shared.grant(workspace, assign_roles=settings.assign_roles)
     return shared
-
-
-def protected(settings: Settings, stack: str) -> bool:
-    """Whether the engine refuses to delete what holds data."""
-    return stack != SANDBOX if settings.protect == "auto" else settings.protect == "true"
 
 
 async def _name_of(resource: pulumi.Resource) -> str | None:

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from infra import roles
 from infra.components import azure_native, tokens
-from infra.components.order import after, behind
-from infra.components.parents import formerly_in
+from infra.components.order import after
+from infra.components.workspace.identity import assign
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,7 +79,7 @@ def grant(
     """Assign the roles that a cluster's identity needs.
 
     Args:
-        workspace: The workspace whose storage and registry the roles are on.
+        workspace: The workspace on whose parts the roles are.
         principal: Object id of the identity, known once it exists.
         holder: ARM id of the identity, or of the cluster with an identity of its own.
         parent: The component that the assignments belong to.
@@ -90,25 +89,17 @@ def grant(
         The assignments.
     """
     names, label = workspace.names, holder.rsplit("/", 1)[-1]
-    granted: list[pulumi.Resource] = []
-    for role in roles.CLUSTER:
-        if not workspace.has(role.part):
-            continue  # a workspace that exists need not have a registry
-        name = f"{label}-{role.name.lower().replace(' ', '-')}"
-        properties = {
-            "roleAssignmentName": roles.assignment_name(role, names, holder),
-            "scope": behind(roles.scope(role, names).lstrip("/"), *workspace.part(role.part)),
-            "roleDefinitionId": roles.definition_id(role, names),
-            "principalId": principal,
-            # Without it Azure looks the principal up at once, and a new one is often not found yet.
-            "principalType": "ServicePrincipal",
-        }
-        opts = pulumi.ResourceOptions(
+    return [
+        assign(
+            f"{label}-{role.name.lower().replace(' ', '-')}",
+            role,
+            names,
+            principal,
+            on=workspace.part(role.part),
+            holder=holder,
             parent=parent,
-            aliases=[formerly_in(former_parent, tokens.ROLE_ASSIGNMENT, name)] if former_parent else None,
-            # Azure changes neither on an assignment that exists; the name is taken until the old one is gone.
-            replace_on_changes=["principalId", "roleDefinitionId"],
-            delete_before_replace=True,
+            former_parent=former_parent,
         )
-        granted.append(azure_native.register(tokens.ROLE_ASSIGNMENT, name, properties, opts))
-    return granted
+        for role in workspace.cluster_roles
+        if workspace.has(role.part)  # a workspace that exists need not have a registry
+    ]

@@ -89,6 +89,8 @@ def _parts(spec: Workspace) -> Iterator[Found]:
                 f"Nothing of a {part.replace('_', ' ')} that exists is changed",
                 "Leave it out",
             )
+    if spec.adopted:
+        yield from _beside_adopted(spec)
     if spec.insights.existing and spec.logs.model_fields_set:
         yield _finding(
             ("workspace", "logs"),
@@ -96,6 +98,27 @@ def _parts(spec: Workspace) -> Iterator[Found]:
             "`logs` is set beside `insights.existing`",
             "Log analytics is where application insights of this stack write, and those exist already",
             "Leave it out",
+        )
+
+
+def _beside_adopted(spec: Workspace) -> Iterator[Found]:
+    rule = "Of the parts of an imported workspace the stack changes nothing"
+    for part in PARTS:
+        for key in sorted(getattr(spec, part).model_fields_set - {"existing", "name", "absent"}):
+            yield _finding(
+                ("workspace", part, key),
+                "setting-beside-adopted",
+                f"`{key}` is set beside `adopted`",
+                rule,
+                "Leave it out",
+            )
+    if spec.public_network is not None and spec.public_network.allow:
+        yield _finding(
+            ("workspace", "public_network", "allow"),
+            "setting-beside-adopted",
+            "`allow` is set beside `adopted`",
+            f"Addresses are set on storage account, key vault and registry. {rule}",
+            "Write true or false, which is the workspace's own access",
         )
 
 

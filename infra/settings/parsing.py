@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -20,11 +22,12 @@ from infra.settings.stackfile import NAMESPACE, StackFile, read
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
-    from pathlib import Path
 
     from pydantic_core import ErrorDetails
 
     from infra.settings.stackfile import Loc
+
+_STACK = re.compile(r"Pulumi\.(.+)\.ya?ml")
 
 _ROUNDS = 8
 """Each round mends what the last one found; a typo inside a typo's block needs one more."""
@@ -55,6 +58,12 @@ class Reading:
     def settings(self) -> Settings | None:
         """The settings, when nothing is wrong with them."""
         return None if errors(self.findings) else self.partial
+
+    @property
+    def stack(self) -> str:
+        """The stack's name, as its file has it; empty where there is none."""
+        found = _STACK.fullmatch(Path(self.file.name).name) if self.file else None
+        return found[1] if found else ""
 
     def doubts(self, *loc: str | int) -> bool:
         """Whether a setting, something in it or something around it was made up."""

@@ -82,6 +82,14 @@ PATTERNS = {
     "/subscriptions/…/providers/Microsoft.Network/natGateways/<name>",
     ("vnet", "route_table"): "A route table is given by its ARM id, "
     "/subscriptions/…/providers/Microsoft.Network/routeTables/<name>",
+    ("identity", "primary"): "An identity is given by its ARM id, "
+    "/subscriptions/…/providers/Microsoft.ManagedIdentity/userAssignedIdentities/<name>",
+    ("identity", "principal_id"): "An object id is a UUID; `az identity show --query principalId` prints it",
+    ("encryption", "key"): "A key is a name (letters, digits, '-'), which the stack makes, or the address of one that "
+    "exists, https://VAULT.vault.azure.net/keys/NAME/VERSION",
+    ("encryption", "key_vault"): "A key vault is given by its ARM id, "
+    "/subscriptions/…/providers/Microsoft.KeyVault/vaults/<name>",
+    ("image_build_compute",): "It is the name of a cluster: 3 to 24 letters, digits and '-', a letter first",
     ("tags",): "A tag's name has up to 512 characters, none of <>%&\\?/, its value up to 256",
 }
 

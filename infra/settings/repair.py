@@ -37,6 +37,8 @@ _MADE_UP: dict[str, Any] = {
     "max": 1,
     "user": "doubtful",
     "public_key": f"ssh-rsa {'A' * 64}",
+    "key": "doubtful",
+    "subnet": "/subscriptions/-/resourceGroups/-/providers/Microsoft.Network/virtualNetworks/-/subnets/-",
 }
 """A legal value of each key that has no default."""
 
@@ -141,7 +143,7 @@ class Mending:
         return None
 
 
-_SHORT = {"workspace": "name", "environments": "curated", "jobs": "file", "identity": "type"}
+_SHORT = {"workspace": "name", "environments": "curated", "jobs": "file", "identity": "type", "encryption": "key"}
 
 
 _FIELDS = {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.support.harness import Stack
     from tests.support.running import MakeStack, Sandbox
 
-ROLES = {role.name.lower().replace(" ", "-"): role for role in roles.CLUSTER}
+ROLES = {role.name.lower().replace(" ", "-"): role for role in (*roles.CLUSTER, *roles.CLUSTER_TELEMETRY)}
 
 
 def cluster(name: str, identity: Any = None) -> dict[str, Any]:
@@ -37,7 +37,9 @@ def granted(one: Stack) -> dict[str, set[str]]:
 @pytest.mark.engine
 def test_identities_and_roles_follow_the_clusters_through_a_stacks_life(stack: MakeStack, sandbox: Sandbox) -> None:
     one = stack(PROJECT, sandbox=sandbox)
-    one.set("amlstack:location", "westeurope").set("amlstack:workspace", "ws-identities")
+    one.set("amlstack:location", "westeurope").set(
+        "amlstack:workspace", {"name": "ws-identities", "identity": "system"}
+    )
     one.set("amlstack:protect", "false").set("amlstack:resource_group", "rg-identities")
     one.set("amlstack:clusters", [cluster("shared"), cluster("shared-too"), cluster("own", "system")])
 
@@ -96,6 +98,6 @@ def test_names_of_role_assignments_differ_by_role_scope_and_holder() -> None:
 
 def test_the_page_on_identities_names_every_role_with_its_id() -> None:
     page = (PROJECT / "docs" / "identities.md").read_text()
-    for role in roles.CLUSTER:
+    for role in (*roles.CLUSTER, *roles.CLUSTER_TELEMETRY, *roles.WORKSPACE, roles.ENCRYPTION):
         assert f"| {role.name} | `{role.definition}` |" in page
         assert role.why in page

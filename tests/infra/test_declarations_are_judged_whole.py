@@ -37,7 +37,7 @@ job = Job(
 STACK = """\
 config:
   amlstack:location: westeurope
-  amlstack:workspace: aml-team
+  amlstack:workspace: {name: aml-team, public_network: true}
   amlstack:clusters:
     - name: a100
       size: Standard_ND96asr_v4

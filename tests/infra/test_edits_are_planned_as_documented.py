@@ -92,7 +92,8 @@ def test_each_edit_of_a_cluster_is_planned_as_the_table_says(stack: MakeStack, s
 
 OTHER = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-edited/providers"
 USER = f"{OTHER}/Microsoft.ManagedIdentity/userAssignedIdentities/"
-VAULT = {"keyVaultArmId": f"{OTHER}/Microsoft.KeyVault/vaults/kv-edited", "keyIdentifier": "https://v/keys/k/1"}
+KEY = "https://kv-edited.vault.azure.net/keys/k"
+VAULT = {"keyVaultArmId": f"{OTHER}/Microsoft.KeyVault/vaults/kv-edited", "keyIdentifier": f"{KEY}/{'1' * 32}"}
 ENCRYPTED = {"status": "Enabled", "keyVaultProperties": VAULT, "identity": {"userAssignedIdentity": f"{USER}a"}}
 WORKSPACES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "workspaceName": ({}, {"workspaceName": "ws-another"}),
@@ -114,7 +115,7 @@ WORKSPACES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "encryption.keyVaultProperties.keyIdentifier": (
         {"encryption": ENCRYPTED},
-        {"encryption": {**ENCRYPTED, "keyVaultProperties": {**VAULT, "keyIdentifier": "https://v/keys/k/2"}}},
+        {"encryption": {**ENCRYPTED, "keyVaultProperties": {**VAULT, "keyIdentifier": f"{KEY}/{'2' * 32}"}}},
     ),
     "friendlyName": ({}, {"friendlyName": "Another name"}),
     "description": ({}, {"description": "Another one."}),

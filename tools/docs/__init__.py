@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.docs import edits, launchers, networks, policies, sandbox, schema, settings
+from tools.docs import edits, identities, launchers, networks, policies, sandbox, schema, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 PAGES: dict[str, Callable[[], str]] = {
     "edits.md": edits.page,
+    "identities.md": identities.page,
     "launchers.md": launchers.page,
     "networks.md": networks.page,
     "policies.md": policies.page,

@@ -14,6 +14,8 @@ from infra.settings.model import (
     ContainerRegistry,
     CuratedEnvironment,
     CustomEnvironment,
+    Diagnostics,
+    Encryption,
     Include,
     JobFile,
     KeyVault,
@@ -21,11 +23,14 @@ from infra.settings.model import (
     NetworkSettings,
     Nodes,
     OutboundRule,
+    PublicNetwork,
+    ServerlessCompute,
     Settings,
     Ssh,
     StorageAccount,
     VirtualNetwork,
     Workspace,
+    WorkspaceIdentity,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +50,16 @@ This page is made from `infra/settings/model/` by `make docs`.
 SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("`amlstack:`", "", Settings),
     ("`workspace`", "A bare string is the name.", Workspace),
+    (
+        "`workspace.public_network`",
+        "true and false stand for `enabled`, a list for `allow`: docs/secure-workspace.md.",
+        PublicNetwork,
+    ),
+    (
+        "`workspace.identity`",
+        "A bare string is the type. docs/identities.md says which roles come with it.",
+        WorkspaceIdentity,
+    ),
     ("`workspace.storage`", "", StorageAccount),
     ("`workspace.key_vault`", "", KeyVault),
     ("`workspace.registry`", "", ContainerRegistry),
@@ -53,6 +68,9 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("`workspace.network`", "docs/networks.md says what is made of it.", NetworkSettings),
     ("`workspace.network.rules[]`", "", OutboundRule),
     ("`workspace.network.vnet`", "", VirtualNetwork),
+    ("`workspace.encryption`", "A bare string is the key.", Encryption),
+    ("`workspace.diagnostics`", "true and false stand for `enabled`, a list for `categories`.", Diagnostics),
+    ("`workspace.serverless_compute`", "", ServerlessCompute),
     ("`clusters[]`", "", Cluster),
     ("`clusters[].nodes`", "", Nodes),
     (

@@ -43,6 +43,13 @@ ANY_CASE = frozenset({"goal", "rule", "frequency", "weekDays"})
 ID_MAPS = frozenset({"userAssignedIdentities"})
 """Lists of ids in azure-native's classes that are maps on the wire: from each id to an object."""
 
+WIRE_NAMES = {
+    ("IPRuleArgs", "iPAddressOrRange"): "value",
+    ("VirtualNetworkRuleArgs", "virtualNetworkResourceId"): "id",
+}
+"""Class and property of azure-native → its name on the wire, where the two differ below the top of a body: the REST
+specifications' ``x-ms-client-name``."""
+
 _OUTPUTS = ("UriFolder", "UriFile", "MLTable", "MLFlowModel", "CustomModel", "TritonModel")
 
 PROPERTIES: tuple[Allowance, ...] = (

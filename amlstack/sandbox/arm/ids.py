@@ -14,6 +14,8 @@ OF_LOCATION = re.compile(
     re.IGNORECASE,
 )
 """What the service says of a region."""
+EXTENDING = ABOVE_GROUPS | {"microsoft.insights"}
+"""Namespaces whose resources may lie on any other resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def parse(path: str) -> ArmPath | None:
         return None
     lower = [word.lower() for word in words]
     last = len(words) - 1 - lower[::-1].index("providers")
-    if last > 4 and len(words) > last + 2 and lower[last + 1] in ABOVE_GROUPS:
+    if last > 4 and len(words) > last + 2 and lower[last + 1] in EXTENDING:
         return _of(text, words[1], words[3], words[last + 1 :], on="/" + "/".join(words[:last]))
     return _of(text, words[1], words[3], words[5:])
 

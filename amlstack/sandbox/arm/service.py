@@ -18,6 +18,7 @@ from amlstack.sandbox.kinds.base import Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.kinds.machine_learning import capacity, computes, jobs
 from amlstack.sandbox.kinds.machine_learning.managed_network import PROVISION
 from amlstack.sandbox.kinds.machine_learning.managed_network import result as provisioned
+from amlstack.sandbox.kinds.platform import locks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,7 +92,9 @@ def _kind(path: ArmPath) -> ResourceKind:
 
 
 def _check_above(context: KindContext, path: ArmPath, method: str) -> None:
-    """The group, then the parent: each has its own 404, so that a lost workspace is not taken for a lost job."""
+    """No lock on it; then the group, then the parent, each with its own 404: a lost workspace is no lost job."""
+    if method in {"DELETE", "PUT", "PATCH"}:
+        locks.check(context, path.text, deletes=method == "DELETE")
     if path.type.lower() == GROUPS.lower() or path.group is None:
         return
     if context.store.resources.get(path.group_id) is None:

@@ -59,7 +59,8 @@ def of(cls: Any) -> BodyShape:
     import pulumi  # noqa: PLC0415 - half a second, paid by the server only
     from pulumi import _types  # noqa: PLC0415
 
-    wire = _types.input_type_py_to_pulumi_names(cls)
+    ours = _types.input_type_py_to_pulumi_names(cls)
+    wire = {name: allowances.WIRE_NAMES.get((cls.__name__, given), given) for name, given in ours.items()}
     # The alias pulumi.Input names "Output[T]" by a forward reference that only this namespace resolves.
     known = {"Output": pulumi.Output, "T": Any}
     hints = typing.get_type_hints(cls.__init__, vars(sys.modules[cls.__module__]), known)

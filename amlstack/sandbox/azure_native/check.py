@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base import near_misses
 from amlstack.rpc import UNKNOWN, Failures
 from amlstack.sandbox.azure_native.diff import RANDOMLY_NAMED
-from amlstack.sandbox.azure_native.table import API_VERSION, SCOPE
+from amlstack.sandbox.azure_native.table import API_VERSION, SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -80,6 +80,6 @@ def failures(kind: ResourceType, inputs: Mapping[str, Any]) -> Failures:
         value = inputs.get(parameter)
         if value is None or value is UNKNOWN:
             continue
-        if not isinstance(value, str) or not value or ("/" in value and parameter != SCOPE):
+        if not isinstance(value, str) or not value or ("/" in value and parameter not in SCOPES):
             found.add(parameter, f"'{parameter}' must be a name (a string without '/'), not {value!r}")
     return found

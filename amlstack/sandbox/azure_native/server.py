@@ -90,7 +90,8 @@ class AzureNative(Plugin):
             return provider_pb2.CreateResponse(properties=encode(known, keep_unknowns=True))
         patience = self._patience(request.urn, request.timeout)
         wanted = kind.id_of(self.arm.subscription, inputs)
-        if self.arm.read(wanted, version, patience) is not None:
+        found = self.arm.read(wanted, version, patience)
+        if found is not None and not shape.is_untouched(kind, found):
             if not self._claims.holds(request.urn, wanted):
                 raise ProviderError(f"cannot create already existing resource '{wanted}'", ErrorCode.ALREADY_EXISTS)
             self.host.info(f"{wanted} was made by an update that was cut off; going on from there", request.urn)
@@ -131,7 +132,11 @@ class AzureNative(Plugin):
         kind, version = _kind(request.urn)
         self._claims.settle(request.urn)
         patience = self._patience(request.urn, request.timeout)
-        self.arm.delete(request.id, version, kind.delete_query, patience)
+        if kind.default is not None:
+            if self.arm.read(request.id, version, patience) is not None:
+                self.arm.put(request.id, version, {"properties": kind.default}, patience)
+        elif kind.deletes:
+            self.arm.delete(request.id, version, kind.delete_query, patience)
         return empty_pb2.Empty()
 
     @property

@@ -39,7 +39,7 @@ def put_query(kind: ResourceType, inputs: Mapping[str, Any]) -> dict[str, str]:
 def outputs(kind: ResourceType, answer: Mapping[str, Any], version: str) -> dict[str, Any]:
     """The outputs that an answer holds."""
     inner = answer.get("properties") or {}
-    top = (*kind.top, *kind.outputs_top)
+    top = (*(name for name in kind.top if name not in kind.write_only), *kind.outputs_top)
     flat = {name: _wire(kind, "", name) for name in (*kind.flat, *kind.outputs_flat)}
     found = {name: _in(kind, answer[name], name) for name in top if _given(answer, name)}
     found |= {name: _in(kind, inner[wire], name) for name, wire in flat.items() if _given(inner, wire)}
@@ -48,7 +48,9 @@ def outputs(kind: ResourceType, answer: Mapping[str, Any], version: str) -> dict
 
 def preview(kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any], version: str) -> dict[str, Any]:
     """What is known of the outputs before anything is done: the inputs that come back, and what never changes."""
-    names = (*kind.top, *kind.flat, *kind.outputs_top, *kind.outputs_flat)
+    names = [
+        name for name in (*kind.top, *kind.flat, *kind.outputs_top, *kind.outputs_flat) if name not in kind.write_only
+    ]
     result = {name: _foreseen(kind, inputs, old, name) if _given(inputs, name) else UNKNOWN for name in names}
     return {**result, **{name: old[name] for name in STABLE if name in old}, "azureApiVersion": version}
 
@@ -100,6 +102,17 @@ def keep(kind: ResourceType, request: dict[str, Any], current: Mapping[str, Any]
             target = target.setdefault(name, {})
             source = source.get(name) or {}
         target.setdefault(last, source.get(last, []))
+
+
+def is_untouched(kind: ResourceType, answer: Mapping[str, Any]) -> bool:
+    """Whether a resource that its parent has from the beginning is as it was then."""
+    return kind.default is not None and _holds(answer.get("properties") or {}, kind.default)
+
+
+def _holds(value: Any, part: Any) -> bool:
+    if isinstance(value, dict) and isinstance(part, dict):
+        return all(_holds(value.get(name), inner) for name, inner in part.items())
+    return bool(value == part)
 
 
 def _given(values: Mapping[str, Any], name: str) -> bool:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 API_VERSION = "azureApiVersion"
 """The input and output by which azure-native records the REST version that it speaks."""
 
-SCOPE = "scope"
-"""The one parameter of paths that is itself a path, with or without a slash before it."""
+SCOPES = frozenset({"scope", "resourceUri"})
+"""The parameters of paths that are themselves paths, with or without a slash before them."""
 
 _TOKEN = re.compile(r"azure-native:(?P<module>\w+)(/v(?P<date>\d{8})(?P<label>[a-z]*))?:(?P<name>\w+)")
 _PARAMETER = re.compile(r"\{(\w+)\}")
@@ -45,6 +45,10 @@ class ResourceType:
         keeps: Dotted paths that other resources may write: an update that does not name them leaves them alone.
         delete_query: What a DELETE says beside the api-version.
         put_query: Inputs that a PUT says beside the api-version.
+        write_only: Body inputs that no answer has.
+        default: ``properties`` of one that nobody has changed, where each parent has one from the beginning: it is
+            taken over by the first to declare it, and put back when it is deleted; else None.
+        deletes: ARM has a DELETE for it; without one the engine forgets it and it stays.
     """
 
     token: str
@@ -62,6 +66,9 @@ class ResourceType:
     keeps: tuple[str, ...]
     delete_query: Mapping[str, str]
     put_query: tuple[str, ...]
+    write_only: frozenset[str]
+    default: Mapping[str, Any] | None
+    deletes: bool
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -92,8 +99,7 @@ class ResourceType:
     def id_of(self, subscription: str, inputs: Mapping[str, Any]) -> str:
         """The ARM id that the inputs name."""
         values = {**inputs, "subscriptionId": subscription}
-        if SCOPE in values:
-            values[SCOPE] = str(values[SCOPE]).lstrip("/")
+        values |= {name: str(values[name]).lstrip("/") for name in SCOPES & values.keys()}
         return _PARAMETER.sub(lambda found: str(values[found[1]]), self.path)
 
     def parse(self, resource_id: str) -> dict[str, str]:
@@ -104,7 +110,7 @@ class ResourceType:
         """
         pattern = re.escape(self.path).replace(r"\{", "{").replace(r"\}", "}")
         # Alone of all names a scope is itself a path.
-        parts = _PARAMETER.sub(r"(?P<\1>[^/]+)", pattern).replace("(?P<scope>[^/]+)", "(?P<scope>.+)")
+        parts = _PARAMETER.sub(lambda found: f"(?P<{found[1]}>{'.+' if found[1] in SCOPES else '[^/]+'})", pattern)
         found = re.fullmatch(parts, resource_id, re.IGNORECASE)
         if found is None:
             raise ProviderError(f"'{resource_id}' is no id of {self.token}, which look like {self.path}")
@@ -166,4 +172,7 @@ def _row(token: str, row: Mapping[str, Any]) -> ResourceType:
         keeps=tuple(row.get("keeps", ())),
         delete_query=row.get("deleteQuery", {}),
         put_query=tuple(row.get("putQuery", ())),
+        write_only=frozenset(row.get("writeOnly", ())),
+        default=row.get("default"),
+        deletes=row.get("deletes", True),
     )

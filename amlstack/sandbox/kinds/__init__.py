@@ -17,7 +17,19 @@ from amlstack.sandbox.kinds.machine_learning import (
     workspaces,
 )
 from amlstack.sandbox.kinds.network import private_dns, private_endpoints, security_groups, virtual_networks
-from amlstack.sandbox.kinds.platform import groups, identities, monitoring, policy, roles, storage, vaults
+from amlstack.sandbox.kinds.platform import (
+    blob_services,
+    diagnostics,
+    groups,
+    identities,
+    keys,
+    locks,
+    monitoring,
+    policy,
+    roles,
+    storage,
+    vaults,
+)
 from amlstack.sandbox.kinds.platform import registries as container_registries
 
 if TYPE_CHECKING:
@@ -27,9 +39,12 @@ ALL: tuple[ResourceKind, ...] = (
     groups.KIND,
     identities.KIND,
     storage.KIND,
+    blob_services.KIND,
     vaults.KIND,
+    keys.KIND,
     monitoring.LOGS,
     monitoring.COMPONENTS,
+    diagnostics.KIND,
     container_registries.KIND,
     security_groups.KIND,
     virtual_networks.KIND,
@@ -58,6 +73,7 @@ ALL: tuple[ResourceKind, ...] = (
     policy.SETS,
     policy.ASSIGNMENTS,
     roles.KIND,
+    locks.KIND,
 )
 """Every kind, in the order of docs/sandbox.md."""
 

@@ -29,17 +29,18 @@ _WORKSPACE: Final = (
 )
 """Inputs of azure-native's Workspace."""
 
-_OF_WORKSPACE: Final[Mapping[str, str]] = {
-    "display_name": "friendlyName",
-    "description": "description",
-    "public_network": "publicNetworkAccess",
-    "encryption": "encryption",
-    "high_business_impact": "hbiWorkspace",
-    "image_build_compute": "imageBuildCompute",
-    "serverless_compute": "serverlessComputeSettings",
-    "network": "managedNetwork",
+_OF_WORKSPACE: Final[Mapping[str, tuple[str, ...]]] = {
+    "display_name": ("friendlyName",),
+    "description": ("description",),
+    "public_network": ("publicNetworkAccess",),
+    "identity": ("identity", "primaryUserAssignedIdentity"),
+    "encryption": ("encryption", "enableServiceSideCMKEncryption"),
+    "high_business_impact": ("hbiWorkspace",),
+    "image_build_compute": ("imageBuildCompute",),
+    "serverless_compute": ("serverlessComputeSettings",),
+    "network": ("managedNetwork",),
 }
-"""Setting of the workspace → the input that it becomes."""
+"""Setting of the workspace → the inputs that it becomes."""
 
 _AML = "properties.properties"
 _CLUSTER: Final = (
@@ -56,7 +57,7 @@ def of_workspace(spec: Workspace, tags: Mapping[str, str]) -> list[str] | None:
     """Paths that the engine leaves alone; None for a workspace that the stack made."""
     if not spec.adopted:
         return None
-    said = {wire for name, wire in _OF_WORKSPACE.items() if name in spec.model_fields_set}
+    said = {wire for name, wires in _OF_WORKSPACE.items() if name in spec.model_fields_set for wire in wires}
     return [name for name in _WORKSPACE if name not in said and not (name == "tags" and tags)]
 
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from pulumi.runtime import config as engine_config
 
+from infra import roles
 from infra.components.order import after
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from infra.names import Names, Part
 
@@ -23,6 +24,8 @@ class ExistingWorkspace:
         provider: azure-native for its subscription; None for the stack's own.
     """
 
+    cluster_roles: tuple[roles.Role, ...] = roles.CLUSTER
+
     def __init__(self, names: Names, *, provider: pulumi.ProviderResource | None) -> None:
         self.names = names
         self.provider = provider
@@ -32,6 +35,9 @@ class ExistingWorkspace:
         self.workspace_id: pulumi.Input[str] = names.workspace_id
         self.whole: pulumi.Input[str] = names.workspace_id
         self.everything: pulumi.Output[Any] = after()
+
+    def lock(self, after: Sequence[pulumi.Resource]) -> None:
+        """Nothing: locks on it are somebody else's concern."""
 
     def part(self, part: Part) -> tuple[pulumi.Resource, ...]:  # noqa: ARG002 - as `AnyWorkspace` has it
         """Nothing: no part is the stack's."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from infra import settings as declared
     from infra.names import Names
+    from infra.security import Security
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,27 +21,36 @@ class Place:
 
     Attributes:
         spec: The workspace's settings.
+        security: What they come to on this stack.
         names: The names and ids of all parts.
         group_name: The group's name, known at preview, which depends on the group.
         location: Azure region.
         tags: Tags of every resource.
         tenant: Tenant id.
-        public: ``Enabled`` or ``Disabled``, as ``publicNetworkAccess`` has it.
-        premium: Private endpoints lead to the registry, which only its premium tier takes.
+        component: What every part belongs to.
         opts: Of a part that holds data: its parent, after the group, protected where the stack protects.
+        loose: The same of what holds none, and is never protected.
+        premium: Private endpoints lead to the registry, which only its premium tier takes.
     """
 
     spec: declared.Workspace
+    security: Security
     names: Names
     group_name: pulumi.Output[str]
     location: str
     tags: Mapping[str, str]
     tenant: str
-    public: str
+    component: pulumi.Resource
     opts: pulumi.ResourceOptions
+    loose: pulumi.ResourceOptions
     premium: bool = False
 
     @property
     def common(self) -> dict[str, Any]:
         """The properties that every part has."""
         return {"resourceGroupName": self.group_name, "location": self.location, "tags": dict(self.tags)}
+
+    @property
+    def public(self) -> str:
+        """``Enabled`` or ``Disabled``, as ``publicNetworkAccess`` has it."""
+        return self.security.access

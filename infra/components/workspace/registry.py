@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from infra.components import azure_native, tokens
+from infra.security import network_rules
 
 if TYPE_CHECKING:
     import pulumi
@@ -17,10 +18,11 @@ def register_registry(place: Place) -> pulumi.CustomResource:
     properties = {
         "registryName": place.names.registry,
         **place.common,
-        # Only the premium tier can be closed to the internet, and take private endpoints.
-        "sku": {"name": "Standard" if place.public == "Enabled" and not place.premium else "Premium"},
+        # Only the premium tier can be closed to the internet, or to a part of it, and take private endpoints.
+        "sku": {"name": "Premium" if place.security.limited or place.premium else "Standard"},
         "adminUserEnabled": False,
         "publicNetworkAccess": place.public,
+        "networkRuleSet": network_rules.registry_rules(place.security),
         # As azure-native's classes register what is not given.
         "anonymousPullEnabled": False,
         "networkRuleBypassOptions": "AzureServices",

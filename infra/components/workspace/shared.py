@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pulumi
 
     from infra.names import Names, Part
+    from infra.roles import Role
 
 
 class AnyWorkspace(Protocol):
@@ -17,11 +20,13 @@ class AnyWorkspace(Protocol):
         names: The names and ids of all parts.
         compute_subnet: ARM id of the subnet of clusters without one of their own, behind its network; None for none.
         provider: azure-native for the workspace's subscription, where that is not the stack's own.
+        cluster_roles: What the identity of a cluster gets.
     """
 
     names: Names
     provider: pulumi.ProviderResource | None
     compute_subnet: pulumi.Output[str] | None
+    cluster_roles: tuple[Role, ...]
 
     @property
     def group_name(self) -> pulumi.Input[str]:
@@ -46,6 +51,10 @@ class AnyWorkspace(Protocol):
     @property
     def everything(self) -> pulumi.Output[Any]:
         """The workspace, as an entry of ``depends_on``."""
+        ...
+
+    def lock(self, after: Sequence[pulumi.Resource]) -> None:
+        """Lock against deletion what the settings name; the last that is declared, after role assignments."""
         ...
 
     def part(self, part: Part) -> tuple[pulumi.Resource, ...]:

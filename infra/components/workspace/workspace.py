@@ -6,26 +6,34 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
+from infra import roles
 from infra.components import azure_native, tokens
 from infra.components.order import after, behind
 from infra.components.workspace import edits
 from infra.components.workspace.adopted import ALL, of_workspace
+from infra.components.workspace.diagnostics import register_diagnostics
+from infra.components.workspace.encryption import register_encryption
 from infra.components.workspace.group import register_group
+from infra.components.workspace.identity import grant_on_workspace, register_identity
+from infra.components.workspace.locks import register_locks
 from infra.components.workspace.monitoring import register_insights, register_logs
 from infra.components.workspace.network.managed import FOUND_LATER
 from infra.components.workspace.network.whole import WorkspaceNetwork
 from infra.components.workspace.place import Place
 from infra.components.workspace.registry import register_registry
-from infra.components.workspace.storage import register_storage
+from infra.components.workspace.storage import register_soft_delete, register_storage
 from infra.components.workspace.vault import register_key_vault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from infra import settings as declared
     from infra.account import Account
+    from infra.components.workspace.encryption import Encrypted
+    from infra.components.workspace.identity import Primary
     from infra.names import Names, Part
     from infra.network.plan import NetworkPlan
+    from infra.security import Security
 
 
 class StackWorkspace(pulumi.ComponentResource):
@@ -45,6 +53,8 @@ class StackWorkspace(pulumi.ComponentResource):
         whole: The same id, behind everything that the workspace stands on.
         everything: The workspace and its network, as an entry of ``depends_on``.
         compute_subnet: ARM id of the subnet of clusters without one of their own.
+        security: What its settings about security come to.
+        cluster_roles: What the identity of a cluster gets.
         provider: None: all of it lies in the stack's own subscription.
     """
 
@@ -56,6 +66,8 @@ class StackWorkspace(pulumi.ComponentResource):
         spec: declared.Workspace,
         names: Names,
         *,
+        security: Security,
+        assign_roles: bool,
         location: str,
         tags: Mapping[str, str],
         keeps_group: bool,
@@ -66,6 +78,8 @@ class StackWorkspace(pulumi.ComponentResource):
         Args:
             spec: The workspace's settings.
             names: The names of a new stack.
+            security: What the settings about it come to on this stack.
+            assign_roles: The stack assigns the roles that identities need.
             location: Azure region.
             tags: Tags of every resource.
             keeps_group: A group that the stack has keeps its name, whatever ``names`` has.
@@ -73,6 +87,8 @@ class StackWorkspace(pulumi.ComponentResource):
         """
         super().__init__("amlstack:infra:Workspace", spec.name)
         self._spec, self._tags, self._location = spec, dict(tags), location
+        self.security, self._assign_roles = security, assign_roles
+        self.cluster_roles = (*roles.CLUSTER, *(roles.CLUSTER_TELEMETRY if security.default else ()))
         self._guarded = pulumi.ResourceOptions(parent=self, protect=protect)
         self.group = register_group(
             names,
@@ -99,17 +115,19 @@ class StackWorkspace(pulumi.ComponentResource):
         fixed = pulumi.ResourceOptions(parent=self, depends_on=[self.group], delete_before_replace=True)
         place = Place(
             self._spec,
+            self.security,
             names,
             self.group_name,
             self._location,
             self._tags,
             account.tenant,
-            "Enabled" if self._spec.public_network else "Disabled",
+            self,
             # What holds data: the engine refuses to delete it until somebody takes the protection off.
             pulumi.ResourceOptions.merge(
                 pulumi.ResourceOptions.merge(fixed, self._guarded),
                 pulumi.ResourceOptions(ignore_changes=ALL if self._spec.adopted else None),
             ),
+            fixed,
             premium=network.needs_premium,
         )
         around = WorkspaceNetwork(network, place, parent=self)
@@ -121,7 +139,14 @@ class StackWorkspace(pulumi.ComponentResource):
                 made["logs"] = register_logs(place)
             made["insights"] = register_insights(place, made.get("logs"))
         below = [made[part] for part in _BELOW if part in made]
-        self.workspace = made["workspace"] = _workspace(place, below, around.properties)
+        who = register_identity(place, made, assign_roles=self._assign_roles)
+        encrypted = register_encryption(place, made.get("key_vault"), who)
+        below += [*who.before, *encrypted.before]
+        if "storage" in made:
+            below += register_soft_delete(place, made["storage"])
+        self.workspace = made["workspace"] = _workspace(place, who, encrypted, around.properties, below)
+        grant_on_workspace(place, who, self.workspace)
+        register_diagnostics(place, self.workspace, made.get("logs"))
         self._made = made
         # Name and id as what is in the workspace needs them, and the id as what lives on all of it does.
         self.name = behind(names.workspace, self.workspace)
@@ -132,6 +157,14 @@ class StackWorkspace(pulumi.ComponentResource):
         # The workspace comes after all of it, and its network before what is in it.
         self.everything = after(self.workspace, *around.resources)
         self.register_outputs({"id": names.workspace_id})
+
+    def lock(self, after: Sequence[pulumi.Resource]) -> None:
+        """Lock against deletion what the settings name.
+
+        Args:
+            after: What Azure would not delete while there is a lock: role assignments.
+        """
+        register_locks(self, after)
 
     def part(self, part: Part) -> tuple[pulumi.Resource, ...]:
         """The resource of a part that the stack owns; none of what somebody else owns."""
@@ -152,14 +185,17 @@ _BELOW: Final[tuple[Part, ...]] = ("storage", "key_vault", "insights", "registry
 """What the workspace names, in that order."""
 
 
-def _workspace(place: Place, parts: list[pulumi.Resource], network: Mapping[str, Any]) -> pulumi.CustomResource:
+def _workspace(
+    place: Place, who: Primary, encrypted: Encrypted, network: Mapping[str, Any], before: list[pulumi.Resource]
+) -> pulumi.CustomResource:
     spec, names = place.spec, place.names
+    serverless = spec.serverless_compute
     properties = {
         "workspaceName": names.workspace,
         **place.common,
         "friendlyName": spec.display_name or spec.name,
         "description": spec.description,
-        "identity": {"type": "SystemAssigned"},
+        **who.properties(),
         "storageAccount": names.id("storage"),
         "keyVault": names.id("key_vault"),
         "applicationInsights": None if "insights" in names.without else names.id("insights"),
@@ -167,9 +203,17 @@ def _workspace(place: Place, parts: list[pulumi.Resource], network: Mapping[str,
         "systemDatastoresAuthMode": "Identity",
         "publicNetworkAccess": place.public,
         **network,
+        **encrypted.properties,
+        "hbiWorkspace": spec.high_business_impact or None,
+        "imageBuildCompute": spec.image_build_compute,
+        "serverlessComputeSettings": serverless
+        and {
+            "serverlessComputeCustomSubnet": serverless.subnet,
+            "serverlessComputeNoPublicIP": not serverless.node_public_ip,
+        },
     }
     own = pulumi.ResourceOptions(
-        depends_on=parts,
+        depends_on=before,
         replace_on_changes=list(edits.REPLACED_BY),
         ignore_changes=list(FOUND_LATER) if network else None,
     )

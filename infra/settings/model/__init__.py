@@ -18,6 +18,13 @@ from infra.settings.model.environment import (
 from infra.settings.model.job_file import JobFile
 from infra.settings.model.network import NetworkSettings, OutboundRule, VirtualNetwork
 from infra.settings.model.parts import ApplicationInsights, ContainerRegistry, KeyVault, LogAnalytics, StorageAccount
+from infra.settings.model.security import (
+    Diagnostics,
+    Encryption,
+    PublicNetwork,
+    ServerlessCompute,
+    WorkspaceIdentity,
+)
 from infra.settings.model.stack import Include, Settings
 from infra.settings.model.workspace import Workspace
 
@@ -33,6 +40,8 @@ __all__ = [
     "CustomEnvironment",
     "DataAsset",
     "Datastore",
+    "Diagnostics",
+    "Encryption",
     "Environment",
     "Include",
     "JobFile",
@@ -42,10 +51,13 @@ __all__ = [
     "Nodes",
     "OutboundRule",
     "Principal",
+    "PublicNetwork",
+    "ServerlessCompute",
     "Settings",
     "Ssh",
     "StorageAccount",
     "VirtualNetwork",
     "Workspace",
     "WorkspaceAccess",
+    "WorkspaceIdentity",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -33,6 +33,23 @@ class StorageAccount(SettingsModel):
 
     existing: StorageId | None = Field(None, description=_GIVEN)
     name: Annotated[str, name_of(r"^[a-z0-9]{3,24}\Z")] | None = Field(None, description=_NAMED)
+    redundancy: Literal["lrs", "zrs", "grs", "gzrs", "ragrs", "ragzrs"] = Field(
+        "lrs",
+        description="Where the copies are: lrs in one data centre, zrs in three zones, grs and gzrs in another region "
+        "too. Azure changes lrs to zrs on request, not by an edit.",
+    )
+    soft_delete_days: int | None = Field(
+        None,
+        ge=0,
+        le=365,
+        description="Days for which deleted blobs and containers can be brought back; 0 for none. When absent 7, on "
+        "the stack `sandbox` none.",
+    )
+    infrastructure_encryption: bool | None = Field(
+        None,
+        description="A second layer of encryption. Set when the account is made; one that exists keeps what it has. "
+        "When absent true, on the stack `sandbox` false.",
+    )
 
 
 class KeyVault(SettingsModel):
@@ -40,6 +57,10 @@ class KeyVault(SettingsModel):
 
     existing: KeyVaultId | None = Field(None, description=_GIVEN)
     name: Annotated[str, name_of(r"^[A-Za-z][A-Za-z0-9-]{1,22}[A-Za-z0-9]\Z")] | None = Field(None, description=_NAMED)
+    purge_protection: bool = Field(
+        True,
+        description="Nobody purges what is deleted before its time is over. Azure turns it on and never off again.",
+    )
 
 
 class ContainerRegistry(SettingsModel):

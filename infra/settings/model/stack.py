@@ -69,9 +69,9 @@ class Settings(SettingsModel):
     )
     assign_roles: bool = Field(
         True,
-        description="Whether the stack assigns the roles that its clusters' identities need, which takes a deployer "
-        "who may assign roles (Owner, User Access Administrator or Role Based Access Control Administrator). "
-        "docs/identities.md has the commands for somebody else to run.",
+        description="Whether the stack assigns the roles that the identities of workspace and clusters need, which "
+        "takes a deployer who may assign roles (Owner, User Access Administrator or Role Based Access Control "
+        "Administrator). docs/identities.md has the commands for somebody else to run.",
     )
     protect: Annotated[Literal["auto", "true", "false"], WithJsonSchema({"enum": ["auto", True, False]})] = Field(
         "auto",

@@ -34,11 +34,14 @@ PARTS = [
                 "tenantId": config.require("tenant"),
                 "sku": {"family": "A", "name": "standard"},
                 "enableRbacAuthorization": True,
+                "enablePurgeProtection": True,
             },
         },
         below,
     ),
 ]
+key = {"resourceGroupName": "rg-edited", "vaultName": "kv-edited", "keyName": "k", "properties": {"kty": "RSA"}}
+PARTS.append(azure_native.register(tokens.KEY, "key", key, pulumi.ResourceOptions(depends_on=[*PARTS])))
 
 for name, inputs in wanted.items():
     protect = bool(inputs.pop("protected", False))

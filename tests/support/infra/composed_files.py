@@ -19,7 +19,7 @@ TODAY = date(2026, 7, 1)
 STACK = """\
 config:
   amlstack:location: westeurope
-  amlstack:workspace: aml-team
+  amlstack:workspace: {name: aml-team, public_network: true}
   amlstack:clusters:
     - {name: a100, size: Standard_ND96asr_v4, nodes: {max: 2}}
     - {name: cpu, size: Standard_D2s_v3, nodes: {max: 4}}

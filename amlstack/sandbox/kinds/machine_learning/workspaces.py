@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from amlstack.sandbox.arm.ids import ML
 from amlstack.sandbox.arm.refusals import invalid
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema
-from amlstack.sandbox.kinds.machine_learning import datastores, managed_network
+from amlstack.sandbox.kinds.machine_learning import datastores, managed_network, workspace_security
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
@@ -50,6 +50,7 @@ class Workspaces(ResourceKind):
         """What a workspace stands on must exist; which of it cannot change later."""
         del path
         properties = body["properties"]
+        workspace_security.check(context, body, None if before is None else before.body)
         for name, kind in NEIGHBOURS.items():
             given = properties.get(name)
             if given is None and name in REQUIRED:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.kinds.platform.addresses import check_addresses
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
@@ -25,8 +26,14 @@ class Registries(ResourceKind):
     note = "The resource only: no images are stored or built."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
-        """Registry names are unique in all of Azure."""
-        del body
+        """Registry names are unique in all of Azure; only the premium tier is closed, or open to some."""
+        given = body["properties"]
+        check_addresses(given.get("networkRuleSet"), "properties.networkRuleSet")
+        if body["sku"]["name"] != "Premium" and (
+            given.get("publicNetworkAccess") == "Disabled" or given.get("networkRuleSet")
+        ):
+            message = f"Network rules and private access are not supported for the SKU {body['sku']['name']}."
+            raise Refused(400, "SkuNotSupported", message, "sku.name")
         if before is None:
             for other in context.store.resources.of_type(self.type):
                 if other.name.lower() == path.name.lower():

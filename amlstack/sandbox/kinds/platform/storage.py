@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.arm.refusals import Refused
+from amlstack.sandbox.arm.refusals import Refused, invalid
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.kinds.platform import blob_services
+from amlstack.sandbox.kinds.platform.addresses import check_addresses
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
@@ -35,9 +37,11 @@ class StorageAccounts(ResourceKind):
     note = "Blob data plane with SAS or bearer; shared keys are refused; no listKeys, files, queues or tables."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
-        """Account names are unique in all of Azure."""
-        del body
-        if before is None:
+        """Account names are unique in all of Azure; what is set at creation stays; rules for addresses are legal."""
+        check_addresses(body["properties"].get("networkAcls"), "properties.networkAcls", smallest=30)
+        if before is not None:
+            _check_change(body, before.body)
+        else:
             for other in context.store.resources.of_type(self.type):
                 if other.name == path.name:
                     message = f"The storage account named {path.name} is already taken."
@@ -58,10 +62,33 @@ class StorageAccounts(ResourceKind):
             "statusOfPrimary": "available",
         }
 
+    def made(self, context: KindContext, resource: ResourceRow) -> None:
+        """Its blob service."""
+        blob_services.make_default(context, resource)
+
     def removing(self, context: KindContext, resource: ResourceRow) -> bool:
         """An account goes with its blobs."""
         context.store.blobs.drop_account(resource.name)
         return True
+
+
+def _check_change(body: Body, before: Body) -> None:
+    """Refuses what an account that exists cannot become.
+
+    Sources: learn.microsoft.com/azure/storage/common/infrastructure-encryption-enable and
+    .../redundancy-migration (2026-11-22).
+    """
+    old = (before["properties"].get("encryption") or {}).get("requireInfrastructureEncryption", False)
+    if (body["properties"].get("encryption") or {}).get("requireInfrastructureEncryption", old) != old:
+        where = "properties.encryption.requireInfrastructureEncryption"
+        raise invalid(where, "infrastructure encryption is set when an account is created, and cannot be changed.")
+    names = [str(each["sku"]["name"]) for each in (before, body)]
+    if ("ZRS" in names[0]) != ("ZRS" in names[1]):
+        message = (
+            f"The storage account cannot be changed from {names[0]} to {names[1]} by an update: copies in zones come "
+            "and go by a conversion that is asked for."
+        )
+        raise Refused(409, "AccountPropertyCannotBeUpdated", message, "sku.name")
 
 
 KIND = StorageAccounts()

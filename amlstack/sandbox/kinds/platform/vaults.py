@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.kinds.platform.addresses import check_addresses
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
@@ -24,11 +25,16 @@ class Vaults(ResourceKind):
     schema = Schema("keyvault", "VaultArgs", frozenset({"resourceGroupName", "vaultName"}), wrapped=True)
     patches = True
     assigned = ResourceKind.assigned | {"vaultUri"}
-    note = "The resource only: no secrets, and a deleted vault's name is free at once (Azure keeps it for days)."
+    note = "No secrets and no data plane, and a deleted vault's name is free at once (Azure keeps it for days)."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
-        """Vault names are unique in all of Azure."""
-        del body
+        """Vault names are unique in all of Azure; protection against purging stays; rules for addresses are legal."""
+        check_addresses(body["properties"].get("networkAcls"), "properties.networkAcls")
+        protects = body["properties"].get("enablePurgeProtection")
+        was = before is not None and before.body["properties"].get("enablePurgeProtection")
+        if protects is False or (was and not protects):
+            message = 'The property "enablePurgeProtection" cannot be set to false. Enabling it is irreversible.'
+            raise Refused(400, "BadRequest", message, "properties.enablePurgeProtection")
         if before is None:
             for other in context.store.resources.of_type(self.type):
                 if other.name.lower() == path.name.lower():

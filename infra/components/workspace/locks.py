@@ -1,0 +1,65 @@
+"""Locks against deletion, by whatever tool it comes.
+
+Registered after everything else: Azure refuses to delete a role assignment on a locked resource too, so locks go first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pulumi
+
+from infra.components import azure_native, tokens
+from infra.components.order import behind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from infra.components.workspace.workspace import StackWorkspace
+
+NAME: Final = "amlstack"
+NOTES: Final = (
+    "Holds data of an Azure Machine Learning workspace. Set by amlstack:workspace.security.locks of its stack."
+)
+
+
+class RegisteredRoles:
+    """A stack transformation that changes nothing: it knows the role assignments that the program has registered."""
+
+    def __init__(self) -> None:
+        self.found: list[pulumi.Resource] = []
+
+    @classmethod
+    def from_now_on(cls) -> RegisteredRoles:
+        """One that the SDK asks about each resource that is registered from now on."""
+        self = cls()
+        pulumi.runtime.register_stack_transformation(self)
+        return self
+
+    def __call__(self, args: pulumi.ResourceTransformationArgs) -> None:
+        """Look at a resource that is about to be registered."""
+        if args.type_ == tokens.ROLE_ASSIGNMENT:
+            self.found.append(args.resource)
+
+
+def register_locks(workspace: StackWorkspace, after: Sequence[pulumi.Resource]) -> list[pulumi.Resource]:
+    """Lock the parts of the workspace that the settings name and the stack makes.
+
+    Args:
+        workspace: Complete.
+        after: What goes only while there is no lock: role assignments.
+    """
+    made: list[pulumi.Resource] = []
+    for part in workspace.security.locks:
+        on = workspace.part(part)
+        if not on:
+            continue
+        properties = {
+            "lockName": NAME,
+            "scope": behind(workspace.names.id(part).lstrip("/"), *on),
+            "level": "CanNotDelete",
+            "notes": NOTES,
+        }
+        opts = pulumi.ResourceOptions(parent=workspace, depends_on=[*after], delete_before_replace=True)
+        made.append(azure_native.register(tokens.LOCK, f"{part.replace('_', '-')}-lock", properties, opts))
+    return made

@@ -1,0 +1,160 @@
+"""What is wrong with the security that a workspace's settings ask for, and what a closed workspace means.
+
+Pure functions of the settings; only what Azure alone knows is left to it, and said so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amlstack.base.findings import Finding, Level
+from amlstack.base.near_misses import did_you_mean
+from infra.security.defaults import of_stack
+from infra.settings import CustomEnvironment, dotted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from infra.security.defaults import Security
+    from infra.settings import Settings
+    from infra.settings.stackfile import Loc
+
+Found = tuple["Loc", Finding]
+
+
+def check(settings: Settings, stack: str) -> Iterator[Found]:
+    """Findings on a stack's workspace, each with the setting that it is about.
+
+    Args:
+        settings: The stack's settings.
+        stack: Its name.
+    """
+    if settings.workspace.existing:
+        return
+    secured = of_stack(settings, stack)
+    if stack or settings.workspace.public_network is not None:  # of an unknown stack the default is not known
+        yield from _reach(settings, secured)
+    yield from _images(settings, secured)
+    yield from _encryption(settings, secured)
+    yield from _logs(settings)
+
+
+def _logs(settings: Settings) -> Iterator[Found]:
+    asked, insights = settings.workspace.diagnostics, settings.workspace.insights
+    if asked is not None and asked.enabled and (insights.existing or insights.absent):
+        yield _found(
+            ("workspace", "diagnostics"),
+            "diagnostics-without-logs",
+            "`diagnostics` is set, and the stack has no log analytics",
+            "They come with application insights: with `insights.existing` or without insights the stack makes none, "
+            "and what others write to is not known",
+            "Leave `diagnostics` out, and set it where the log analytics are",
+        )
+
+
+def _reach(settings: Settings, secured: Security) -> Iterator[Found]:
+    loc: Loc = ("workspace", "public_network")
+    if not secured.public and not _has_private_endpoints(settings):
+        uploads = f" What {_listed(settings)} read from this machine is not uploaded then." if settings.jobs else ""
+        yield _found(
+            loc,
+            "workspace-unreachable",
+            "Nobody gets in from the internet, and no private endpoint is declared",
+            "From anywhere the resource manager still makes, changes and deletes resources and takes jobs. Uploads of "
+            f"code and data, downloads, logs, metrics and the studio need a network with private endpoints.{uploads}",
+            "Run `up` and work from such a network, or write public_network: {allow: [YOUR ADDRESS]} or true",
+            level=Level.WARNING,
+        )
+    if secured.allowed and not settings.workspace.adopted:
+        yield _found(
+            (*loc, "allow"),
+            "workspace-allow-list",
+            "The addresses are set on storage account, key vault and registry, and not on the workspace itself",
+            "The REST version that azure-native speaks (2025-12-01) has no property for them; the workspace answers "
+            "from anywhere, to Entra ID only",
+            "`az ml workspace network-rule add --ip-address ADDRESS` sets them; whether a later `up` keeps them is not "
+            "known",
+            level=Level.WARNING,
+        )
+
+
+def _has_private_endpoints(settings: Settings) -> bool:
+    network = settings.workspace.network
+    vnet = network.vnet if network is not None else None
+    return vnet is not None and vnet.endpoints is not None and "workspace" in vnet.private_endpoints
+
+
+def _listed(settings: Settings) -> str:
+    files = [f"`{job.file}`" for job in settings.jobs]
+    return ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+
+
+def _images(settings: Settings, secured: Security) -> Iterator[Found]:
+    builder, loc = settings.workspace.image_build_compute, ("workspace", "image_build_compute")
+    names = [cluster.name for cluster in settings.clusters]
+    if builder is not None and builder.lower() not in {name.lower() for name in names}:
+        yield _found(
+            loc,
+            "image-build-compute-unknown",
+            f"`{builder}` is none of the stack's clusters",
+            "Azure ML builds images on a cluster of the workspace",
+            did_you_mean(builder, names),
+        )
+    built = [each.name for each in settings.environments if isinstance(each, CustomEnvironment) and each.conda]
+    if builder is None and built and secured.limited:
+        yield _found(
+            loc,
+            "image-build-compute-missing",
+            f"The registry is closed to the internet, and {', '.join(f'`{name}`' for name in built)} must be built",
+            "Azure ML builds images outside of the network unless a cluster does it, and then cannot store them in a "
+            "closed registry",
+            "Write image_build_compute: CLUSTER, a small one without GPUs",
+            level=Level.WARNING,
+        )
+
+
+def _encryption(settings: Settings, secured: Security) -> Iterator[Found]:
+    spec, loc = settings.workspace.encryption, ("workspace", "encryption")
+    if spec is None:
+        return
+    if secured.identity == "system":
+        yield _found(
+            loc,
+            "encryption-without-identity",
+            "The workspace has no identity of its own before it exists",
+            "Whoever encrypts needs a role on the key's vault before the workspace is made, so that it is a "
+            "user-assigned identity",
+            "Write identity: stack",
+        )
+    if spec.own and not settings.workspace.key_vault.purge_protection:
+        yield _found(
+            ("workspace", "key_vault", "purge_protection"),
+            "encryption-without-purge-protection",
+            "The vault of the customer-managed key has no purge protection",
+            "Azure takes a key only from a vault with soft delete and purge protection: without its key the "
+            "workspace's metadata are lost",
+            "Leave `purge_protection` out",
+        )
+    if spec.own and spec.service_side and not secured.public:
+        yield _found(
+            (*loc, "service_side"),
+            "encryption-service-side",
+            "The vault of the key is closed to the internet",
+            "Encryption on Microsoft's side (preview) does not work with such a vault "
+            "(learn.microsoft.com/azure/machine-learning/concept-customer-managed-keys)",
+            "Leave `service_side` out, or open the vault",
+        )
+    if not spec.own:
+        vault = str(spec.key_vault).rsplit("/", 1)[-1]
+        yield _found(
+            (*loc, "key_vault"),
+            "encryption-vault-unknown",
+            f"Whether `{vault}` has soft delete and purge protection is known to Azure only",
+            "Azure takes a key only from such a vault, in the workspace's subscription",
+            f"`az keyvault show --name {vault} --query properties.enablePurgeProtection` prints it",
+            level=Level.INFO,
+        )
+
+
+def _found(loc: Loc, code: str, seen: str, rule: str, remedy: str = "", *, level: Level = Level.ERROR) -> Found:
+    return loc, Finding(code, dotted(loc), seen, rule, remedy, level)

@@ -1,0 +1,175 @@
+"""A workspace that is secure by default, over its life; one that an earlier version made; a customer-managed key."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from amlstack.base.paths import PROJECT
+
+if TYPE_CHECKING:
+    from tests.support.engine_result import Result
+    from tests.support.harness import Stack
+    from tests.support.running import MakeStack, Sandbox
+
+pytestmark = pytest.mark.engine
+
+FORMER: dict[str, dict[str, Any]] = json.loads(
+    (Path(__file__).parents[1] / "support" / "stack" / "former_workspace.json").read_text("utf-8")
+)
+"""Inputs of a stack's resources as the program of commit f78b4a0 registered them."""
+
+FORMER_PROGRAM = """\
+import pulumi
+
+from infra import program, security
+from infra.network import isolation
+
+of_stack = security.of_stack
+security.of_stack = lambda settings, stack: of_stack(settings, security.SANDBOX)
+isolation.SANDBOX = pulumi.get_stack()
+program.main()
+"""
+PROGRAM = """\
+from infra import program
+
+program.main()
+"""
+CLUSTER = {"name": "a100", "size": "Standard_ND96asr_v4", "nodes": {"max": 2}}
+LOCKED = {"storage-lock", "key-vault-lock", "registry-lock"}
+
+
+def declared(one: Stack, workspace: object, *, group: str) -> Stack:
+    one.set("amlstack:location", "westeurope").set("amlstack:workspace", workspace)
+    return one.set("amlstack:resource_group", group).set("amlstack:clusters", [CLUSTER])
+
+
+def recorded(one: Stack) -> dict[str, Any]:
+    """Inputs of the resources that stacks of before have, without the property that names the REST version."""
+    found = one.resources()
+    return {name: found[name]["inputs"] for name in FORMER}
+
+
+def changed(result: Result) -> dict[str, str]:
+    """Name → operation of whatever does not stay as it is; replacements have several."""
+    return {urn.rsplit("::", 1)[-1]: "+".join(ops) for urn, ops in result.ops.items() if ops != ("same",)}
+
+
+def test_the_sandbox_stack_is_as_it_was(stack: MakeStack, sandbox: Sandbox) -> None:
+    one = declared(stack(PROGRAM, sandbox=sandbox, name="sandbox"), "ws-former", group="rg-amlstack-test")
+    planned = one.preview().ok()
+    inputs = {step.name: step.new["inputs"] for step in planned.planned if step.name in FORMER and step.op == "create"}
+    assert inputs == FORMER
+    kinds = {step.type.rpartition(":")[2] for step in planned.planned}
+    assert kinds.isdisjoint({"ManagementLockByScope", "DiagnosticSetting", "BlobServiceProperties", "Key"})
+    assert len([step for step in planned.planned if step.type.endswith(":RoleAssignment")]) == 3
+
+
+def test_a_stack_of_before_is_secured_by_updates_and_loses_nothing(stack: MakeStack, sandbox: Sandbox) -> None:
+    one = declared(stack(FORMER_PROGRAM, sandbox=sandbox), "ws-former", group="rg-amlstack-test")
+    one.up().ok()
+    assert recorded(one) == FORMER
+
+    one.write("__main__.py", PROGRAM)
+    planned = changed(one.preview().ok())
+    assert set(planned.values()) == {"update", "create"}
+    assert {name for name, op in planned.items() if op == "update"} == {
+        "storage",
+        "key-vault",
+        "registry",
+        "workspace",
+    }
+    assert changed(one.up().ok()) == planned
+    assert one.up().ok().changes == {}
+    after = recorded(one)
+    assert after["workspace"]["identity"]["type"] == "SystemAssigned,UserAssigned"
+    assert after["workspace"]["primaryUserAssignedIdentity"].endswith("/id-ws-former-workspace")
+    assert {after[name]["publicNetworkAccess"] for name in ("storage", "registry", "workspace")} == {"Disabled"}
+    # What Azure sets when it makes an account is not asked of one that exists.
+    assert "encryption" not in after["storage"]
+
+
+def test_a_secure_workspace_over_its_life(stack: MakeStack, sandbox: Sandbox) -> None:
+    one = declared(stack(PROJECT, sandbox=sandbox), "ws-secure", group="rg-secure").set("amlstack:protect", "false")
+    one.set("amlstack:workspace", {"name": "ws-secure", "locks": True, "image_build_compute": "a100"})
+    planned = one.preview().ok()
+    assert set(changed(planned).values()) == {"create"}
+    one.up().ok()
+    made = one.resources()
+    storage, workspace = made["storage"]["inputs"], made["workspace"]["inputs"]
+    assert storage["encryption"]["requireInfrastructureEncryption"] is True
+    assert storage["networkRuleSet"] == {"defaultAction": "Deny", "bypass": "AzureServices", "ipRules": []}
+    assert made["storage-blobs"]["inputs"]["deleteRetentionPolicy"] == {"enabled": True, "days": 7}
+    assert made["registry"]["inputs"]["sku"]["name"] == "Premium"
+    assert made["workspace-diagnostics"]["inputs"]["workspaceId"].endswith("/log-ws-secure")
+    assert workspace["identity"]["userAssignedIdentities"] == [workspace["primaryUserAssignedIdentity"]]
+    assert made.keys() >= LOCKED
+    assert one.up().ok().changes == {}
+
+    assert one.refresh("--expect-no-changes").ok()
+    one.set(
+        "amlstack:workspace",
+        {
+            "name": "ws-secure",
+            "locks": True,
+            "public_network": {"allow": ["198.51.100.7/32", "203.0.113.0/24"]},
+            "storage": {"soft_delete_days": 30, "infrastructure_encryption": False},
+            "diagnostics": {"categories": ["RunEvent"]},
+        },
+    )
+    edited = changed(one.preview().ok())
+    assert edited == dict.fromkeys(
+        ("storage", "storage-blobs", "key-vault", "registry", "workspace", "workspace-diagnostics"), "update"
+    )
+    assert changed(one.up().ok()) == edited
+    rules = one.resources()["storage"]["inputs"]["networkRuleSet"]["ipRules"]
+    assert [rule["iPAddressOrRange"] for rule in rules] == ["198.51.100.7", "203.0.113.0/24"]
+    assert one.up().ok().changes == {}
+    # Locks go before what they are on, and before the roles on it.
+    one.destroy().ok()
+
+
+def test_what_is_locked_is_deleted_by_nobody(stack: MakeStack, sandbox: Sandbox) -> None:
+    one = declared(stack(PROJECT, sandbox=sandbox), "ws-locked", group="rg-locked").set("amlstack:protect", "false")
+    one.set("amlstack:workspace", {"name": "ws-locked", "locks": ["storage"]}).up().ok()
+    made = one.resources()
+    one.pulumi("state", "delete", "--yes", made["storage-lock"]["urn"], "--stack", one.name).ok()
+    refused = one.destroy().failed()
+    assert "ScopeLocked" in refused.output
+
+
+ENCRYPTED = {"name": "ws-key", "encryption": "metadata", "public_network": True}
+
+
+def test_a_customer_managed_key_over_its_life(stack: MakeStack, sandbox: Sandbox) -> None:
+    one = declared(stack(PROJECT, sandbox=sandbox), ENCRYPTED, group="rg-key").set("amlstack:protect", "false")
+    planned = one.preview().ok()
+    assert planned.op("key-metadata", "Key") == "create"
+    one.up().ok()
+    made = one.resources()
+    encryption = made["workspace"]["inputs"]["encryption"]
+    assert encryption["keyVaultProperties"] == {
+        "keyVaultArmId": made["key-vault"]["id"],
+        "keyIdentifier": made["key-metadata"]["outputs"]["keyUriWithVersion"],
+    }
+    assert encryption["identity"] == {"userAssignedIdentity": made["workspace-identity"]["id"]}
+    role = made["workspace-key-vault-crypto-service-encryption-user-on-key-vault"]["inputs"]
+    assert role["scope"] == made["key-vault"]["id"].lstrip("/")
+    assert one.up().ok().changes == {}
+    assert one.refresh("--expect-no-changes").ok()
+
+    # Another key of the same vault is an update; a key that goes, or comes, is another workspace.
+    rotated = changed(one.set("amlstack:workspace.encryption", "other").up().ok())
+    assert rotated["workspace"] == "update"
+    assert rotated["key-other"] == "create"
+    one.set("amlstack:workspace.encryption", None)
+    assert one.preview().ok().op("workspace", "Workspace") == "replace"
+    one.set("amlstack:workspace.encryption", "other").set("amlstack:protect", "true").up().ok()
+    one.set("amlstack:workspace.encryption", None)
+    refused = one.preview().failed()
+    assert "protect" in refused.output
+    one.set("amlstack:workspace.encryption", "other").set("amlstack:protect", "false").up().ok()
+    one.destroy().ok()

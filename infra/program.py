@@ -95,7 +95,7 @@ async def build(
     from infra.components.parents import Parents  # noqa: PLC0415
     from infra.components.run_requirements import RunRequirements  # noqa: PLC0415
     from infra.components.training import submit_all  # noqa: PLC0415
-    from infra.components.workspace.locks import RegisteredRoles  # noqa: PLC0415
+    from infra.components.workspace.security.locks import RegisteredRoles  # noqa: PLC0415
     from infra.compute import capacity  # noqa: PLC0415
 
     pulumi.runtime.register_stack_transformation(aliases.keep if settings.keep_aliases else aliases.drop)

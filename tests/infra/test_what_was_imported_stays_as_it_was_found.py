@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from infra import security
 from infra.components.workspace.adopted import of_cluster, of_workspace
 from infra.compute.cluster import REPLACED_BY, SETTINGS, properties
-from infra.settings import Cluster, Workspace
+from infra.settings import Cluster, Settings, Workspace
+from infra.settings.existing import check
 
 MINE: dict[str, Any] = {"name": "gpu", "size": "Standard_ND96asr_v4", "nodes": {"max": 4}}
 AML = "properties.properties"
@@ -60,6 +64,49 @@ def _leaves(value: Any, path: str = "") -> list[str]:
     if not isinstance(value, dict) or not value:
         return [path]
     return [leaf for name, item in value.items() for leaf in _leaves(item, f"{path}.{name}" if path else name)]
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"public_network": False}, {"publicNetworkAccess"}),
+        ({"identity": "stack"}, {"identity", "primaryUserAssignedIdentity"}),
+        ({"encryption": "mine"}, {"encryption", "enableServiceSideCMKEncryption"}),
+        ({"locks": True, "diagnostics": True}, set()),
+    ],
+)
+def test_what_the_settings_say_of_security_is_changed(setting: dict[str, Any], said: set[str]) -> None:
+    silent = of_workspace(Workspace(name="mlw", adopted=True), {})
+    found = of_workspace(Workspace.model_validate({"name": "mlw", "adopted": True, **setting}), {})
+    assert set(silent or ()) - set(found or ()) == said
+
+
+def test_an_imported_workspace_gets_no_default_of_security() -> None:
+    def of(workspace: dict[str, Any], stack: str = "prod") -> security.Security:
+        return security.of_stack(Settings.model_validate({"location": "westeurope", "workspace": workspace}), stack)
+
+    assert of({"name": "mlw", "adopted": True}) == of({"name": "mlw"}, security.SANDBOX)
+    assert of({"name": "mlw", "adopted": True, "diagnostics": True}).categories
+    assert of({"name": "mlw", "adopted": True, "identity": "stack"}).identity == "stack"
+    assert not of({"name": "mlw", "adopted": True, "diagnostics": True, "insights": {"absent": True}}).categories
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"storage": {"name": "stgrown", "soft_delete_days": 7}},
+        {"storage": {"redundancy": "zrs"}},
+        {"key_vault": {"purge_protection": False}},
+        {"public_network": {"allow": ["203.0.113.0/24"]}},
+    ],
+)
+def test_a_setting_that_would_change_an_imported_part_is_a_finding(setting: dict[str, Any]) -> None:
+    settings = Settings.model_validate({"location": "westeurope", "workspace": {"name": "mlw", **setting}})
+    assert not list(check(settings))
+    settings = Settings.model_validate(
+        {"location": "westeurope", "workspace": {"name": "mlw", "adopted": True, **setting}}
+    )
+    assert [finding.code for _, finding in check(settings)] == ["setting-beside-adopted"]
 
 
 def test_only_what_the_settings_say_of_a_workspace_is_changed() -> None:

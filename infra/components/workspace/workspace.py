@@ -11,16 +11,16 @@ from infra.components import azure_native, tokens
 from infra.components.order import after, behind
 from infra.components.workspace import edits
 from infra.components.workspace.adopted import ALL, of_workspace
-from infra.components.workspace.diagnostics import register_diagnostics
-from infra.components.workspace.encryption import register_encryption
 from infra.components.workspace.group import register_group
-from infra.components.workspace.identity import grant_on_workspace, register_identity
-from infra.components.workspace.locks import register_locks
 from infra.components.workspace.monitoring import register_insights, register_logs
 from infra.components.workspace.network.managed import FOUND_LATER
 from infra.components.workspace.network.whole import WorkspaceNetwork
 from infra.components.workspace.place import Place
 from infra.components.workspace.registry import register_registry
+from infra.components.workspace.security.diagnostics import register_diagnostics
+from infra.components.workspace.security.encryption import register_encryption
+from infra.components.workspace.security.identity import grant_on_workspace, register_identity
+from infra.components.workspace.security.locks import register_locks
 from infra.components.workspace.storage import register_soft_delete, register_storage
 from infra.components.workspace.vault import register_key_vault
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from infra import settings as declared
     from infra.account import Account
-    from infra.components.workspace.encryption import Encrypted
-    from infra.components.workspace.identity import Primary
+    from infra.components.workspace.security.encryption import Encrypted
+    from infra.components.workspace.security.identity import Primary
     from infra.names import Names, Part
     from infra.network.plan import NetworkPlan
     from infra.security import Security

@@ -17,16 +17,22 @@ from infra.settings.model.environment import (
 )
 from infra.settings.model.job_file import JobFile
 from infra.settings.model.network import NetworkSettings, OutboundRule, VirtualNetwork
-from infra.settings.model.parts import ApplicationInsights, ContainerRegistry, KeyVault, LogAnalytics, StorageAccount
-from infra.settings.model.security import (
+from infra.settings.model.stack import Include, Settings
+from infra.settings.model.workspace import Workspace
+from infra.settings.model.workspace.parts import (
+    ApplicationInsights,
+    ContainerRegistry,
+    KeyVault,
+    LogAnalytics,
+    StorageAccount,
+)
+from infra.settings.model.workspace.security import (
     Diagnostics,
     Encryption,
     PublicNetwork,
     ServerlessCompute,
     WorkspaceIdentity,
 )
-from infra.settings.model.stack import Include, Settings
-from infra.settings.model.workspace import Workspace
 
 __all__ = [
     "CURATED_TAG",

@@ -12,8 +12,8 @@ from infra.components.workspace.vault import register_key
 if TYPE_CHECKING:
     import pulumi
 
-    from infra.components.workspace.identity import Primary
     from infra.components.workspace.place import Place
+    from infra.components.workspace.security.identity import Primary
 
 
 @dataclass(frozen=True, slots=True)

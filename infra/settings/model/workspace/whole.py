@@ -9,8 +9,14 @@ from pydantic import ConfigDict, Field
 from infra.settings.model.base import SettingsModel, name_of, or_named
 from infra.settings.model.cluster import ClusterName
 from infra.settings.model.network import NetworkSettings
-from infra.settings.model.parts import ApplicationInsights, ContainerRegistry, KeyVault, LogAnalytics, StorageAccount
-from infra.settings.model.security import (
+from infra.settings.model.workspace.parts import (
+    ApplicationInsights,
+    ContainerRegistry,
+    KeyVault,
+    LogAnalytics,
+    StorageAccount,
+)
+from infra.settings.model.workspace.security import (
     DiagnosticsField,
     Encryption,
     LocksField,

@@ -152,7 +152,11 @@ def test_every_type_has_the_versions_that_azure_native_and_the_stand_in_speak() 
     for token in table.tokens():
         row, version = table.find(f"azure-native:{token}")
         path = parse(
-            re.sub(r"\{scope\}", "subscriptions/s/resourceGroups/g", re.sub(r"\{(?!scope)\w+\}", "x", row.path))
+            re.sub(
+                r"\{(\w+)\}",
+                lambda found: "subscriptions/s/resourceGroups/g" if found[1] in table.SCOPES else "x",
+                row.path,
+            )
         )
         assert path is not None
         assert version in listed[path.type.lower()], token

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from infra.components.workspace.workspace import StackWorkspace
 
 NAME: Final = "amlstack"
-NOTES: Final = (
-    "Holds data of an Azure Machine Learning workspace. Set by amlstack:workspace.security.locks of its stack."
-)
+NOTES: Final = "Holds data of an Azure Machine Learning workspace. Set by amlstack:workspace.locks of its stack."
 
 
 class RegisteredRoles:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 
-KINDS = {"azure-native:machinelearningservices:Workspace", "azure-native:machinelearningservices:Compute"}
+LOST = {"workspace", "busy", "spare", "workspace-contributor-on-workspace", "workspace-diagnostics"}
+"""The workspace, and what is in it or on it."""
 
 
 def made(own: Own, name: str) -> float:
@@ -32,8 +33,7 @@ def test_what_a_killed_plugin_left_is_imported_with_its_parents_and_nothing_is_m
         stack.set(key, value, path=False)
     stack.up(policy_packs=[ANALYZER]).ok()
     before = stack.resources()
-    ids = {name: one["id"] for name, one in before.items() if one["type"] in KINDS}
-    assert set(ids) == {"workspace", "busy", "spare"}
+    ids = {name: before[name]["id"] for name in LOST}
     since = made(own, "imported")
 
     # What a killed plugin leaves: the service has the resources and the state has not. The real plugin notes nothing.
@@ -41,6 +41,9 @@ def test_what_a_killed_plugin_left_is_imported_with_its_parents_and_nothing_is_m
     shutil.rmtree(own.home / "sandbox" / "azure-native")
     refused = stack.up(policy_packs=[ANALYZER])
     assert refused.code != 0
+    left = {name for name, one in stack.resources().items() if one["type"].startswith("azure-native:")}
+    assert left.isdisjoint(LOST)
+    assert left | LOST == {name for name, one in before.items() if one["type"].startswith("azure-native:")}
     assert f"cannot create already existing resource '{ids['workspace']}'" in refused.output
 
     file = stack.folder / "import.json"

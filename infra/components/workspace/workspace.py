@@ -214,7 +214,8 @@ def _workspace(
     }
     own = pulumi.ResourceOptions(
         depends_on=before,
-        replace_on_changes=list(edits.REPLACED_BY),
+        # A key that goes is another workspace; another version of one is an update.
+        replace_on_changes=[*edits.REPLACED_BY, *(() if encrypted.properties else ("encryption",))],
         ignore_changes=list(FOUND_LATER) if network else None,
     )
     opts = pulumi.ResourceOptions.merge(place.opts, own)

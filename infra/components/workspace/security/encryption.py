@@ -54,5 +54,4 @@ def register_encryption(place: Place, vault: pulumi.Resource | None, who: Primar
         "keyVaultProperties": {"keyVaultArmId": vault_id, "keyIdentifier": identifier},
         **({"identity": {"userAssignedIdentity": who.id}} if who.id else {}),
     }
-    # The second property is there with a key and only with one, so that a key that comes or goes is a replacement.
     return Encrypted({"encryption": properties, "enableServiceSideCMKEncryption": spec.service_side}, before)

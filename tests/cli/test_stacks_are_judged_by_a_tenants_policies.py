@@ -318,3 +318,27 @@ def test_a_managed_network_is_seen_as_a_new_workspace_gets_it(here: Path, capsys
     _, answer = asked(capsys, "mcsb")
     (seen,) = by_definition(answer)["6ddb1705"][0]["seen"]
     assert "`AllowOnlyApprovedOutbound`" in seen["value"]
+
+
+DEFAULTS = """\
+config:
+  azure-native:subscriptionId: 11111111-2222-3333-4444-555555555555
+  azure-native:tenantId: 66666666-2222-3333-4444-555555555555
+  amlstack:workspace: aml-prod
+  amlstack:location: westeurope
+  amlstack:clusters:
+    - name: big
+      size: Standard_ND96isr_H100_v5
+      nodes: {min: 0, max: 2}
+"""
+
+
+def test_the_default_stack_is_refused_for_what_is_asked_of_no_v2_workspace_and_for_nothing_else(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "Pulumi.prod.yaml").write_text(DEFAULTS)
+    _, answer = asked(capsys, "alz")
+    rulings = {one: {each["ruling"] for each in found} for one, found in by_definition(answer).items()}
+    assert {one for one, found in rulings.items() if "denies" in found} == {"e413671a"}  # the legacy mode
+    assert not {one for one, found in rulings.items() if found & {"modifies", "open"}}
+    assert main(["check", "--stack", "prod", "--against", "alz", "--exempt", "e413671a"]) == 0

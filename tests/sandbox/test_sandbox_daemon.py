@@ -204,7 +204,7 @@ def test_status_is_read_without_a_server(home: Path, monkeypatch: pytest.MonkeyP
 
     state = report.gather(home)
 
-    assert (state["running"], state["resources"]) == (False, 11)
+    assert (state["running"], state["resources"]) == (False, 12)
     (cluster,), (row,) = state["clusters"], state["jobs"]
     assert (cluster["name"], cluster["min"], cluster["max"]) == ("gpu", 0, 2)
     assert cluster["nodes"] == [{"number": 0, "state": "busy", "job": "one"}]

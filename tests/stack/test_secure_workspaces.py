@@ -68,8 +68,8 @@ def test_the_sandbox_stack_is_as_it_was(stack: MakeStack, sandbox: Sandbox) -> N
     assert len([step for step in planned.planned if step.type.endswith(":RoleAssignment")]) == 3
 
 
-def test_a_stack_of_before_is_secured_by_updates_and_loses_nothing(stack: MakeStack, sandbox: Sandbox) -> None:
-    one = declared(stack(FORMER_PROGRAM, sandbox=sandbox), "ws-former", group="rg-amlstack-test")
+def test_a_stack_of_before_is_secured_by_updates_and_loses_nothing(stack: MakeStack, own_sandbox: Sandbox) -> None:
+    one = declared(stack(FORMER_PROGRAM, sandbox=own_sandbox), "ws-former", group="rg-amlstack-test")
     one.up().ok()
     assert recorded(one) == FORMER
 

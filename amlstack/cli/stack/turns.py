@@ -1,4 +1,4 @@
-"""One deployment of a stack at a time on this machine: who comes second is told who works, and changes nothing.
+"""One deployment of a stack at a time on this machine: the second one says who is at work, and changes nothing.
 
 The engine locks a stack as well, and its lock holds for other machines too. But it looks for other locks, writes its
 own and looks again: of two that begin together both may give up. And a preview takes no lock at all.

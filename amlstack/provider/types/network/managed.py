@@ -1,7 +1,7 @@
 """``amlstack:network:Managed``: the outbound rules of the managed network, and its provisioning before any cluster.
 
 The settings are the whole list of rules: one that somebody has added elsewhere goes with the next ``up``. Rules are
-written one after the other, as Azure works on one network; provisioning takes tens of minutes and is told as it goes.
+written one after the other, as Azure works on one network; provisioning takes tens of minutes and shows its progress.
 """
 
 from __future__ import annotations

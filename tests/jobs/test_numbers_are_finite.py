@@ -39,3 +39,13 @@ def test_a_python_file_with_a_number_that_is_not_finite_has_a_finding(field: str
     loaded = jobs.load(file)
     assert loaded.jobs == ()
     assert any("finite number" in each.seen for each in loaded.findings), loaded.findings
+
+
+@pytest.mark.parametrize("key", ["default", "min", "max"])
+def test_a_bound_or_default_of_a_component_is_finite(tmp_path: Path, key: str) -> None:
+    file = tmp_path / "component.yml"
+    port = f"lr: {{type: number, {key}: .inf}}"
+    file.write_text(f"name: c\nversion: 1\ntype: command\ncommand: echo\nenvironment: azureml:e:1\ninputs:\n  {port}\n")
+    (finding,) = (each for each in jobs.load(file).findings if each.where.startswith("inputs"))
+    assert (finding.where, finding.line) == (f"inputs.lr.{key}", 7)
+    assert "a finite number" in finding.seen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jobs.azureml.cursor import Bad, Cursor, shown
-from jobs.azureml.fields import keys, listed, named, same, text, truth, word
+from jobs.azureml.fields import anything, keys, listed, named, same, text, truth, word
 from jobs.azureml.read.data import DATA_TYPES, MODEL_TYPES, MODES
 from jobs.model.component import PRIMITIVES, Port
 
@@ -16,8 +16,9 @@ TYPES = (*DATA_TYPES, *MODEL_TYPES, "mltable", "path", *PRIMITIVES)
 
 
 def _plain(cursor: Cursor) -> Any:
-    value = cursor.value
-    return value if isinstance(value, (str, int, float, bool)) else cursor.wrong("text, a number, true or false")
+    if not isinstance(cursor.value, (str, int, float, bool)):
+        return cursor.wrong("text, a number, true or false")
+    return anything(cursor)  # which finds a number that JSON cannot say
 
 
 _PORT = {"type": word(same(*TYPES), str), "description": text}

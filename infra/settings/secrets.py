@@ -98,7 +98,7 @@ def in_clear(values: Mapping[str, Any], secret: Collection[Loc]) -> Iterator[tup
                 Finding(
                     "secret-in-clear",
                     f"amlstack:secrets.{name}",
-                    f"The secret `{name}` stands here in clear text",
+                    f"The secret `{name}` is written in clear text",
                     "Whoever reads the stack file reads it, and the history of the file keeps it",
                     f"Change it, and set it by `pulumi config set --secret --path amlstack:secrets.{name}`",
                 ),

@@ -93,13 +93,13 @@ def story(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     clone, azure = Clone.made(tmp_path_factory.mktemp("clone")), tmp_path_factory.mktemp("azure") / "home"
     with ended_with_us(clone.home), ended_with_us(azure):
         try:
-            yield told(Story(clone, azure))
+            yield played(Story(clone, azure))
         finally:
             daemon.down(azure)
             clone.close()
 
 
-def told(story: Story) -> Story:
+def played(story: Story) -> Story:
     clone = story.clone
     lines = [story.login if line.split("#")[0].strip() == "az login" else line for line in printed()]
     for placeholder, variable in IDS.items():

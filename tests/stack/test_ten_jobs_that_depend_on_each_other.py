@@ -54,7 +54,7 @@ class Life(Told):
 def story(own: Own, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """Each step of the stack's life, and the runs that the sandbox knew after it."""
     folder = tmp_path_factory.mktemp("jobs")
-    stack, told = own.stack, Life(own.home)
+    stack, life = own.stack, Life(own.home)
     for name in LISTED:
         job(folder, name, FAILS if name == "train-b" else WORKS)
     for key, value in settings("ws-ten").items():
@@ -62,8 +62,8 @@ def story(own: Own, tmp_path_factory: pytest.TempPathFactory) -> Life:
     stack.set("amlstack:jobs", [declared(folder, name) for name in LISTED])
 
     def step(name: str, result: Result) -> None:
-        told.results[name] = result
-        told.known[name] = runs(own.home)
+        life.results[name] = result
+        life.known[name] = runs(own.home)
 
     step("preview", stack.preview().ok())
     running = stack.start_up()
@@ -78,7 +78,7 @@ def story(own: Own, tmp_path_factory: pytest.TempPathFactory) -> Life:
     job(folder, "train-a", "echo edited")
     step("edit", stack.up().ok())
     step("destroy", stack.destroy().ok())
-    return told
+    return life
 
 
 def names(story: Life, step: str) -> list[str]:

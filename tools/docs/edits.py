@@ -35,7 +35,7 @@ IDENTITY = """\
 
 `identity` is where sources disagree. The REST API documents no update of it; terraform-provider-azurerm found in 2024
 (pull request 26404) that the service takes one. If it does not, a planned update would leave the cluster with its old
-identity and nobody would be told. So a replacement is planned, until somebody who has measured it writes
+identity without a word. So a replacement is planned, until somebody who has measured it writes
 `identity_change: in_place`, for one cluster or in `cluster_defaults`.
 
 A cluster that goes takes its runs along. So a replacement or removal is refused while a run of the stack is active or

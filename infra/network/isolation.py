@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from infra.security.defaults import SANDBOX
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -16,9 +18,6 @@ APPROVED: Final = "AllowOnlyApprovedOutbound"
 
 MODES: Final[Mapping[str, str]] = {"off": OFF, "allow_internet_outbound": OPEN, "only_approved": APPROVED}
 """Azure's word by the settings'."""
-
-SANDBOX: Final = "sandbox"
-"""The stack whose workspace gets a managed network only where the settings ask for one."""
 
 
 @dataclass(frozen=True, slots=True)

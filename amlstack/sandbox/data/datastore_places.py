@@ -18,6 +18,28 @@ CONTAINER: Final[Mapping[str, str]] = {
 """By type: the property that names the container."""
 
 
+DEFAULT: Final = "workspaceblobstore"
+"""The datastore that every workspace has as its default."""
+MODELS: Final[Mapping[str, str]] = {
+    "custom_model": "CustomModel",
+    "mlflow_model": "MLFlowModel",
+    "triton_model": "TritonModel",
+}
+"""Types of outputs that are models: the word of a body, and that of run history. All others are data."""
+
+
+def output_uri(job: str, output: str, declared: str | None = None, *, store: str = DEFAULT) -> str:
+    """Where a job's output lies: where it was declared to, else in a folder of its own.
+
+    Args:
+        job: Name of the job.
+        output: Name of the output.
+        declared: Its ``uri`` in the body; None or empty for none.
+        store: Name of the datastore that the folder is in.
+    """
+    return declared or f"azureml://datastores/{store}/paths/azureml/{job}/{output}/"
+
+
 def account_and_container(properties: Mapping[str, Any]) -> tuple[str, str]:
     """Both names; empty where a datastore of another type has none."""
     name = CONTAINER.get(str(properties.get("datastoreType")), "")

@@ -27,11 +27,11 @@ EDITABLE = {"tags": dict, "displayName": str, "description": str, "hidden": bool
 
 def answer(context: KindContext, method: str, path: str, body: Any) -> Reply:
     """Answers GET of a run, its details or its children, and PATCH of its labels or its tags."""
-    found = ROUTE.fullmatch(path)
-    if found is None:
+    route = ROUTE.fullmatch(path)
+    if route is None:
         raise not_emulated(f"the run history path {path}")
-    job = _job(context, found["workspace"], found["run"], found["experiment"])
-    below = found["below"]
+    job = found(context, route["workspace"], route["run"], route["experiment"])
+    below = route["below"]
     if method == "GET" and below == "children":
         rows = (context.store.jobs.get(key) for key in context.store.family.children(job.id).values())
         return Reply(200, {"value": [details(context, row) for row in rows if row is not None]})
@@ -128,7 +128,8 @@ def _address(context: KindContext, job: JobRow, name: str) -> str:
     return f"{context.base}/artifacts/{quote(job.id)}/{quote(name)}?sig={sign(context.key, 'artifact', job.id, name)}"
 
 
-def _job(context: KindContext, workspace: str, run: str, experiment: str | None) -> JobRow:
+def found(context: KindContext, workspace: str, run: str, experiment: str | None = None) -> JobRow:
+    """The job that is a run of a workspace, or its own 404; of another experiment than the one named it is none."""
     job = context.store.jobs.find(workspace, run)
     if job is None or (experiment is not None and experiment != (job.properties.get("experimentName") or "Default")):
         place = f" in the experiment '{experiment}'" if experiment else ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.spelling import camel
 from amlstack.sandbox.arm.refusals import invalid, not_emulated
+from amlstack.sandbox.data.datastore_places import DEFAULT, output_uri
 from amlstack.sandbox.parents import bindings, component_record
 from amlstack.sandbox.parents.component_record import MODES
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from amlstack.sandbox.parents.pipeline_body import PipelineStep
 
 DISTRIBUTIONS = {"pytorch": "PyTorch", "mpi": "Mpi", "tensorflow": "TensorFlow", "ray": "Ray"}
-DEFAULT_STORE = "workspaceblobstore"
 _TEMPLATE = re.compile(r"\$\{\{\s*(name|output_name|default_datastore)\s*\}\}")
 
 
@@ -125,9 +125,9 @@ def _output(node: PipelineStep, bound: BindingValues, name: str, child: str) -> 
             raise invalid(where, f"an output is bound to an output of the pipeline, not to '{source.text}'.")
         outer = (bound.properties.get("outputs") or {}).get(source.name) or {}
         uri, mode = uri or outer.get("uri"), mode or outer.get("mode")
-    store = str((bound.properties.get("settings") or {}).get("default_datastore") or DEFAULT_STORE).rsplit("/", 1)[-1]
+    store = str((bound.properties.get("settings") or {}).get("default_datastore") or DEFAULT).rsplit("/", 1)[-1]
     values = {"name": child, "output_name": name, "default_datastore": store}
-    uri = str(uri or f"azureml://datastores/{store}/paths/azureml/{child}/{name}/")
+    uri = output_uri(child, name, uri, store=store)
     uri = _TEMPLATE.sub(lambda found: values[found[1]], bound.text(uri, node.where))
     kind = str(given.get("job_output_type") or port.type)
     mode = MODES.get(str(mode), str(mode)) if mode else port.mode

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox import gpu_code, images
+from amlstack.sandbox.data.datastore_places import output_uri
 from amlstack.sandbox.runner import free_ports, pip_layer
 from amlstack.sandbox.runner.contract import expressions, launch, tracking
 from amlstack.sandbox.runner.contract.spec import RefusedError
@@ -240,7 +241,7 @@ def _working_folder(store: Store, storage: Storage, spec: Spec, root: Path) -> P
 
 def _output(job: JobRow, storage: Storage, name: str, spec: Spec) -> Location:
     port = spec.outputs[name]
-    uri = port.uri or f"azureml://datastores/workspaceblobstore/paths/azureml/{job.name}/{name}/"
+    uri = output_uri(job.name, name, port.uri)
     place = storage.locate(uri, f"The output {name!r}")
     if not isinstance(place, Location):
         message = f"The output {name!r} goes to {uri}; outputs go to a datastore."

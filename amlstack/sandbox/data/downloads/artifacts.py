@@ -10,6 +10,7 @@ import re
 import shutil
 from typing import TYPE_CHECKING, Final
 
+from amlstack.sandbox.data.datastore_places import account_and_container
 from amlstack.sandbox.store.store import job_folder
 
 if TYPE_CHECKING:
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import JobRow, Store
 
 DATASTORE: Final = "workspaceartifactstore"
-CONTAINER: Final = "azureml"
 KEPT: Final = ("user_logs", "logs", "outputs")
 """Folders of a job's folder that belong to the run."""
+_WORKSPACES: Final = "Microsoft.MachineLearningServices/workspaces"
 _NAME = re.compile(r"ExperimentRun/dcid\.(?P<job>[^/]+)(/.*)?")
 
 
@@ -31,39 +32,41 @@ def prefix(job: str) -> str:
 
 def ensure(store: Store, account: str, container: str, name: str) -> None:
     """Makes blobs of a job's files, if a name or prefix is asked for that lies among them and they are none yet."""
-    found = _NAME.fullmatch(name) if container == CONTAINER else None
+    found = _NAME.fullmatch(name)
     if found is None:
         return
-    for workspace in store.resources.of_type("Microsoft.MachineLearningServices/workspaces"):
-        if str(workspace.body["properties"].get("storageAccount", "")).rsplit("/", 1)[-1] == account:
+    for workspace in store.resources.of_type(_WORKSPACES):
+        if _place(store, workspace.id) == (account, container):
             job = store.jobs.find(workspace.id, found["job"])
             if job is not None and not job.active:
-                publish(store, job, account)
+                _publish(store, job, account, container)
 
 
-def publish(store: Store, job: JobRow, account: str) -> int:
-    """Makes blobs of the files of a job that has ended; how many, which is none the second time."""
-    root, count = job_folder(store.home, job.id), 0
-    if next(store.blobs.listed(account, CONTAINER, prefix(job.name)), None) is not None:
-        return 0
+def forget(store: Store, job: JobRow) -> None:
+    """Takes the blobs of a job's files away, which is deleted."""
+    if (place := _place(store, job.workspace)) is not None:
+        for blob in tuple(store.blobs.listed(*place, prefix(job.name))):
+            store.blobs.delete(blob)
+
+
+def _place(store: Store, workspace: str) -> tuple[str, str] | None:
+    """Account and container of the datastore; None where there is no such workspace."""
+    row = store.resources.get(f"{workspace}/datastores/{DATASTORE}")
+    return None if row is None else account_and_container(row.body["properties"])
+
+
+def _publish(store: Store, job: JobRow, account: str, container: str) -> None:
+    """Makes blobs of the files of a job that has ended; nothing the second time."""
+    root = job_folder(store.home, job.id)
+    if next(store.blobs.listed(account, container, prefix(job.name)), None) is not None:
+        return
     with store.transaction():
         for folder in KEPT:
             for file in sorted((root / folder).rglob("*")):
                 if file.is_file():
                     fresh = store.blobs.fresh()
                     _second_name(file, fresh)
-                    store.blobs.put(account, CONTAINER, f"{prefix(job.name)}{file.relative_to(root)}", fresh)
-                    count += 1
-    return count
-
-
-def forget(store: Store, job: JobRow) -> None:
-    """Takes the blobs of a job's files away again, which goes."""
-    workspace = store.resources.get(job.workspace)
-    if workspace is not None:
-        account = str(workspace.body["properties"].get("storageAccount", "")).rsplit("/", 1)[-1]
-        for blob in tuple(store.blobs.listed(account, CONTAINER, prefix(job.name))):
-            store.blobs.delete(blob)
+                    store.blobs.put(account, container, f"{prefix(job.name)}{file.relative_to(root)}", fresh)
 
 
 def _second_name(file: Path, fresh: Path) -> None:

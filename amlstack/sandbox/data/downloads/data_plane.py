@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.arm.refusals import Refused, invalid
+from amlstack.sandbox.arm.refusals import invalid
 from amlstack.sandbox.data import run_history
+from amlstack.sandbox.data.datastore_places import MODELS
 from amlstack.sandbox.data.downloads import named_outputs
 from amlstack.sandbox.kinds.base import Reply
 
@@ -32,21 +33,14 @@ def answer(context: KindContext, method: str, path: str, body: Any) -> Reply | N
         run = body.get("runId") if isinstance(body, dict) else None
         if not isinstance(run, str):
             raise invalid("runId", "the name of a run was expected.")
-        job = _job(context, found["workspace"], run)
+        job = run_history.found(context, found["workspace"], run)
         return Reply(200, {"runMetadata": {**run_history.details(context, job), "outputs": _outputs(context, job)}})
     if method == "GET" and (found := _SERVICES.fullmatch(path)):
-        _job(context, found["workspace"], found["run"])
+        run_history.found(context, found["workspace"], found["run"])
         return Reply(200, {"instances": {}})
     if method == "POST" and (found := _RESOLVED.fullmatch(path)):
         return Reply(200, {"values": dict(_resolved(context, found["workspace"], found["plane"], body))})
     return None
-
-
-def _job(context: KindContext, workspace: str, run: str) -> JobRow:
-    job = context.store.jobs.find(workspace, run)
-    if job is None:
-        raise Refused(404, "ResourceNotFound", f"Run {run} was not found.")
-    return job
 
 
 def _outputs(context: KindContext, job: JobRow) -> Body:
@@ -56,7 +50,7 @@ def _outputs(context: KindContext, job: JobRow) -> Body:
     return {
         name: {
             "assetId": named_outputs.asset_id(job, *place, name, kind),
-            "type": named_outputs.MODELS.get(kind, kind),
+            "type": MODELS.get(kind, kind),
         }
         for name, (kind, _) in named_outputs.of(context.store, job).items()
     }

@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from amlstack.sandbox.data.datastore_places import MODELS, output_uri
 from amlstack.sandbox.parents import pipeline
 
 if TYPE_CHECKING:
     from amlstack.sandbox.store.store import JobRow, Store
 
-MODELS = {"custom_model": "CustomModel", "mlflow_model": "MLFlowModel", "triton_model": "TritonModel"}
-"""Types of outputs that are models: the word of a body, and that of run history. All others are data."""
 _ASSET = re.compile(
     r"azureml://locations/[^/]+/workspaces/[^/]+/(?:data|models)/azureml_(?P<job>.+)_output_(?:data|model)_(?P<name>.+)/versions/1"
 )
@@ -30,8 +29,7 @@ def of(store: Store, job: JobRow) -> dict[str, tuple[str, str]]:
         made = {place: row for place, row in rows.items() if row is not None}
         places = pipeline.outputs(store, job, made)
     else:
-        default = f"azureml://datastores/workspaceblobstore/paths/azureml/{job.name}"
-        places = {name: str((port or {}).get("uri") or f"{default}/{name}/") for name, port in declared.items()}
+        places = {name: output_uri(job.name, name, (port or {}).get("uri")) for name, port in declared.items()}
     return {
         name: (str((declared.get(name) or {}).get("jobOutputType") or "uri_folder"), _long(job, uri))
         for name, uri in places.items()
@@ -40,8 +38,7 @@ def of(store: Store, job: JobRow) -> dict[str, tuple[str, str]]:
 
 def asset_id(job: JobRow, workspace_id: str, location: str, name: str, kind: str) -> str:
     """The id by which run history names an output."""
-    noun = "model" if kind in MODELS else "data"
-    folder = "models" if kind in MODELS else "data"
+    noun, folder = ("model", "models") if kind in MODELS else ("data", "data")
     place = f"azureml://locations/{location}/workspaces/{workspace_id}"
     return f"{place}/{folder}/azureml_{job.name}_output_{noun}_{name}/versions/1"
 

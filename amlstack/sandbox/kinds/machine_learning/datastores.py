@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from amlstack.sandbox.arm.ids import ML
 from amlstack.sandbox.arm.refusals import Refused, invalid
 from amlstack.sandbox.data import sas
-from amlstack.sandbox.data.datastore_places import CONTAINER, account_and_container
+from amlstack.sandbox.data.datastore_places import CONTAINER, DEFAULT, account_and_container
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema
 
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.arm.ids import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
-
-DEFAULT = "workspaceblobstore"
 
 
 class Datastores(ResourceKind):

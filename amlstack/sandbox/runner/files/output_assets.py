@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from amlstack.sandbox.data.datastore_places import MODELS, output_uri
+
 if TYPE_CHECKING:
     from amlstack.sandbox.store.store import JobRow, Store
 
 _ML = "Microsoft.MachineLearningServices/workspaces"
-_MODELS = frozenset({"custom_model", "mlflow_model", "triton_model"})
 
 
 def register(store: Store, job: JobRow) -> None:
@@ -20,9 +21,9 @@ def register(store: Store, job: JobRow) -> None:
         if not isinstance(port, dict) or not port.get("assetName"):
             continue
         kind = str(port.get("jobOutputType") or "uri_folder")
-        uri = str(port.get("uri") or f"azureml://datastores/workspaceblobstore/paths/azureml/{job.name}/{name}/")
+        uri = output_uri(job.name, name, port.get("uri"))
         common: dict[str, Any] = {"isAnonymous": False, "isArchived": False, "tags": {}, "properties": {}}
-        if kind in _MODELS:
+        if kind in MODELS:
             own = {"modelUri": uri, "modelType": kind, "jobName": job.name, "flavors": {}}
             _put(store, job.workspace, "models", port, {**common, **own})
         else:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from amlstack.sandbox.data.datastore_places import account_and_container
+from amlstack.sandbox.data.datastore_places import account_and_container, output_uri
 from amlstack.sandbox.runner.contract.spec import RefusedError
 from amlstack.sandbox.store.store import folder
 
@@ -113,8 +113,7 @@ class Storage:
             known = ", ".join(outputs) or "none"
             message = f"{what} is the output {found['output']!r} of the job {job.name}, which has {known}."
             raise RefusedError(message)
-        default = f"azureml://datastores/workspaceblobstore/paths/azureml/{job.name}/{found['output']}/"
-        uri = str((outputs[found["output"]] or {}).get("uri") or default)
+        uri = output_uri(job.name, found["output"], (outputs[found["output"]] or {}).get("uri"))
         return f"{uri.rstrip('/')}/{found['path'] or ''}"
 
     def _data_uri(self, found: re.Match[str], uri: str, what: str) -> str:

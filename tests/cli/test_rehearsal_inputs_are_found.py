@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
@@ -14,9 +13,7 @@ from amlstack.cli.commands.check import check_file, plan_gate
 from amlstack.cli.commands.rehearse import app
 from amlstack.cli.rehearsal import inputs
 from amlstack.cli.rehearsal.mapping import mapping_file
-
-if TYPE_CHECKING:
-    import jobs
+from tests.support.rehearsal_inputs import data, empty_folder, made, plan
 
 IRIS = "https://azuremlexamples.blob.core.windows.net/datasets/iris.csv"
 JOB = f"""\
@@ -35,36 +32,9 @@ inputs:
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A job with inputs of each kind, and neither data nor mapping files."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "work"
-    folder.mkdir()
+    folder = empty_folder(tmp_path, monkeypatch)
     (folder / "job.yml").write_text(JOB)
     return folder / "job.yml"
-
-
-def plan(file: Path) -> jobs.Planned:
-    where = targets.find(None, None)
-    (found,) = check_file(file, where, gate=plan_gate(where, clock.today())).plans
-    return found
-
-
-def data(file: Path, *options: str) -> inputs.Data:
-    planned = plan(file)
-    chosen, wrong = inputs.options(options, (planned,))
-    assert wrong == ()
-    return inputs.resolve(planned, chosen, mapping_file.read_all(file), file, lambda _: False)
-
-
-def made(folder: Path, *names: str) -> None:
-    for name in names:
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if "." in path.name:
-            path.write_text("x")
-        else:
-            path.mkdir()
 
 
 def test_all_inputs_that_cannot_be_read_are_named_before_the_start_with_what_to_write(job: Path) -> None:
@@ -215,131 +185,6 @@ def test_bytes_that_are_no_text_are_explained(tmp_path: Path) -> None:
     (tmp_path / "rehearsal.toml").write_bytes(b"\xff\xfe")
     (finding,) = mapping_file.read(tmp_path / "rehearsal.toml").findings
     assert "cannot be read" in finding.message
-
-
-FETCHING = """\
-type: pipeline
-settings: {default_compute: azureml:a100}
-jobs:
-  fetch:
-    command: wget https://example.org/a -O ${{outputs.data}}/a ${{inputs.list}}
-    environment: azureml:e:1
-    inputs: {list: {type: uri_file, path: https://example.org/list}}
-    outputs: {data: {type: uri_folder}, names: {type: uri_folder}}
-  train:
-    command: ls ${{inputs.data}}
-    environment: azureml:e:1
-    inputs: {data: "${{parent.jobs.fetch.outputs.data}}"}
-  test:
-    command: ls ${{inputs.data}} ${{inputs.names}}
-    environment: azureml:e:1
-    inputs:
-      data: {type: uri_folder, path: "${{parent.jobs.fetch.outputs.data}}"}
-      names: "${{parent.jobs.fetch.outputs.names}}"
-"""
-
-
-@pytest.fixture
-def pipeline(job: Path) -> Path:
-    """A pipeline whose first step fetches what this machine cannot."""
-    file = job.parent / "pipeline.yml"
-    file.write_text(FETCHING)
-    return file
-
-
-def test_an_output_that_is_given_is_read_in_place_and_its_step_is_not_run(pipeline: Path) -> None:
-    made(pipeline.parent, "d/a", "n/a")
-    found = data(pipeline, f"fetch.data={pipeline.parent}/d", f"fetch.names={pipeline.parent}/n")
-    d, n = pipeline.parent / "d", pipeline.parent / "n"
-    assert found.findings == ()  # nor is the list of the step that is not run looked for
-    assert found.given == {"fetch"}
-    assert found.by_step == {"train": {"data": d}, "test": {"data": d, "names": n}}
-    assert found.lines[0] == "step fetch: not run, what other steps read of it is given"
-
-
-def test_an_output_that_is_missing_beside_a_given_one_is_named(pipeline: Path) -> None:
-    made(pipeline.parent, "d/a")
-    (finding,) = data(pipeline, f"fetch.data={pipeline.parent}/d").findings
-    assert (finding.seen, finding.remedy) == ("`fetch.names` is not given", "Give `--input fetch.names=PATH` too.")
-
-
-def test_a_misspelt_output_has_a_near_miss(pipeline: Path) -> None:
-    _, (finding,) = inputs.options(("fetch.name=x",), (plan(pipeline),))
-    assert finding.remedy == "Did you mean `fetch.names`?"
-
-
-INNER = """\
-$schema: https://azuremlschemas.azureedge.net/latest/pipelineComponent.schema.json
-type: pipeline
-inputs:
-  source: {type: uri_folder}
-outputs:
-  words: {type: uri_folder}
-jobs:
-  first:
-    type: command
-    command: ls ${{inputs.data}}
-    environment: azureml:e:1
-    inputs: {data: "${{parent.inputs.source}}"}
-    outputs: {words: "${{parent.outputs.words}}"}
-  second:
-    type: command
-    command: ls ${{inputs.words}}
-    environment: azureml:e:1
-    inputs: {words: "${{parent.jobs.first.outputs.words}}"}
-"""
-NESTED = """\
-type: pipeline
-settings: {default_compute: azureml:a100}
-jobs:
-  deep:
-    type: pipeline
-    component: inner.yml
-    inputs: {source: {type: uri_folder, path: "azureml:cifar-10-example@latest"}}
-  last:
-    type: command
-    command: ls ${{inputs.words}}
-    environment: azureml:e:1
-    inputs: {words: "${{parent.jobs.deep.outputs.words}}"}
-"""
-
-
-@pytest.fixture
-def nested(job: Path) -> Path:
-    """A pipeline whose first step is a pipeline."""
-    (job.parent / "inner.yml").write_text(INNER)
-    (job.parent / "nested.yml").write_text(NESTED)
-    return job.parent / "nested.yml"
-
-
-def test_what_a_step_that_is_a_pipeline_is_given_reaches_the_steps_in_it(nested: Path) -> None:
-    made(nested.parent, "d/a")
-    (missing,) = data(nested).findings
-    assert "`--input deep.source=PATH`" in missing.remedy
-
-    found = data(nested, f"deep.source={nested.parent}/d")
-
-    assert found.findings == ()
-    d = nested.parent / "d"
-    assert found.by_step == {"deep": {"source": d}, "deep.jobs.first": {"data": d}}
-
-
-def test_no_step_of_a_pipeline_is_looked_at_whose_output_is_given(nested: Path) -> None:
-    made(nested.parent, "w/a")
-    found = data(nested, f"deep.words={nested.parent}/w")
-
-    assert found.findings == ()
-    assert found.given == {"deep"}
-    assert found.by_step == {"last": {"words": nested.parent / "w"}}
-
-
-def test_an_output_in_a_step_that_is_a_pipeline_can_be_given(nested: Path) -> None:
-    made(nested.parent, "w/a")
-    found = data(nested, f"deep.jobs.first.words={nested.parent}/w", f"deep.source={nested.parent}/w")
-
-    assert found.findings == ()
-    assert found.given == {"deep.jobs.first"}
-    assert found.by_step["deep.jobs.second"] == {"words": nested.parent / "w"}
 
 
 def test_a_value_is_given_like_data_and_the_body_keeps_its_own(job: Path) -> None:

@@ -110,29 +110,27 @@ def as_written(stated: StatedDefinition) -> AppliedPolicy:
     return AppliedPolicy(stated.id, definition, stated.parameters)
 
 
-@pytest.mark.parametrize("stated", STATED, ids=lambda one: one.id)
-def test_statement_and_definition_say_the_same_of_hundreds_of_resources(stated: StatedDefinition) -> None:
-    chance, policy = random.Random(stated.id), as_written(stated)
-    answers = set()
+def say_the_same(stated: StatedDefinition, policy: AppliedPolicy, seed: str) -> None:
+    """A statement and a definition judge many made-up stacks alike, and both answers are among them."""
+    chance, answers = random.Random(seed), set()
     for _ in range(120):
         stack = some_stack(stated, chance)
         by_statement = said(stated_verdicts.of_definition(stated, stack))
         assert by_statement == said(of_files([policy], stack)), stack.targets
         answers.add(bool(by_statement))
     assert answers == {True, False}
+
+
+@pytest.mark.parametrize("stated", STATED, ids=lambda one: one.id)
+def test_statement_and_definition_say_the_same_of_hundreds_of_resources(stated: StatedDefinition) -> None:
+    say_the_same(stated, as_written(stated), stated.id)
 
 
 @pytest.mark.parametrize("definition_id", RULES)
 def test_statement_and_a_rule_written_by_hand_say_the_same(definition_id: str) -> None:
-    stated, chance = statements.definitions()[definition_id.lower()], random.Random(definition_id)
+    stated = statements.definitions()[definition_id.lower()]
     definition = PolicyDefinition(stated.id, stated.name, stated.version, stated.mode, RULES[definition_id], {})
-    policy, answers = AppliedPolicy(stated.id, definition, stated.parameters), set()
-    for _ in range(120):
-        stack = some_stack(stated, chance)
-        by_statement = said(stated_verdicts.of_definition(stated, stack))
-        assert by_statement == said(of_files([policy], stack)), stack.targets
-        answers.add(bool(by_statement))
-    assert answers == {True, False}
+    say_the_same(stated, AppliedPolicy(stated.id, definition, stated.parameters), definition_id)
 
 
 def test_every_member_of_an_initiative_is_stated_with_its_source() -> None:

@@ -201,10 +201,12 @@ def test_status_is_read_without_a_server(home: Path, monkeypatch: pytest.MonkeyP
         store.jobs.add(workspace, "one", job(compute))
         store.jobs.move("one", "Running")
         store.nodes.put(compute, 0, "busy", "one")
+        count = len(store.resources.all())
 
     state = report.gather(home)
 
-    assert (state["running"], state["resources"]) == (False, 12)
+    assert (state["running"], state["resources"]) == (False, count)
+    assert count > 0
     (cluster,), (row,) = state["clusters"], state["jobs"]
     assert (cluster["name"], cluster["min"], cluster["max"]) == ("gpu", 0, 2)
     assert cluster["nodes"] == [{"number": 0, "state": "busy", "job": "one"}]

@@ -82,9 +82,7 @@ def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> 
 
 
 def _in_settings(reading: Reading, loc: tuple[str | int, ...], finding: Finding) -> Finding:
-    from infra.settings import dotted  # noqa: PLC0415
-
-    return reading.locate(loc, replace(_worded(finding, _IN_SETTINGS), where=dotted(loc)))
+    return reading.about(loc, _worded(finding, _IN_SETTINGS))
 
 
 def _worded(finding: Finding, words: Mapping[str, str]) -> Finding:

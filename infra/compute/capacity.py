@@ -9,7 +9,6 @@ from amlstack.base.findings import Finding, Level, errors
 from amlstack.resources import capacity
 from infra.components.shown import end, show
 from infra.compute import quota
-from infra.settings import dotted
 from infra.settings.secrets import hidden
 
 if TYPE_CHECKING:
@@ -87,5 +86,4 @@ def _weaker(short: Shortage) -> Shortage:
 
 def _placed(short: Shortage, reading: Reading) -> Finding:
     loc: Loc = ("clusters", short.index, *short.path)
-    finding = replace(short.finding, where=dotted(loc))
-    return reading.locate(loc, finding)
+    return reading.about(loc, short.finding)

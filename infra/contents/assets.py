@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack import run_identity
 from amlstack.base import yamltext
 from amlstack.base.findings import Finding, errors
 from amlstack.snapshot import data
-from infra.settings import dotted
 from jobs.local_data import DATASTORE, DataUpload, LocalInput, absolute, wrong
 
 if TYPE_CHECKING:
@@ -157,4 +156,4 @@ def _located(reading: Reading, index: int, finding: Finding) -> Finding:
     if finding.file is not None:
         return finding
     loc = ("data", index, finding.where.rpartition(".")[2] or "path")
-    return reading.locate(loc, replace(finding, where=dotted(loc)))
+    return reading.about(loc, finding)

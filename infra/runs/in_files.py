@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import jobs
 from amlstack.base.findings import Finding
 from infra.runs.order import OrderedRun, Wanted
-from infra.settings.problems import dotted
 from jobs.model.job import Job
 from jobs.model.pipeline import Pipeline
 
@@ -111,4 +110,4 @@ def _in_file(
 
 def _in_settings(reading: Reading, index: int, number: int, finding: Finding) -> Finding:
     loc = ("jobs", index, "after", number)
-    return reading.locate(loc, replace(finding, where=dotted(loc)))
+    return reading.about(loc, finding)

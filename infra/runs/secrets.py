@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import jobs
 from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean
-from infra.settings.problems import dotted
 from jobs.model.job import Job
 from jobs.model.pipeline import Pipeline
 from jobs.model.secret_variables import secret_of
@@ -56,12 +54,12 @@ def findings(
         loc: tuple[str | int, ...] = ("jobs", index, "environment_variables")
         finding = Finding(
             "variable-misplaced",
-            dotted(loc),
+            "",
             f"The step `{place}` would have the variables too, and tries many hyperparameters",
             "Azure ML takes no variables at such a step",
             "Take the step into a file of its own",
         )
-        yield reading.locate(loc, finding)
+        yield reading.about(loc, finding)
     for where, variable, name in dict.fromkeys(named(declared)):
         if name in known or reading.doubts("secrets"):
             continue
@@ -78,7 +76,7 @@ def findings(
         )
         loc = ("jobs", index, "environment_variables", variable, "secret")
         if variable in job_file.environment_variables:
-            yield reading.locate(loc, replace(finding, where=dotted(loc)))
+            yield reading.about(loc, finding)
         else:
             yield source.locate(finding)
 

@@ -73,6 +73,10 @@ class Reading:
         """The finding with the place of a setting in its file, when that is known."""
         return self.places.located(loc, finding)
 
+    def about(self, loc: Loc, finding: Finding) -> Finding:
+        """The finding under the name of a setting, with its place when that is known."""
+        return self.locate(loc, replace(finding, where=problems.dotted(loc)))
+
 
 def read_stack_file(path: Path) -> tuple[Settings | None, tuple[Finding, ...]]:
     """The settings of a stack, read from its file without the engine.

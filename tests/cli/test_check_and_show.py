@@ -242,6 +242,17 @@ def test_yaml_is_a_job_file_again(here: Path, capsys: pytest.CaptureFixture[str]
     assert main(["check", "again.yml", "--stack", "prod"]) == 0
 
 
+def test_files_are_not_compared_with_each_other(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A comparison of each file with each other would be most of the time for a thousand files."""
+
+    def compared(*_: object) -> bool:
+        raise AssertionError
+
+    monkeypatch.setattr("amlstack.cli.commands.check.Checked.__eq__", compared)
+    (here / "other.yml").write_text(AZ.replace("instance: 16", "instance: 8").replace("epoch}}", "epochs}}"))
+    assert main(["check", "job.py", "other.yml", "--stack", "prod"]) == 0
+
+
 def test_the_command_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "job.py", "--as", "command", "--stack", "prod"]) == 0
     assert capsys.readouterr().out.startswith("torchrun ")

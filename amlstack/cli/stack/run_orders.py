@@ -29,9 +29,12 @@ def findings(checked: Sequence[Checked], where: Targets) -> tuple[Finding, ...]:
     """
     found = [each for one in checked for each in in_files.misplaced(_loaded(one))]
     listed = _listed(where)
-    outside = [one for one in checked if one.file.resolve() not in listed]
-    found += (each for one in outside for each in within(one))
-    inside = {one.file.resolve(): one for one in checked if one not in outside}
+    inside: dict[Path, Checked] = {}
+    for one in checked:
+        if (path := one.file.resolve()) in listed:
+            inside[path] = one
+        else:
+            found += within(one)
     if where.reading is None or where.settings is None or not _ordered(inside, listed, where.settings):
         return tuple(found)
     return (*found, *_of_stack(inside, where, where.reading, where.settings).findings)

@@ -37,8 +37,11 @@ TESTS := env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest
 # Tests that start the engine, train, or run a job's ranks; all others may share the cores.
 SLOW := engine or training or ranks or editor
 
+CORES := $(shell getconf _NPROCESSORS_ONLN)
 # One process more than there are cores: many tests wait for processes that they have started.
-WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+WORKERS := $(shell expr $(CORES) + 1)
+# Slow tests start processes of their own, and some take gigabytes: at most four at once.
+SLOW_WORKERS := $(shell echo $$(($(CORES) < 4 ? $(CORES) : 4)))
 
 .PHONY: test
 test: test-fast test-slow ## everything the tests need, then all tests
@@ -48,8 +51,8 @@ test-fast: venv test-deps ## tests without engine, training or ranks, several at
 	@$(TESTS) -n $(WORKERS) --dist worksteal -m "not ($(SLOW))"
 
 .PHONY: test-slow
-test-slow: venv test-deps ## tests with the engine, with training or with ranks, one after the other
-	@$(TESTS) -m "$(SLOW)"
+test-slow: venv test-deps ## tests with the engine, with training or with ranks, a file at a time on each core
+	@$(TESTS) -n $(SLOW_WORKERS) --dist loadfile -m "$(SLOW)"
 
 .PHONY: coverage
 coverage: venv test-deps ## lines and branches that the fast tests run: a table, and build/coverage/index.html (no gate)

@@ -73,8 +73,8 @@ STRICTER = {
     "binding-name",
 }
 """Of what azure-ai-ml sends on and the service, or the run, fails on, the rules that refuse it here."""
-SHARE = int(os.environ.get("AMLSTACK_MUTATIONS", "5"))
-"""Every how manyth mutation of a corpus file is tried; 1 tries them all."""
+SHARE, SHARE_OF_CORPUS = (int(os.environ.get("AMLSTACK_MUTATIONS", default)) for default in ("2", "5"))
+"""Every how manyth mutation is tried, of the two files here and of a corpus file; 1 tries them all."""
 
 
 def judge(place: Path, each: mutations.Mutation) -> str:
@@ -101,7 +101,7 @@ def judge(place: Path, each: mutations.Mutation) -> str:
 def test_a_damaged_file_has_findings_or_the_body_that_azure_ai_ml_sends(family: Any, text: str, tmp_path: Path) -> None:
     folder(tmp_path)
     place = tmp_path / "job.yml"
-    verdicts = {judge(place, each) for each in family(text)}
+    verdicts = {judge(place, each) for each in itertools.islice(family(text), 0, None, SHARE)}
     assert verdicts >= {"refused by both", "same body"}
 
 
@@ -159,6 +159,6 @@ if FILES := corpus():
         place.parent.mkdir(parents=True)
         for path in stubs(yaml_files.load(text)):
             stub(place.parent / path)
-        tried = [judge(place, each) for each in itertools.islice(mutations.mutations(text), 0, None, SHARE)]
+        tried = [judge(place, each) for each in itertools.islice(mutations.mutations(text), 0, None, SHARE_OF_CORPUS)]
         record_property("verdict", f"{len(tried)} mutations answered")
         assert tried

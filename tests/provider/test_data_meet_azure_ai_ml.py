@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
@@ -31,16 +32,18 @@ UPLOADED = {name: content for name, content in FILES.items() if not name.endswit
 
 
 @pytest.fixture
-def arm(own_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ArmClient:
+def arm(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ArmClient:
     """In place of the fake of the other tests."""
-    for name, value in {**own_sandbox.environ, "AMLSTACK_CACHE": str(tmp_path / "cache")}.items():
+    for name, value in {**sandbox.environ, "AMLSTACK_CACHE": str(tmp_path / "cache")}.items():
         monkeypatch.setenv(name, value)
-    return ArmClient(own_sandbox.endpoint.url)
+    return ArmClient(sandbox.endpoint.url)
 
 
 @pytest.fixture
-def workspace(own_sandbox: Sandbox) -> str:
-    return Arm(own_sandbox.endpoint).make_workspace("space1")
+def workspace(sandbox: Sandbox, tmp_path: Path) -> str:
+    """A workspace of the test's own, in a sandbox for all of them."""
+    name = hashlib.sha256(str(tmp_path).encode()).hexdigest()[:10]
+    return Arm(sandbox.endpoint).make_workspace(f"space{name}")
 
 
 @pytest.fixture

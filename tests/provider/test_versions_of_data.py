@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.support.sandbox.sandbox_client import Arm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.support.running import Sandbox
 
@@ -23,16 +25,18 @@ BODY: dict[str, Any] = {
 
 
 @pytest.fixture
-def arm(own_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> ArmClient:
+def arm(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> ArmClient:
     """In place of the fake of the other tests."""
-    for name, value in own_sandbox.environ.items():
+    for name, value in sandbox.environ.items():
         monkeypatch.setenv(name, value)
-    return ArmClient(own_sandbox.endpoint.url)
+    return ArmClient(sandbox.endpoint.url)
 
 
 @pytest.fixture
-def workspace(own_sandbox: Sandbox) -> str:
-    return Arm(own_sandbox.endpoint).make_workspace("space1")
+def workspace(sandbox: Sandbox, tmp_path: Path) -> str:
+    """A workspace of the test's own, in a sandbox for all of them."""
+    name = hashlib.sha256(str(tmp_path).encode()).hexdigest()[:10]
+    return Arm(sandbox.endpoint).make_workspace(f"space{name}")
 
 
 @pytest.fixture

@@ -2,6 +2,10 @@
 
 Ours is what `amlstack check` does with a file: read it with the places of its keys, plan it against a size, judge it.
 The anchor is azure-ai-ml's `load_job` and its conversion to the REST body.
+
+Where the time of a file goes, by cProfile on 2026-11-22: YAML with places 25 %, the model 16 %, the plan 17 %, the body
+8 %, the rules 25 %. No part is large, and each is asked for. Process start and imports are 0.2 s beside that: a tenth
+of the anchor's time for 1,000 files leaves 0.3 ms for a file with all rules, which takes 0.5.
 """
 
 from __future__ import annotations

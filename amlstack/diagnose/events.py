@@ -94,6 +94,8 @@ class Log:
         per_node: Processes per node that it mentions.
         events: What was found.
         reached: The last counter (``("step", 12.0)``) of each rank that its end names; of None for lines without one.
+        progress: Lines at its end on which each rank, or None, still came forward.
+        ending: The line from which on it does nothing but end: victims, exceptions and summaries until its last line.
         places: Nodes of ranks, where a record has them.
     """
 
@@ -107,4 +109,6 @@ class Log:
     per_node: int | None = None
     events: tuple[Event, ...] = ()
     reached: Mapping[int | None, tuple[str, float]] = field(default_factory=dict)
+    progress: Mapping[int | None, tuple[int, ...]] = field(default_factory=dict)
+    ending: int = 0
     places: Mapping[int, str] = field(default_factory=dict)

@@ -21,6 +21,7 @@ class EventRole(StrEnum):
     VICTIM = "victim"
     SUMMARY = "summary"
     CONTEXT = "context"
+    NOTE = "note"
     NOISE = "noise"
 
 
@@ -43,6 +44,8 @@ class Signature:
         shared: A mistake of the whole job: when several ranks show it, none is to blame alone.
         blameless: No rank causes it.
         kind: ``signal``, ``stop`` or ``crash``; empty for all others.
+        ends: The line itself says that a process, or the whole run, has ended or was refused: it needs no other sign
+            of an end beside it.
     """
 
     code: str
@@ -58,6 +61,7 @@ class Signature:
     shared: bool = False
     blameless: bool = False
     kind: str = ""
+    ends: bool = False
 
 
 @cache
@@ -122,7 +126,9 @@ def _searched() -> tuple[tuple[tuple[str, ...], tuple[str, ...], Signature], ...
 def _turn(signature: Signature) -> int:
     if signature.role is EventRole.CULPRIT:
         return -signature.weight if signature.weight >= 3 else 10 - signature.weight
-    return {EventRole.VICTIM: 0, EventRole.SUMMARY: 11, EventRole.CONTEXT: 1, EventRole.NOISE: -9}[signature.role]
+    return {EventRole.VICTIM: 0, EventRole.SUMMARY: 11, EventRole.CONTEXT: 1, EventRole.NOTE: 1, EventRole.NOISE: -9}[
+        signature.role
+    ]
 
 
 def _signature(topic: str, row: dict[str, Any]) -> Signature:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.diagnose.diagnosis import Victim
 from amlstack.diagnose.events import Event, Log, Origin
+from amlstack.diagnose.judgement.end_gate import gated
 from amlstack.diagnose.signatures import EventRole
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def gather(logs: Sequence[Log]) -> Evidence:
     events = [event if event.rank not in recorded else _at(event, recorded) for event in events]
     places |= recorded
     return Evidence(
-        events=tuple(_demoted(_with_nodes(events))),
+        events=tuple(_demoted(gated(_with_nodes(events), {log.name: log for log in ordered}))),
         ranks=frozenset(ranks),
         world=max(worlds, default=None),
         owners=frozenset(log.rank for log in ordered if log.rank is not None),

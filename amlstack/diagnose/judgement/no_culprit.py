@@ -21,6 +21,10 @@ GET_LOGS = (
 )
 
 
+MOST_OUTLIVED = 4
+"""Lines shown of what ended nothing."""
+
+
 def verdict(evidence: Evidence) -> Diagnosis:
     """The verdict without a culprit among the lines."""
     if suspects := missing_ranks.suspects(evidence):
@@ -28,6 +32,8 @@ def verdict(evidence: Evidence) -> Diagnosis:
         reason = f"the others waited for {listed(ranks)}; the logs do not give the reason"
         return did_not_join(evidence, ranks, shown, reason, sure="medium" if len(ranks) == 1 else "low")
     ended = [event for event in evidence.events if event.role is EventRole.VICTIM]
+    if all(event.soft for event in ended):  # what was logged as a note or a warning ended nobody
+        ended = []
     summaries = [event for event in evidence.events if event.role is EventRole.SUMMARY]
     if not ended and not summaries:
         return _slow(evidence) or _quiet(evidence)
@@ -43,6 +49,15 @@ def notes(evidence: Evidence) -> tuple[Pointer, ...]:
         if event.role is EventRole.CONTEXT:
             found.setdefault(event.code, Pointer.to(event))
     return tuple(found.values())
+
+
+def outlived(evidence: Evidence) -> tuple[Pointer, ...]:
+    """What reads like a cause and ended nothing: one line per code, a few."""
+    found: dict[str, Pointer] = {}
+    for event in evidence.events:
+        if event.role is EventRole.NOTE and not event.soft:
+            found.setdefault(event.code, Pointer.to(event))
+    return tuple(found.values())[:MOST_OUTLIVED]
 
 
 def did_not_join(evidence: Evidence, ranks: tuple[int, ...], shown: Event, reason: str, *, sure: str) -> Diagnosis:
@@ -90,11 +105,14 @@ def _slow(evidence: Evidence) -> Diagnosis | None:
 
 
 def _quiet(evidence: Evidence) -> Diagnosis:
-    if not evidence.events:
+    lived = outlived(evidence)
+    if lived:
+        reason = "the run went on after every line that reads like a failure, and no end of it was seen"
+    elif not evidence.events:
         reason = "no line of these logs reports a failure"
     else:
         reason = "nothing that is known to end a run was seen"
-    return Diagnosis(found=False, confidence="low", reason=reason, advice=GET_LOGS, fatal=False)
+    return Diagnosis(found=False, confidence="low", reason=reason, advice=GET_LOGS, fatal=False, notes=lived)
 
 
 def _all_stopped(ended: Sequence[Event], summaries: Sequence[Event]) -> bool:

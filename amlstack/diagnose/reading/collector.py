@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from amlstack.diagnose.signatures import Signature
 
 MOST_OF_ONE = 6
-"""Events kept of one code and rank in one log: the first few show it, the count stands for the rest."""
+"""Events kept of one code and rank in one log, besides the last one: the first few show it."""
+BUCKET = 32
+"""Lines that `Collector.ending` takes together."""
+NEAR = 120
+"""Lines of a run that is ending that may lie between two of its signs, or between the last one and the log's end."""
 MOST_EVENTS = 4000
 LONGEST_TEXT = 500
 
@@ -52,6 +56,8 @@ class Collector:
     details: int = 0
     dumped: int = 0
     _kept: Counter[tuple[Any, ...]] = field(default_factory=Counter)
+    _latest: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    _covered: set[int] = field(default_factory=set)
     _named: tuple[int | None, str | None] = (None, None)
 
     def follow(self, line: Line) -> None:
@@ -59,6 +65,19 @@ class Collector:
         if self.details > 0:
             self._detail(line)
         self._dump(line)
+
+    def cover(self, number: int) -> None:
+        """A line is part of an end: of a traceback, of a victim's words, of a storm of errors."""
+        self._covered.add(number // BUCKET)
+
+    def ending(self, lines: int) -> int:
+        """The line from which on a log of that many lines does nothing but end."""
+        begin = lines
+        for bucket in sorted(self._covered, reverse=True):
+            if begin - (bucket + 1) * BUCKET > NEAR:
+                break
+            begin = min(begin, bucket * BUCKET)
+        return max(0, begin - NEAR)
 
     def add(
         self, signature: Signature, number: int, line: Line, text: str, *, origin: Origin = Origin.LINE, **rest: Any
@@ -76,23 +95,28 @@ class Collector:
         local = facts.get("local", line.local)
         key = (signature.code, rank, local, origin is Origin.TRACEBACK)
         self._kept[key] += 1
-        if self._kept[key] > MOST_OF_ONE or len(self.events) >= MOST_EVENTS:
+        if ended or _shows_end(signature, origin, soft=bool(rest.get("soft"))):
+            self.cover(number)
+        if len(self.events) >= MOST_EVENTS:
             return
-        self.events.append(
-            Event(
-                signature=signature,
-                file=self.name,
-                line=number,
-                text=_cut(text),
-                role=signature.role,
-                origin=origin,
-                rank=rank,
-                local=local,
-                node=node or self.node,
-                facts=facts,
-                **rest,
-            )
+        event = Event(
+            signature=signature,
+            file=self.name,
+            line=number,
+            text=_cut(text),
+            role=signature.role,
+            origin=origin,
+            rank=rank,
+            local=local,
+            node=node or self.node,
+            facts=facts,
+            **rest,
         )
+        if self._kept[key] > MOST_OF_ONE + 1:
+            self.events[self._latest[key]] = event
+            return
+        self._latest[key] = len(self.events)
+        self.events.append(event)
         if signature.code in ("mpi-process-failed", "mpi-daemon-lost", "horovod-stalled"):
             self.details, self._named = 12, (rank, node)
 
@@ -143,6 +167,18 @@ class Collector:
         elif self.dumped and (frame := tracebacks.dumped(line.text)):
             self.events[-1] = replace(self.events[-1], source=frame)
             self.dumped = 0
+
+
+def _shows_end(signature: Signature, origin: Origin, *, soft: bool) -> bool:
+    """Whether an event is a part of an end: a warning and a sign that may be harmless are not."""
+    if soft or signature.role in (EventRole.CONTEXT, EventRole.NOTE):
+        return False
+    return (
+        origin is not Origin.LINE
+        or signature.role in (EventRole.VICTIM, EventRole.SUMMARY)
+        or signature.ends
+        or signature.weight >= 3
+    )
 
 
 def _cut(text: str) -> str:

@@ -21,6 +21,11 @@ _STEP = re.compile(
     re.IGNORECASE,
 )
 _WORTH = re.compile(rb"(?:step|iter|iteration|epoch|batch)\D{0,10}\d", re.IGNORECASE)
+_FORWARD = re.compile(
+    rb"(?<![A-Za-z.])(?:(?:global[_ ]?)?step|iter(?:ation)?|epoch|batch)s?[\"']?\s{0,3}[:=#\[(]?\s{0,4}\d+"
+    rb"|\d%\|.{0,400}\d/\d",
+    re.IGNORECASE,
+)
 # Which of several counters on a line: the finest that rises over the whole run.
 _FINENESS = ("globalstep", "step", "iteration", "iter", "epoch", "batch")
 
@@ -45,6 +50,21 @@ def counter(text: str) -> tuple[str, float] | None:
         if axis in found:
             return ("step" if axis == "globalstep" else axis), found[axis]
     return None
+
+
+def progress(tail: bytes, lines: int) -> dict[int | None, tuple[int, ...]]:
+    """Lines at the end of a log on which each rank came forward: counters and progress bars; None for nameless ones.
+
+    Args:
+        tail: The log's last bytes.
+        lines: How many lines the log has.
+    """
+    found: dict[int | None, list[int]] = {}
+    rows = tail.removesuffix(b"\n").split(b"\n")
+    for number, raw in enumerate(rows, start=lines - len(rows) + 1):
+        if _FORWARD.search(raw):
+            found.setdefault(strip(raw[:LONGEST].decode(errors="replace")).rank, []).append(number)
+    return {rank: tuple(numbers[-MOST_LINES:]) for rank, numbers in found.items()}
 
 
 def last(tail: bytes) -> dict[int | None, tuple[str, float]]:

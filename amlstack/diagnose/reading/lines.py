@@ -75,12 +75,15 @@ def as_utf8(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
     yield decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
-def interesting(blocks: Iterable[bytes], attentive: Callable[[], bool]) -> Iterator[tuple[int, str, Callable[[], str]]]:
+def interesting(
+    blocks: Iterable[bytes], attentive: Callable[[], bool], skipped: Callable[[int], None] | None = None
+) -> Iterator[tuple[int, str, Callable[[], str]]]:
     """Lines worth a look; all lines while the reader is attentive.
 
     Args:
         blocks: What `whole_lines` gives.
         attentive: Asked after every line: whether the next one is wanted whatever it holds.
+        skipped: Gets the number of each line that only repeats others.
 
     Yields:
         The 1-based number of the line, its text, and a function that gives the text before it. After the last line
@@ -104,6 +107,8 @@ def interesting(blocks: Iterable[bytes], attentive: Callable[[], bool]) -> Itera
                 dull.add(hash(form))
                 continue
             if storms.repeats(hash(form), texts[index]) and not attentive():
+                if skipped is not None:
+                    skipped(number + index)
                 continue
             for part in _parts(texts[index]):
                 yield number + index, part, _before(texts, index)

@@ -98,6 +98,7 @@ class Scanner:
         if raised is not None:
             self._raised(writer, raised, prefixes.named(line, reader.before), stamp())
         elif reader.open:
+            self.collector.cover(number)
             # Frames quote source code: words of an error in it mean nothing. Lines of others may come between.
             if not inside:  # the text before the header in its line is a summary, or a progress bar
                 line = replace(line, text=line.text.partition(tracebacks.HEADER)[0])
@@ -127,7 +128,8 @@ class Scanner:
             ranks=frozenset(layout.ranks),
             world=layout.world,
             per_node=layout.per_node,
-            events=tuple(self.collector.events),
+            events=tuple(sorted(self.collector.events, key=lambda event: event.line)),
+            ending=self.collector.ending(lines),
         )
 
     def _line(self, number: int, line: Line, stamp: Callable[[], timestamps.Stamp | None]) -> None:
@@ -214,10 +216,13 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
     scanner = Scanner(name, rank, node)
     number = 0
     tail = counters.LogTail()
-    for number, text, before in lines.interesting(lines.whole_lines(tail.keep(chunks)), scanner.attentive):
+    blocks = lines.whole_lines(tail.keep(chunks))
+    for number, text, before in lines.interesting(blocks, scanner.attentive, scanner.collector.cover):
         if text:
             scanner.feed(number, text, before)
-    return replace(scanner.finish(number), reached=counters.last(tail.kept))
+    log = scanner.finish(number)
+    progress = counters.progress(tail.kept, number) if log.events else {}
+    return replace(log, reached=counters.last(tail.kept), progress=progress)
 
 
 def _read(facts: dict[str, str]) -> dict[str, Any]:

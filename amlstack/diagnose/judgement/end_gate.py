@@ -1,0 +1,82 @@
+"""Which signs ended something: only those near the end of their writer, in a run that ended.
+
+Logs of healthy runs are full of lines that read like errors. What tells them from a cause is what comes after: hundreds
+of lines of a run that goes on. A sign that may be harmless is a cause only where something ended, and near that end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from amlstack.diagnose.events import Event, Log, Origin
+from amlstack.diagnose.signatures import EventRole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+LAST = 10
+"""Lines before a log's end in which a definite cause needs no other sign of an end: what is shown may be cut there."""
+EXCERPT = 40
+"""Lines of a log without any progress that is likely a piece cut out because of what it shows."""
+WENT_ON = 2
+"""Lines of progress of the same writer after which a sign was no end."""
+OTHERS_WENT_ON = 20
+"""The same where a line does not name its writer, which may have been another one."""
+
+
+def gated(events: Iterable[Event], logs: Mapping[str, Log]) -> list[Event]:
+    """The events, those that ended nothing as notes.
+
+    Args:
+        events: With ranks and nodes, in any order.
+        logs: By name.
+    """
+    events = list(events)
+    near = [event.origin is Origin.RECORD or _near(event, logs[event.file]) for event in events]
+    ended = any(close and shows_end(event) for event, close in zip(events, near, strict=True))
+    return [
+        event if _counts(event, logs[event.file], ended=ended, near=close) else replace(event, role=EventRole.NOTE)
+        for event, close in zip(events, near, strict=True)
+    ]
+
+
+def shows_end(event: Event) -> bool:
+    """Whether an event shows that a process ended: a warning, or a line that may be harmless, does not."""
+    if event.soft:
+        return False
+    if event.role in (EventRole.VICTIM, EventRole.SUMMARY):
+        return True
+    return event.role is EventRole.CULPRIT and _by_itself(event)
+
+
+def _by_itself(event: Event) -> bool:
+    """Whether the event itself is an end: an uncaught exception, an exit code, a signal, the service's refusal."""
+    signature = event.signature
+    killed = signature.kind in ("signal", "crash", "stop") or "signal" in event.facts
+    return event.origin is not Origin.LINE or signature.ends or killed
+
+
+def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
+    if event.role in (EventRole.CONTEXT, EventRole.NOTE, EventRole.NOISE):
+        return True  # they are no end anyway
+    if not near:
+        return False
+    if event.role is not EventRole.CULPRIT or ended:
+        return True
+    if log.lines - event.line > LAST:
+        return False
+    if log.lines <= EXCERPT and not log.progress:
+        return event.weight >= 2 + event.soft or event.code == "bare-exception"
+    return not event.soft and (event.weight >= 3 or event.code == "bare-exception")
+
+
+def _near(event: Event, log: Log) -> bool:
+    """Whether its log only ends from the event on, as far as its writer is concerned."""
+    if event.line < log.ending:
+        return False
+    own = log.progress.get(event.rank, ()) if event.rank is not None else ()
+    if sum(line > event.line for line in own) >= WENT_ON:
+        return False
+    nameless = sum(line > event.line for line in log.progress.get(None, ()))
+    return nameless < (WENT_ON if log.rank is not None else OTHERS_WENT_ON)

@@ -10,9 +10,10 @@ import typer
 
 from amlstack.base.findings import Finding, errors, in_file_order
 from amlstack.cli.console import print_findings, print_json, tally
+from amlstack.cli.jobfiles.formats import Format, beside_code, chosen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from datetime import date
 
     import jobs
@@ -61,7 +62,23 @@ Exempt = Annotated[
     list[str] | None,
     typer.Option("--exempt", help="Definition of which the stack has an exemption: its id, or the first 8 characters."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program: another spelling of --format json.")]
+Form = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="FORM",
+        help="text, json, github (annotations of a pull request) or sarif; with --changed text, json, names or stacks.",
+        show_default=False,
+    ),
+]
+Changed = Annotated[
+    bool,
+    typer.Option(
+        "--changed",
+        help="Judge nothing: list the jobs and stacks that changes since BASE touch. `--changed [BASE] [FILES]`.",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +99,10 @@ def check(  # noqa: PLR0917 - typer's options
     policy_config: PolicyConfig = None,
     against: Against = None,
     exempt: Exempt = None,
+    form: Form = None,
     *,
     as_json: Json = False,
+    changed: Changed = False,
 ) -> None:
     """Validate job files and print everything that is wrong.
 
@@ -106,16 +125,26 @@ def check(  # noqa: PLR0917 - typer's options
         amlstack check --against alz --stack prod
 
         amlstack check --against initiative.json definitions/ --stack prod --exempt e413671a
+
+    In CI: annotations beside the lines of a pull request, or a SARIF log; and the jobs that a range of commits touches
+    (docs/checks-in-ci.md).
+
+        amlstack check workloads/*.py --stack prod --format github
+
+        for job in $(amlstack check --changed origin/main --format names); do amlstack rehearse "$job" -j 2x2; done
     """
+    if changed:
+        raise typer.Exit(_changed(files or [], stack, form, as_json=as_json, others=(size, policy_config, against)))
+    asked = chosen(form, Format.TEXT, Format.JSON, Format.GITHUB, Format.SARIF, as_json=as_json)
     if not files and not against:
         raise typer.BadParameter("Name job files, or policies with --against.")
     if against:
         from amlstack.cli.stack.tenant.verb import judge_stack
 
-        raise typer.Exit(judge_stack(files or [], stack, against, exempt or [], as_json=as_json))
+        raise typer.Exit(judge_stack(files or [], stack, against, exempt or [], form=asked))
 
     def verb(doing: Callable[[str], None]) -> int:
-        return _check(files or [], size, stack, policy_config, as_json=as_json, doing=doing)
+        return _check(files or [], size, stack, policy_config, form=asked, doing=doing)
 
     from amlstack.cli import child_process
 
@@ -131,11 +160,36 @@ def check(  # noqa: PLR0917 - typer's options
             "Keep what runs on the nodes in a file of its own, and let the job's command start that.",
             file=ended.last or None,
         )
-        if as_json:
+        if asked is Format.JSON:
             print_json({"ok": False, "findings": [finding.as_dict()], "files": []})
+        elif asked in beside_code.FORMS:
+            beside_code.show(asked, (finding,), Path.cwd(), str((files or [Path()])[0]), category="check", closing=())
         else:
             print_findings((finding,))
     raise typer.Exit(1 if ended.code is None else ended.code)
+
+
+def _changed(
+    files: list[Path], stack: str | None, form: str | None, *, as_json: bool, others: tuple[object, ...]
+) -> int:
+    """What a range of commits touches."""
+    from amlstack.cli import child_process
+    from amlstack.cli.jobfiles.changes import verb as changes
+
+    if any(others):
+        raise typer.BadParameter("`--changed` judges nothing: it goes with --stack, --format and --json alone.")
+    asked = chosen(form, Format.TEXT, Format.JSON, Format.NAMES, Format.STACKS, as_json=as_json)
+
+    def verb(doing: Callable[[str], None]) -> int:
+        return changes.list_changes([str(file) for file in files], stack, asked, doing)
+
+    if not child_process.possible():
+        return verb(lambda _: None)
+    ended = child_process.run(verb)
+    if ended.code is None:
+        typer.echo(f"error: reading {ended.last or 'a job file'} ended the process ({ended.how}).", err=True)
+        return 2
+    return ended.code
 
 
 def _check(
@@ -144,14 +198,13 @@ def _check(
     stack: str | None,
     policy_config: Path | None,
     *,
-    as_json: bool,
+    form: Format,
     doing: Callable[[str], None],
 ) -> int:
     """The verb, which announces each file before it reads it: its exit status."""
     from amlstack.catalog import clock
     from amlstack.cli import targets
     from amlstack.cli.stack import run_orders
-    from jobs.planning.cost import costs
 
     where = targets.find(size, stack)
     day = clock.today()
@@ -165,33 +218,45 @@ def _check(
     about = (*where.findings, *about, *gate.whole(), *run_orders.findings(checked, where))
     # Jobs may share a code folder, of which each finding is shown once.
     found = tuple(dict.fromkeys((*about, *(finding for each in checked for finding in each.findings))))
-    if as_json:
-        print_json(
-            {
-                "ok": not errors(found),
-                "findings": [finding.as_dict() for finding in in_file_order(about)],
-                "files": [
-                    {
-                        "file": str(each.file),
-                        "jobs": len(each.plans),
-                        "cost": [{place: asdict(price) for place, price in costs(plan).items()} for plan in each.plans],
-                        "findings": [finding.as_dict() for finding in in_file_order(each.findings)],
-                    }
-                    for each in checked
-                ],
-            }
-        )
+    closing = [f"{len(files)} file{'' if len(files) == 1 else 's'}: {tally(found)}"]
+    if form is Format.JSON:
+        print_json(_as_values(checked, found, about))
+    elif form in beside_code.FORMS:
+        beside_code.show(form, found, where.root, str(files[0]), category="check", closing=closing)
     else:
         print_findings(found)
-        lines = []
-        for each in checked:
-            for plan in each.plans:
-                for place, price in costs(plan).items():
-                    what = ": ".join(part for part in (plan.job.name or each.file.stem, place) if part)
-                    lines.append(f"{each.file}: {what} costs {price}")
-        lines.append(f"{len(files)} file{'' if len(files) == 1 else 's'}: {tally(found)}")
-        typer.echo("\n".join(lines))  # at once: each writing reaches the terminal
+        typer.echo("\n".join([*_costs(checked), *closing]))  # at once: each writing reaches the terminal
     return 1 if errors(found) else 0
+
+
+def _as_values(checked: list[Checked], found: tuple[Finding, ...], about: tuple[Finding, ...]) -> dict[str, Any]:
+    """What `--format json` prints."""
+    from jobs.planning.cost import costs
+
+    return {
+        "ok": not errors(found),
+        "findings": [finding.as_dict() for finding in in_file_order(about)],
+        "files": [
+            {
+                "file": str(each.file),
+                "jobs": len(each.plans),
+                "cost": [{place: asdict(price) for place, price in costs(plan).items()} for plan in each.plans],
+                "findings": [finding.as_dict() for finding in in_file_order(each.findings)],
+            }
+            for each in checked
+        ],
+    }
+
+
+def _costs(checked: list[Checked]) -> Iterator[str]:
+    """A line for each part of a job whose price is known."""
+    from jobs.planning.cost import costs
+
+    for each in checked:
+        for plan in each.plans:
+            for place, price in costs(plan).items():
+                what = ": ".join(part for part in (plan.job.name or each.file.stem, place) if part)
+                yield f"{each.file}: {what} costs {price}"
 
 
 def plan_gate(where: Targets, day: date) -> Gate:

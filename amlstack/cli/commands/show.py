@@ -170,7 +170,7 @@ def _show_plans(checked: Checked, *, as_json: bool) -> None:
     from rich.console import Console
 
     import jobs
-    from amlstack.cli.plan_view import panel, when
+    from amlstack.cli.jobfiles.plan_view import panel, when
     from jobs.planning.cost import costs
 
     console = Console()

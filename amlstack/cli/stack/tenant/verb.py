@@ -9,6 +9,7 @@ import typer
 from amlstack.base.findings import errors
 from amlstack.cli import targets
 from amlstack.cli.console import print_findings, print_json, tally
+from amlstack.cli.jobfiles.formats import Format, beside_code
 from amlstack.cli.stack.tenant import against
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def judge_stack(
-    files: Sequence[Path], stack: str | None, asked: Sequence[str], exempt: Sequence[str], *, as_json: bool
+    files: Sequence[Path], stack: str | None, asked: Sequence[str], exempt: Sequence[str], *, form: Format
 ) -> int:
     """Judge a stack, print the findings, and give the exit status.
 
@@ -26,7 +27,7 @@ def judge_stack(
         stack: The stack; None as for the other checks.
         asked: Words of initiatives, files and folders.
         exempt: Definitions of which the stack is exempt.
-        as_json: Print JSON for a program.
+        form: In which form.
 
     Raises:
         typer.BadParameter: A file is a job file.
@@ -35,9 +36,13 @@ def judge_stack(
         raise typer.BadParameter(f"{others[0]} is no policy: check job files in a run of their own.")
     where = targets.find(None, stack)
     judgement = against.judged(where, [*asked, *map(str, files)], exempt)
-    if as_json:
+    closing = [*against.summary(judgement), f"stack {where.stack or '?'}: {tally(judgement.findings)}"]
+    if form is Format.JSON:
         print_json(judgement.as_dict())
+    elif form in beside_code.FORMS:
+        fallback = str(where.root / f"Pulumi.{where.stack}.yaml")
+        beside_code.show(form, judgement.findings, where.root, fallback, category="tenant-policies", closing=closing)
     else:
         print_findings(judgement.findings)
-        typer.echo("\n".join([*against.summary(judgement), f"stack {where.stack or '?'}: {tally(judgement.findings)}"]))
+        typer.echo("\n".join(closing))
     return 1 if errors(judgement.findings) else 0

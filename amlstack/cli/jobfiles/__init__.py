@@ -1,0 +1,1 @@
+"""What `check` and `show` print of job files, and which of them changes touch."""

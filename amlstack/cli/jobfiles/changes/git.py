@@ -1,0 +1,117 @@
+"""A git repository as `check --changed` asks it: commits, what changed since one, files as they were then."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class GitError(Exception):
+    """What was asked cannot be known; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """One working tree.
+
+    Attributes:
+        root: Its top folder, links resolved.
+    """
+
+    root: Path
+
+    @classmethod
+    def around(cls, folder: Path) -> Repository:
+        """The repository that a folder lies in.
+
+        Raises:
+            GitError: It lies in none, or there is no git.
+        """
+        found = _git(folder, "rev-parse", "--show-toplevel")
+        if found.returncode:
+            words = found.stderr.strip().removeprefix("fatal: ")
+            raise GitError(
+                f"`{folder}` is in no git repository that can be read: {words}. `--changed` compares commits"
+            )
+        return cls(Path(found.stdout.strip()).resolve())
+
+    def commit(self, name: str) -> str | None:
+        """The commit that a name means; None where this clone has no such commit."""
+        found = self._ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        return found.stdout.strip() if found.returncode == 0 else None
+
+    def parents(self) -> tuple[str, ...]:
+        """The parents of HEAD that this clone has."""
+        words = self._ask("rev-list", "--parents", "--max-count=1", "HEAD").stdout.split()
+        return tuple(words[1:])
+
+    def merge_base(self, one: str) -> str | None:
+        """The commit from which a commit and HEAD went apart; None where this clone has none."""
+        found = self._ask("merge-base", one, "HEAD")
+        return found.stdout.strip() if found.returncode == 0 else None
+
+    @property
+    def is_shallow(self) -> bool:
+        """Whether the clone lacks older commits."""
+        return self._ask("rev-parse", "--is-shallow-repository").stdout.strip() == "true"
+
+    def default_branch(self) -> str | None:
+        """The default branch of the remote, as ``origin/main``; None where that is not known here."""
+        remotes = self._ask("remote").stdout.split()
+        remote = "origin" if "origin" in remotes or not remotes else remotes[0]
+        found = self._ask("symbolic-ref", "--quiet", "--short", f"refs/remotes/{remote}/HEAD")
+        if found.returncode == 0:
+            return found.stdout.strip()
+        # Checkouts of CI do not ask the remote for it.
+        names = (f"{remote}/main", f"{remote}/master", *(() if remotes else ("main", "master")))
+        return next((name for name in names if self.commit(name)), None)
+
+    def changed(self, base: str) -> frozenset[str]:
+        """Paths from the root on that differ from a commit, in commits since and in the working tree, new ones too.
+
+        A renamed file counts by both names.
+        """
+        return frozenset(
+            (*self._names("diff", "--name-only", "--no-renames", "--ignore-submodules=none", base, "--"), *self.new())
+        )
+
+    def uncommitted(self) -> frozenset[str]:
+        """Paths that differ from HEAD."""
+        return frozenset((*self._names("diff", "--name-only", "--no-renames", "HEAD", "--"), *self.new()))
+
+    def new(self) -> tuple[str, ...]:
+        """Files that are neither tracked nor ignored."""
+        return self._names("ls-files", "--others", "--exclude-standard", "--full-name")
+
+    def files_at(self, commit: str, folder: str) -> tuple[str, ...]:
+        """All files below a folder (empty: the root) as of a commit."""
+        return self._names("ls-tree", "-r", "--name-only", "--full-tree", commit, *([folder] if folder else []))
+
+    def content(self, commit: str, path: str) -> bytes | None:
+        """A file as of a commit; None where it was not there."""
+        done = subprocess.run(
+            ["git", "-C", str(self.root), "cat-file", "blob", f"{commit}:{path}"], capture_output=True, check=False
+        )
+        return done.stdout if done.returncode == 0 else None
+
+    def _names(self, verb: str, *words: str) -> tuple[str, ...]:
+        done = self._ask(verb, "-z", *words)
+        if done.returncode:
+            raise GitError(f"`git {verb}` failed: {done.stderr.strip()}")
+        return tuple(name for name in done.stdout.split("\0") if name)
+
+    def _ask(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return _git(self.root, *words)
+
+
+def _git(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            ["git", "-C", str(folder), *words],
+            env={**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"},
+            capture_output=True, text=True, errors="surrogateescape", check=False,
+        )  # fmt: skip
+    except OSError as error:
+        raise GitError(f"git cannot be run: {error.strerror}") from None

@@ -22,6 +22,7 @@ class Tool(StrEnum):
     TERRAFORM = "terraform"
     PULUMI = "pulumi"
     NOTEBOOK = "notebook"
+    STATE = "state"
 
 
 def lines(endpoint: Endpoint, tool: Tool) -> Iterator[str]:
@@ -107,6 +108,11 @@ def _pulumi(endpoint: Endpoint) -> Iterator[str]:
     yield "# and once in each stack: pulumi config set azure-native:disableInstanceDiscovery true"
 
 
+def _state(endpoint: Endpoint) -> Iterator[str]:
+    """As for a shell, and azblob:// and azurekeyvault:// of any stack lead here; nothing else is reached meanwhile."""
+    return for_shell({**variables(endpoint), **endpoint.azure_names()})
+
+
 _FORMS: Mapping[Tool, Callable[[Endpoint], Iterator[str]]] = {
     Tool.SHELL: _shell,
     Tool.MLCLIENT: _mlclient,
@@ -114,4 +120,5 @@ _FORMS: Mapping[Tool, Callable[[Endpoint], Iterator[str]]] = {
     Tool.TERRAFORM: _terraform,
     Tool.PULUMI: _pulumi,
     Tool.NOTEBOOK: _notebook,
+    Tool.STATE: _state,
 }

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import ssl
+import urllib.error
+import urllib.request
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -202,3 +205,39 @@ def test_a_source_that_may_not_be_read_or_is_another_is_refused(container: Conta
     assert put(source, source_content_md5=bytearray(16)) == (400, "Md5Mismatch")
     assert put("https://example.org/a") == (400, "InvalidHeaderValue")
     assert not target.exists()
+
+
+def test_a_copy_within_an_account_needs_no_second_token_and_is_done_when_it_is_answered(
+    sandbox: Sandbox, arm: Arm, container: ContainerClient
+) -> None:
+    container.create_container()
+    container.upload_blob("a", b"1", metadata={"by": "me"})
+    token = arm.login(arm.endpoint.token.read_text(), audience="https://storage.azure.com")
+    source = f"{arm.url}/blob/blobs/{container.container_name}/a"
+    headers = {"Authorization": f"Bearer {token}", "x-ms-copy-source": source}
+
+    def copy(name: str, **more: str) -> Any:
+        request = urllib.request.Request(f"{source[:-1]}{name}", method="PUT", headers={**headers, **more})
+        context = ssl.create_default_context(cafile=str(sandbox.endpoint.ca))
+        handlers = (urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
+        return urllib.request.build_opener(*handlers).open(request)
+
+    with copy("b") as answer:
+        assert (answer.status, answer.headers["x-ms-copy-status"]) == (202, "success")
+    assert container.download_blob("b").readall() == b"1"
+    assert container.get_blob_client("b").get_blob_properties().metadata == {"by": "me"}
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        copy("b", **{"x-ms-copy-source": f"{arm.url}/blob/others/{container.container_name}/a"})
+    assert caught.value.code == 404
+    caught.value.close()
+
+
+def test_a_blob_that_is_replaced_keeps_when_it_was_first_made(container: ContainerClient) -> None:
+    container.create_container()
+    blob = container.get_blob_client("a")
+    blob.upload_blob(b"1")
+    first = blob.get_blob_properties()
+    blob.upload_blob(b"2", overwrite=True)
+    again = blob.get_blob_properties()
+    assert again.creation_time == first.creation_time
+    assert again.etag != first.etag

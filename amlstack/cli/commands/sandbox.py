@@ -39,7 +39,8 @@ def env(
         typer.Option(
             "--for",
             help="shell: Azure's clients and this project's stack; mlclient: azure-ai-ml and other Python clients; "
-            "az: with a login of its own; terraform: azurerm; pulumi: azure-native of the registry; notebook: Python.",
+            "az: with a login of its own; terraform: azurerm; pulumi: azure-native of the registry; notebook: Python; "
+            "state: azblob:// and azurekeyvault://.",
         ),
     ] = Tool.SHELL,
 ) -> None:

@@ -13,9 +13,9 @@ from starlette.routing import Route
 
 from amlstack.sandbox.arm import acting_identity, entra, service
 from amlstack.sandbox.arm import request_body as bodies
-from amlstack.sandbox.arm.cloud import metadata, registries, subscriptions
+from amlstack.sandbox.arm.cloud import azure_hosts, metadata, registries, subscriptions
 from amlstack.sandbox.arm.refusals import Refused, not_emulated
-from amlstack.sandbox.data import blobs, datastore_address, run_history
+from amlstack.sandbox.data import blobs, datastore_address, run_history, vault_keys
 from amlstack.sandbox.data.downloads import data_plane
 from amlstack.sandbox.mlflow import app
 
@@ -40,13 +40,16 @@ def make(context: KindContext, federated: str) -> Starlette:
     async def handle(request: Request) -> Response:
         # Starlette's path is decoded already; a blob's name may hold an encoded slash or question mark.
         raw = request.scope["raw_path"].decode("latin-1").partition("?")[0]
+        raw = azure_hosts.path(request.headers.get("host", ""), raw)
         if raw.startswith("/blob/"):
             return await blobs.answer(context, request, raw)
         try:
             return await _answer(context, federated, request, unquote(raw))
         except Refused as refused:
             headers = {"x-ms-error-code": refused.code, "x-ms-request-id": str(uuid.uuid4())}
-            if refused.status == 401:
+            if refused.status == 401 and raw.startswith(vault_keys.PREFIX):
+                headers["WWW-Authenticate"] = vault_keys.CHALLENGE
+            elif refused.status == 401:
                 headers["WWW-Authenticate"] = f'Bearer authorization_uri="{context.base}/{entra.TENANT}"'
             return JSONResponse(refused.body, refused.status, headers)
 
@@ -69,6 +72,9 @@ def make(context: KindContext, federated: str) -> Starlette:
 async def _answer(context: KindContext, federated: str, request: Request, path: str) -> Response:
     if (free := await _without_token(context, federated, request, path)) is not None:
         return free
+    if path.startswith(vault_keys.PREFIX):
+        body = bodies.parse(await bodies.read(request))
+        return _reply(request, vault_keys.answer(context, request.method, path, bodies.authorization(request), body))
     audiences = entra.resource_manager(context.base)
     if not path.lower().startswith(subscriptions.ABOVE):  # the data plane takes either
         audiences = (*audiences, *entra.machine_learning(context.base))

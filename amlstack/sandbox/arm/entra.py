@@ -25,6 +25,7 @@ SUBSCRIPTIONS = (SUBSCRIPTION, OTHER_SUBSCRIPTION)
 PRINCIPAL = "3d6fab81-2e45-4c90-b3d8-7f105e9c4d40"
 
 TOKEN_SECONDS = 3600
+_OF_OPENID = frozenset({"openid", "offline_access", "profile"})
 
 
 def secret_file(path: Path, make: str | None = None) -> str:
@@ -112,7 +113,9 @@ def token_answer(key: str, federated: str, tenant: str, form: dict[str, str]) ->
             return 401, _entra("invalid_client", "AADSTS7000215: Invalid client secret provided.")
     elif not hmac.compare_digest(form.get("client_assertion", "").encode(), federated.encode()):
         return 401, _entra("invalid_client", "AADSTS700213: No matching federated identity record found.")
-    audience = form.get("scope", "").removesuffix("/.default")
+    # MSAL for Go asks for openid, offline_access and profile beside what the token is for.
+    scopes = form.get("scope", "").split()
+    audience = next((one for one in scopes if one not in _OF_OPENID), "").removesuffix("/.default")
     token = issue(key, audience)
     seconds = {"expires_in": TOKEN_SECONDS, "ext_expires_in": TOKEN_SECONDS}
     return 200, {"token_type": "Bearer", **seconds, "access_token": token}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from amlstack.sandbox.arm.cloud.azure_hosts import BLOB as BLOB_SUFFIX
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack.sandbox.store.store import Store
-
-BLOB_SUFFIX = ".blob.core.windows.net"
 
 
 def locate(uri: str) -> tuple[str, str, str] | None:

@@ -18,8 +18,10 @@ from amlstack.sandbox.kinds.machine_learning import (
 )
 from amlstack.sandbox.kinds.network import private_dns, private_endpoints, security_groups, virtual_networks
 from amlstack.sandbox.kinds.platform import (
+    blob_containers,
     blob_services,
     diagnostics,
+    federated_credentials,
     groups,
     identities,
     keys,
@@ -38,8 +40,10 @@ if TYPE_CHECKING:
 ALL: tuple[ResourceKind, ...] = (
     groups.KIND,
     identities.KIND,
+    federated_credentials.KIND,
     storage.KIND,
     blob_services.KIND,
+    blob_containers.KIND,
     vaults.KIND,
     keys.KIND,
     monitoring.LOGS,

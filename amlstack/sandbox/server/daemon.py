@@ -60,6 +60,8 @@ class Endpoint:
         token: File with the federated token (mode 0600).
         tenant, client, subscription: Its ids.
         cloud: A name for azure-ai-ml's ``cloud=``.
+        proxy: ``http://127.0.0.1:PORT``, under which Azure's own host names lead here; empty with a server of an
+            earlier version.
     """
 
     home: Path
@@ -73,6 +75,7 @@ class Endpoint:
     client: str
     subscription: str
     cloud: str
+    proxy: str = ""
 
     def environ(self) -> dict[str, str]:
         """Every variable that makes a client of Azure a client of this sandbox.
@@ -108,6 +111,14 @@ class Endpoint:
             "no_proxy": local,
         }
 
+    def azure_names(self) -> dict[str, str]:
+        """With :meth:`environ`: what leads Azure's own host names here, for clients that take no other address.
+
+        Accounts as ``NAME.blob.core.windows.net``, vaults as ``NAME.vault.azure.net``, and Entra ID. Over this proxy
+        nothing else can be reached.
+        """
+        return {"HTTPS_PROXY": self.proxy, "https_proxy": self.proxy}
+
 
 def find(home: Path | None = None) -> Endpoint | None:
     """The running server of a home, or None; a file left by a killed server is not one."""
@@ -119,6 +130,7 @@ def find(home: Path | None = None) -> Endpoint | None:
             ca=Path(known["ca"]),
             bundle=Path(known["bundle"]),
             token=Path(known["token"]),
+            proxy=known.get("proxy", ""),
             **{name: known[name] for name in ("url", "pid", "started", "tenant", "client", "subscription", "cloud")},
         )
     except (OSError, ValueError, KeyError):

@@ -21,7 +21,7 @@ from amlstack.sandbox import kinds
 from amlstack.sandbox.arm import app, entra, provisioning, typecheck
 from amlstack.sandbox.kinds.base import KindContext
 from amlstack.sandbox.runner import free_ports
-from amlstack.sandbox.server import processes, tls
+from amlstack.sandbox.server import azure_names, processes, tls
 from amlstack.sandbox.server.injected_faults import InjectedFaults
 from amlstack.sandbox.store.places import PRIVATE, private
 from amlstack.sandbox.store.store import Store, folder
@@ -62,8 +62,9 @@ async def _serve(home: Path) -> None:
     server_pem, _ = tls.prepare(place)
     tls.bundle(place)
     federated = entra.secret_file(place / "token")
-    with contextlib.closing(Store(home)) as store, _listen(place) as listener:
-        base = f"https://127.0.0.1:{listener.getsockname()[1]}"
+    with contextlib.closing(Store(home)) as store, _listen(place, "url") as listener, _listen(place, "proxy") as names:
+        port = listener.getsockname()[1]
+        base = f"https://127.0.0.1:{port}"
         scheduler = _scheduler()
         key = entra.secret_file(place / "key")
         context = KindContext(store, base, key, asyncio.Event(), scheduled=scheduler is not None)
@@ -78,14 +79,14 @@ async def _serve(home: Path) -> None:
             timeout_keep_alive=600,
             timeout_graceful_shutdown=1,
         )
-        tasks = [asyncio.create_task(_ticks(context))]
+        tasks = [asyncio.create_task(_ticks(context)), asyncio.create_task(azure_names.serve(names, port))]
         if scheduler is not None:
             wake = asyncio.Event()
             tasks.append(asyncio.create_task(_forever(scheduler, store, home, wake)))
             tasks.append(asyncio.create_task(_gather(context.wake, wake)))
         # The generated classes take a second to import: the port is open meanwhile.
         threading.Thread(target=typecheck.warm, args=(kinds.ALL,), daemon=True).start()
-        _announce(place, base)
+        _announce(place, base, f"http://127.0.0.1:{names.getsockname()[1]}")
         await uvicorn.Server(config).serve(sockets=[listener])
         for task in tasks:
             task.cancel()
@@ -132,11 +133,16 @@ def _scheduler() -> Any:
 
 
 @contextlib.contextmanager
-def _listen(place: Path) -> Iterator[socket.socket]:
-    """A socket on the port of last time, so that addresses written down then still lead here; else on a free one."""
+def _listen(place: Path, name: str) -> Iterator[socket.socket]:
+    """A socket on the port of last time, so that addresses written down then still lead here; else on a free one.
+
+    Args:
+        place: The sandbox's folder.
+        name: Under which ``endpoint.json`` has the address.
+    """
     last = 0
     with contextlib.suppress(OSError, ValueError, KeyError):
-        last = int(json.loads((place / "endpoint.json").read_text())["url"].rsplit(":", 1)[1])
+        last = int(json.loads((place / "endpoint.json").read_text())[name].rsplit(":", 1)[1])
     # Not of the kernel's own choice: what it gives to a client meanwhile would keep the address from coming back.
     for port in (last, free_ports.free(), 0):
         # The protocol is named because asyncio sets TCP_NODELAY only then: 40 ms per answer otherwise.
@@ -154,9 +160,10 @@ def _listen(place: Path) -> Iterator[socket.socket]:
         return
 
 
-def _announce(place: Path, base: str) -> None:
+def _announce(place: Path, base: str, proxy: str) -> None:
     known = {
         "url": base,
+        "proxy": proxy,
         "pid": os.getpid(),
         "started": processes.started(os.getpid()),
         "ca": str(place / "ca.pem"),

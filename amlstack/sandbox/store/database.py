@@ -50,11 +50,14 @@ CREATE TABLE IF NOT EXISTS history (
 CREATE INDEX IF NOT EXISTS history_by_subject ON history (kind, subject);
 CREATE TABLE IF NOT EXISTS blobs (
   account TEXT NOT NULL, container TEXT NOT NULL, name TEXT NOT NULL, file TEXT NOT NULL, size INTEGER NOT NULL,
-  md5 TEXT, type TEXT NOT NULL, metadata TEXT NOT NULL, etag TEXT NOT NULL, changed REAL NOT NULL,
+  md5 TEXT, type TEXT NOT NULL, metadata TEXT NOT NULL, etag TEXT NOT NULL, changed REAL NOT NULL, created REAL,
   PRIMARY KEY (account, container, name));
 CREATE TABLE IF NOT EXISTS containers (
   account TEXT NOT NULL, name TEXT NOT NULL, etag TEXT NOT NULL, changed REAL NOT NULL, PRIMARY KEY (account, name));
 """
+
+LATER = (("blobs", "created", "REAL"),)
+"""Table, column and type of what was added to the schema later."""
 
 
 class StateError(Exception):
@@ -89,6 +92,15 @@ class Database:
                 message = f"{path} was written by another version of the sandbox ({found}, this is {VERSION}). "
                 raise StateError(message + "Run `amlstack sandbox reset` to start from nothing.")
             self._connection.executescript(SCHEMA + f"PRAGMA user_version={VERSION};")
+            self._add_later_columns()
+
+    def _add_later_columns(self) -> None:
+        """Columns that states of earlier versions do not have; each may be empty in them."""
+        for table, column, kind in LATER:
+            known = {row["name"] for row in self._connection.execute(f"PRAGMA table_info({table})")}
+            if column not in known:
+                with contextlib.suppress(sqlite3.OperationalError):  # another process was faster
+                    self._connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:

@@ -1,6 +1,8 @@
-"""Put Blob From URL: a new blob with the bytes of another one, which never pass through the client.
+"""Put Blob From URL and Copy Blob: a new blob with the bytes of another one, which never pass through the client.
 
-The source is authorized on its own: by the SAS in its URL, or by a bearer token in ``x-ms-copy-source-authorization``.
+The source of the first is authorized on its own: by the SAS in its URL, or by a bearer token in
+``x-ms-copy-source-authorization``. Copy Blob takes one of the same account with the request's own token too; Azure may
+take its time with it, and here it is done when it is answered.
 """
 
 from __future__ import annotations
@@ -21,16 +23,23 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from amlstack.sandbox.kinds.base import KindContext
+    from amlstack.sandbox.store.store import Blob
 
 MOST_BYTES = 5_000 * 1024 * 1024
 """The largest source of Put Blob From URL."""
 
 
-def fetch(context: KindContext, request: Request, file: Path) -> str:
+def fetch(context: KindContext, request: Request, file: Path, account: str | None = None) -> tuple[Blob, str]:
     """Writes the bytes of a request's source into a file.
 
+    Args:
+        context: State.
+        request: With ``x-ms-copy-source``.
+        file: A new one.
+        account: Of Copy Blob: whose blobs the request's own token opens.
+
     Returns:
-        Their MD5, in base64.
+        The source, and the MD5 of its bytes in base64.
 
     Raises:
         Refused: 401 or 403 for a source that may not be read, 404 for one that is not there, 400 for another content
@@ -42,7 +51,8 @@ def fetch(context: KindContext, request: Request, file: Path) -> str:
         message = "The source URL of the copy is no blob of this sandbox."
         raise Refused(400, "InvalidHeaderValue", message)
     try:
-        _authorize(context, request, place, dict(parse_qsl(urlsplit(url).query)))
+        if place[0] != account:
+            _authorize(context, request, place, dict(parse_qsl(urlsplit(url).query)))
     except Refused as refused:
         raise Refused(refused.status, "CannotVerifyCopySource", refused.message) from None
     blob = context.store.blobs.get(*place)
@@ -58,7 +68,7 @@ def fetch(context: KindContext, request: Request, file: Path) -> str:
         message = "The MD5 value specified in the request did not match with the MD5 value calculated by the server."
         raise Refused(400, "Md5Mismatch", message)
     shutil.copyfile(blob.path, file)
-    return md5
+    return blob, md5
 
 
 def _authorize(context: KindContext, request: Request, place: tuple[str, str, str], query: dict[str, str]) -> None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
+import uuid
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
 from amlstack.sandbox.arm import entra
 from amlstack.sandbox.arm import request_body as bodies
 from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.data import sas
-from amlstack.sandbox.data.blobs import conditions, containers, copies, wire
+from amlstack.sandbox.data.blobs import conditions, containers, copies, downloads, wire
 from amlstack.sandbox.data.blobs.wire import BlobPlace
 from amlstack.sandbox.data.downloads import artifacts
 
@@ -94,7 +94,7 @@ async def _route(context: KindContext, request: Request, place: BlobPlace) -> Re
     if method == "HEAD":
         return Response(headers={**wire.describe(blob), "content-length": str(blob.size)})
     if method == "GET":
-        return _download(request, blob)
+        return downloads.answer(request, blob)
     if method == "DELETE":
         context.store.blobs.delete(blob)
         return Response(status_code=202, headers=wire.common())
@@ -118,13 +118,25 @@ def _found(context: KindContext, place: BlobPlace) -> Blob:
 
 async def _put_blob(context: KindContext, request: Request, place: BlobPlace) -> Response:
     kind = request.headers.get("x-ms-blob-type", "")
+    if not kind and "x-ms-copy-source" in request.headers:
+        return _copy_blob(context, request, place)
     if kind != "BlockBlob":
-        raise _unknown(f"x-ms-blob-type '{kind}' or an asynchronous copy, only BlockBlob uploads and Put Blob From URL")
+        raise _unknown(f"x-ms-blob-type '{kind}', only BlockBlob uploads and copies")
     file = context.store.blobs.fresh()
     if "x-ms-copy-source" in request.headers:
-        return _made(context, request, place, file, copies.fetch(context, request, file))
+        return _made(context, request, place, file, copies.fetch(context, request, file)[1])
     md5 = await _receive(request, file)
     return _made(context, request, place, file, md5)
+
+
+def _copy_blob(context: KindContext, request: Request, place: BlobPlace) -> Response:
+    file = context.store.blobs.fresh()
+    bearer = bodies.authorization(request) is not None
+    source, md5 = copies.fetch(context, request, file, place.account if bearer else None)
+    answer = _made(context, request, place, file, md5, like=source)
+    answer.status_code = 202
+    answer.headers.update({"x-ms-copy-id": str(uuid.uuid4()), "x-ms-copy-status": "success"})
+    return answer
 
 
 async def _put_block(context: KindContext, request: Request, place: BlobPlace) -> Response:
@@ -159,7 +171,10 @@ async def _put_blocks(context: KindContext, request: Request, place: BlobPlace) 
     return answer
 
 
-def _made(context: KindContext, request: Request, place: BlobPlace, file: Path, md5: str | None) -> Response:
+def _made(
+    context: KindContext, request: Request, place: BlobPlace, file: Path, md5: str | None, *, like: Blob | None = None
+) -> Response:
+    """A new blob from a file; one that is a copy has the type of ``like``, and its metadata when it is given none."""
     # Judged where the blob is replaced, in one transaction: of two that saw the same state one alone may write.
     with context.store.transaction():
         try:
@@ -173,8 +188,8 @@ def _made(context: KindContext, request: Request, place: BlobPlace, file: Path, 
             place.name,
             file,
             md5=request.headers.get("x-ms-blob-content-md5", md5),
-            type=request.headers.get("x-ms-blob-content-type", "application/octet-stream"),
-            metadata=_metadata(request),
+            type=like.type if like else request.headers.get("x-ms-blob-content-type", "application/octet-stream"),
+            metadata=_metadata(request) or (like.metadata if like else {}),
         )
     headers = {**wire.stamp(blob.etag, blob.changed), "x-ms-request-server-encrypted": "true"}
     return Response(status_code=201, headers=headers)
@@ -217,24 +232,3 @@ def _metadata(request: Request) -> dict[str, str]:
     return {
         key.removeprefix("x-ms-meta-"): value for key, value in request.headers.items() if key.startswith("x-ms-meta-")
     }
-
-
-def _download(request: Request, blob: Blob) -> Response:
-    wanted = request.headers.get("x-ms-range") or request.headers.get("range")
-    headers = wire.describe(blob)
-    if not wanted:
-        return FileResponse(blob.path, headers=headers, media_type=blob.type)
-    found = re.fullmatch(r"bytes=(\d+)-(\d*)", wanted)
-    if found is None or int(found[1]) >= blob.size:
-        raise Refused(416, "InvalidRange", "The range specified is invalid for the current size of the resource.")
-    first = int(found[1])
-    last = min(int(found[2] or blob.size), blob.size - 1)
-    if last < first:
-        raise Refused(416, "InvalidRange", "The range specified is invalid: it ends before it begins.")
-    with blob.path.open("rb") as stream:
-        stream.seek(first)
-        data = stream.read(last - first + 1)
-    # A range has the whole blob's digest under another name.
-    headers["x-ms-blob-content-md5"] = headers.pop("content-md5", "")
-    headers["content-range"] = f"bytes {first}-{last}/{blob.size}"
-    return Response(data, 206, headers, media_type=blob.type)

@@ -54,6 +54,9 @@ def describe(blob: Blob) -> dict[str, str]:
         "accept-ranges": "bytes",
         "content-type": blob.type,
         "x-ms-blob-type": "BlockBlob",
+        "x-ms-creation-time": date(blob.created),
+        "x-ms-lease-status": "unlocked",
+        "x-ms-lease-state": "available",
         **({"content-md5": blob.md5} if blob.md5 else {}),
         **{f"x-ms-meta-{key}": value for key, value in blob.metadata.items()},
     }

@@ -1,4 +1,7 @@
-"""Microsoft.KeyVault/vaults/keys: keys as the resource manager makes them. Nothing is encrypted with them."""
+"""Microsoft.KeyVault/vaults/keys: keys as the resource manager makes them.
+
+What they encrypt and decrypt: `amlstack.sandbox.data.vault_keys`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,18 @@ if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
 
+HOST = ".vault.azure.net"
 _KINDS = ("RSA", "RSA-HSM", "EC", "EC-HSM")
+
+
+def vault(key: ResourceRow) -> str:
+    """The name of a key's vault, in small letters."""
+    return key.id.split("/")[-3].lower()
+
+
+def version(key: ResourceRow) -> str:
+    """The id of a key's one version."""
+    return uuid.uuid5(uuid.NAMESPACE_URL, f"{key.key}:{key.created}").hex
 
 
 class Keys(ResourceKind):
@@ -29,7 +43,10 @@ class Keys(ResourceKind):
     )  # fmt: skip
     tracked = False
     made_status = 200
-    note = "One version each. Nothing is encrypted with them; there is no DELETE, as Azure's resource manager has none."
+    note = (
+        "One version each, with a real RSA key pair that encrypts and decrypts under the vault's own host name "
+        "(`amlstack sandbox env --for state`). There is no DELETE, as Azure's resource manager has none."
+    )
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A kind of key that there is."""
@@ -45,10 +62,8 @@ class Keys(ResourceKind):
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Its addresses."""
         del context
-        vault = resource.id.split("/")[-3].lower()
-        uri = f"https://{vault}.vault.azure.net/keys/{resource.name}"
-        version = uuid.uuid5(uuid.NAMESPACE_URL, f"{resource.key}:{resource.created}").hex
-        return {"attributes": {"enabled": True}, "keyUri": uri, "keyUriWithVersion": f"{uri}/{version}"}
+        uri = f"https://{vault(resource)}{HOST}/keys/{resource.name}"
+        return {"attributes": {"enabled": True}, "keyUri": uri, "keyUriWithVersion": f"{uri}/{version(resource)}"}
 
     def check_delete(self, query: Mapping[str, str]) -> None:
         """There is no DELETE."""

@@ -1,4 +1,4 @@
-"""Microsoft.KeyVault/vaults, the resource only: no keys, secrets or certificates."""
+"""Microsoft.KeyVault/vaults, the resource only: no secrets or certificates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Vaults(ResourceKind):
     schema = Schema("keyvault", "VaultArgs", frozenset({"resourceGroupName", "vaultName"}), wrapped=True)
     patches = True
     assigned = ResourceKind.assigned | {"vaultUri"}
-    note = "No secrets and no data plane, and a deleted vault's name is free at once (Azure keeps it for days)."
+    note = "Of its data plane the keys alone, and a deleted vault's name is free at once (Azure keeps it for days)."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Vault names are unique in all of Azure; protection against purging stays; rules for addresses are legal."""
@@ -47,7 +47,7 @@ class Vaults(ResourceKind):
         return {**body, "properties": {**defaults, **body["properties"]}}
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
-        """The vault's address, which nothing answers here."""
+        """The vault's address, under which its keys answer (`amlstack.sandbox.server.azure_names`)."""
         del context
         return {"vaultUri": f"https://{resource.name.lower()}.vault.azure.net/"}
 

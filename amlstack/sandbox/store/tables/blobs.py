@@ -31,7 +31,7 @@ class Blob:
         type: Content type.
         metadata: Lower-cased names.
         etag: New with every change.
-        changed: Seconds since the epoch.
+        changed, created: Seconds since the epoch; a blob that is replaced keeps when it was first made.
     """
 
     account: str
@@ -44,6 +44,7 @@ class Blob:
     metadata: dict[str, str]
     etag: str
     changed: float
+    created: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +119,11 @@ class BlobTable:
         """Makes or replaces a blob from a file of `fresh`, which from now on is the blob's own and never written to."""
         file.chmod(0o444)
         with self._db.transaction():
-            before = self.get(account, container, name)
+            before, now = self.get(account, container, name), time.time()
             self._db.execute(
-                "INSERT OR REPLACE INTO blobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO blobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 *(account, container, name, file.name, file.stat().st_size, md5, type),
-                *(json.dumps(metadata or {}), uuid.uuid4().hex[:16], time.time()),
+                *(json.dumps(metadata or {}), uuid.uuid4().hex[:16], now, before.created if before else now),
             )
         if before is not None:
             before.path.unlink(missing_ok=True)
@@ -151,6 +152,12 @@ class BlobTable:
         for row in self._db.all("SELECT * FROM blobs WHERE account = ?", account):
             self.delete(self._row(row))
         self._db.execute("DELETE FROM containers WHERE account = ?", account)
+
+    def drop_container(self, account: str, container: str) -> None:
+        """Removes a container and everything in it."""
+        for blob in self.under(account, container):
+            self.delete(blob)
+        self._db.execute("DELETE FROM containers WHERE account = ? AND name = ?", account, container)
 
     def sweep(self) -> int:
         """Removes files that no blob owns (uploads that a crash cut off); how many. Only while nothing is uploaded."""
@@ -181,4 +188,5 @@ class BlobTable:
         values = dict(row)
         values["path"] = self.root / values.pop("file")
         values["metadata"] = json.loads(values["metadata"])
+        values["created"] = values["created"] or values["changed"]  # a state of an earlier version
         return Blob(**values)

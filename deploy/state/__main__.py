@@ -1,0 +1,177 @@
+"""Where the state of Pulumi stacks lies, the key that encrypts their secrets, and who may use both.
+
+A storage account without keys, with versions and soft delete; a vault whose access is by roles alone and which nobody
+can purge; two identities for pipelines that sign in with tokens of their own runs, never with a secret; roles for them
+and for people. docs/gitops-state.md explains each setting and takes a stack from a local backend here and back.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+import trust
+from pulumi_azure_native import authorization, keyvault, managedidentity, resources, storage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Azure's built-in roles, the same ids in every tenant:
+# learn.microsoft.com/azure/role-based-access-control/built-in-roles (2026-11-22)
+BLOB_CONTRIBUTOR = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"  # Storage Blob Data Contributor
+BLOB_READER = "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"  # Storage Blob Data Reader
+CRYPTO_USER = "12338af0-0e69-4776-bea7-57ae8d297424"  # Key Vault Crypto User
+ASSIGNMENTS = uuid.UUID("0f0c7a0e-6f4d-5c55-9c1b-3f6a0b1d9e27")  # the names of assignments are made from it
+PRINCIPALS = ("User", "Group", "ServicePrincipal")
+
+settings = pulumi.Config()
+name = settings.require("name")
+if not re.fullmatch(r"[a-z][a-z0-9]{2,17}", name):
+    raise pulumi.RunError(
+        f"`name` must be 3 to 18 lower-case letters and digits, a letter first, got `{name}`: the account is called "
+        "<name>state and the vault <name>-state, and both names are unique in all of Azure."
+    )
+location = settings.require("location")
+tenant = (
+    pulumi.Config("azure-native").get("tenantId")
+    or os.environ.get("ARM_TENANT_ID")
+    or os.environ.get("AZURE_TENANT_ID")
+)
+if not tenant:
+    raise pulumi.RunError("The tenant is not named: pulumi config set azure-native:tenantId, or set ARM_TENANT_ID.")
+keep_days = settings.get_int("keep_days") or 30
+kept = pulumi.ResourceOptions(protect=settings.get_bool("protect") is not False)
+
+
+def entries(key: str) -> list[trust.Trust]:
+    """Whose tokens an identity trusts."""
+    try:
+        return [trust.read(one, f"{key}[{at}]") for at, one in enumerate(settings.get_object(key) or [])]
+    except trust.TrustError as error:
+        raise pulumi.RunError(str(error)) from None
+
+
+trusted = {"deploy": entries("deploy"), "preview": entries("preview")}
+
+group = resources.ResourceGroup("group", resource_group_name=f"rg-{name}-state", location=location, opts=kept)
+
+account = storage.StorageAccount(
+    "account",
+    account_name=f"{name}state",
+    resource_group_name=group.name,
+    location=location,
+    kind="StorageV2",
+    sku={"name": settings.get("sku") or "Standard_ZRS"},
+    allow_shared_key_access=False,  # no key and no SAS of a key: Entra ID alone
+    default_to_o_auth_authentication=True,
+    allow_blob_public_access=False,
+    allow_cross_tenant_replication=False,
+    enable_https_traffic_only=True,
+    minimum_tls_version="TLS1_2",
+    opts=kept,
+)
+blobs = storage.BlobServiceProperties(
+    "blobs",
+    blob_services_name="default",
+    account_name=account.name,
+    resource_group_name=group.name,
+    is_versioning_enabled=True,
+    delete_retention_policy={"enabled": True, "days": keep_days},
+    container_delete_retention_policy={"enabled": True, "days": keep_days},
+)
+container = storage.BlobContainer(
+    "container",
+    container_name="state",
+    account_name=account.name,
+    resource_group_name=group.name,
+    public_access="None",
+    opts=pulumi.ResourceOptions.merge(kept, pulumi.ResourceOptions(depends_on=[blobs])),
+)
+
+vault = keyvault.Vault(
+    "vault",
+    vault_name=f"{name}-state",
+    resource_group_name=group.name,
+    location=location,
+    properties={
+        "tenant_id": tenant,
+        "sku": {"family": "A", "name": "standard"},
+        "enable_rbac_authorization": True,
+        "enable_soft_delete": True,
+        "soft_delete_retention_in_days": 90,
+        "enable_purge_protection": True,
+    },
+    opts=kept,
+)
+# No rotation policy: what a version has encrypted, that version decrypts, and `secrets_provider` names it.
+key = keyvault.Key(
+    "key",
+    key_name="pulumi",
+    vault_name=vault.name,
+    resource_group_name=group.name,
+    properties={"kty": "RSA", "key_size": 3072, "key_ops": ["encrypt", "decrypt"]},
+    opts=kept,
+)
+
+
+def allow(who: str, principal: pulumi.Input[str], kind: str, rights: Mapping[str, tuple[str, pulumi.Resource]]) -> None:
+    """Gives a principal roles: name of the assignment → id of the role and what it is on."""
+    for what, (role, on) in rights.items():
+        scope = on.id if isinstance(on, pulumi.CustomResource) else ""
+        authorization.RoleAssignment(
+            f"{who}-{what}",
+            role_assignment_name=pulumi.Output.all(scope, principal).apply(
+                lambda both, role=role: str(uuid.uuid5(ASSIGNMENTS, "\n".join([*both, role]).lower()))
+            ),
+            scope=scope,
+            principal_id=principal,
+            principal_type=kind,
+            role_definition_id=pulumi.Output.concat(
+                "/subscriptions/", group.id.apply(lambda one: one.split("/")[2]),
+                f"/providers/Microsoft.Authorization/roleDefinitions/{role}",
+            ),
+        )  # fmt: skip
+
+
+WRITES: Mapping[str, tuple[str, pulumi.Resource]] = {
+    "state": (BLOB_CONTRIBUTOR, container),
+    "secrets": (CRYPTO_USER, key),
+}
+READS: Mapping[str, tuple[str, pulumi.Resource]] = {"state": (BLOB_READER, container), "secrets": (CRYPTO_USER, key)}
+
+# A preview takes no lock and writes nothing, so that pull requests get an identity that only reads.
+for purpose, rights in (("deploy", WRITES), ("preview", READS)):
+    identity = managedidentity.UserAssignedIdentity(
+        purpose, resource_name_=f"id-{name}-{purpose}", resource_group_name=group.name, location=location
+    )
+    before: list[pulumi.Resource] = []
+    for one in trusted[purpose]:
+        # One after the other: Azure refuses writes beside each other to the credentials of one identity.
+        credential = managedidentity.FederatedIdentityCredential(
+            f"{purpose}-{one.name}",
+            federated_identity_credential_resource_name=one.name,
+            resource_name_=identity.name,
+            resource_group_name=group.name,
+            issuer=one.issuer,
+            subject=one.subject,
+            audiences=[trust.AUDIENCE],
+            opts=pulumi.ResourceOptions(depends_on=before),
+        )
+        before = [credential]
+    allow(purpose, identity.principal_id, "ServicePrincipal", rights)
+    pulumi.export(f"{purpose}_client_id", identity.client_id)
+    pulumi.export(f"{purpose}_principal_id", identity.principal_id)
+
+people: list[Any] = settings.get_object("people") or []
+for at, person in enumerate(people):
+    if not isinstance(person, dict) or set(person) != {"id", "type"} or person["type"] not in PRINCIPALS:
+        raise pulumi.RunError(f"people[{at}] must have `id`, an object id, and `type`, one of {', '.join(PRINCIPALS)}.")
+    allow(f"people-{person['id']}", person["id"], person["type"], WRITES)
+
+pulumi.export("backend", pulumi.Output.concat("azblob://", container.name, "?storage_account=", account.name))
+pulumi.export(
+    "secrets_provider", key.key_uri_with_version.apply(lambda uri: "azurekeyvault://" + uri.removeprefix("https://"))
+)

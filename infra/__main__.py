@@ -14,9 +14,10 @@ if len(sys.argv) == 2 and re.fullmatch(r"127\.0\.0\.1:\d+", sys.argv[1]):
     )
 
 from amlstack.catalog.clock import ClockError
+from amlstack.catalog.overlay import OverlayError
 from infra.program import main
 
 try:
     main()
-except ClockError as error:
+except (ClockError, OverlayError) as error:
     raise pulumi.RunError(str(error)) from None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import hint, near
+from amlstack.catalog import overlay
 from amlstack.catalog.files import day, load
 
 if TYPE_CHECKING:
@@ -17,10 +18,16 @@ if TYPE_CHECKING:
 _MISSPELT = 0.85
 """Likeness to a known name from which on an unknown one is a mistake: `westeuropa` has 0.9."""
 
+NEW = f" A region that is new is listed in `{overlay.NAME}` (`regions: [...]`, docs/catalogue.md)."
+
+
+def names() -> frozenset[str]:
+    """All that the catalogue knows, sovereign clouds and early-access regions among them, and those of the team."""
+    return _listed() | overlay.current().regions
+
 
 @cache
-def names() -> frozenset[str]:
-    """All that the catalogue knows, sovereign clouds and early-access regions among them."""
+def _listed() -> frozenset[str]:
     return frozenset(name for row in load("regions") for name in row["names"])
 
 
@@ -56,7 +63,7 @@ def finding(written: str, where: str) -> Finding | None:
         where,
         f"`{written}` is no region of Azure that the catalogue of {checked():%B %Y} knows",
         "A region is written as Azure names it, and a change of region replaces what lies in it",
-        remedy or "Look it up: az account list-locations --query [].name.",
+        remedy + (NEW if close else "") or "Look it up: az account list-locations --query [].name.",
         Level.ERROR if close else Level.WARNING,
     )
 

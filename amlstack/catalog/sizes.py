@@ -6,16 +6,27 @@ The rows lie in ``data/sizes.json``, one line each; ``data/sources.json`` says w
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import log2
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base import near_misses
+from amlstack.catalog import gpus as gpu_models
+from amlstack.catalog import lifecycle as lifecycles
+from amlstack.catalog import overlay, prices
 from amlstack.catalog.files import day, load
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from datetime import date
+    from pathlib import Path
+
+    from amlstack.catalog.gpus import Gpu
+    from amlstack.catalog.lifecycle import Lifecycle, Stage
+
+Price = prices.Price
 
 PREFIX = "standard_"
 GIB = 1024**3
@@ -51,16 +62,6 @@ class Fabric:
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
-    """What one node costs: US dollars per hour in a region, as of a day and a source."""
-
-    usd: float
-    region: str
-    checked: date
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
 class Size:
     """One VM size.
 
@@ -81,7 +82,12 @@ class Size:
         source: Where the row was read, as keys of ``data/sources.json`` followed by the page.
         checked: When it was last held against its sources.
         note: What a reader should know besides; may be empty.
-        price_per_hour: Price of a node; None when it has not been looked up.
+        price_per_hour: Price of a node, the first of ``prices``; None when it has not been looked up.
+        prices: All that are known, best first: the team's own, then the list's by region.
+        gpu_share: ``1/6`` where a GPU of the guest is such a part of a card; empty for whole ones.
+        nvlink_nodes: Nodes over which one NVLink domain reaches; None where NVLink joins no GPUs, or nobody says.
+        lifecycle: Its series' stage and what new subscriptions may do; None for retired series.
+        gpu: What its GPU model can run; None for CPU sizes.
     """
 
     name: str
@@ -101,6 +107,22 @@ class Size:
     checked: date
     note: str
     price_per_hour: Price | None = None
+    prices: tuple[Price, ...] = ()
+    gpu_share: str = ""
+    nvlink_nodes: int | None = None
+    lifecycle: Lifecycle | None = None
+    gpu: Gpu | None = None
+
+    def stage(self, on: date) -> Stage | None:
+        """Its stage on a day; None where no page speaks of its series."""
+        if self.retired_on(on):
+            return "retired"
+        return self.lifecycle.stage if self.lifecycle else None
+
+    def price_in(self, region: str) -> Price | None:
+        """The price in a region; where none was read there, the first that is known."""
+        here = (price for price in self.prices if price.region == region)
+        return next(here, self.price_per_hour)
 
     def retired_on(self, on: date) -> bool:
         """Whether the size is gone on that day."""
@@ -117,27 +139,58 @@ class Size:
 
     def describe(self) -> str:
         """The size in half a line, e.g. ``8 x H100 80 GiB, NDR InfiniBand 3200 Gb/s``."""
-        chips = f"{self.gpus} x {self.gpu_model} {self.gpu_memory_gib:g} GiB" if self.gpus else f"{self.vcpus} vCPUs"
+        part = f" ({self.gpu_share} of a card)" if self.gpu_share else ""
+        gpus = f"{self.gpus} x {self.gpu_model} {self.gpu_memory_gib or 0:g} GiB{part}"
+        chips = gpus if self.gpus else f"{self.vcpus} vCPUs"
         if self.fabric.infiniband is None:
             return f"{chips}, no InfiniBand"
         rate = f" {self.fabric.gbps_per_node:g} Gb/s" if self.fabric.gbps_per_node else ""
         return f"{chips}, {self.fabric.infiniband} InfiniBand{rate}{'' if self.fabric.sriov else ' without SR-IOV'}"
 
 
+class _Table(Mapping[str, "Size"]):
+    """Sizes by name in lower case, each built when it is first asked for: most commands ask for one or two."""
+
+    def __init__(self, rows: Iterable[dict[str, Any]]) -> None:
+        self._rows = {row["name"].lower(): row for row in rows}
+        self._built: dict[str, Size] = {}
+
+    def __getitem__(self, name: str) -> Size:
+        if name not in self._built:
+            self._built[name] = _size(dict(self._rows[name]))
+        return self._built[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+def _by_lower_name() -> Mapping[str, Size]:
+    return _table(overlay.path())
+
+
 @cache
-def _by_lower_name() -> dict[str, Size]:
-    return {size.name.lower(): size for size in map(_size, load("sizes"))}
+def _table(file: Path | None) -> _Table:
+    """The sizes of the catalogue and of one team's file: a size of its own goes before."""
+    return _Table((*load("sizes"), *overlay.read(file).sizes))
 
 
 def _size(row: dict[str, Any]) -> Size:
     fabric = Fabric(*(row.pop(key) for key in ("rdma", "sriov", "infiniband", "gbps_per_node")))
-    price = row.pop("price_per_hour", None)
     row["retired"] = day(row["retired"]) if row["retired"] else None
     row["checked"] = day(row["checked"])
     row["source"] = tuple(row["source"])
-    if price is not None:
-        price = Price(**{**price, "checked": day(price["checked"])})
-    return Size(**row, fabric=fabric, price_per_hour=price)
+    listed = prices.of(row["name"], row["series"], row["vcpus"])
+    return Size(
+        **row,
+        fabric=fabric,
+        price_per_hour=listed[0] if listed else None,
+        prices=listed,
+        lifecycle=lifecycles.of(row["series"]),
+        gpu=gpu_models.get(row["gpu_model"]) if row["gpu_model"] else None,
+    )
 
 
 def all_sizes() -> tuple[Size, ...]:
@@ -155,9 +208,9 @@ def get(name: str) -> Size | None:
 
 def near(name: str, n: int = 3) -> tuple[str, ...]:
     """Names that somebody who wrote ``name`` may have meant, best first; empty when nothing is close."""
-    known = {lower.removeprefix(PREFIX): size.name for lower, size in _by_lower_name().items()}
+    known = {lower.removeprefix(PREFIX): lower for lower in _by_lower_name()}
     wanted = name.lower().removeprefix(PREFIX)
-    return tuple(known[match] for match in near_misses.near(wanted, known, n))
+    return tuple(_by_lower_name()[known[match]].name for match in near_misses.near(wanted, known, n))
 
 
 def nearest_compliant(size: Size, on: date) -> Size | None:

@@ -105,6 +105,7 @@ def run(name: str, verb: Verb, arguments: Sequence[str]) -> int:
     import typer
 
     from amlstack.catalog.clock import ClockError
+    from amlstack.catalog.overlay import OverlayError
 
     module, _, attribute = verb.target.partition(":")
     found = getattr(import_module(module), attribute)
@@ -117,8 +118,8 @@ def run(name: str, verb: Verb, arguments: Sequence[str]) -> int:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except KeyboardInterrupt:
         return 130
-    except ClockError as error:
-        print(error, file=sys.stderr)  # noqa: T201 - of every verb that asks for the day
+    except (ClockError, OverlayError) as error:
+        print(error, file=sys.stderr)  # noqa: T201 - of every verb that asks the catalogue
         return 2
     return 0
 

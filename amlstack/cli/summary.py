@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 from amlstack.base import paths
-from amlstack.catalog import sizes
+from amlstack.catalog import clock, sizes
 from amlstack.cli.stack.runs import GOOD, statuses
 from amlstack.sandbox.store.holdings import listed
 from amlstack.sandbox.store.store import job_folder
@@ -135,7 +135,7 @@ def _cost(cluster: Mapping[str, Any]) -> str:
         nodes = f"{cluster['max']} node{'' if cluster['max'] == 1 else 's'}"
         return f"nothing while idle{_but(cluster)}; at most {nodes} at a price that the catalogue does not have"
     total = price.usd * cluster["max"]
-    return f"up to {total:,.2f} USD per hour ({cluster['max']} nodes; {price.region}, {price.checked}, {price.source})"
+    return f"up to {total:,.2f} USD per hour ({cluster['max']} nodes; {price.basis(clock.today())})"
 
 
 def verdict_lines(outcome: Outcome, known: Collection[str] = ()) -> Iterator[str]:

@@ -71,7 +71,11 @@ def _imported_of_base(sources: Mapping[str, bytes]) -> Iterator[str]:
     for name, content in sources.items():
         for module, names in _OF_BASE.findall(content) if name.endswith(".py") else ():
             for each in (module or names).split(b","):
-                yield f"amlstack/base/{each.strip().decode()}.py"
+                part = f"amlstack/base/{each.strip().decode()}"
+                if (PROJECT / part).is_dir():
+                    yield from (path.relative_to(PROJECT).as_posix() for path in (PROJECT / part).glob("*.py"))
+                else:
+                    yield f"{part}.py"
 
 
 def build(out: Path, chosen: Path | None = None) -> tuple[Path, str]:

@@ -6,12 +6,13 @@ import json
 import re
 from dataclasses import fields
 from datetime import date
+from fractions import Fraction
 from importlib.resources import files
 from typing import Any
 
 import pytest
 
-from amlstack.catalog import environments, fabric, sizes
+from amlstack.catalog import environments, fabric, gpus, lifecycle, regions, sizes
 
 DATA = files("amlstack.catalog").joinpath("data")
 SIZES = sizes.all_sizes()
@@ -33,13 +34,17 @@ def rows(name: str) -> list[dict[str, Any]]:
     return found
 
 
+def sources(row: dict[str, Any]) -> list[str]:
+    given = row["source"]
+    return [given] if isinstance(given, str) else given
+
+
 def short(size: sizes.Size) -> str:
     return size.name.removeprefix("Standard_")
 
 
-def test_the_catalogue_holds_107_sizes_each_once() -> None:
-    assert len(SIZES) == 107
-    assert len({row["name"].lower() for row in rows("sizes")}) == 107
+def test_the_catalogue_holds_each_size_once() -> None:
+    assert len({row["name"].lower() for row in rows("sizes")}) == len(rows("sizes")) == len(SIZES) == 516
 
 
 def test_every_row_stands_on_a_line_of_its_own_so_that_a_change_reads_as_one() -> None:
@@ -51,10 +56,11 @@ def test_every_row_stands_on_a_line_of_its_own_so_that_a_change_reads_as_one() -
 
 
 def test_a_row_has_exactly_the_fields_of_a_size() -> None:
-    flat = {field.name for kind in (sizes.Size, sizes.Fabric) for field in fields(kind)} - {"fabric"}
+    of_other_files = {"fabric", "price_per_hour", "prices", "lifecycle", "gpu"}
+    flat = {field.name for kind in (sizes.Size, sizes.Fabric) for field in fields(kind)} - of_other_files
 
     for row in rows("sizes"):
-        assert set(row) | {"price_per_hour"} == flat, row["name"]
+        assert set(row) | {"gpu_share", "nvlink_nodes"} == flat, row["name"]
 
 
 def test_a_size_is_well_formed() -> None:
@@ -98,33 +104,36 @@ def test_sriov_needs_rdma_and_infiniband_comes_with_rdma() -> None:
         assert size.fabric.gbps_per_node is None or (size.fabric.rdma and size.fabric.gbps_per_node >= 40), size.name
 
 
+def _card(size: sizes.Size) -> float | None:
+    """GiB of a whole card, of which the guest may see a part."""
+    return size.gpu_memory_gib and size.gpu_memory_gib / Fraction(size.gpu_share or 1)
+
+
 def test_sizes_of_one_series_share_chip_and_generation() -> None:
     for series in {size.series for size in SIZES}:
         members = [size for size in SIZES if size.series == series]
-        assert len({(size.gpu_vendor, size.gpu_model, size.gpu_memory_gib, size.architecture) for size in members}) == 1
+        assert len({(size.gpu_vendor, size.gpu_model, _card(size), size.architecture) for size in members}) == 1, series
         assert len({size.fabric.infiniband for size in members if size.fabric.rdma}) <= 1
         assert len({size.retired for size in members}) == 1
 
 
-@pytest.mark.parametrize("name", ["sizes", "environments", "fabric", "bandwidth"])
+ALL = ["sizes", "prices", "lifecycle", "gpus", "environments", "fabric", "bandwidth", "regions"]
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_every_row_names_sources_that_the_source_table_explains(name: str) -> None:
     known = json.loads(DATA.joinpath("sources.json").read_text())
 
     for row in rows(name):
         assert row["source"], row
-        assert {source.split("/")[0] for source in row["source"]} <= known.keys(), row
+        assert {source.split("/")[0] for source in sources(row)} <= known.keys(), row
         date.fromisoformat(row["checked"])
 
 
 def test_the_source_table_explains_nothing_that_no_row_uses() -> None:
-    used = {
-        source.split("/")[0]
-        for name in ("sizes", "environments", "fabric", "bandwidth", "regions")
-        for row in rows(name)
-        for source in row["source"]
-    }
+    used = {source.split("/")[0] for name in ALL for row in rows(name) for source in sources(row)}
 
-    assert used == json.loads(DATA.joinpath("sources.json").read_text()).keys()
+    assert used | {"team"} == json.loads(DATA.joinpath("sources.json").read_text()).keys()
 
 
 @pytest.mark.parametrize(
@@ -224,3 +233,86 @@ def test_environment_names_state_framework_and_cuda() -> None:
         cuda = f"-cuda{environment.cuda}" if environment.cuda else ""
         assert environment.name.endswith(f"{environment.framework}-{environment.framework_version}{cuda}")
         assert environment.registry == "azureml"
+
+
+@pytest.mark.parametrize("on", [date(2026, 8, 1), date(2026, 11, 22), date(2030, 1, 1)])
+def test_no_living_size_lacks_architecture_or_stage(on: date) -> None:
+    stages = {"current", "extended", "current or extended", "end of life"}
+
+    for size in SIZES:
+        if size.retired_on(on):
+            assert size.stage(on) == "retired"
+        else:
+            assert size.stage(on) in stages, size.name
+            assert size.architecture in {"x64", "arm64"}, size.name
+
+
+def test_a_series_that_is_at_the_end_of_its_life_has_a_date_and_no_other_series_has_one() -> None:
+    for size in SIZES:
+        found = lifecycle.of(size.series)
+        if found is not None:
+            assert (size.retired is not None) == (found.stage == "end of life"), size.name
+            assert (found.new_subscriptions is not None) == (found.stage == "end of life"), size.name
+            assert (found.closed_since is not None) == (found.new_subscriptions == "closed"), size.name
+
+
+def test_every_gpu_is_known_and_cuda_builds_for_those_of_nvidia() -> None:
+    assert {size.gpu_model for size in SIZES if size.gpus} == {gpu.model for gpu in gpus.all_gpus()}
+    for gpu in gpus.all_gpus():
+        assert (gpu.compute_capability is not None) == (gpu.cuda_from is not None) == (gpu.vendor == "NVIDIA")
+        if gpu.cuda_from is not None:
+            assert gpu.builds_for(gpu.cuda_from)
+            assert gpu.cuda_until is None or gpu.builds_for(gpu.cuda_until)
+
+
+@pytest.mark.parametrize(
+    ("model", "cuda", "builds"),
+    [
+        ("H100", "12.6", True),
+        ("H100", "11.7", False),
+        ("GB200", "12.6", False),
+        ("GB200", "12.8.1", True),
+        ("GB300", "12.8", False),
+        ("V100", "12.9", True),
+        ("V100", "13.0", False),
+        ("A100", "10.2", False),
+        ("MI300X", "12.6", None),
+    ],
+)
+def test_a_gpu_runs_what_cuda_builds_for_it(model: str, cuda: str, *, builds: bool | None) -> None:
+    gpu = gpus.get(model)
+
+    assert gpu is not None
+    assert gpu.builds_for(cuda) is builds
+
+
+def test_one_nvlink_domain_of_more_nodes_is_a_rack_of_grace_blackwell() -> None:
+    assert {size.series: size.nvlink_nodes for size in SIZES if (size.nvlink_nodes or 0) > 1} == {
+        "ND_GB200_v6": 18,
+        "ND_GB300_v6": 18,
+    }
+
+
+def test_a_price_is_of_a_known_size_or_series_positive_and_low_priority_is_less() -> None:
+    names = {size.name for size in SIZES}
+    series = {size.series for size in SIZES}
+
+    for row in rows("prices"):
+        assert row["region"] in regions.names(), row
+        assert (row.get("size") in names) != (row.get("series") in series), row
+        usd: float = row["usd"] if "usd" in row else row["usd_per_vcpu"]
+        assert usd > 0, row
+        assert row.get("low_priority") is None or 0 < row["low_priority"] < usd, row
+        assert row.get("spot") is None or 0 < row["spot"] <= usd, row
+    keys = [(row.get("size"), row.get("series"), row["region"]) for row in rows("prices")]
+    assert len(keys) == len(set(keys))
+
+
+def test_the_usual_gpu_sizes_have_a_price() -> None:
+    usual = ["NC4as_T4_v3", "NC24ads_A100_v4", "NC40ads_H100_v5", "ND40rs_v2", "ND96asr_v4", "ND96amsr_A100_v4"]
+    usual += ["ND96isr_H100_v5", "ND96isr_H200_v5", "ND96isr_MI300X_v5", "ND128isr_NDR_GB200_v6", "HB120rs_v3"]
+
+    for name in usual:
+        size = sizes.get(f"Standard_{name}")
+        assert size is not None
+        assert size.price_per_hour is not None, name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.catalog import files, sizes
-from amlstack.cli import catalogue_refresh
+from amlstack.cli.catalogue import refresh
 from amlstack.cli.main import main
 from tests.support.catalog.sku_server import Azure, served
 
@@ -42,11 +42,11 @@ def listed(
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the data file, which the verb takes for the catalogue's."""
-    copy = tmp_path / "sizes.json"
-    copy.write_text(files.path("sizes").read_text())
-    monkeypatch.setattr(files, "path", lambda _: copy)
-    return copy
+    """Copies of the data files; that of the sizes, which the verb takes for the catalogue's."""
+    for name in ("sizes", "prices"):
+        (tmp_path / f"{name}.json").write_text(files.path(name).read_text())
+    monkeypatch.setattr(files, "path", lambda name: tmp_path / f"{name}.json")
+    return tmp_path / "sizes.json"
 
 
 @pytest.fixture
@@ -93,13 +93,19 @@ def test_numbers_and_prices_are_written_and_nothing_that_was_checked_by_hand(
     assert changed == {"Standard_ND96isr_H100_v5", "Standard_NC24r", "Standard_ND40rs_v2", "Standard_DS3_v2"}
     h100 = after["Standard_ND96isr_H100_v5"]
     assert h100["memory_gib"] == 1901
-    assert h100["price_per_hour"] == {
-        "usd": 98.32,
+    prices = json.loads((data.parent / "prices.json").read_text())
+    (price,) = (row for row in prices if row.get("size") == h100["name"] and row["region"] == "westeurope")
+    assert price == {
+        "size": "Standard_ND96isr_H100_v5",
         "region": "westeurope",
-        "checked": "2026-08-01",
+        "usd": 98.32,
+        "low_priority": 19.664,
+        "spot": None,
         "source": "Azure ML vmSizes",
+        "checked": "2026-08-01",
+        "note": "",
     }
-    assert "price_per_hour" not in after["Standard_ND40rs_v2"]
+    assert not [row for row in prices if row.get("size") == "Standard_ND40rs_v2" and row["region"] == "westeurope"]
     assert after["Standard_DS3_v2"]["azureml_supported"] is False
     by_hand = ("rdma", "sriov", "infiniband", "gbps_per_node", "retired", "source", "checked", "note", "series")
     assert all(after[name][key] == before[name][key] for name in before for key in by_hand)
@@ -128,15 +134,16 @@ def test_without_write_the_change_is_shown_as_a_diff_and_the_file_stays(
     out = capsys.readouterr().out
     assert data.read_text() == before
     assert "--- a/amlstack/catalog/data/sizes.json" in out
-    assert out.count("\n-{") == out.count("\n+{") == 4
+    assert "--- a/amlstack/catalog/data/prices.json" in out
+    # Four sizes; two prices at the end of the list, whose former last line gets a comma.
+    assert (out.count("\n-{"), out.count("\n+{")) == (4 + 1, 4 + 1 + 2)
     assert "--write does" in out
 
 
 def test_what_was_written_reads_as_a_catalogue_and_a_second_refresh_changes_nothing(
-    azure: Azure, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    azure: Azure, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*ASK, "--write"]) == 0
-    monkeypatch.setenv("AMLSTACK_TODAY", "2026-09-01")
     once = data.read_text()
     capsys.readouterr()
 
@@ -145,15 +152,13 @@ def test_what_was_written_reads_as_a_catalogue_and_a_second_refresh_changes_noth
     assert data.read_text() == once
     assert "says what Azure says in westeurope" in capsys.readouterr().out
     read = {size.name: size for size in (sizes._size(dict(row)) for row in json.loads(once))}
-    price = read["Standard_ND96isr_H100_v5"].price_per_hour
-    assert price is not None
-    assert price.usd == 98.32
+    assert read["Standard_ND96isr_H100_v5"].memory_gib == 1901
 
 
 def test_the_data_file_has_the_form_that_a_refresh_writes() -> None:
     text = files.path("sizes").read_text()
 
-    assert catalogue_refresh.text(json.loads(text)) == text
+    assert refresh.text(json.loads(text)) == text
 
 
 def test_a_refusal_of_azure_is_shown_in_its_own_words(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -63,10 +64,13 @@ def test_json_lists_every_size_with_what_training_depends_on(rows: Callable[...,
 def test_filters(
     rows: Callable[..., list[dict[str, Any]]], words: list[str], keeps: Callable[[sizes.Size], bool]
 ) -> None:
-    expected = [size.name for size in sizes.all_sizes() if keeps(size)]
+    on = date(2026, 8, 1)
+    kept = [size for size in sizes.all_sizes() if keeps(size)]
+    living = [size.name for size in kept if not size.retired_on(on)]
+    retired = [size.name for size in kept if size.retired_on(on)]
 
-    assert [row["name"] for row in rows(*words)] == expected
-    assert 0 < len(expected) < len(sizes.all_sizes())
+    assert [row["name"] for row in rows(*words)] == [*living, *retired]
+    assert 0 < len(kept) < len(sizes.all_sizes())
 
 
 def test_the_table_has_one_whole_line_per_size(capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,7 +78,35 @@ def test_the_table_has_one_whole_line_per_size(capsys: pytest.CaptureFixture[str
     lines = capsys.readouterr().out.splitlines()
 
     (line,) = [line for line in lines if line.startswith("Standard_ND96isr_H200_v5 ")]
-    assert line.split() == ["Standard_ND96isr_H200_v5", "8", "x", "H200", "141", "GiB", "NDR", "3200", "yes"]
+    assert " ".join(line.split()) == (
+        "Standard_ND96isr_H200_v5 8 x H200 141 GiB 96 1850 NDR 3200 yes current or extended 130.592 "
+        "polandcentral, 2026-08"
+    )
+
+
+def test_the_table_marks_what_ends_and_what_new_subscriptions_do_not_get(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sizes", "--family", "DSv2"]) == 0
+    out = capsys.readouterr().out
+
+    (line,) = [line for line in out.splitlines() if line.startswith("Standard_DS3_v2 ")]
+    assert "end of life 2028-05-01, closed to new subscriptions" in line
+
+
+def test_a_price_is_that_of_the_region_asked_for(
+    rows: Callable[..., list[dict[str, Any]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here,) = (row for row in rows("--region", "UK South") if row["name"] == "Standard_ND96isr_H100_v5")
+    (nowhere,) = (row for row in rows("--region", "uksouth") if row["name"] == "Standard_ND96isr_H200_v5")
+
+    assert (here["price_per_hour"]["usd"], here["price_per_hour"]["low_priority"]) == (122.9, 24.58)
+    assert nowhere["price_per_hour"] is None
+    assert main(["sizes", "Standard_ND96isr_H100_v5", "--region", "uksouth"]) == 0
+    assert "122.90 USD per hour, 24.58 low priority, 22.71 spot (uksouth, 2026-08" in capsys.readouterr().out
+
+
+def test_a_misspelt_region_ends_with_the_right_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sizes", "--region", "westeuropa"]) == 1
+    assert "Did you mean `westeurope`?" in capsys.readouterr().err
 
 
 def test_a_filter_that_nothing_passes_says_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,7 +67,10 @@ def test_a_good_file_is_zero(here: Path, capsys: pytest.CaptureFixture[str]) -> 
     text = GOOD.replace("acpt-pytorch-2.8-cuda12.6", pinned).replace("nodes=2", 'limits={"timeout": 3600}, nodes=2')
     (here / "job.py").write_text(text)
     assert main(["check", "job.py", "--size", "Standard_ND96isr_H100_v5"]) == 0
-    assert capsys.readouterr().out == "1 file: nothing wrong\n"
+    assert capsys.readouterr().out == (
+        "job.py: ddp costs 196.64 USD per hour, at most 196.64 USD in 1 h until its timeout "
+        "(eastus, 2026-09, Azure's price list)\n1 file: nothing wrong\n"
+    )
 
 
 def test_the_rules_of_the_pack_judge_a_job_file_at_their_levels(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,8 +71,10 @@ def settings(*clusters: dict[str, Any]) -> Any:
 
 @pytest.fixture
 def priced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One size has a price, as after `amlstack sizes --refresh`."""
+    """One size has a price of this month, as after `amlstack sizes --refresh`."""
     import dataclasses
+
+    monkeypatch.setenv("AMLSTACK_TODAY", "2026-11-02")
 
     known = sizes.get
     price = Price(27.5, "westeurope", date(2026, 11, 1), "prices.azure.com")
@@ -102,11 +104,25 @@ def test_the_cost_while_idle_is_that_of_the_nodes_that_stay() -> None:
     assert cost.as_dict(costs)["most_usd_per_hour"] == 165.0
 
 
+def test_a_price_is_that_of_the_cluster_s_region_and_says_its_age(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AMLSTACK_TODAY", "2027-02-01")
+    size, low = "Standard_ND96isr_H100_v5", "low_priority"
+    here = {"name": "aaa", "size": size, "nodes": {"max": 2}, "location": "uksouth", "priority": low}
+    elsewhere = {"name": "bbb", "size": size, "nodes": {"max": 1}}
+
+    lines = list(cost.lines(cost.of(settings(here, elsewhere))))
+
+    assert lines[1] == "at most: 147.48 USD per hour for nodes"  # 2 x 24.58 + 98.32
+    assert lines[2] == "prices of eastus, 2026-09, 4 months old, Azure's price list"
+    assert lines[3] == "prices of uksouth, 2026-08, 5 months old, Azure's price list"
+    assert len(lines) == 5
+
+
 def test_a_price_that_is_not_known_is_said_and_is_no_number() -> None:
-    costs = cost.of(settings({"name": "aaa", "size": "Standard_ND96isr_H100_v5", "nodes": {"max": 2}}))
+    costs = cost.of(settings({"name": "aaa", "size": "Standard_ND128isr_GB300_v6", "nodes": {"max": 2}}))
     idle, most, rest = cost.lines(costs)
     assert idle == "while idle: 0.00 USD per hour for nodes"
-    assert most.startswith("at most: unknown for 2 nodes of Standard_ND96isr_H100_v5: no price in the catalogue")
+    assert most.startswith("at most: unknown for 2 nodes of Standard_ND128isr_GB300_v6: no price in the catalogue")
     assert "docs/azure.md" in rest
     assert cost.as_dict(costs)["most_usd_per_hour"] is None
 

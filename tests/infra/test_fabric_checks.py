@@ -72,6 +72,15 @@ def test_a_check_takes_all_nodes_with_a_rank_for_each_gpu(tmp_path: Path) -> Non
     (finding,) = about(declaration)
     assert (finding.code, finding.level, finding.file, finding.line) == ("fabric-check", "info", "Pulumi.team.yaml", 3)
     assert "4 nodes of Standard_ND96asr_v4" in finding.seen
+    assert "it costs 108.79 USD per hour" in finding.seen  # 4 nodes at the list's price
+
+
+def test_a_check_on_a_size_without_a_price_says_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = sizes.get("Standard_ND96asr_v4")
+    assert known is not None
+    unpriced = replace(known, price_per_hour=None)
+    monkeypatch.setattr(Target, "facts", property(lambda _: unpriced))
+    (finding,) = about(judged(tmp_path, GPUS, jobs=["train.yml"], train=train()))
     assert "the catalogue has no price" in finding.seen
 
 

@@ -32,7 +32,11 @@ def planned(**fields: object) -> jobs.Plan:
     return jobs.plan(job, jobs.Target("Standard_ND96asr_v4", "a", 2))
 
 
-def test_a_cost_is_not_shown_without_a_price() -> None:
+def test_a_cost_is_not_shown_without_a_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = sizes.get("Standard_ND96asr_v4")
+    assert row is not None
+    unpriced = replace(row, price_per_hour=None)
+    monkeypatch.setattr(sizes, "get", lambda name: unpriced)
     assert costs(planned()) == {}
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 COMPUTE, OWN_JOB = "azure-native:machinelearningservices:Compute", "amlstack:jobs:Job"
-PRICED, UNPRICED = "Standard_ND96isr_H100_v5", "Standard_ND40rs_v2"
-PRICE = {"usd": 100.0, "region": "westeurope", "checked": "2026-07-01", "source": "made up"}
+PRICED, UNPRICED = "Standard_ND96isr_H100_v5", "Standard_ND128isr_GB300_v6"
+PRICE = {"size": PRICED, "usd": 100.0, "region": "westeurope", "checked": "2026-07-01", "source": "made up"}
 LIMITS = {
     "cost-per-job": {"usd": 5000},
     "cost-per-hour": {"usd": 500},
@@ -31,15 +31,12 @@ LIMITS = {
 
 @pytest.fixture
 def priced(tmp_path: Path) -> Path:
-    """The pack, unpacked from its archive, with a price of one size: 100 dollars per hour."""
+    """The pack, unpacked from its archive, with its team's own price of one size: 100 dollars per hour."""
     built, _ = archive.build(tmp_path / "dist")
     with tarfile.open(built) as packed:
         packed.extractall(tmp_path / "pack", filter="data")
     (top,) = (tmp_path / "pack").iterdir()
-    data = top / "amlstack" / "catalog" / "data" / "sizes.json"
-    rows = json.loads(data.read_text(encoding="utf-8"))
-    next(row for row in rows if row["name"] == PRICED)["price_per_hour"] = PRICE
-    data.write_text(json.dumps(rows), encoding="utf-8")
+    (top / "catalogue.yaml").write_text(json.dumps({"prices": [PRICE]}), encoding="utf-8")
     return top / "analyzer"
 
 
@@ -103,7 +100,7 @@ def test_costs_are_nodes_times_hours_times_price_against_the_budget(
     # Four trials at once for twenty hours.
     assert "4 nodes of Standard_ND96isr_H100_v5 cost 8,000.00 USD until the timeout" in per_job["sweep"][1]
     assert "jobs.dear.limits.timeout" in per_job["pipeline"][1]
-    assert "The catalogue has no price of Standard_ND40rs_v2" in per_job["of-unknown-price"][1]
+    assert "The catalogue has no price of Standard_ND128isr_GB300_v6" in per_job["of-unknown-price"][1]
     assert {
         name: level for name, (level, _) in per_hour.items() if name in {"within", "above", "of-unknown-price"}
     } == {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
@@ -93,5 +93,7 @@ def test_a_pack_older_than_the_newest_retirement_says_so() -> None:
     ((level, code, message),) = stack_of(pack(always, date(newest.year + 1, 1, 1)))
     assert (level, code) == ("advisory", "catalogue-old")
     assert f"Version 1.2.3 knows no retirement after {newest.isoformat()}" in message
-    ((_, _, message),) = stack_of(pack({"catalogue-old": {"days": 10}}))
+    checked = max(size.checked for size in sizes.all_sizes())
+    assert stack_of(pack({"catalogue-old": {"days": 10}}, checked + timedelta(days=10))) == []
+    ((_, _, message),) = stack_of(pack({"catalogue-old": {"days": 10}}, checked + timedelta(days=11)))
     assert "was last checked in" in message

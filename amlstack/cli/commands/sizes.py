@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from amlstack.cli.catalogue.text import facts, price_in, table
 from amlstack.cli.console import print_findings, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import date
 
     from amlstack.catalog.sizes import Size
 
@@ -39,7 +40,13 @@ Subscription = Annotated[
     str | None,
     typer.Option(envvar="AZURE_SUBSCRIPTION_ID", help="With --refresh: id of a subscription.", show_default=False),
 ]
-Location = Annotated[str, typer.Option(help="With --refresh: the region to ask for.")]
+Location = Annotated[str, typer.Option(help="With --refresh: the region whose sizes to ask for.")]
+Region = Annotated[
+    str | None, typer.Option(help="Show prices of this region; unset: of the region first known.", show_default=False)
+]
+Prices = Annotated[
+    bool, typer.Option("--prices", help="With --refresh: only prices, from the public price list; needs no sign-in.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
 
 
@@ -52,7 +59,9 @@ def sizes(
     *,
     infiniband: InfiniBand = None,
     alive: Alive = None,
+    region: Region = None,
     refresh: Refresh = False,
+    prices: Prices = False,
     write: Write = False,
     subscription: Subscription = None,
     location: Location = "westeurope",
@@ -60,13 +69,18 @@ def sizes(
 ) -> None:
     """List the VM sizes that the catalogue knows, or explain one.
 
-    The table says what training across nodes depends on: GPUs, InfiniBand and its rate, whether it is exposed by
-    SR-IOV, and when a size is retired. An unknown name ends with exit status 1 and the names most like it.
+    The table has the living sizes first and says what training across nodes depends on: GPUs, InfiniBand and its rate,
+    whether it is exposed by SR-IOV, the stage in a size's life, and its price with region and month. An unknown name
+    ends with exit status 1 and the names most like it.
 
     Examples:
         amlstack sizes --infiniband --alive
 
         amlstack sizes Standard_NC24rs_v3
+
+        amlstack sizes --gpu H100 --region uksouth
+
+        amlstack sizes --refresh --prices --region westeurope --write
 
         amlstack sizes --refresh --subscription ID --location westeurope --write
     """
@@ -74,11 +88,15 @@ def sizes(
     from amlstack.catalog import sizes as catalogue
 
     day = clock.today()
+    if refresh and prices:
+        _refresh_prices(region or location, day, write=write)
+        return
     if refresh:
         _refresh(subscription, location, day, write=write)
         return
+    where = _region(region, as_json=as_json)
     if name is not None:
-        _explain(name, day, as_json=as_json)
+        _explain(name, day, where, as_json=as_json)
         return
     found = [
         size
@@ -89,57 +107,133 @@ def sizes(
         and (infiniband is None or size.fabric.usable is infiniband)
         and (alive is None or size.retired_on(day) is not alive)
     ]
+    found.sort(key=lambda size: size.retired_on(day))
     if as_json:
-        print_json([as_dict(size, day) for size in found])
+        print_json([as_dict(size, day, where) for size in found])
     else:
-        _table(found, day)
+        table(found, day, where)
 
 
-def as_dict(size: Size, on: date) -> dict[str, Any]:
-    """A size as plain data, the fabric's facts beside the others, ``retired`` an ISO date or null."""
+def as_dict(size: Size, on: date, region: str | None = None) -> dict[str, Any]:
+    """A size as plain data, the fabric's facts beside the others, days as ISO dates.
+
+    Args:
+        size: The size.
+        on: The day of its stage.
+        region: The region whose price is ``price_per_hour``; unset: the first known.
+    """
     row = asdict(size)
     fabric = row.pop("fabric")
-    return {
-        **row,
-        **fabric,
-        "retired": size.retired.isoformat() if size.retired else None,
-        "alive": not size.retired_on(on),
-        "checked": size.checked.isoformat(),
-        "multi_node": size.fabric.usable or not (size.gpus or size.fabric.rdma),
-    }
+    price = price_in(size, region)
+    plain: dict[str, Any] = _plain(
+        {
+            **row,
+            **fabric,
+            "price_per_hour": asdict(price) if price else None,
+            "stage": size.stage(on),
+            "alive": not size.retired_on(on),
+            "multi_node": size.fabric.usable or not (size.gpus or size.fabric.rdma),
+        }
+    )
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def _region(written: str | None, *, as_json: bool) -> str | None:
+    """The region as programs write it; a name that is nearly one ends with a finding."""
+    if written is None:
+        return None
+    from amlstack.base.findings import Level
+    from amlstack.catalog import regions
+
+    finding = regions.finding(written, "--region")
+    if finding is not None and finding.level is Level.ERROR:
+        if as_json:
+            print_json({"findings": [finding.as_dict()]})
+        else:
+            print_findings([finding], err=True)
+        raise typer.Exit(1)
+    return regions.code(written)
 
 
 def _refresh(subscription: str | None, location: str, on: date, *, write: bool) -> None:
     from amlstack.catalog.files import path
-    from amlstack.cli import catalogue_refresh
+    from amlstack.cli.catalogue import refresh
     from amlstack.provider.arm import ArmClient, ArmError, SignIn, endpoint
 
     if not subscription:
-        typer.echo("--refresh asks Azure: name a subscription, --subscription ID or AZURE_SUBSCRIPTION_ID.", err=True)
+        typer.echo(
+            "--refresh asks Azure: name a subscription, --subscription ID or AZURE_SUBSCRIPTION_ID; "
+            "--refresh --prices reads the public price list without one.",
+            err=True,
+        )
         raise typer.Exit(2)
-    file = path("sizes")
-    before = file.read_text(encoding="utf-8")
+    before = json.loads(path("sizes").read_text(encoding="utf-8"))
     try:
-        skus, listed = catalogue_refresh.ask(ArmClient(endpoint(cloud=SignIn.read({}).cloud)), subscription, location)
+        skus, listed = refresh.ask(ArmClient(endpoint(cloud=SignIn.read({}).cloud)), subscription, location)
     except ArmError as error:
         typer.echo(f"Azure could not be asked for sizes. {error}", err=True)
         raise typer.Exit(1) from None
-    done = catalogue_refresh.fold(json.loads(before), skus, listed, location=location, on=on)
-    after = catalogue_refresh.text(done.rows)
-    if change := catalogue_refresh.diff(before, after):
-        typer.echo(change)
+    done = refresh.fold(before, skus, listed, location=location, on=on)
+    changed = _renew("sizes", done.rows, write=write)
+    changed |= _renew("prices", refresh.fold_prices(_rows("prices"), done.prices), write=write)
     for note in done.notes:
         typer.echo(f"note: {note}.")
-    if not change:
+    _close(location, changed=changed, write=write)
+
+
+def _refresh_prices(location: str, on: date, *, write: bool) -> None:
+    from amlstack.catalog import sizes as catalogue
+    from amlstack.cli.catalogue import price_list, refresh
+
+    names = [size.name for size in catalogue.all_sizes() if not size.retired_on(on)]
+    try:
+        read = price_list.read(names, location, on)
+    except price_list.PriceListError as error:
+        typer.echo(f"{error}.", err=True)
+        raise typer.Exit(1) from None
+    changed = _renew("prices", refresh.fold_prices(_rows("prices"), read), write=write)
+    typer.echo(f"The price list has {len(read)} of {len(names)} living sizes in {location}.")
+    _close(location, changed=changed, write=write)
+
+
+def _rows(data: str) -> Any:
+    from amlstack.catalog.files import path
+
+    return json.loads(path(data).read_text(encoding="utf-8"))
+
+
+def _renew(data: str, rows: Sequence[dict[str, Any]], *, write: bool) -> bool:
+    """Show what changes in a data file, and write it if it is to be written; whether anything changes."""
+    from amlstack.catalog.files import path
+    from amlstack.cli.catalogue import refresh
+
+    file = path(data)
+    before, after = file.read_text(encoding="utf-8"), refresh.text(rows)
+    change = refresh.diff(before, after, data)
+    if change:
+        typer.echo(change)
+        if write:
+            file.write_text(after, encoding="utf-8")
+            typer.echo(f"{file} is written: review it, then commit it.")
+    return bool(change)
+
+
+def _close(location: str, *, changed: bool, write: bool) -> None:
+    if not changed:
         typer.echo(f"The catalogue says what Azure says in {location}.")
-    elif write:
-        file.write_text(after, encoding="utf-8")
-        typer.echo(f"{file} is written: review it, then commit it.")
-    else:
+    elif not write:
         typer.echo("Nothing is written yet; --write does.")
 
 
-def _explain(name: str, on: date, *, as_json: bool) -> None:
+def _explain(name: str, on: date, region: str | None, *, as_json: bool) -> None:
     from amlstack.catalog import sizes as catalogue
     from policies.checks import sizes_for
     from policies.checks.size import known_size
@@ -158,13 +252,13 @@ def _explain(name: str, on: date, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {
-                **as_dict(size, on),
+                **as_dict(size, on, region),
                 "nearest_compliant": nearest.name if nearest else None,
                 "findings": [each.as_dict() for each in findings],
             }
         )
         return
-    for label, value in _facts(size, on):
+    for label, value in facts(size, on, region):
         typer.echo(f"{label:16}{value}")
     typer.echo("")
     if not findings:
@@ -173,77 +267,3 @@ def _explain(name: str, on: date, *, as_json: bool) -> None:
         typer.echo(f"Work across nodes: {finding.message} [{finding.code}]")
     if nearest is not None:
         typer.echo(f"Nearest:        {nearest.name} ({nearest.describe()})")
-
-
-def _facts(size: Size, on: date) -> list[tuple[str, str]]:
-    facts = [
-        ("Name", size.name),
-        ("Series", f"{size.series} (quota family {size.family or 'unknown'})"),
-        ("vCPUs, memory", f"{_some(size.vcpus)} and {_some(size.memory_gib)} GiB, {size.architecture}"),
-        ("GPUs", _gpus(size) or "none"),
-        ("Fabric", _fabric(size)),
-        ("Retired", _retired(size, on) or "no date known"),
-        ("Azure ML", {True: "supported", False: "not supported", None: "not documented"}[size.azureml_supported]),
-        ("Price", _price(size) or "not looked up"),
-        ("Shared memory", size.shm_size() or "unknown"),
-        ("Source", f"{', '.join(size.source)} ({size.checked:%Y-%m})"),
-    ]
-    return [*facts, ("Note", size.note)] if size.note else facts
-
-
-def _table(found: Sequence[Size], on: date) -> None:
-    if not found:
-        typer.echo("No size is like that. `amlstack sizes` without filters lists all.")
-        return
-    rows = [_row(size) for size in found]
-    widths = [max(map(len, column)) for column in zip(HEADINGS, *rows, strict=True)]
-    typer.secho(_line(HEADINGS, widths), bold=True)
-    for size, row in zip(found, rows, strict=True):
-        typer.secho(_line(row, widths), dim=size.retired_on(on) or None)
-    typer.echo(f"{len(found)} sizes; `amlstack sizes NAME` explains one.")
-
-
-HEADINGS = ("Size", "GPUs", "Fabric", "Gb/s", "SR-IOV", "Retired", "USD/h")
-
-
-def _row(size: Size) -> tuple[str, ...]:
-    rdma = size.fabric.rdma
-    return (
-        size.name,
-        _gpus(size) or f"{_some(size.vcpus)} vCPUs",
-        size.fabric.infiniband or ("RDMA" if rdma else "Ethernet"),
-        f"{size.fabric.gbps_per_node:g}" if size.fabric.gbps_per_node else "",
-        ("yes" if size.fabric.sriov else "no") if rdma else "",
-        size.retired.isoformat() if size.retired else "",
-        f"{size.price_per_hour.usd:,.2f}" if size.price_per_hour else "",
-    )
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
-
-
-def _gpus(size: Size) -> str:
-    return f"{size.gpus} x {size.gpu_model} {_some(size.gpu_memory_gib)} GiB" if size.gpus else ""
-
-
-def _fabric(size: Size) -> str:
-    if size.fabric.infiniband is None:
-        return "RDMA without InfiniBand" if size.fabric.rdma else "Ethernet"
-    rate = f", {size.fabric.gbps_per_node:g} Gb/s per node" if size.fabric.gbps_per_node else ""
-    return f"{size.fabric.infiniband} InfiniBand{rate}, {'SR-IOV' if size.fabric.sriov else 'without SR-IOV'}"
-
-
-def _retired(size: Size, on: date) -> str:
-    if size.retired is None:
-        return ""
-    return size.retired.isoformat() if size.retired_on(on) else f"{size.retired.isoformat()} (announced)"
-
-
-def _price(size: Size) -> str:
-    price = size.price_per_hour
-    return f"{price.usd:,.2f} USD per hour ({price.region}, {price.checked:%Y-%m}, {price.source})" if price else ""
-
-
-def _some(value: float | None) -> str:
-    return "?" if value is None else f"{value:g}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from amlstack.catalog import sizes
+from amlstack.catalog import clock, sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ class ClusterCost:
         size: Its VM size.
         least, most: Nodes.
         price: Of one node; None when the catalogue has none.
-        low_priority: Whether its nodes cost less than that price.
+        low_priority: Whether its nodes are of low priority.
     """
 
     name: str
@@ -39,18 +39,23 @@ class ClusterCost:
     low_priority: bool
 
     @property
+    def each(self) -> float | None:
+        """US dollars per hour of one node of its priority, as far as that is known; None without a price."""
+        return None if self.price is None else self.price.of(low_priority=self.low_priority)
+
+    @property
     def idle(self) -> float | None:
         """US dollars per hour without work; None when that is not known."""
         if not self.least:
             return 0.0
-        return None if self.price is None else self.least * self.price.usd
+        return None if self.each is None else self.least * self.each
 
     @property
     def busy(self) -> float | None:
         """US dollars per hour with all nodes; None when that is not known."""
         if not self.most:
             return 0.0
-        return None if self.price is None else self.most * self.price.usd
+        return None if self.each is None else self.most * self.each
 
 
 def of(settings: Settings) -> tuple[ClusterCost, ...]:
@@ -58,7 +63,7 @@ def of(settings: Settings) -> tuple[ClusterCost, ...]:
     found = []
     for cluster in settings.clusters:
         size = sizes.get(cluster.size)
-        price = size.price_per_hour if size else None
+        price = size.price_in(cluster.location or settings.location) if size else None
         low = cluster.priority == "low_priority"
         found.append(ClusterCost(cluster.name, cluster.size, cluster.nodes.min, cluster.nodes.max, price, low))
     return tuple(found)
@@ -83,7 +88,8 @@ def as_dict(costs: Sequence[ClusterCost]) -> dict[str, Any]:
                 "name": one.name,
                 "size": one.size,
                 "nodes": {"min": one.least, "max": one.most},
-                "usd_per_node_hour": None if one.price is None else one.price.usd,
+                "usd_per_node_hour": one.each,
+                "price_of": None if one.price is None else one.price.checked.isoformat(),
                 "idle_usd_per_hour": one.idle,
                 "most_usd_per_hour": one.busy,
             }
@@ -106,8 +112,8 @@ def _together(costs: Sequence[ClusterCost], which: str) -> str:
 def _basis(costs: Sequence[ClusterCost]) -> Iterator[str]:
     prices = {one.price for one in costs if one.price is not None and one.most}
     for price in sorted(prices, key=lambda each: (each.region, each.source, each.checked)):
-        yield f"prices of {price.region}, {price.checked:%Y-%m}, {price.source}"
-    if any(one.low_priority and one.price is not None for one in costs):
+        yield f"prices of {price.basis(clock.today())}"
+    if any(one.low_priority and one.price is not None and one.price.low_priority is None for one in costs):
         yield "low-priority nodes cost less than these prices of dedicated ones"
 
 

@@ -28,10 +28,12 @@ class Refreshed:
 
     Attributes:
         rows: The catalogue's rows, brought up to date, in their order.
+        prices: Rows of prices that Azure ML states for them.
         notes: What somebody has to look at: contradictions, new sizes, restrictions.
     """
 
     rows: tuple[dict[str, Any], ...]
+    prices: tuple[dict[str, Any], ...]
     notes: tuple[str, ...]
 
 
@@ -72,7 +74,8 @@ def fold(
     by_name = {sku["name"].lower(): sku for sku in skus}
     ml = {size["name"].lower(): size for size in listed}
     notes: list[str] = []
-    found = []
+    found: list[dict[str, Any]] = []
+    stated: list[dict[str, Any]] = []
     for row in rows:
         name = row["name"].lower()
         new = dict(row)
@@ -80,7 +83,7 @@ def fold(
             notes += _capabilities(new, sku)
         if size := ml.get(name):
             _supported(new, size)
-            _price(new, size, location, on)
+            stated += _price(row["name"], size, location, on)
         found.append(new)
     known = {row["name"].lower() for row in rows}
     notes += sorted(
@@ -88,7 +91,7 @@ def fold(
         for name, sku in by_name.items()
         if name not in known and (_number(sku, "GPUs") or _yes(sku, "RdmaEnabled"))
     )
-    return Refreshed(tuple(found), tuple(notes))
+    return Refreshed(tuple(found), tuple(stated), tuple(notes))
 
 
 def text(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -96,9 +99,9 @@ def text(rows: Sequence[Mapping[str, Any]]) -> str:
     return "[\n" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n]\n"
 
 
-def diff(before: str, after: str) -> str:
-    """What changes in the data file, as a unified diff; empty when nothing does."""
-    name = "amlstack/catalog/data/sizes.json"
+def diff(before: str, after: str, data: str = "sizes") -> str:
+    """What changes in a data file, as a unified diff; empty when nothing does."""
+    name = f"amlstack/catalog/data/{data}.json"
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), f"a/{name}", f"b/{name}", n=0, lineterm="")
     return "\n".join(lines)
 
@@ -125,22 +128,46 @@ def _supported(row: dict[str, Any], size: Mapping[str, Any]) -> None:
         row["azureml_supported"] = "amlcompute" in {kind.lower() for kind in kinds}
 
 
-def _price(row: dict[str, Any], size: Mapping[str, Any], location: str, on: date) -> None:
-    """The price of a dedicated Linux node; other currencies and units are left alone."""
+def _price(name: str, size: Mapping[str, Any], location: str, on: date) -> Iterator[dict[str, Any]]:
+    """The prices of a Linux node; other currencies and units are left alone."""
     prices = size.get("estimatedVMPrices") or {}
     if prices.get("billingCurrency") != "USD" or prices.get("unitOfMeasure") != "OneHour":
         return
-    for one in prices.get("values") or ():
-        if one.get("osType") == "Linux" and one.get("vmTier") == "Standard":
-            usd = round(float(one["retailPrice"]), 4)
-            old = row.get("price_per_hour")
-            if old is None or (old["usd"], old["region"]) != (usd, location):
-                row["price_per_hour"] = {
-                    "usd": usd,
-                    "region": location,
-                    "checked": on.isoformat(),
-                    "source": "Azure ML vmSizes",
-                }
+    tiers = {
+        one.get("vmTier"): round(float(one["retailPrice"]), 4)
+        for one in prices.get("values") or ()
+        if one.get("osType") == "Linux"
+    }
+    if "Standard" in tiers:
+        yield price_row(name, location, tiers, on, "Azure ML vmSizes")
+
+
+def price_row(size: str, region: str, tiers: Mapping[str, float], on: date, source: str) -> dict[str, Any]:
+    """One row of ``data/prices.json``; `tiers` has ``Standard`` and perhaps ``LowPriority`` and ``Spot``."""
+    return {
+        "size": size,
+        "region": region,
+        "usd": tiers["Standard"],
+        "low_priority": tiers.get("LowPriority"),
+        "spot": tiers.get("Spot"),
+        "source": source,
+        "checked": on.isoformat(),
+        "note": "",
+    }
+
+
+def fold_prices(rows: Sequence[Mapping[str, Any]], read: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """The rows of prices with those that were read in the place of older ones of the same size and region.
+
+    A price that did not change gets the new day too: it was read again. What was read of sizes that had no price of
+    their own stands at the end.
+    """
+    new = {(row["size"], row["region"]): dict(row) for row in read}
+    kept = []
+    for row in rows:
+        key = (row.get("size"), row["region"])
+        kept.append(new.pop(key) if key in new else dict(row))
+    return (*kept, *new.values())
 
 
 def _given(sku: Mapping[str, Any], capability: str) -> str | None:

@@ -1,0 +1,1 @@
+"""The catalogue's facts shown, and renewed from Azure."""

@@ -1,0 +1,133 @@
+"""What the catalogue says of sizes, as lines for people: a table, and the facts of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date
+
+    from amlstack.catalog.sizes import Price, Size
+
+
+def price_in(size: Size, region: str | None) -> Price | None:
+    """The price in a region, or the first known; none where a region was asked for and it is not known there."""
+    if region is None:
+        return size.price_per_hour
+    return next((price for price in size.prices if price.region == region), None)
+
+
+def facts(size: Size, on: date, region: str | None) -> list[tuple[str, str]]:
+    """Label and value of each fact of a size; see `price_in` for the region."""
+    known = [
+        ("Name", size.name),
+        ("Series", f"{size.series} (quota family {size.family or 'unknown'})"),
+        ("vCPUs, memory", f"{_some(size.vcpus)} and {_some(size.memory_gib)} GiB, {size.architecture}"),
+        ("GPUs", _chip(size) or "none"),
+        ("Fabric", _fabric(size)),
+        ("NVLink domain", _nvlink(size)),
+        ("Stage", _stage(size, on) or "unknown"),
+        ("Retired", _retired(size, on) or "no date known"),
+        ("Azure ML", {True: "supported", False: "not supported", None: "not documented"}[size.azureml_supported]),
+        ("Price", _price(size, on, region) or "not looked up"),
+        ("Shared memory", size.shm_size() or "unknown"),
+        ("Source", f"{', '.join(size.source)} ({size.checked:%Y-%m})"),
+    ]
+    shown = [(label, value) for label, value in known if value]
+    return [*shown, ("Note", size.note)] if size.note else shown
+
+
+def table(found: Sequence[Size], on: date, region: str | None) -> None:
+    """Print one line per size."""
+    if not found:
+        typer.echo("No size is like that. `amlstack sizes` without filters lists all.")
+        return
+    rows = [_row(size, on, region) for size in found]
+    widths = [max(map(len, column)) for column in zip(HEADINGS, *rows, strict=True)]
+    typer.secho(_line(HEADINGS, widths), bold=True)
+    for size, row in zip(found, rows, strict=True):
+        typer.secho(_line(row, widths), dim=size.retired_on(on) or None)
+    typer.echo(f"{len(found)} sizes; `amlstack sizes NAME` explains one.")
+
+
+HEADINGS = ("Size", "GPUs", "vCPUs", "GiB", "Fabric", "Gb/s", "SR-IOV", "Stage", "USD/h", "Region, month")
+
+
+def _row(size: Size, on: date, region: str | None) -> tuple[str, ...]:
+    rdma = size.fabric.rdma
+    price = price_in(size, region)
+    return (
+        size.name,
+        _gpus(size),
+        _some(size.vcpus),
+        _some(size.memory_gib),
+        size.fabric.infiniband or ("RDMA" if rdma else "Ethernet"),
+        f"{size.fabric.gbps_per_node:g}" if size.fabric.gbps_per_node else "",
+        ("yes" if size.fabric.sriov else "no") if rdma else "",
+        _stage(size, on),
+        f"{price.usd:,.3f}".removesuffix("0") if price else "",
+        f"{price.region}, {price.checked:%Y-%m}" if price else "",
+    )
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
+def _gpus(size: Size) -> str:
+    if not size.gpus:
+        return ""
+    share = f" ({size.gpu_share})" if size.gpu_share else ""
+    return f"{size.gpus} x {size.gpu_model} {_some(size.gpu_memory_gib)} GiB{share}"
+
+
+def _chip(size: Size) -> str:
+    if size.gpu is None or size.gpu.compute_capability is None:
+        return _gpus(size)
+    until = f" to {size.gpu.cuda_until}" if size.gpu.cuda_until else " or later"
+    return f"{_gpus(size)}, compute capability {size.gpu.compute_capability} (CUDA {size.gpu.cuda_from}{until})"
+
+
+def _nvlink(size: Size) -> str:
+    if size.nvlink_nodes is None:
+        return ""
+    return "the GPUs of a node" if size.nvlink_nodes == 1 else f"the GPUs of {size.nvlink_nodes} nodes, one rack"
+
+
+def _stage(size: Size, on: date) -> str:
+    stage = size.stage(on) or ""
+    when = f" {size.retired}" if size.retired else ""
+    closed = not size.retired_on(on) and size.lifecycle is not None and size.lifecycle.new_subscriptions
+    return f"{stage}{when}{f', {closed} to new subscriptions' if closed else ''}"
+
+
+def _fabric(size: Size) -> str:
+    if size.fabric.infiniband is None:
+        return "RDMA without InfiniBand" if size.fabric.rdma else "Ethernet"
+    rate = f", {size.fabric.gbps_per_node:g} Gb/s per node" if size.fabric.gbps_per_node else ""
+    return f"{size.fabric.infiniband} InfiniBand{rate}, {'SR-IOV' if size.fabric.sriov else 'without SR-IOV'}"
+
+
+def _retired(size: Size, on: date) -> str:
+    if size.retired is None:
+        return ""
+    return size.retired.isoformat() if size.retired_on(on) else f"{size.retired.isoformat()} (announced)"
+
+
+def _price(size: Size, on: date, region: str | None) -> str:
+    price = price_in(size, region)
+    if price is None:
+        return ""
+    less = "".join(
+        f", {value:,.2f} {name}"
+        for name, value in (("low priority", price.low_priority), ("spot", price.spot))
+        if value is not None
+    )
+    return f"{price.usd:,.2f} USD per hour{less} ({price.basis(on)})"
+
+
+def _some(value: float | None) -> str:
+    return "?" if value is None else f"{value:g}"

@@ -27,7 +27,14 @@ CAPABILITIES: Mapping[str, Any] = {
     "a workspace updated": "changed",
     "a workspace made": "made",
     "a workspace deleted": ["space1"],
+    "a workspace diagnosed": [],
+    "keys of a workspace resynced": None,
+    "registries of a group": [],
+    "connections of a workspace": [],
     "nodes of a cluster": [],
+    "quota in use": ["Count"],
+    "sizes": True,
+    "a cluster with every property, updated": ["low_priority", 300, "me", 2, {"team": "b"}, ["gpu"]],
     "a curated environment by label": "acpt-pytorch-2.8-cuda12.6",
     "curated environments": True,
     "a datastore made": "stelsewhere",
@@ -57,6 +64,11 @@ CAPABILITIES: Mapping[str, Any] = {
     "a model from a job": ["Completed", "1"],
     "a pipeline with local data": "Completed",
     "a pipeline's output downloaded": ["named-outputs/last/y.txt"],
+    "a model from a job's files": [
+        "workspaceartifactstore/paths/ExperimentRun/dcid.JOB/outputs/",
+        ["kept/outputs/a.txt"],
+    ],
+    "a job reads a model": "Completed",
     "a schedule triggered": "Completed",
 }
 

@@ -313,5 +313,5 @@ def test_a_new_resource_is_answered_with_a_status_that_microsofts_clients_take(m
         "vaults": 201,
         "components": 200,
         "registries": 201,
-        "workspaces": 201,
+        "workspaces": 202,
     }

@@ -58,9 +58,12 @@ tags, search, experiments; registered models, which are the workspace's models. 
 `log_text`, `log_dict`) lie in the job's `artifacts/`, a nested run's in `runs/<run>/artifacts/`, and so do \
 models that `log_model` logs, with MLflow 3's clients also as `logged-models`. No data sets \
 (`runs/log-inputs`), aliases, traces |
+| `GET /providers/{namespace}/operations`; a workspace's `privateEndpointConnections`, `privateLinkResources` | \
+what can be done with the types above; the private endpoints that lead to it |
+| a workspace's `features`, `connections`; a group's `registries` | empty lists, as nothing makes an entry here |
 | `/discovery` | where the data plane is: the same endpoint; asked without a token |
-| `GET …/Microsoft.MachineLearningServices/locations/{region}/usages`, `…/vmSizes` | quota and offered sizes; beyond \
-any stack unless `amlstack sandbox quota` lowers them ([quota.md](quota.md)) |
+| `GET …/Microsoft.MachineLearningServices/locations/{region}/usages`, `…/vmSizes`, `…/quotas` | quota and offered \
+sizes; beyond any stack unless `amlstack sandbox quota` lowers them ([quota.md](quota.md)) |
 
 Microsoft's clients work on it as they are, led by the environment alone: `eval "$(amlstack sandbox env)"`, then
 `MLClient(DefaultAzureCredential(), subscription, group, workspace)`. `--for az` signs az in, in a folder of its own;
@@ -74,6 +77,11 @@ A token opens what it was issued for (its `aud`): the resource manager takes tok
 `InvalidAuthenticationInfo`). The PUT of a new pipeline, and of a new job with `identity: user_identity`, brings a
 second token, for Azure Machine Learning itself, in the header `x-azureml-token`, as azure-ai-ml sends it; without it
 the sandbox answers `400 UserError`.
+
+Lists come in pages of 100 with `nextLink`. Jobs can be narrowed by `listViewType`, `jobType`, `tag` and `properties`,
+versions of assets by `listViewType`, `version`, `description`, `stage`, `tags` and `properties`; `$orderBy` knows
+`createdtime desc`, `$top` bounds the whole list. `If-Match` and `If-None-Match` bind a write of any resource but a job
+to the `etag` that an answer showed; otherwise it is `412 PreconditionFailed`.
 
 Long-running operations advance by polls of the operation or the resource, and once a second without polls. They
 answer `retry-after-ms`, so that tests do not wait.

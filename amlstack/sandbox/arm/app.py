@@ -76,7 +76,7 @@ async def _answer(context: KindContext, federated: str, request: Request, path: 
         body = bodies.parse(await bodies.read(request))
         return _reply(request, vault_keys.answer(context, request.method, path, bodies.authorization(request), body))
     audiences = entra.resource_manager(context.base)
-    if not path.lower().startswith(subscriptions.ABOVE):  # the data plane takes either
+    if not path.lower().startswith((*subscriptions.ABOVE, "/providers/")):  # the data plane takes either
         audiences = (*audiences, *entra.machine_learning(context.base))
     entra.check_bearer(context.key, bodies.authorization(request), audiences)
     body = bodies.parse(await bodies.read(request))
@@ -90,12 +90,15 @@ async def _answer(context: KindContext, federated: str, request: Request, path: 
         return _reply(request, registry)
     if path.rstrip("/") in subscriptions.ABOVE and request.method == "GET":
         return _reply(request, subscriptions.above(path.rstrip("/")))
+    if request.method == "GET" and (listed := subscriptions.operations(path)) is not None:
+        return _reply(request, listed)
     if path.lower().startswith("/subscriptions/"):
         if request.method == "PUT":
             acting_identity.check(context, path.rstrip("/"), body, request.headers.get(acting_identity.HEADER))
         addressed = datastore_address.concerns(path, request.headers.get("user-agent"))
         body = datastore_address.read(body) if addressed else body
-        reply = service.answer(context, request.method, path.rstrip("/"), request.query_params, body)
+        query = dict(request.query_params)
+        reply = service.answer(context, request.method, path.rstrip("/"), query, body, headers=request.headers)
         if addressed:
             accounts = {row.name for row in context.store.resources.of_type(blobs.STORAGE)}
             reply = replace(reply, body=datastore_address.shown(context.base, reply.body, accounts))

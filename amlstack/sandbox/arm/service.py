@@ -5,17 +5,18 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox import kinds
-from amlstack.sandbox.arm import api_versions, policy_enforcement, provisioning, typecheck
+from amlstack.sandbox.arm import api_versions, etags, lists, policy_enforcement, provisioning, typecheck
 from amlstack.sandbox.arm.cloud import subscriptions
 from amlstack.sandbox.arm.entra import SUBSCRIPTION, SUBSCRIPTIONS
 from amlstack.sandbox.arm.ids import GROUPS, OF_LOCATION, ArmPath, parse
 from amlstack.sandbox.arm.refusals import Refused, near, not_emulated
 from amlstack.sandbox.deployments import run
 from amlstack.sandbox.kinds.base import Body, KindContext, Reply, ResourceKind
-from amlstack.sandbox.kinds.machine_learning import capacity, computes, jobs
+from amlstack.sandbox.kinds.machine_learning import capacity, computes, jobs, workspace_lists
 from amlstack.sandbox.kinds.machine_learning.managed_network import PROVISION
 from amlstack.sandbox.kinds.machine_learning.managed_network import result as provisioned
 from amlstack.sandbox.kinds.platform import locks
@@ -30,8 +31,24 @@ POLL_MS = "20"
 """Clients poll at once: ``Retry-After: 0`` would count as absent (30 s), so the milliseconds header carries it."""
 
 
-def answer(context: KindContext, method: str, text: str, query: Mapping[str, str], body: Any) -> Reply:
+def answer(
+    context: KindContext,
+    method: str,
+    text: str,
+    query: Mapping[str, str],
+    body: Any,
+    *,
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> Reply:
     """Answers one ARM request.
+
+    Args:
+        context: State and address.
+        method: Of the request.
+        text: Its path.
+        query: Its parameters.
+        body: Parsed JSON.
+        headers: By names in lower-case letters.
 
     Raises:
         Refused: Whatever the service would refuse, and what the sandbox does not emulate.
@@ -44,27 +61,37 @@ def answer(context: KindContext, method: str, text: str, query: Mapping[str, str
     if above is not None:
         return above
     if (found := OF_LOCATION.fullmatch(text)) is not None and method == "GET":
-        return capacity.answer(context, found["location"].lower(), found["what"])
+        return capacity.answer(context, found["location"].lower(), found["what"], query["api-version"])
     path = parse(text)
     if path is None:
         raise not_emulated(f"the path {text}")
     if method == "POST":
         return _post(context, text, query, _object(body))
-    kind = _kind(path)
+    if method == "GET" and (listed := workspace_lists.answer(context, path)) is not None:
+        return listed
+    _kind(path)
     _check_above(context, path, method)
+    return _of_kind(context, method, path, query, body, headers=headers)
+
+
+def _of_kind(
+    context: KindContext, method: str, path: ArmPath, query: Mapping[str, str], body: Any, *, headers: Mapping[str, str]
+) -> Reply:
+    kind = _kind(path)
     if kind is jobs.KIND:
         return jobs.answer(context, method, path, query, body)
     if path.collection:
         if method != "GET":
-            raise Refused(405, "MethodNotAllowed", f"{method} is not allowed on the collection '{text}'.")
+            raise Refused(405, "MethodNotAllowed", f"{method} is not allowed on the collection '{path.text}'.")
         return _list(context, kind, path, query)
     if kind.read_only and method not in {"GET", "HEAD"}:
         raise not_emulated(f"{method} of {kind.type}: the sandbox makes them itself")
-    handlers = {"GET": _get, "HEAD": _get, "DELETE": _delete}
-    if method in handlers:
-        return handlers[method](context, kind, path, query)
+    if method in {"GET", "HEAD"}:
+        return _get(context, kind, path)
+    if method == "DELETE":
+        return _delete(context, kind, path, query, headers)
     if method == "PUT" or (method == "PATCH" and kind.patches):
-        return _put(context, kind, path, _object(body), patch=method == "PATCH")
+        return _put(context, kind, path, _object(body), headers, patch=method == "PATCH")
     raise not_emulated(f"{method} of {kind.type}")
 
 
@@ -126,8 +153,7 @@ def _found(context: KindContext, path: ArmPath) -> ResourceRow:
     return resource
 
 
-def _get(context: KindContext, kind: ResourceKind, path: ArmPath, query: Mapping[str, str]) -> Reply:
-    del query
+def _get(context: KindContext, kind: ResourceKind, path: ArmPath) -> Reply:
     path = replace(path, text=kind.meant(context, path))
     resource = _found(context, path)
     for operation in context.store.operations.running(resource.key):
@@ -138,14 +164,18 @@ def _get(context: KindContext, kind: ResourceKind, path: ArmPath, query: Mapping
 
 def _list(context: KindContext, kind: ResourceKind, path: ArmPath, query: Mapping[str, str]) -> Reply:
     rows = kind.select(context, path, query)
-    return Reply(200, {"value": [kind.render(context, row) for row in rows]})
+    render = functools.partial(kind.render, context)
+    return Reply(200, lists.page(f"{context.base}{path.text}", query, rows, lambda row: row.key, render))
 
 
-def _put(context: KindContext, kind: ResourceKind, path: ArmPath, body: Body, *, patch: bool) -> Reply:
+def _put(
+    context: KindContext, kind: ResourceKind, path: ArmPath, body: Body, headers: Mapping[str, str], *, patch: bool
+) -> Reply:
     store = context.store
     kind.names.check(path.name, kind.noun)
     with store.transaction():
         before = store.resources.get(path.text)
+        etags.check(headers, before)
         if patch:
             body = _merged(_found(context, path).body, body)
         body = typecheck.check(kind, body)
@@ -212,15 +242,18 @@ def _merged(old: Body, new: Body) -> Body:
     return result
 
 
-def _delete(context: KindContext, kind: ResourceKind, path: ArmPath, query: Mapping[str, str]) -> Reply:
+def _delete(
+    context: KindContext, kind: ResourceKind, path: ArmPath, query: Mapping[str, str], headers: Mapping[str, str]
+) -> Reply:
     kind.check_delete(query)
     resource = context.store.resources.get(path.text)
     if resource is None:
         if path.type.lower() == GROUPS.lower():
             _found(context, path)
         return Reply(204)
-    kind.check_removal(context, resource)
     with context.store.transaction():
+        etags.check(headers, context.store.resources.get(path.text))
+        kind.check_removal(context, resource)
         if not kind.ticks_delete and provisioning.remove(context, resource):
             return Reply(200)
         context.store.resources.set_state(resource.key, "Deleting")

@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from azure.ai.ml import Input, MLClient, Output, command, load_job
 from azure.ai.ml.entities import (
+    AmlCompute,
+    AmlComputeSshSettings,
     AzureBlobDatastore,
     AzureDataLakeGen2Datastore,
     BuildContext,
     CommandComponent,
     Data,
     Environment,
+    IdentityConfiguration,
     JobSchedule,
     Model,
     RecurrenceTrigger,
@@ -79,7 +82,40 @@ class Session:
         made = Workspace(name="second", location="westeurope", description="made")
         self.see("a workspace made", lambda: own.begin_create(made).result().description)
         self.see("a workspace deleted", self.without_second)
-        self.see("nodes of a cluster", lambda: list(self.client.compute.list_nodes("gpu")))
+        self.see("a workspace diagnosed", lambda: own.begin_diagnose(self.name).result().storage_account_results)
+        self.see("keys of a workspace resynced", lambda: own.begin_sync_keys(self.name).result())
+        self.see("registries of a group", lambda: list(self.client.registries.list()))
+        self.see("connections of a workspace", lambda: list(self.client.connections.list()))
+
+    def computes(self) -> None:
+        own = self.client.compute
+        self.see("nodes of a cluster", lambda: list(own.list_nodes("gpu")))
+        self.see("quota in use", lambda: [each.unit for each in own.list_usage()][:1])
+        self.see("sizes", lambda: "Standard_ND96isr_H100_v5" in [each.name for each in own.list_sizes()])
+        self.see("a cluster with every property, updated", self.cluster)
+
+    def cluster(self) -> list[Any]:
+        own = self.client.compute
+        full = AmlCompute(
+            name="full",
+            size="Standard_ND96isr_H100_v5",
+            max_instances=3,
+            idle_time_before_scale_down=300,
+            tier="low_priority",
+            description="all of it",
+            tags={"team": "a"},
+            identity=IdentityConfiguration(type="system_assigned"),
+            ssh_public_access_enabled=True,
+            ssh_settings=AmlComputeSshSettings(admin_username="me", admin_password="Some-Words-1"),
+            enable_node_public_ip=True,
+        )
+        own.begin_create_or_update(full).result()
+        made = own.get("full")
+        made.max_instances, made.tags = 2, {"team": "b"}
+        changed = own.begin_update(made).result()
+        own.begin_delete("full").wait()
+        shown = [made.tier, made.idle_time_before_scale_down, made.ssh_settings.admin_username]
+        return [*shown, changed.max_instances, changed.tags, [each.name for each in own.list()]]
 
     def without_second(self) -> list[str]:
         self.client.workspaces.begin_delete("second", delete_dependent_resources=True).result()
@@ -176,7 +212,19 @@ class Session:
             "a pipeline's output downloaded",
             lambda: self.downloaded(lambda to: jobs.download(last, download_path=to, output_name="last")),
         )
+        self.see("a model from a job's files", self.model_of_a_job)
+        self.see("a job reads a model", self.reads_model)
         self.see("a schedule triggered", self.triggered)
+
+    def model_of_a_job(self) -> list[Any]:
+        path = f"azureml://jobs/{self.jobs['first']}/outputs/artifacts/paths/outputs/"
+        made = self.client.models.create_or_update(Model(name="kept", path=path, type="custom_model"))
+        where = str(made.path).partition("/datastores/")[2].replace(self.jobs["first"], "JOB")
+        return [where, self.downloaded(lambda to: self.client.models.download("kept", made.version, to))]
+
+    def reads_model(self) -> str:
+        model = {"model": Input(type="custom_model", path="azureml:kept:1")}
+        return self.run("reads", command="test kept = $(cat ${{inputs.model}}/a.txt)", inputs=model)
 
     def pipeline(self) -> str:
         made = self.client.jobs.create_or_update(load_job(self.folder / "pipeline.yml"))
@@ -202,6 +250,7 @@ class Session:
 if __name__ == "__main__":
     session = Session(sys.argv[1], Path(sys.argv[2]))
     session.workspaces()
+    session.computes()
     session.registry()
     session.assets()
     session.runs()

@@ -11,6 +11,7 @@ from amlstack.sandbox.kinds.base import KindContext
 from tests.support.sandbox.sandbox_client import version_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from amlstack.sandbox.store.store import Store
@@ -24,10 +25,13 @@ class Manager:
         self.store = store
         self.workspace = ""
 
-    def call(self, method: str, path: str, body: Any = None, **query: str) -> tuple[int, Any]:
+    def call(
+        self, method: str, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None, **query: str
+    ) -> tuple[int, Any]:
         """Status and body."""
+        words = {"api-version": version_of(path), **query}
         try:
-            reply = service.answer(self.context, method, path, {"api-version": version_of(path), **query}, body)
+            reply = service.answer(self.context, method, path, words, body, headers=headers or {})
         except Refused as refused:
             return refused.status, refused.body["error"]
         return reply.status, reply.body

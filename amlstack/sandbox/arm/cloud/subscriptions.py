@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.sandbox import kinds
 from amlstack.sandbox.arm import api_versions
 from amlstack.sandbox.arm.entra import SUBSCRIPTION, SUBSCRIPTIONS, TENANT
-from amlstack.sandbox.arm.ids import GROUPS
+from amlstack.sandbox.arm.ids import GROUPS, ML
 from amlstack.sandbox.arm.refusals import Refused, near, not_emulated
 from amlstack.sandbox.kinds.base import Reply
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ABOVE = ("/subscriptions", "/tenants")
 """Paths above any subscription."""
 _CHECK = re.compile(r"/subscriptions/[^/]+/providers/([^/]+)/checkNameAvailability", re.IGNORECASE)
+_OPERATIONS = re.compile(r"/providers/([^/]+)/operations/?", re.IGNORECASE)
 _NAMED_ONCE = {
     "microsoft.storage": "Microsoft.Storage/storageAccounts",
     "microsoft.keyvault": "Microsoft.KeyVault/vaults",
@@ -36,6 +37,32 @@ def above(path: str) -> Reply:
         one = {"id": f"/tenants/{TENANT}", "tenantId": TENANT, "displayName": "amlstack sandbox"}
         return Reply(200, {"value": [one]})
     return Reply(200, {"value": [_subscription(each) for each in SUBSCRIPTIONS], "count": _count(len(SUBSCRIPTIONS))})
+
+
+def operations(path: str) -> Reply | None:
+    """Answers ``GET /providers/{namespace}/operations``: what can be done with the types of a namespace."""
+    found = _OPERATIONS.fullmatch(path)
+    if found is None:
+        return None
+    known = {each.lower(): each for each in _namespaces()}
+    if found[1].lower() not in known:
+        message = f"The resource namespace '{found[1]}' is invalid.{near(found[1], known.values())}"
+        raise Refused(404, "InvalidResourceNamespace", message)
+    of_it = [kind for kind in kinds.ALL if kind.type.partition("/")[0] == known[found[1].lower()]]
+    return Reply(200, {"value": [_operation(kind, verb) for kind in of_it for verb in _verbs(kind)]})
+
+
+def _verbs(kind: ResourceKind) -> Iterator[str]:
+    yield "read"
+    if not kind.read_only:
+        yield from ("write", "delete")
+    yield from (f"{action}/action" for action in kind.actions)
+
+
+def _operation(kind: ResourceKind, verb: str) -> Body:
+    provider, _, resource = kind.type.partition("/")
+    display = {"provider": provider, "resource": resource, "operation": verb, "description": f"{verb} {resource}"}
+    return {"name": f"{kind.type}/{verb}", "isDataAction": False, "display": display}
 
 
 def answer(context: KindContext, method: str, text: str, query: Mapping[str, str], body: Any) -> Reply | None:
@@ -61,6 +88,8 @@ def answer(context: KindContext, method: str, text: str, query: Mapping[str, str
             raise Refused(404, "InvalidResourceNamespace", message)
         return Reply(200, _provider(known[found[1].lower()]))
     if found := re.fullmatch(r"(/subscriptions/[^/]+)/providers/([^/]+/[^/]+)", text, re.IGNORECASE):
+        if found[2].lower() == f"{ML}/registries".lower():  # azureml is Microsoft's own, and in no subscription's list
+            return Reply(200, {"value": []})
         kind = kinds.find(found[2])
         if kind is not None and kind.tracked:
             rows = context.store.resources.below(found[1])

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox.data.datastore_places import MODELS, output_uri
+from amlstack.sandbox.data.downloads import artifacts
 from amlstack.sandbox.parents import pipeline
 
 if TYPE_CHECKING:
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 _ASSET = re.compile(
     r"azureml://locations/[^/]+/workspaces/[^/]+/(?:data|models)/azureml_(?P<job>.+)_output_(?:data|model)_(?P<name>.+)/versions/1"
 )
+_OF_JOB = re.compile(
+    r"azureml://jobs/(?P<job>[^/]+)/outputs/(?P<output>[^/]+)(?:/paths)?(?:/(?P<path>.*))?", re.IGNORECASE
+)
+_OF_RUN = re.compile(r"runs:/(?P<job>[^/]+)/(?P<path>.*)")
+ARTIFACTS = "artifacts"
+"""What `azureml://jobs/…/outputs/` calls the files that a run keeps by itself."""
 _SHORT = re.compile(r"azureml://datastores/(?P<store>[^/]+)/paths/(?P<path>.*)")
 
 
@@ -48,6 +55,27 @@ def resolve(store: Store, workspace: str, asset: str) -> tuple[str, str] | None:
     found = _ASSET.fullmatch(asset)
     job = None if found is None else store.jobs.find(workspace, found["job"])
     return None if found is None or job is None else of(store, job).get(found["name"])
+
+
+def registered(store: Store, workspace: str, uri: str) -> str:
+    """The address that an asset gets which is registered from a job's files: where they lie, in its long form.
+
+    Args:
+        store: All state.
+        workspace: Id of the workspace.
+        uri: ``azureml://jobs/{job}/outputs/{output}[/paths/{path}]``, ``runs:/{job}/{path}``; anything else, and what
+            names no job or no output, stays as it is.
+    """
+    found = _OF_JOB.fullmatch(uri) or _OF_RUN.fullmatch(uri)
+    job = None if found is None else store.jobs.find(workspace, found["job"])
+    if found is None or job is None:
+        return uri
+    output = found.groupdict().get("output", ARTIFACTS)
+    path = found["path"] or ""
+    if output == ARTIFACTS:
+        return _long(job, f"azureml://datastores/{artifacts.DATASTORE}/paths/{artifacts.prefix(job.name)}{path}")
+    known = of(store, job).get(output)
+    return uri if known is None else f"{known[1].rstrip('/')}/{path}"
 
 
 def _long(job: JobRow, uri: str) -> str:

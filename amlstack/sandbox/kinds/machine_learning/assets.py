@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
+from amlstack.sandbox.arm import lists
 from amlstack.sandbox.arm.ids import ML
 from amlstack.sandbox.arm.refusals import Refused, invalid, not_emulated
 from amlstack.sandbox.data import registered_code, sas
@@ -21,6 +22,8 @@ ASSET = NameRule(
     r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}",
     "1 to 255 letters, digits, periods, hyphens and underscores, a letter or digit first",
 )
+DOCKERFILE = "Dockerfile"
+"""Where a build context has its Dockerfile unless it says otherwise."""
 LABELS = frozenset({"description", "isArchived", "tags", "properties"})
 PLACE = frozenset({"resourceGroupName", "workspaceName", "name"})
 
@@ -80,10 +83,10 @@ class Versions(ResourceKind):
         container = context.store.resources.get(path.parent)
         whole = container is not None and _archived(container)
         rows = [row for row in super().select(context, path, query) if _seen(query, archived=whole or _archived(row))]
+        rows = [row for row in rows if _asked_for(query, row)]
         if query.get("$orderBy", "").lower().startswith("createdtime desc"):
             rows.reverse()
-        top = query.get("$top", "")
-        return tuple(rows[: int(top)] if top.isdecimal() else rows)
+        return tuple(rows[: lists.count(query)])
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """An asset is done as soon as it is there."""
@@ -175,7 +178,9 @@ class EnvironmentVersions(Versions):
         """The service's defaults."""
         filled = super().fill(context, path, body)
         defaults = {"osType": "Linux", "environmentType": "UserCreated", "autoRebuild": "Disabled"}
-        return {**filled, "properties": {**defaults, **filled["properties"]}}
+        build = filled["properties"].get("build")
+        built = {"build": {"dockerfilePath": DOCKERFILE, **build}} if build else {}
+        return {**filled, "properties": {**defaults, **filled["properties"], **built}}
 
 
 def _archived(row: ResourceRow) -> bool:
@@ -188,10 +193,23 @@ def _seen(query: Mapping[str, str], *, archived: bool) -> bool:
     return view == "all" or archived is (view == "archivedonly")
 
 
+def _asked_for(query: Mapping[str, str], row: ResourceRow) -> bool:
+    """Whether a version has what a list is narrowed to: version, description, stage, tags, properties."""
+    properties = row.body["properties"]
+    if query.get("version", row.name) != row.name:
+        return False
+    if any(query.get(name) not in (None, "", properties.get(name)) for name in ("description", "stage")):
+        return False
+    labels = ("tags", "properties")
+    return all(lists.holds(query.get(name, ""), properties.get(name) or {}) for name in labels)
+
+
 def _fixed(properties: Body) -> Body:
     """What cannot change, with the service's defaults taken away so that both sides compare."""
     defaults: Body = {"osType": "Linux", "environmentType": "UserCreated", "autoRebuild": "Disabled"}
     defaults |= {"isAnonymous": False, "flavors": {}}
+    if build := properties.get("build"):
+        properties = {**properties, "build": {"dockerfilePath": DOCKERFILE, **build}}
     return {
         key: value
         for key, value in properties.items()

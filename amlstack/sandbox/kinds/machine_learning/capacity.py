@@ -27,18 +27,21 @@ if TYPE_CHECKING:
 
 LIMIT: Final = 10_000_000
 """vCPUs of a region and of each family where nothing else was set."""
+_SIZES_AS_VALUE: Final = "2020-09-01"
+"""Before it the list of sizes is called `amlCompute` (azure-mgmt-machinelearningservices 1.0.1: 2020-08-01)."""
 _TOTALS: Final = {
     "Dedicated": ("Total Cluster Dedicated Regional vCPUs", "dedicatedCores", "dedicated"),
     "LowPriority": ("Total Cluster Low Priority Regional vCPUs", "lowPriorityCores", "low_priority"),
 }
 
 
-def answer(context: KindContext, region: str, what: str) -> Reply:
+def answer(context: KindContext, region: str, what: str, version: str) -> Reply:
     """Answers a GET of what the service says of a region."""
-    made = {"usages": _usages, "vmsizes": _sizes}.get(what.lower())
+    made = {"usages": _usages, "vmsizes": _sizes, "quotas": _quotas}.get(what.lower())
     if made is None:
         raise not_emulated(f"the list '{what}' of a region")
-    return Reply(200, {"value": made(context, region)})
+    rows = made(context, region)
+    return Reply(200, {"amlCompute" if made is _sizes and version < _SIZES_AS_VALUE else "value": rows})
 
 
 def check(context: KindContext, region: str, cluster: Body, where: str) -> None:
@@ -131,6 +134,17 @@ def _usages(context: KindContext, region: str) -> list[Body]:
         limit = quota.get("families", {}).get(one, LIMIT)
         rows.append(_row(f"/{name.replace(' ', '_')}", "vmFamily", name, used[one], limit))
     return rows
+
+
+def _quotas(context: KindContext, region: str) -> list[Body]:
+    """The limits of the families, of which `updateQuotas` gives each workspace a part; here none has one."""
+    families = [row for row in _usages(context, region) if "/vmFamily/" in row["type"]]
+    shown = ("id", "unit", "limit", "name")
+    kind = f"{ML}/vmFamily/quotas"
+    return [
+        {**{name: row[name] for name in shown}, "type": kind, "id": row["id"].replace("/usages", "/quotas")}
+        for row in families
+    ]
 
 
 def _row(path: str, kind: str, name: str, current: int, limit: int) -> Body:

@@ -60,7 +60,7 @@ class Computes(ResourceKind):
             raise invalid(f"{where}.vmSize", "the required property is missing.")
         check_size(cluster["vmSize"], f"{where}.vmSize")
         _check_scale(cluster.get("scaleSettings"), f"{where}.scaleSettings")
-        _check_login(compute, cluster, where)
+        _check_login(compute, cluster, where, known=before is not None)
         if before is None:
             capacity.check(context, body["location"], cluster, where)
         workspace = context.store.resources.get(path.parent)
@@ -172,13 +172,18 @@ def _check_scale(scale: Any, where: str) -> None:
         raise invalid(f"{where}.nodeIdleTimeBeforeScaleDown", message)
 
 
-def _check_login(compute: Body, cluster: Body, where: str) -> None:
+def _check_login(compute: Body, cluster: Body, where: str, *, known: bool) -> None:
     account = cluster.get("userAccountCredentials")
-    if account is not None and not (account.get("adminUserSshPublicKey") or account.get("adminUserPassword")):
+    # No answer shows the password: who changes what it got sends the account without one.
+    if account is not None and not known and not _opens(account):
         message = "an administrator needs adminUserSshPublicKey or adminUserPassword."
         raise invalid(f"{where}.userAccountCredentials", message)
     if account is not None and compute.get("disableLocalAuth"):
         raise invalid("properties.disableLocalAuth", "it is true, and userAccountCredentials names a local account.")
+
+
+def _opens(account: Body) -> bool:
+    return bool(account.get("adminUserSshPublicKey") or account.get("adminUserPassword"))
 
 
 def _without_password(cluster: Body) -> Body:

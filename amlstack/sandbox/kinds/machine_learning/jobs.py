@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.arm import references, typecheck
+from amlstack.sandbox.arm import lists, references, typecheck
 from amlstack.sandbox.arm.ids import GROUPS, ML
 from amlstack.sandbox.arm.refusals import Refused, not_emulated
 from amlstack.sandbox.data.downloads import artifacts
@@ -158,8 +158,19 @@ def _list(context: KindContext, workspace: str, query: Mapping[str, str]) -> Rep
         for job in rows
         if job.id not in children
         and (view == "All" or bool(job.properties.get("isArchived", False)) is (view == "ArchivedOnly"))
+        and _asked_for(query, job.properties)
     ]
-    return Reply(200, {"value": [render(job) for job in shown]})
+    address = f"{context.base}{workspace}/jobs"
+    return Reply(200, lists.page(address, query, shown[: lists.count(query)], lambda job: job.id, render))
+
+
+def _asked_for(query: Mapping[str, str], properties: Body) -> bool:
+    """Whether a job has what a list is narrowed to: ``jobType``, ``tag`` (its name), ``properties``."""
+    if (kind := query.get("jobType")) and kind.lower() != str(properties.get("jobType")).lower():
+        return False
+    if (tag := query.get("tag")) and tag not in (properties.get("tags") or {}):
+        return False
+    return lists.holds(query.get("properties", ""), properties.get("properties") or {})
 
 
 def _put(context: KindContext, path: ArmPath, body: Any, smaller: str | None) -> Reply:

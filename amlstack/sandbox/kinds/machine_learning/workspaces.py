@@ -24,6 +24,12 @@ NEIGHBOURS = {
     "containerRegistry": "Microsoft.ContainerRegistry/registries",
 }
 REQUIRED = ("storageAccount", "keyVault")
+DIAGNOSED = (
+    *("userDefinedRouteResults", "networkSecurityRuleResults", "resourceLockResults", "dnsResolutionResults"),
+    *("storageAccountResults", "keyVaultResults", "containerRegistryResults", "applicationInsightsResults"),
+    "otherResults",
+)
+"""Parts of a diagnosis; what is wrong with one would be listed there."""
 
 
 class Workspaces(ResourceKind):
@@ -38,10 +44,11 @@ class Workspaces(ResourceKind):
     ticks = 3
     ticks_delete = 2
     patches = True
-    actions = ("provisionManagedNetwork", "listKeys")
+    made_status = 202  # Microsoft's clients take no 201 here
+    actions = ("provisionManagedNetwork", "listKeys", "listStorageAccountKeys", "resyncKeys", "diagnose")
     note = (
         "Default workspaces with their datastores and discovery, and a managed network by its rules; no hubs, projects "
-        "or feature stores."
+        "or feature stores. There are no keys to resync, and a diagnosis finds nothing."
     )
 
     assigned = ResourceKind.assigned | {"workspaceId", "discoveryUrl", "mlFlowTrackingUri"}
@@ -90,10 +97,19 @@ class Workspaces(ResourceKind):
         return super().operate(context, resource, name)
 
     def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply:
-        """``listKeys``: which account; its key is not there, as the sandbox's accounts are opened by Entra ID alone."""
+        """Keys and a diagnosis.
+
+        Which account it is; its key is not there, as the sandbox's accounts are opened by Entra ID alone.
+        """
+        account = resource.body["properties"]["storageAccount"]
+        if name.lower() == "liststorageaccountkeys":
+            return Reply(200, {"userStorageKey": None})
+        if name.lower() == "resynckeys":
+            return Reply(200)
+        if name.lower() == "diagnose":
+            return Reply(200, {"value": {part: [] for part in DIAGNOSED}})
         if name.lower() != "listkeys":
             return super().action(context, resource, name, body)
-        account = resource.body["properties"]["storageAccount"]
         return Reply(200, {"userStorageArmId": account, "userStorageResourceId": account, "userStorageKey": None})
 
     def made(self, context: KindContext, resource: ResourceRow) -> None:

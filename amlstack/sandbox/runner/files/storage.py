@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from amlstack.sandbox.data.datastore_places import account_and_container, output_uri
+from amlstack.sandbox.data.downloads import artifacts
 from amlstack.sandbox.runner.contract.spec import RefusedError
 from amlstack.sandbox.store.store import folder
 
@@ -25,16 +26,17 @@ _DATASTORE = re.compile(
 )
 _ASSET = re.compile(
     r"(?:azureml:)?(?P<workspace>/subscriptions/[^/]+/resourceGroups/[^/]+/providers/"
-    r"Microsoft\.MachineLearningServices/workspaces/[^/]+)/data/(?P<asset>[^/]+)/versions/(?P<number>[^/]+)"
+    r"Microsoft\.MachineLearningServices/workspaces/[^/]+)/(?P<kind>data|models)/(?P<asset>[^/]+)/versions/(?P<number>[^/]+)"
     r"|azureml:(?P<name>[^/:@]+)(?::(?P<version>[^/:@]+)|@(?P<label>[^/:@]+))",
     re.IGNORECASE,
 )
-"""A data version by its ARM id, or as `azureml:NAME:VERSION`, `azureml:NAME@latest`."""
+"""A version of data or of a model by its ARM id, or data as `azureml:NAME:VERSION`, `azureml:NAME@latest`."""
 _JOB = re.compile(
     r"azureml://jobs/(?P<job>[^/]+)/outputs/(?P<output>[^/]+)(?:/paths)?(?:/(?P<path>.*))?", re.IGNORECASE
 )
 """What another job of the workspace wrote."""
-_DATA = "Microsoft.MachineLearningServices/workspaces/data/versions"
+_ADDRESS = {"data": "dataUri", "models": "modelUri"}
+"""Where each kind of asset says where it lies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,9 @@ class Storage:
             message = f"{what} is an output of the job {found['job']!r}, which the workspace does not have."
             raise RefusedError(message)
         outputs = job.properties.get("outputs") or {}
+        if found["output"] == "artifacts":
+            path = f"{artifacts.prefix(job.name)}{found['path'] or ''}"
+            return f"azureml://datastores/{artifacts.DATASTORE}/paths/{path}"
         if found["output"] not in outputs:
             known = ", ".join(outputs) or "none"
             message = f"{what} is the output {found['output']!r} of the job {job.name}, which has {known}."
@@ -123,7 +128,9 @@ class Storage:
             RefusedError: There is no such data, or they lie at a version of other data.
         """
         workspace, name = found["workspace"] or self.workspace, found["asset"] or found["name"]
-        rows = self.store.resources.under(f"{workspace}/data/{name}", _DATA)
+        kind = (found["kind"] or "data").lower()
+        versions = f"Microsoft.MachineLearningServices/workspaces/{kind}/versions"
+        rows = self.store.resources.under(f"{workspace}/{kind}/{name}", versions)
         wanted = found["number"] or found["version"]
         if found["label"]:
             active = [row for row in rows if not row.body["properties"].get("isArchived")]
@@ -132,9 +139,9 @@ class Storage:
             one = next((row for row in rows if row.name.lower() == wanted.lower()), None)
         if one is None:
             known = ", ".join(row.name for row in rows) or "no version"
-            message = f"{what} is {uri}, which the workspace does not have. Of the data {name!r} it has {known}."
+            message = f"{what} is {uri}, which the workspace does not have. Of {name!r} it has {known}."
             raise RefusedError(message)
-        address = str(one.body["properties"]["dataUri"])
+        address = str(one.body["properties"][_ADDRESS[kind]])
         if _ASSET.fullmatch(address):
             message = f"{what} is {uri}, which lies at {address}, data by name; data lie at an address."
             raise RefusedError(message)
@@ -147,6 +154,7 @@ class Storage:
             RefusedError: A name leads out of the folder.
         """
         blobs = self.store.blobs
+        artifacts.ensure(self.store, place.account, place.container, place.path)
         if place.path and (one := blobs.get(place.account, place.container, place.path)) is not None:
             yield "", one.path
         prefix = f"{place.path}/" if place.path else ""

@@ -47,9 +47,12 @@ what azure-ai-ml downloads of a job: its named outputs, and from the datastore `
 the registry of curated environments, by the names of the catalogue; each has one version here, 1 |
 | `/subscriptions`, `/tenants`, `{subscription}/resources`, `{subscription}/providers`, `…/checkNameAvailability` | \
 what az and others ask before and between; lists of workspaces and other tracked types of the whole subscription |
-| `/blob/{account}/{container}/{blob}` | block blobs by SAS or bearer: put, put from the URL of another blob, block, \
-block list, metadata, get with ranges, head, delete, list by pages, with conditions (etags and times); containers are \
-made, looked at and not deleted |
+| `/blob/{account}/{container}/{blob}` | block blobs by SAS or bearer: put, put from the URL of another blob, copy, \
+block, block lists, metadata, headers, tags, tier, lease, get with ranges, head, delete, list by pages, with \
+conditions (etags and times); containers made, listed, labelled, deleted. No snapshots, append and page blobs, batches |
+| `/blob/{account}.dfs.{suffix}/{file system}/{path}` | the same as files and directories (Data Lake Storage Gen2): \
+make, append, flush, get, head, list by pages, rename, delete; whether the account has a hierarchical namespace is not \
+looked at, and there are no access control lists |
 | `/history/v1.0{workspace}/…/runs/{job}` | GET the run, its `details` and its `children`; PATCH merges tags and \
 properties, sets displayName, description, hidden; PATCH of its `tags` sets and removes tags |
 | `/mlflow/v1.0{workspace}/api/2.0/mlflow/…` | MLflow's tracking service (API 2.0); every job's `MLFLOW_TRACKING_URI` \

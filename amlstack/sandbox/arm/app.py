@@ -11,10 +11,11 @@ from starlette.applications import Starlette
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from amlstack.sandbox.arm import acting_identity, entra, service
+from amlstack.sandbox.arm import entra, service
 from amlstack.sandbox.arm import request_body as bodies
 from amlstack.sandbox.arm.cloud import azure_hosts, metadata, registries, subscriptions
 from amlstack.sandbox.arm.refusals import Refused, not_emulated
+from amlstack.sandbox.arm.requests import acting_identity
 from amlstack.sandbox.data import blobs, datastore_address, run_history, vault_keys
 from amlstack.sandbox.data.downloads import data_plane
 from amlstack.sandbox.mlflow import app
@@ -88,9 +89,7 @@ async def _answer(context: KindContext, federated: str, request: Request, path: 
         return _reply(request, run_history.answer(context, request.method, path, body))
     if (registry := registries.answer(context.base, request.method, path, request.query_params)) is not None:
         return _reply(request, registry)
-    if path.rstrip("/") in subscriptions.ABOVE and request.method == "GET":
-        return _reply(request, subscriptions.above(path.rstrip("/")))
-    if request.method == "GET" and (listed := subscriptions.operations(path)) is not None:
+    if request.method == "GET" and (listed := subscriptions.above(path.rstrip("/"))) is not None:
         return _reply(request, listed)
     if path.lower().startswith("/subscriptions/"):
         if request.method == "PUT":

@@ -9,11 +9,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox import kinds
-from amlstack.sandbox.arm import api_versions, etags, lists, policy_enforcement, provisioning, typecheck
+from amlstack.sandbox.arm import api_versions, policy_enforcement, provisioning, typecheck
 from amlstack.sandbox.arm.cloud import subscriptions
 from amlstack.sandbox.arm.entra import SUBSCRIPTION, SUBSCRIPTIONS
 from amlstack.sandbox.arm.ids import GROUPS, OF_LOCATION, ArmPath, parse
 from amlstack.sandbox.arm.refusals import Refused, near, not_emulated
+from amlstack.sandbox.arm.requests import etags, lists
 from amlstack.sandbox.deployments import run
 from amlstack.sandbox.kinds.base import Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.kinds.machine_learning import capacity, computes, jobs, workspace_lists

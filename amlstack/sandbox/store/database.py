@@ -52,6 +52,9 @@ CREATE TABLE IF NOT EXISTS blobs (
   account TEXT NOT NULL, container TEXT NOT NULL, name TEXT NOT NULL, file TEXT NOT NULL, size INTEGER NOT NULL,
   md5 TEXT, type TEXT NOT NULL, metadata TEXT NOT NULL, etag TEXT NOT NULL, changed REAL NOT NULL, created REAL,
   PRIMARY KEY (account, container, name));
+CREATE TABLE IF NOT EXISTS blob_extras (
+  account TEXT NOT NULL, container TEXT NOT NULL, name TEXT NOT NULL, extra TEXT NOT NULL,
+  PRIMARY KEY (account, container, name));
 CREATE TABLE IF NOT EXISTS containers (
   account TEXT NOT NULL, name TEXT NOT NULL, etag TEXT NOT NULL, changed REAL NOT NULL, PRIMARY KEY (account, name));
 """

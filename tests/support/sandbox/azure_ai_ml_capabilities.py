@@ -147,6 +147,7 @@ class Session:
             "a file uploaded",
             lambda: data.create_or_update(Data(name="word", path=f"{folder}/x.txt", type="uri_file")).path[-6:],
         )
+        self.see("a folder uploaded to a data lake", lambda: self.in_lake(folder))
         self.see("data by label", lambda: data.get("words", label="latest").version)
         self.see("data archived", lambda: (data.archive("words", version="1"), [*data.list("words")])[1])
         self.see("data restored", lambda: (data.restore("words", version="1"), len([*data.list("words")]))[1])
@@ -155,6 +156,12 @@ class Session:
         self.see("models", lambda: (models.get("model", label="latest").version, [each.name for each in models.list()]))
         self.see("a model downloaded", lambda: self.downloaded(lambda to: models.download("model", "1", to)))
         self.see("components", self.components)
+
+    def in_lake(self, folder: str) -> str:
+        store = AzureDataLakeGen2Datastore(name="own_lake", account_name=self.name, filesystem="lake")
+        self.client.datastores.create_or_update(store)
+        data = Data(name="lakewords", path=folder, type="uri_folder", datastore="own_lake")
+        return str(self.client.data.create_or_update(data).path).partition("/paths/")[0]
 
     def components(self) -> Any:
         for version in ("1", "2"):
@@ -192,6 +199,8 @@ class Session:
         self.see("a job reads a local folder", lambda: self.run("local", command=reads, inputs=words))
         asset = {"words": Input(type="uri_folder", path="azureml:words:1")}
         self.see("a job reads a data asset", lambda: self.run("asset", command=reads, inputs=asset))
+        lake = {"words": Input(type="uri_folder", path="azureml:lakewords:1")}
+        self.see("a job reads a data lake", lambda: self.run("lake", command=reads, inputs=lake))
         other = {"words": Input(type="uri_folder", path=f"azureml://jobs/{first}/outputs/out/paths/")}
         said = "test named = $(cat ${{inputs.words}}/o.txt)"
         self.see("a job reads another's output", lambda: self.run("other", command=said, inputs=other))

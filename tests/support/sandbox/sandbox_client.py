@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from amlstack.sandbox.arm import acting_identity, entra
+from amlstack.sandbox.arm import entra
+from amlstack.sandbox.arm.requests import acting_identity
 
 VERSIONS = {
     "managedidentity": "2023-01-31",

@@ -31,16 +31,18 @@ _NAMED_ONCE = {
 _FILTER = re.compile(r"(resourceGroup|resourceType|name|location)\s+eq\s+'([^']*)'", re.IGNORECASE)
 
 
-def above(path: str) -> Reply:
-    """Answers ``GET /subscriptions`` and ``GET /tenants``."""
+def above(path: str) -> Reply | None:
+    """Answers ``GET /subscriptions``, ``/tenants`` and ``/providers/{namespace}/operations``; None for other paths."""
+    if path not in ABOVE:
+        return _operations(path)
     if path == "/tenants":
         one = {"id": f"/tenants/{TENANT}", "tenantId": TENANT, "displayName": "amlstack sandbox"}
         return Reply(200, {"value": [one]})
     return Reply(200, {"value": [_subscription(each) for each in SUBSCRIPTIONS], "count": _count(len(SUBSCRIPTIONS))})
 
 
-def operations(path: str) -> Reply | None:
-    """Answers ``GET /providers/{namespace}/operations``: what can be done with the types of a namespace."""
+def _operations(path: str) -> Reply | None:
+    """What can be done with the types of a namespace."""
     found = _OPERATIONS.fullmatch(path)
     if found is None:
         return None

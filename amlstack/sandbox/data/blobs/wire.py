@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import email.utils
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from starlette.responses import Response
 
+from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.data import sas
+from amlstack.sandbox.data.blobs import leases
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.arm.refusals import Refused
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from starlette.requests import Request
+
     from amlstack.sandbox.store.store import Blob
 
 
@@ -42,6 +50,39 @@ def common() -> dict[str, str]:
     return {"x-ms-version": sas.VERSION}
 
 
+def metadata(headers: Mapping[str, str]) -> dict[str, str]:
+    """What a client says of a blob or container in words of its own; header names are in lower-case letters."""
+    return {key.removeprefix("x-ms-meta-"): value for key, value in headers.items() if key.startswith("x-ms-meta-")}
+
+
+def metadata_xml(labels: Mapping[str, str]) -> str:
+    """The same in a list."""
+    return f"<Metadata>{''.join(f'<{name}>{escape(value)}</{name}>' for name, value in labels.items())}</Metadata>"
+
+
+async def receive(request: Request, file: Path) -> str:
+    """Writes the body of a request into a file.
+
+    Returns:
+        Its MD5, in base64.
+
+    Raises:
+        Refused: 400; it is another one than ``Content-MD5`` says.
+    """
+    digest = hashlib.md5(usedforsecurity=False)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("wb") as out:
+        async for chunk in request.stream():
+            digest.update(chunk)
+            out.write(chunk)
+    md5 = base64.b64encode(digest.digest()).decode()
+    if request.headers.get("content-md5", md5) != md5:
+        file.unlink()
+        message = "The MD5 value specified in the request did not match with the MD5 value calculated by the server."
+        raise Refused(400, "Md5Mismatch", message)
+    return md5
+
+
 def stamp(etag: str, changed: float) -> dict[str, str]:
     """The headers that say which state of a blob or container this is."""
     return {**common(), "etag": f'"{etag}"', "last-modified": date(changed)}
@@ -54,9 +95,13 @@ def describe(blob: Blob) -> dict[str, str]:
         "accept-ranges": "bytes",
         "content-type": blob.type,
         "x-ms-blob-type": "BlockBlob",
+        "x-ms-server-encrypted": "true",
+        "x-ms-access-tier": blob.extra.get("tier", "Hot"),
         "x-ms-creation-time": date(blob.created),
-        "x-ms-lease-status": "unlocked",
-        "x-ms-lease-state": "available",
+        **leases.state(blob),
+        **blob.extra.get("headers", {}),
+        **blob.extra.get("copy", {}),
+        **({"x-ms-tag-count": str(len(tags))} if (tags := blob.extra.get("tags")) else {}),
         **({"content-md5": blob.md5} if blob.md5 else {}),
         **{f"x-ms-meta-{key}": value for key, value in blob.metadata.items()},
     }

@@ -5,9 +5,9 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.arm import lists
 from amlstack.sandbox.arm.ids import ML
 from amlstack.sandbox.arm.refusals import Refused, invalid, not_emulated
+from amlstack.sandbox.arm.requests import lists
 from amlstack.sandbox.data import registered_code, sas
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema
 from amlstack.sandbox.kinds.machine_learning import datastores

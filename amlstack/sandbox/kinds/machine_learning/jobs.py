@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.arm import lists, references, typecheck
+from amlstack.sandbox.arm import references, typecheck
 from amlstack.sandbox.arm.ids import GROUPS, ML
 from amlstack.sandbox.arm.refusals import Refused, not_emulated
+from amlstack.sandbox.arm.requests import lists
 from amlstack.sandbox.data.downloads import artifacts
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema, system_data
 from amlstack.sandbox.parents import progress

@@ -155,10 +155,12 @@ class Storage:
         """
         blobs = self.store.blobs
         artifacts.ensure(self.store, place.account, place.container, place.path)
-        if place.path and (one := blobs.get(place.account, place.container, place.path)) is not None:
+        if place.path and (one := blobs.get(place.account, place.container, place.path)) is not None and not one.folder:
             yield "", one.path
         prefix = f"{place.path}/" if place.path else ""
         for blob in blobs.under(place.account, place.container, prefix):
+            if blob.folder:
+                continue
             relative = blob.name.removeprefix(prefix)
             if ".." in relative.split("/") or relative.startswith("/"):
                 message = f"The blob name {blob.name!r} leads out of its folder."

@@ -6,8 +6,8 @@ import json
 import shutil
 import time
 import uuid
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.store.places import private
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack.sandbox.store.database import Database
+
+FOLDER = "hdi_isfolder"
+"""The metadata by which the blob service shows a directory of a file system (Data Lake Storage Gen2)."""
+_BLOBS = "SELECT blobs.*, extra FROM blobs LEFT JOIN blob_extras USING (account, container, name)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,8 @@ class Blob:
         metadata: Lower-cased names.
         etag: New with every change.
         changed, created: Seconds since the epoch; a blob that is replaced keeps when it was first made.
+        extra: What few blobs have: ``headers`` (by name), ``tags``, ``tier``, ``blocks`` (id and size of each),
+            ``copy`` (headers of one that is a copy), ``lease``.
     """
 
     account: str
@@ -45,6 +51,12 @@ class Blob:
     etag: str
     changed: float
     created: float
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> bool:
+        """It stands for a directory of a file system and holds nothing."""
+        return self.metadata.get(FOLDER) == "true"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +83,13 @@ class BlobTable:
 
     def get(self, account: str, container: str, name: str) -> Blob | None:
         """The blob of this name."""
-        row = self._db.one(
-            "SELECT * FROM blobs WHERE account = ? AND container = ? AND name = ?", account, container, name
-        )
+        row = self._db.one(f"{_BLOBS} WHERE account = ? AND container = ? AND name = ?", account, container, name)
         return self._row(row) if row else None
 
     def under(self, account: str, container: str, prefix: str = "") -> tuple[Blob, ...]:
         """The blobs whose names begin with a prefix, by name."""
         rows = self._db.all(
-            "SELECT * FROM blobs WHERE account = ? AND container = ? AND substr(name, 1, ?) = ? ORDER BY name",
+            f"{_BLOBS} WHERE account = ? AND container = ? AND substr(name, 1, ?) = ? ORDER BY name",
             *(account, container, len(prefix), prefix),
         )
         return tuple(map(self._row, rows))
@@ -87,7 +97,7 @@ class BlobTable:
     def listed(self, account: str, container: str, prefix: str = "", after: str = "") -> Iterator[Blob]:
         """The blobs whose names begin with a prefix and come after a name, one by one, by name."""
         while rows := self._db.all(
-            "SELECT * FROM blobs WHERE account = ? AND container = ? AND substr(name, 1, ?) = ? AND name > ? "
+            f"{_BLOBS} WHERE account = ? AND container = ? AND substr(name, 1, ?) = ? AND name > ? "
             "ORDER BY name LIMIT 1000",
             *(account, container, len(prefix), prefix, after),
         ):
@@ -105,6 +115,42 @@ class BlobTable:
         self._db.execute("INSERT OR IGNORE INTO containers VALUES (?, ?, ?, ?)", account, name, made.etag, made.changed)
         return made
 
+    def containers(self, account: str) -> tuple[Container, ...]:
+        """The containers of an account that were made or hold something, by name."""
+        made = {
+            row["name"]: Container(**dict(row))
+            for row in self._db.all("SELECT * FROM containers WHERE account = ?", account)
+        }
+        filled = self._db.all(
+            "SELECT container, max(changed) AS changed FROM blobs WHERE account = ? GROUP BY container", account
+        )
+        for row in filled:
+            made.setdefault(row["container"], Container(account, row["container"], "0", row["changed"]))
+        return tuple(made[name] for name in sorted(made))
+
+    def drop_container(self, account: str, name: str) -> None:
+        """Removes a container with everything in it."""
+        with self._db.transaction():
+            for blob in self.under(account, name):
+                self.delete(blob)
+            self._db.execute("DELETE FROM containers WHERE account = ? AND name = ?", account, name)
+            self.set_extra(account, name, "", {})
+
+    def extra_of(self, account: str, container: str, name: str = "") -> dict[str, Any]:
+        """What few blobs have (see `Blob`), or a container without a name: ``metadata``, ``gone``."""
+        row = self._db.one(
+            "SELECT extra FROM blob_extras WHERE account = ? AND container = ? AND name = ?", account, container, name
+        )
+        return dict(json.loads(row["extra"])) if row else {}
+
+    def set_extra(self, account: str, container: str, name: str, extra: dict[str, Any]) -> None:
+        """Puts it in the place of what there was; empty for nothing."""
+        place = account, container, name
+        if extra:
+            self._db.execute("INSERT OR REPLACE INTO blob_extras VALUES (?, ?, ?, ?)", *place, json.dumps(extra))
+        else:
+            self._db.execute("DELETE FROM blob_extras WHERE account = ? AND container = ? AND name = ?", *place)
+
     def put(
         self,
         account: str,
@@ -115,6 +161,7 @@ class BlobTable:
         md5: str | None = None,
         type: str = "application/octet-stream",  # noqa: A002 - the wire's word
         metadata: dict[str, str] | None = None,
+        extra: dict[str, Any] | None = None,
     ) -> Blob:
         """Makes or replaces a blob from a file of `fresh`, which from now on is the blob's own and never written to."""
         file.chmod(0o444)
@@ -125,6 +172,8 @@ class BlobTable:
                 *(account, container, name, file.name, file.stat().st_size, md5, type),
                 *(json.dumps(metadata or {}), uuid.uuid4().hex[:16], now, before.created if before else now),
             )
+            if before is not None or extra:
+                self.set_extra(account, container, name, extra or {})
         if before is not None:
             before.path.unlink(missing_ok=True)
         found = self.get(account, container, name)
@@ -139,25 +188,30 @@ class BlobTable:
             *(json.dumps(metadata), uuid.uuid4().hex[:16], time.time(), blob.account, blob.container, blob.name),
         )
 
+    def retype(self, blob: Blob, kind: str, md5: str | None) -> Blob:
+        """Gives a blob another content type and, where there is one, another MD5; the blob as it is then."""
+        self._db.execute(
+            "UPDATE blobs SET type = ?, md5 = ?, etag = ?, changed = ? "
+            "WHERE account = ? AND container = ? AND name = ?",
+            *(kind, md5 or blob.md5, uuid.uuid4().hex[:16], time.time(), blob.account, blob.container, blob.name),
+        )
+        return self.get(blob.account, blob.container, blob.name) or blob
+
     def delete(self, blob: Blob) -> None:
         """Removes a blob and its bytes."""
         self._db.execute(
             "DELETE FROM blobs WHERE account = ? AND container = ? AND name = ?",
             *(blob.account, blob.container, blob.name),
         )
+        self.set_extra(blob.account, blob.container, blob.name, {})
         blob.path.unlink(missing_ok=True)
 
     def drop_account(self, account: str) -> None:
         """Removes everything in one storage account."""
-        for row in self._db.all("SELECT * FROM blobs WHERE account = ?", account):
+        for row in self._db.all(f"{_BLOBS} WHERE account = ?", account):
             self.delete(self._row(row))
         self._db.execute("DELETE FROM containers WHERE account = ?", account)
-
-    def drop_container(self, account: str, container: str) -> None:
-        """Removes a container and everything in it."""
-        for blob in self.under(account, container):
-            self.delete(blob)
-        self._db.execute("DELETE FROM containers WHERE account = ? AND name = ?", account, container)
+        self._db.execute("DELETE FROM blob_extras WHERE account = ?", account)
 
     def sweep(self) -> int:
         """Removes files that no blob owns (uploads that a crash cut off); how many. Only while nothing is uploaded."""
@@ -174,7 +228,7 @@ class BlobTable:
             ValueError: A blob's name would leave the folder.
         """
         root = prefix.rstrip("/") + "/" if prefix else ""
-        found = self.under(account, container, root)
+        found = [blob for blob in self.under(account, container, root) if not blob.folder]
         for blob in found:
             place = target / blob.name.removeprefix(root)
             if not place.resolve().is_relative_to(target.resolve()):
@@ -189,4 +243,5 @@ class BlobTable:
         values["path"] = self.root / values.pop("file")
         values["metadata"] = json.loads(values["metadata"])
         values["created"] = values["created"] or values["changed"]  # a state of an earlier version
+        values["extra"] = json.loads(values["extra"] or "{}")
         return Blob(**values)

@@ -44,12 +44,14 @@ class Declaration:
         findings: All that is wrong with settings, clusters and jobs; warnings among them refuse nothing.
         config: The rules' configuration; None when there was nothing to read.
         data: Its data assets.
+        listed: Names of the runs that job files declare, each after its file as the settings write it.
     """
 
     runs: tuple[Run, ...]
     findings: tuple[Finding, ...]
     config: Config | None = None
     data: tuple[PlannedAsset, ...] = ()
+    listed: tuple[tuple[str, str], ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -107,7 +109,8 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
         found += (reading.locate(loc, finding) for loc, finding in checked)
     found += judgement.of_the_rest(rules, reading, reading.partial)
     found += rules.whole()
-    return Declaration(tuple(declared), tuple(found), rules.config, named.all_assets)
+    of_files = tuple((each.file, each.run.name) for each in listed)
+    return Declaration(tuple(declared), tuple(found), rules.config, named.all_assets, of_files)
 
 
 def gate_of(

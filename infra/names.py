@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +70,7 @@ class Names:
         spec = settings.workspace
         if spec.existing:
             return cls._on(spec.existing, settings.resource_group or "", subscription, f"{project}-{stack}")
-        group = settings.resource_group or re.sub(r"[^\w.()-]", "-", f"rg-{project}-{stack}")[:90].rstrip(".")
+        group = settings.resource_group or _group_of(project, stack)
         parts = {part: getattr(spec, part) for part in OWN_SETTINGS}
         return cls(
             subscription,
@@ -81,6 +81,28 @@ class Names:
             {part: given.name for part, given in parts.items() if given.name},
             frozenset(part for part, given in parts.items() if getattr(given, "absent", False)),
         )
+
+    @classmethod
+    def of_workspace(cls, settings: Mapping[str, Any], *, project: str, stack: str, subscription: str) -> Names | None:
+        """The same from settings as they are written, for who needs no more than group and workspace.
+
+        Args:
+            settings: Of our namespace, without its prefix; nothing else of them is judged.
+            project: Name of the project.
+            stack: Name of the stack.
+            subscription: Subscription id.
+
+        Returns:
+            None where the settings name no workspace.
+        """
+        written = settings.get("workspace")
+        spec = written if isinstance(written, dict) else {"name": written}
+        group = settings.get("resource_group")
+        group = group if isinstance(group, str) else ""
+        if isinstance(existing := spec.get("existing"), str) and existing:
+            return cls._on(existing, group, subscription, f"{project}-{stack}")
+        name = spec.get("name")
+        return cls(subscription, group or _group_of(project, stack), name) if isinstance(name, str) and name else None
 
     @classmethod
     def _on(cls, existing: str, group: str, subscription: str, stack: str) -> Names:
@@ -178,6 +200,10 @@ class Names:
         # ARM compares ids without letter case, so the same place gives the same names however it is written.
         place = f"{self.workspace_id.lower()}\n{self.salt}"
         return hashlib.sha256(place.encode()).hexdigest()[:_DIGITS]
+
+
+def _group_of(project: str, stack: str) -> str:
+    return re.sub(r"[^\w.()-]", "-", f"rg-{project}-{stack}")[:90].rstrip(".")
 
 
 def _dashed(text: str) -> str:

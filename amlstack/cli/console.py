@@ -37,6 +37,12 @@ def recorded_findings() -> Iterator[list[Finding]]:
         _PRINTED.reset(token)
 
 
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines, each column as wide as its widest cell; what a heading row is, the caller styles."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
 def print_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
     """Print findings in the order of their files' lines: the place, then what was seen, the rule and the remedy."""
     findings = tuple(findings)

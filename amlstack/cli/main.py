@@ -38,6 +38,9 @@ VERBS = {
     "rehearse": Verb(
         "amlstack.cli.commands.rehearse:app", "Run a job file on the sandbox, stream its rank logs, exit like the job."
     ),
+    "submit": Verb("amlstack.cli.commands.runs.submit:app", "Submit a job file to a workspace, as its stack would."),
+    "status": Verb("amlstack.cli.commands.runs.status:app", "Show the jobs of a workspace, and why one waits."),
+    "logs": Verb("amlstack.cli.commands.runs.logs:app", "Print the logs of a job: all ranks, also while it runs."),
     "cancel": Verb("amlstack.cli.commands.cancel:app", "Cancel a run of the sandbox and wait for its end."),
     "schema": Verb("amlstack.cli.commands.schema:app", "The JSON Schema of YAML job files, for editors."),
     "sizes": Verb(

@@ -69,6 +69,23 @@ def of_others(arm: ArmClient, workspace: str, owners: Collection[str], stack_id:
     return sorted(theirs, key=lambda one: one.job_id)
 
 
+def stack_id_of(arm: ArmClient, workspace: str, owner: str) -> str:
+    """The random id of a stack as its runs bear it, for who has not its state; empty where no run bears one.
+
+    Args:
+        arm: Azure Resource Manager.
+        workspace: ARM id of the workspace.
+        owner: ``project/stack``.
+
+    Raises:
+        ArmError: The list could not be read to its end.
+    """
+    ours = [one for one in _marked(arm, workspace) if one.owner == owner and one.stack]
+    # A stack that lost its state has another id since: that of an active run counts.
+    live = [one for one in ours if is_active(one.status)]
+    return next((str(one.stack) for one in (*live, *ours)), "")
+
+
 def _marked(arm: ArmClient, workspace: str) -> list[Record]:
     """Every run of any stack."""
     # The service selects by the mark's name only: which characters a value may have in that filter is not documented.

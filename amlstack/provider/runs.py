@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from amlstack.base.redaction import scrub
-from amlstack.provider.arm import ArmClient, ArmError, Response
+from amlstack.provider.arm import ArmClient, ArmError, DataPlane, Response
 from amlstack.run_identity import DERIVED, IDENTITY, KEPT_FOR, NAME, ON_EDIT, OWNER, RESOURCE, STACK, name_of
 
 if TYPE_CHECKING:
@@ -113,12 +111,15 @@ class Record:
 
 
 class Runs:
-    """Reads, starts, edits and ends runs. Safe for use by several threads."""
+    """Reads, starts, edits and ends runs. Safe for use by several threads.
+
+    Attributes:
+        plane: The data plane of their workspaces.
+    """
 
     def __init__(self, arm: ArmClient) -> None:
         self._arm = arm
-        self._lock = threading.Lock()
-        self._history: dict[str, str] = {}
+        self.plane = DataPlane(arm)
 
     def get(self, workspace: str, job_id: str) -> Record | None:
         """The record, or ``None`` when the workspace is there and the record is not.
@@ -186,29 +187,14 @@ class Runs:
 
     def why(self, workspace: str, job_id: str) -> str:
         """Why a run failed, in the service's words; empty when it does not say. ARM's own record never does."""
-        path = f"{self._base(workspace)}/history/v1.0{workspace}/runs/{job_id}/details"
-        answer = self._arm.request("GET", path, None, allow=(404,)).body
+        answer = self.plane.details(workspace, job_id) or {}
         error = (answer.get("error") or {}).get("error") or {}
         return scrub(str(error.get("message") or ""))
 
     def _run(self, workspace: str, record: Record) -> str:
-        return f"{self._base(workspace)}/history/v1.0{workspace}/experiments/{record.experiment}/runs/{record.job_id}"
-
-    def _base(self, workspace: str) -> str:
-        """The data plane's host: the workspace names a discovery document, that names the host."""
-        with self._lock:
-            known = self._history.get(workspace)
-        if known:
-            return known
-        discovery = (self._arm.get(workspace).body.get("properties") or {}).get("discoveryUrl")
-        if not discovery:
-            raise ArmError(0, "NoDiscoveryUrl", f"the workspace {workspace} names no data plane (discoveryUrl)")
-        base = str(self._arm.request("GET", str(discovery), None).body.get("api") or "").rstrip("/")
-        if urlsplit(base).scheme != "https":
-            raise ArmError(0, "NoDiscoveryUrl", f"the workspace {workspace} names no https data plane")
-        with self._lock:
-            self._history[workspace] = base
-        return base
+        return (
+            f"{self.plane.base(workspace)}/history/v1.0{workspace}/experiments/{record.experiment}/runs/{record.job_id}"
+        )
 
 
 def record_of(job_id: str, body: Any, delay: float | None = None) -> Record:

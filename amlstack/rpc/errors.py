@@ -127,6 +127,11 @@ class Failures:
     def __bool__(self) -> bool:
         return bool(self._list)
 
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What is wrong, without the properties."""
+        return tuple(reason for _, reason in self._list)
+
     def response(self, inputs: Mapping[str, Any], secrecy: Secrecy = NOTHING) -> provider_pb2.CheckResponse:
         """The answer to ``Check``: the inputs as they will be recorded, and the failures without what is secret."""
         from pulumi.runtime.proto import provider_pb2  # noqa: PLC0415

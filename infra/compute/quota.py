@@ -189,7 +189,7 @@ def shortages(
             if pool and vcpus:
                 pools[demand.location, pool].append((demand, vcpus))
     for (region, pool), members in pools.items():
-        usage = _usage(pool, answers[region]["usages"])
+        usage = usage_of(pool, answers[region]["usages"])
         if usage is not None and (short := _short(_Pool(region, pool, subscription), members, usage, had)) is not None:
             found.append(short)
     return tuple(found)
@@ -246,7 +246,7 @@ def _short(pool: _Pool, members: list[tuple[Demand, int]], usage: Mapping[str, A
     return Shortage(largest.index, ("nodes", "max"), finding)
 
 
-def _usage(pool: str, usages: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def usage_of(pool: str, usages: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """The row of a pool; Azure's rows bear the family's id or its name in words."""
     for row in usages:
         for text in (row["name"], row["label"]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amlstack.cli import summary
+from amlstack.cli.stack import summary
 from amlstack.engine import Outcome
 
 CODE = "node-public-ip"

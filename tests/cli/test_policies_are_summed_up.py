@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from amlstack.base import paths
-from amlstack.cli import summary
+from amlstack.cli.stack import summary
 from amlstack.engine import Outcome
 from amlstack.sandbox.store.store import job_folder
 

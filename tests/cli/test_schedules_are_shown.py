@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from amlstack.catalog import sizes
-from amlstack.cli import summary
 from amlstack.cli.main import main
+from amlstack.cli.stack import summary
 from amlstack.engine import Outcome
 
 if TYPE_CHECKING:

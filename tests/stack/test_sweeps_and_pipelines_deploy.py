@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from amlstack.cli import summary
+from amlstack.cli.stack import summary
 from amlstack.engine import Outcome
 from amlstack.sandbox.store.store import Store, job_folder
 from tests.support.harness import ANALYZER

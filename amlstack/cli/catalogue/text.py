@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from amlstack.cli.console import columns
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import date
@@ -45,11 +47,10 @@ def table(found: Sequence[Size], on: date, region: str | None) -> None:
     if not found:
         typer.echo("No size is like that. `amlstack sizes` without filters lists all.")
         return
-    rows = [_row(size, on, region) for size in found]
-    widths = [max(map(len, column)) for column in zip(HEADINGS, *rows, strict=True)]
-    typer.secho(_line(HEADINGS, widths), bold=True)
-    for size, row in zip(found, rows, strict=True):
-        typer.secho(_line(row, widths), dim=size.retired_on(on) or None)
+    headings, *lines = columns([HEADINGS, *(_row(size, on, region) for size in found)])
+    typer.secho(headings, bold=True)
+    for size, line in zip(found, lines, strict=True):
+        typer.secho(line, dim=size.retired_on(on) or None)
     typer.echo(f"{len(found)} sizes; `amlstack sizes NAME` explains one.")
 
 
@@ -71,10 +72,6 @@ def _row(size: Size, on: date, region: str | None) -> tuple[str, ...]:
         f"{price.usd:,.3f}".removesuffix("0") if price else "",
         f"{price.region}, {price.checked:%Y-%m}" if price else "",
     )
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
 
 
 def _gpus(size: Size) -> str:

@@ -12,10 +12,9 @@ import typer
 from amlstack.base import home as homes
 from amlstack.base import paths
 from amlstack.base.findings import errors
-from amlstack.cli import summary
 from amlstack.cli.consent import Yes  # noqa: TC001 - typer reads the annotation
 from amlstack.cli.progress import Progress
-from amlstack.cli.stack import explain, runs, state, turns
+from amlstack.cli.stack import explain, runs, state, summary, turns
 from amlstack.cli.stack.anywhere.place import turn_of
 from amlstack.engine import STACK
 

@@ -17,6 +17,8 @@ _TAG = re.compile(r"\[rank (?P<rank>\d+)\]: ")
 _OWN_TAG = re.compile(r"\[rank ?(?P<rank>\d+)\]: ?")
 """The same, and what PyTorch puts before the lines of an exception."""
 _OF_RANKS = ("PyTorch", "Mpi")
+_PLACES = (("user_logs", "std_log_process_*.txt"), ("azureml-logs", "70_driver_log_*.txt"))
+"""Where the service writes the log of each process; the second of jobs that were submitted the older way."""
 
 
 @dataclass(slots=True)
@@ -72,11 +74,13 @@ class ProcessLog:
         number: Of the process, among all that the service starts.
         tail: Its lines.
         tagged: A launcher names the rank before each line that a rank of its own wrote.
+        within: The folder below `user_logs` in which it lies: of one attempt of several; empty for none.
     """
 
     number: int
     tail: Tail
     tagged: bool = False
+    within: str = ""
 
 
 @dataclass(slots=True)
@@ -99,15 +103,19 @@ class Logs:
 
     def new(self, *, last: bool = False) -> Iterator[tuple[str, str]]:
         """Pairs of label (``rank 3``, ``node 1``) and line, log by log."""
-        for path in sorted((self.folder / "user_logs").glob("std_log_process_*.txt")):
-            number = path.stem.removeprefix("std_log_process_")
-            if number.isdigit():
-                self.logs.setdefault(path.name, ProcessLog(int(number), Tail(path)))
+        for root, pattern in _PLACES:
+            for path in sorted((self.folder / root).rglob(pattern)):
+                number = path.stem.rpartition("_")[2]
+                if number.isdigit():
+                    name = path.relative_to(self.folder / root)
+                    within = name.parent.as_posix().removeprefix(".")
+                    self.logs.setdefault(str(name), ProcessLog(int(number), Tail(path), within=within))
         for _, log in sorted(self.logs.items()):
             for text in log.tail.lines(last=last):
                 rank, rest = _writer(log, text)
                 if self.only is None or self._is_wanted(log, rank):
                     who = f"{self.kind.word} {log.number}" if rank is None else f"rank {rank}"
+                    who = f"{log.within} · {who}" if log.within else who
                     yield who, rest if self.copies is None else self.copies.authors(rest)
 
     def _is_wanted(self, log: ProcessLog, rank: int | None) -> bool:

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from amlstack.cli.rehearsal.workspace import GROUP
+from amlstack.cli.workspace.submission.registered import register
 from amlstack.provider.arm import API_VERSION, ArmError
-from amlstack.provider.resource import Call, Services
+from amlstack.provider.resource import Services
 from amlstack.provider.runs import Runs
-from amlstack.provider.types.code import Snapshots
-from amlstack.provider.types.components import RegisteredComponents
-from amlstack.provider.types.environments import RegisteredEnvironments
 from amlstack.rpc import Host
 from amlstack.sandbox import gpu_code
 from amlstack.sandbox.runner.files import environments, origins, substitutes
@@ -40,7 +38,6 @@ DEFAULT_SIZE = "Standard_ND96asr_v4"
 """What a cluster of unknown size is taken for: a job must run somewhere, and here every size has the same two hands."""
 MOST_AT_ONCE = 4
 """Trials for which a cluster that no stack declares has nodes: they all run on this machine."""
-_HERE = Call(urn="")
 
 
 _VERSIONS = {"": "2024-03-01", "Microsoft.Storage": "2024-01-01", "Microsoft.KeyVault": "2024-11-01"}
@@ -99,18 +96,7 @@ class Rehearsal:
         for cluster in clusters(plan):
             self._make(self.names.cluster_id(cluster.name), properties(cluster, location=LOCATION, tags={}))
         services = Services(self.arm, Runs(self.arm), Host(), threading.Event())
-        workspace: dict[str, Any] = {"workspace": self.names.workspace_id}
-        for part in registration.parts:
-            if (code := part.code) is not None:
-                beside = os.pathsep.join(map(str, part.beside))
-                given = {**workspace, "path": str(code.root), "hash": code.hash, "beside": beside}
-                Snapshots(services).create(_HERE, given)
-            if (environment := part.environment) is not None:
-                given = {**workspace, "name": environment.name, "body": environment.body}
-                RegisteredEnvironments(services).create(_HERE, given)
-        for component in registration.components:
-            given = {"name": component.name, "version": component.version, "body": component.properties}
-            RegisteredComponents(services).create(_HERE, {**workspace, **given})
+        register(services, self.names.workspace_id, registration)
         job_id = f"{self.names.workspace_id}/jobs/{name}-{os.urandom(3).hex()}"
         run = job_id.rsplit("/", 1)[-1]
         substitutes.write(self.home, run, source.by_step, source.given)

@@ -4,8 +4,10 @@ from amlstack.provider.arm.answers import ArmError, Response, error_of, no_answe
 from amlstack.provider.arm.client import ACTING_HEADER, API_VERSION, ArmClient
 from amlstack.provider.arm.clouds import ENDPOINT_VARIABLE, PUBLIC_ENDPOINT, endpoint
 from amlstack.provider.arm.credentials import SECRET, VARIABLES, SignIn
+from amlstack.provider.arm.data_plane import DataPlane
 from amlstack.provider.arm.interrupts import InterruptedWaitError, attended, pause
 from amlstack.provider.arm.retries import THROTTLED
+from amlstack.provider.arm.signed import SignedFiles
 
 __all__ = [
     "ACTING_HEADER",
@@ -17,9 +19,11 @@ __all__ = [
     "VARIABLES",
     "ArmClient",
     "ArmError",
+    "DataPlane",
     "InterruptedWaitError",
     "Response",
     "SignIn",
+    "SignedFiles",
     "attended",
     "endpoint",
     "error_of",

@@ -65,6 +65,11 @@ class ArmClient:
         self._pipeline: Any = None
 
     @property
+    def ca(self) -> str | None:
+        """PEM file of the authorities to trust; None for those of the environment."""
+        return self._ca
+
+    @property
     def cloud(self) -> Cloud:
         """The cloud of the endpoint; the one that is configured when the endpoint is none of Azure's own.
 
@@ -116,7 +121,7 @@ class ArmClient:
         acting = acts_for_a_person(path, body)
         return self.request("PUT", path, api_version, body=body, acting=acting, **options)
 
-    def post(self, path: str, body: Any = None, api_version: str = API_VERSION, **options: Any) -> Response:
+    def post(self, path: str, body: Any = None, api_version: str | None = API_VERSION, **options: Any) -> Response:
         """POST, with a JSON body if there is one; see `request`."""
         return self.request("POST", path, api_version, body=body, **options)
 

@@ -28,20 +28,34 @@ class Cloud:
         endpoint: Its resource manager, ``https://host``.
         authority: Host of its Entra ID.
         ml_audience: Whom tokens for Azure Machine Learning itself are for.
+        studio: Address of the studio.
     """
 
     name: str
     endpoint: str
     authority: str
     ml_audience: str
+    studio: str
 
 
-PUBLIC: Final = Cloud("public", "https://management.azure.com", "login.microsoftonline.com", "https://ml.azure.com")
+PUBLIC: Final = Cloud(
+    "public",
+    "https://management.azure.com",
+    "login.microsoftonline.com",
+    "https://ml.azure.com",
+    "https://ml.azure.com",
+)
 CLOUDS: Final = (
     PUBLIC,
-    Cloud("usgovernment", "https://management.usgovcloudapi.net", "login.microsoftonline.us", "https://ml.azure.us"),
-    Cloud("china", "https://management.chinacloudapi.cn", "login.chinacloudapi.cn", "https://ml.azure.cn"),
-)
+    Cloud(
+        "usgovernment", "https://management.usgovcloudapi.net", "login.microsoftonline.us", "https://ml.azure.us",
+        "https://ml.azure.us",
+    ),
+    Cloud(
+        "china", "https://management.chinacloudapi.cn", "login.chinacloudapi.cn", "https://ml.azure.cn",
+        "https://studio.ml.azure.cn",
+    ),
+)  # fmt: skip
 PUBLIC_ENDPOINT: Final = PUBLIC.endpoint
 _OTHER_NAMES: Final = {
     "azurecloud": "public",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from amlstack.provider.arm import clouds
+from amlstack.provider.arm import clouds, federated
 from amlstack.provider.arm.answers import ArmError
 
 if TYPE_CHECKING:
@@ -118,9 +118,11 @@ class SignIn:
         return self._default(authority)
 
     def _default(self, authority: str) -> TokenCredential:
+        tenant = self.values.get("tenantId")
+        if federated.chosen():
+            return federated.FederatedCredential(authority, tenant)
         from azure.identity import DefaultAzureCredential  # noqa: PLC0415
 
-        tenant = self.values.get("tenantId")
         if not tenant:
             return DefaultAzureCredential(authority=authority)
         allowed = [tenant, *self._auxiliary()]

@@ -14,7 +14,7 @@ from amlstack.cli.stack import explain, losses, turns, unchanged
 from amlstack.cli.stack.anywhere import cost, plan
 from amlstack.cli.stack.deploy import Deployed
 from amlstack.cli.stack.missing_resources import lost
-from amlstack.cli.summary import verdict_lines
+from amlstack.cli.stack.summary import verdict_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -95,14 +95,14 @@ def judge(stack: str, account: Mapping[str, str] | None = None) -> JudgedStack:
     reading = read_file(path)
     if reading.file is None:
         raise NoStackError("; ".join(map(str, reading.findings)))
-    _, unknown = resolve(_of_the_engine(reading.file.config), os.environ if account is None else account)
+    _, unknown = resolve(of_the_engine(reading.file.config), os.environ if account is None else account)
     declaration = declare(reading, on=clock.today(), place=f"{name}::{project()}")
     return JudgedStack(name, path, reading.file, reading.partial, (*unknown, *declaration.findings))
 
 
 def config_of(reading: Reading) -> dict[str, str]:
     """The whole configuration of a stack file as the engine hands it over, without what is encrypted."""
-    return _of_the_engine(reading.file.config) if reading.file else {}
+    return of_the_engine(reading.file.config) if reading.file else {}
 
 
 def project() -> str:
@@ -113,7 +113,7 @@ def project() -> str:
     return str(content["name"])
 
 
-def _of_the_engine(config: Mapping[str, object]) -> dict[str, str]:
+def of_the_engine(config: Mapping[str, object]) -> dict[str, str]:
     """Settings as the engine hands them over, under their newer spelling; what is encrypted is left out."""
     found = {}
     for key, value in config.items():

@@ -1,0 +1,1 @@
+"""Verbs on jobs of a workspace, on Azure or on the sandbox."""

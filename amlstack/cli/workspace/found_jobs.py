@@ -1,0 +1,188 @@
+"""Jobs of a workspace by the names that people give them, and the list of those that are there."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.base import near_misses
+from amlstack.provider.runs import Runs, WorkspaceMissingError, record_of
+from amlstack.provider.states import is_active
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from amlstack.cli.workspace.place import WorkspacePlace
+    from amlstack.provider.runs import Record
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,254}")
+_ID: Final = re.compile(r"(?P<workspace>/subscriptions/.+/workspaces/[^/]+)/jobs/(?P<name>[^/]+)", re.IGNORECASE)
+_SEARCHED: Final = 2_000
+"""Jobs of a workspace that are looked through for a name that is no job's own."""
+_SHOWN: Final = 8
+
+
+class UnknownRunError(Exception):
+    """No job has such a name, or several may be meant; the message names what there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceJob:
+    """A job of a workspace.
+
+    Attributes:
+        workspace: ARM id of the workspace.
+        record: What the service keeps of it.
+        created: When it was submitted; None where the service does not say.
+    """
+
+    workspace: str
+    record: Record
+    created: dt.datetime | None
+
+    @property
+    def name(self) -> str:
+        """Its name in the workspace."""
+        return self.record.job_id
+
+    @property
+    def arm_id(self) -> str:
+        """Its ARM id."""
+        return f"{self.workspace}/jobs/{self.name}"
+
+    @property
+    def kind(self) -> str:
+        """``Command``, ``Sweep``, ``Pipeline`` or another type of the service."""
+        return str(self.record.properties.get("jobType") or "Command")
+
+    @property
+    def active(self) -> bool:
+        """Whether it has not ended."""
+        return is_active(self.record.status)
+
+
+def of_body(workspace: str, body: Any) -> WorkspaceJob:
+    """A job out of its ARM body."""
+    made = (body.get("systemData") or {}).get("createdAt")
+    return WorkspaceJob(workspace, record_of(str(body.get("name") or ""), body), when(made))
+
+
+def when(text: Any) -> dt.datetime | None:
+    """A moment as the service writes it; None for what is none."""
+    try:
+        found = dt.datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", str(text)))
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
+
+
+def listed(place: WorkspacePlace, most: int) -> list[WorkspaceJob]:
+    """The jobs of a place without their children, newest first.
+
+    Args:
+        place: Its workspaces.
+        most: How many are read of each workspace at least, if there are so many: pages are read whole.
+
+    Raises:
+        ArmError: They cannot be listed.
+        WorkspaceMissingError: There is no such workspace.
+    """
+    found = [job for workspace in place.workspaces for job in _pages(place, workspace, most)]
+    oldest = dt.datetime.min.replace(tzinfo=dt.UTC)
+    return sorted(found, key=lambda job: job.created or oldest, reverse=True)
+
+
+def find(place: WorkspacePlace, wanted: str, *, running: bool = False) -> WorkspaceJob:
+    """The job that a person means.
+
+    Args:
+        place: Where it is looked for.
+        wanted: Its name or ARM id; or the beginning of the name up to a hyphen, as in the job's file, which means an
+            active job before the newest; or PARENT/STEP, PARENT/TRIAL.
+        running: Of several active jobs none is taken for another: it is going to end.
+
+    Raises:
+        UnknownRunError: There is none, or several may be meant.
+        ArmError: They cannot be asked for.
+        WorkspaceMissingError: There is no such workspace.
+    """
+    if named := _ID.fullmatch(wanted):
+        job = _get(place, named["workspace"], named["name"])
+        if job is None:
+            Runs(place.arm).require_workspace(named["workspace"])
+            raise UnknownRunError(f"There is no job `{named['name']}` in {named['workspace'].rpartition('/')[2]}.")
+        return job
+    parent, slash, step = wanted.partition("/")
+    if slash:
+        return _child(place, find(place, parent, running=running), step)
+    if _NAME.fullmatch(wanted):
+        for workspace in place.workspaces:
+            if (job := _get(place, workspace, wanted)) is not None:
+                return job
+    jobs = listed(place, _SEARCHED)
+    found = [
+        job for job in jobs if job.name.startswith(f"{wanted}-") or job.record.properties.get("displayName") == wanted
+    ]
+    active = [job for job in found if job.active]
+    if len(active) > 1 and running:
+        raise UnknownRunError(f"{len(active)} active jobs begin with `{wanted}`: {_names(active)}. Name one of them.")
+    if found:
+        return (active or found)[0]
+    stems = dict.fromkeys(name for job in jobs for name in (job.name, job.record.name))
+    hint = near_misses.hint(wanted, stems) or (f" There are {_names(jobs)}." if jobs else " There is none at all.")
+    where = ", ".join(workspace.rpartition("/")[2] for workspace in place.workspaces) or "any workspace"
+    raise UnknownRunError(f"There is no job `{wanted}` in {where}.{hint}")
+
+
+def children(place: WorkspacePlace, job: WorkspaceJob) -> list[dict[str, Any]]:
+    """What run history has below a sweep or pipeline."""
+    return (
+        Runs(place.arm).plane.children(job.workspace, job.name) if job.kind in {"Sweep", "Pipeline", "AutoML"} else []
+    )
+
+
+def label(kind: str, child: dict[str, Any]) -> str:
+    """``trial 3``, or a step's name."""
+    name = str(child.get("runId"))
+    return f"trial {name.rsplit('_', 1)[-1]}" if kind == "Sweep" else str(child.get("displayName") or name)
+
+
+def _child(place: WorkspacePlace, parent: WorkspaceJob, step: str) -> WorkspaceJob:
+    below = children(place, parent)
+    first, _, rest = step.partition("/")
+    for child in below:
+        name = str(child["runId"])
+        if first in {name, name.rsplit("_", 1)[-1], str(child.get("displayName"))}:
+            job = _get(place, parent.workspace, name)
+            if job is not None:
+                return _child(place, job, rest) if rest else job
+    names = [label(parent.kind, child).removeprefix("trial ") for child in below]
+    hint = near_misses.did_you_mean(first, names)
+    raise UnknownRunError(f"The job `{parent.name}` has nothing named `{first}` below it. {hint}".rstrip())
+
+
+def _get(place: WorkspacePlace, workspace: str, name: str) -> WorkspaceJob | None:
+    answer = place.arm.get(f"{workspace}/jobs/{name}", allow=(404,))
+    return None if answer.status == 404 else of_body(workspace, answer.body)
+
+
+def _pages(place: WorkspacePlace, workspace: str, most: int) -> Iterator[WorkspaceJob]:
+    count = 0
+    answer = place.arm.get(f"{workspace}/jobs", query={"listViewType": "ActiveOnly"}, allow=(404,))
+    if answer.status == 404:
+        raise WorkspaceMissingError(workspace)
+    while True:
+        rows = answer.body.get("value") or ()
+        for row in rows:
+            yield of_body(workspace, row)
+        count += len(rows)
+        if not answer.body.get("nextLink") or count >= most:
+            return
+        answer = place.arm.request("GET", str(answer.body["nextLink"]), None)
+
+
+def _names(jobs: Iterable[WorkspaceJob]) -> str:
+    names = [f"`{job.name}`" for job in jobs]
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

@@ -1,0 +1,54 @@
+"""The options by which every verb on jobs of a workspace is told which workspace is meant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+_PANEL = "Which workspace"
+
+Stack = Annotated[
+    str | None,
+    typer.Option("--stack", "-s", metavar="NAME", help="That of a stack: Pulumi.NAME.yaml.", rich_help_panel=_PANEL),
+]
+Workspace = Annotated[
+    str | None,
+    typer.Option("--workspace", "-w", metavar="NAME|ID", help="Its name, or its ARM id.", rich_help_panel=_PANEL),
+]
+Group = Annotated[
+    str | None, typer.Option("--resource-group", "-g", metavar="NAME", help="Its group.", rich_help_panel=_PANEL)
+]
+Subscription = Annotated[
+    str | None, typer.Option("--subscription", metavar="ID", help="Its subscription.", rich_help_panel=_PANEL)
+]
+Sandbox = Annotated[
+    bool,
+    typer.Option("--sandbox", help="On this machine's sandbox, whatever the environment says.", rich_help_panel=_PANEL),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON to the standard output.")]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedWorkspace:
+    """What a person said about the workspace; all of it may be left out.
+
+    Attributes:
+        stack: A stack's name.
+        workspace: Its name, or its ARM id.
+        group: Its resource group.
+        subscription: Its subscription's id.
+        sandbox: Whether it is on this machine's sandbox.
+    """
+
+    stack: str | None = None
+    workspace: str | None = None
+    group: str | None = None
+    subscription: str | None = None
+    sandbox: bool = False
+
+
+def announce(message: str) -> None:
+    """Shows what a request waits for."""
+    typer.echo(message, err=True)

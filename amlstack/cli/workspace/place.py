@@ -1,0 +1,362 @@
+"""Which workspace is meant: that of a stack, of options, of ``.azureml/config.json``, of variables, or a sandbox's.
+
+The first of these that names one counts, and one line says which it was. Settings and variables for signing in are
+those of the providers (`amlstack.provider.arm.credentials`), and so is the client.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from amlstack.base import paths
+from amlstack.cli.workspace import config_file
+from amlstack.provider.arm import ENDPOINT_VARIABLE, ArmClient, SignIn, endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from amlstack.cli.workspace.options import AskedWorkspace
+    from amlstack.sandbox.server.daemon import Endpoint
+
+VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "subscription": ("AZUREML_ARM_SUBSCRIPTION", "ARM_SUBSCRIPTION_ID", "AZURE_SUBSCRIPTION_ID"),
+    "group": ("AZUREML_ARM_RESOURCEGROUP", "AZURE_DEFAULTS_GROUP"),
+    "workspace": ("AZUREML_ARM_WORKSPACE_NAME", "AZURE_DEFAULTS_WORKSPACE"),
+}
+"""Part → the variables that name it, the first that is set: what Azure ML sets on its own machines, azure-native's, and
+the Azure CLI's defaults."""
+_TYPE: Final = "providers/Microsoft.MachineLearningServices/workspaces"
+_MOST_PAGES: Final = 200
+_SHOWN: Final = 12
+_ROOM: Final = 10
+"""As `infra.settings.stackfile` has it, whose package takes long to load: how many times a job file settings may be."""
+
+
+class NoWorkspaceError(Exception):
+    """No workspace is named, or what names it is wrong; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspacePlace:
+    """Where jobs are.
+
+    Attributes:
+        arm: Signed in to its resource manager.
+        workspaces: ARM ids: one, or on a sandbox, where none is named, all.
+        source: What named it, for a line.
+        stack: The stack that was named; None for none.
+        tenant: The directory in which to sign in, where one is named.
+    """
+
+    arm: ArmClient
+    workspaces: tuple[str, ...]
+    source: str
+    stack: str | None = None
+    tenant: str = ""
+
+    @property
+    def workspace(self) -> str:
+        """The ARM id of the one workspace.
+
+        Raises:
+            NoWorkspaceError: Several may be meant.
+        """
+        if len(self.workspaces) == 1:
+            return self.workspaces[0]
+        names = ", ".join(_name(each) for each in self.workspaces[:_SHOWN])
+        raise NoWorkspaceError(f"{len(self.workspaces)} workspaces may be meant: {names}. Name one with --workspace.")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a service on this machine, as the sandbox is."""
+        return is_local(self.arm.endpoint)
+
+    @property
+    def line(self) -> str:
+        """What a person should see before anything else."""
+        at = f" on the sandbox at {self.arm.endpoint}" if self.is_local else _elsewhere(self.arm.endpoint)
+        if len(self.workspaces) != 1:
+            names = ", ".join(_name(each) for each in self.workspaces[:_SHOWN])
+            return f"workspaces {names}{at}: {self.source}"
+        _, _, subscription, _, group, *_, name = self.workspaces[0].split("/")
+        return f"workspace {name} (resource group {group}, subscription {subscription}){at}: {self.source}"
+
+
+def find(asked: AskedWorkspace, announce: Callable[[str], None]) -> WorkspacePlace:
+    """The workspace that is meant. Asks the service only where a part of its id is not named.
+
+    Args:
+        asked: What a person said.
+        announce: Takes the messages of requests that wait.
+
+    Raises:
+        NoWorkspaceError: None is named, or what names it is wrong.
+        ArmError: The service was asked, and did not answer.
+    """
+    if asked.stack is not None:
+        if given := [option for option, value in _options(asked) if value]:
+            raise NoWorkspaceError(f"--stack names the workspace: leave {' and '.join(given)} out, or --stack.")
+        return _of_stack(asked.stack, announce, sandbox=asked.sandbox)
+    values, sources = _named(asked)
+    if asked.sandbox:
+        # Of the user's own account nothing counts there.
+        values = {part: value for part, value in values.items() if sources[part].startswith("--")}
+    local = _sandbox_of_home() if asked.sandbox or _nothing_names_one(values, sources) else None
+    if local is not None:
+        return _on_the_sandbox(local, values)
+    if asked.sandbox:
+        raise NoWorkspaceError("There is no sandbox here (amlstack sandbox up).")
+    sign_in = SignIn.read({})
+    arm = ArmClient(endpoint(None, sign_in.cloud), sign_in=sign_in, announce=announce)
+    source = f"named by {_together(sources)}"
+    if "subscription" not in values:
+        raise NoWorkspaceError(_nothing(values))
+    if values.keys() >= {"group", "workspace"}:
+        return WorkspacePlace(arm, (_id(**values),), source, tenant=sign_in.values.get("tenantId", ""))
+    found = tuple(_fitting(arm, values))
+    if not found:
+        raise NoWorkspaceError(_none_fits(values))
+    place = WorkspacePlace(arm, found, source, tenant=sign_in.values.get("tenantId", ""))
+    if not is_local(arm.endpoint):
+        _ = place.workspace  # on Azure a job is not looked for in somebody else's workspaces
+    return place
+
+
+def settings_file(stack: str) -> Path:
+    """The settings of a stack: in the working folder, else in the project's root.
+
+    Raises:
+        NoStackError: There is no such stack; near misses are in the message.
+    """
+    from amlstack.cli.stack.anywhere import judged
+
+    here = Path.cwd() / f"Pulumi.{stack.rpartition('/')[2]}.yaml"
+    return here if here.is_file() else judged.settings_file(stack)
+
+
+def is_local(arm_endpoint: str) -> bool:
+    """Whether a resource manager is on this machine."""
+    return urlsplit(arm_endpoint).hostname in {"127.0.0.1", "::1", "localhost"}
+
+
+def names_in(arm: ArmClient, subscription: str) -> tuple[str, ...]:
+    """Names of the workspaces of a subscription that the caller may see.
+
+    Raises:
+        ArmError: They cannot be listed.
+    """
+    return tuple(_name(each) for each in _fitting(arm, {"subscription": subscription}))
+
+
+def _options(asked: AskedWorkspace) -> tuple[tuple[str, str | None], ...]:
+    return (
+        ("--workspace", asked.workspace),
+        ("--resource-group", asked.group),
+        ("--subscription", asked.subscription),
+    )
+
+
+def _named(asked: AskedWorkspace) -> tuple[dict[str, str], dict[str, str]]:
+    """The parts that are named, each by the first that names it, and by what."""
+    values: dict[str, str] = {}
+    sources: dict[str, str] = {}
+
+    def take(part: str, value: str | None, source: str) -> None:
+        if value and part not in values:
+            values[part], sources[part] = value.strip(), source
+
+    workspace = asked.workspace or ""
+    if workspace.startswith("/"):
+        words = workspace.strip("/").split("/")
+        if len(words) != 8 or words[6].casefold() != "workspaces":
+            raise NoWorkspaceError(
+                f"--workspace must be a name or an ARM id, got `{workspace}`. The id is "
+                f"/subscriptions/ID/resourceGroups/GROUP/{_TYPE}/NAME."
+            )
+        for part, index in (("subscription", 1), ("group", 3), ("workspace", 7)):
+            take(part, words[index], "--workspace")
+    for part, option, value in (
+        ("workspace", "--workspace", asked.workspace),
+        ("group", "--resource-group", asked.group),
+        ("subscription", "--subscription", asked.subscription),
+    ):
+        take(part, value, option)
+    if len(values) < len(VARIABLES) and (file := config_file.find(Path.cwd())) is not None:
+        try:
+            in_file = config_file.read(file)
+        except config_file.ConfigFileError as error:
+            raise NoWorkspaceError(str(error)) from None
+        for part, value in in_file.items():
+            take(part, value, _shown(file))
+    for part, variables in VARIABLES.items():
+        name = next((name for name in variables if os.environ.get(name)), None)
+        if name is not None:
+            take(part, os.environ[name], name)
+    return values, sources
+
+
+def _nothing_names_one(values: Mapping[str, str], sources: Mapping[str, str]) -> bool:
+    """Whether no more is known than an account of the environment, which may be meant for something else."""
+    return values.keys() <= {"subscription"} and not (
+        sources.get("subscription", "").startswith("--") or os.environ.get(ENDPOINT_VARIABLE)
+    )
+
+
+def _of_stack(stack: str, announce: Callable[[str], None], *, sandbox: bool) -> WorkspacePlace:
+    from amlstack.base import yamltext
+    from amlstack.cli.stack.anywhere import judged
+    from infra.account import resolve
+    from infra.names import Names
+
+    try:
+        file = settings_file(stack)
+        text = yamltext.parse(file.read_bytes(), file.name, room=_ROOM)
+    except (judged.NoStackError, OSError) as error:
+        raise NoWorkspaceError(str(error)) from None
+    for wrong in text.findings:
+        raise NoWorkspaceError(f"{file.name} cannot be read: {wrong.seen}")
+    whole = text.data.get("config") if isinstance(text.data, dict) else None
+    config = judged.of_the_engine(whole) if isinstance(whole, dict) else {}
+    settings = {
+        str(key).partition(":")[2].removeprefix("config:"): value
+        for key, value in (whole or {}).items()
+        if str(key).startswith("amlstack:")
+    }
+    name, source = stack.rpartition("/")[2], f"that of the stack `{stack}`"
+    where = {"project": judged.project(), "stack": name}
+    if sandbox or name == _sandbox_stack():
+        local = _started()
+        names = Names.of_workspace(settings, subscription=local.subscription, **where)
+        recorded = _recorded(name, local)
+        if names is None and not recorded:
+            raise NoWorkspaceError(f"{file.name} names no workspace: write `amlstack:workspace: NAME`.")
+        return _signed_in(local, (recorded or names.workspace_id,), source, stack)  # type: ignore[union-attr]
+    account, unknown = resolve(config, os.environ)
+    for finding in unknown:
+        if finding.where.endswith("subscriptionId"):
+            raise NoWorkspaceError(f"{file.name}: {finding.message}")
+    names = Names.of_workspace(settings, subscription=account.subscription, **where)
+    if names is None:
+        raise NoWorkspaceError(f"{file.name} names no workspace: write `amlstack:workspace: NAME`.")
+    own = {key.partition(":")[2]: value for key, value in config.items() if key.startswith("azure-native:")}
+    sign_in = SignIn.read(own)
+    chosen = endpoint(config.get("amlstack:armEndpoint") or None, sign_in.cloud)
+    arm = ArmClient(chosen, sign_in=sign_in, announce=announce)
+    return WorkspacePlace(arm, (names.workspace_id,), source, stack, sign_in.values.get("tenantId", ""))
+
+
+def _sandbox_stack() -> str:
+    from amlstack.engine import STACK
+
+    return STACK
+
+
+def _recorded(stack: str, local: Endpoint) -> str:
+    """The workspace that a stack's state on the sandbox names; empty where it names none."""
+    from amlstack.cli.stack import state as states
+    from amlstack.cli.stack.anywhere.sandboxed import SandboxedStack
+
+    is_own = stack == _sandbox_stack()
+    backend = local.home / "pulumi" if is_own else SandboxedStack.of(stack, local.home).backend
+    file = states.files_in(backend).get(stack)
+    outputs = states.read_file(file).outputs() if file else None
+    return str(((outputs or {}).get("workspace") or {}).get("id") or "")
+
+
+def _sandbox_of_home() -> Endpoint | None:
+    """This home's sandbox, started where it is down; None where nobody made one."""
+    from amlstack.sandbox.store.places import folder
+
+    return _started() if (folder(paths.home()) / "state.db").exists() else None
+
+
+def _started() -> Endpoint:
+    from amlstack.sandbox.server import daemon
+
+    try:
+        return daemon.up()
+    except daemon.SandboxError as error:
+        raise NoWorkspaceError(str(error)) from None
+
+
+def _signed_in(local: Endpoint, workspaces: tuple[str, ...], source: str, stack: str | None = None) -> WorkspacePlace:
+    from amlstack.cli.sandbox_arm import connect
+
+    return WorkspacePlace(connect(local), workspaces, source, stack, local.tenant)
+
+
+def _on_the_sandbox(local: Endpoint, values: Mapping[str, str]) -> WorkspacePlace:
+    place = _signed_in(local, (), "named by nothing else, and there is a sandbox here")
+    found = tuple(_fitting(place.arm, {**values, "subscription": local.subscription}))
+    if not found and values:
+        raise NoWorkspaceError(_none_fits(values))
+    return _signed_in(local, found, place.source)
+
+
+def _fitting(arm: ArmClient, values: Mapping[str, str]) -> Iterator[str]:
+    """ARM ids of the workspaces of a subscription that fit what else is named."""
+    answer = arm.get(f"/subscriptions/{values['subscription']}/{_TYPE}")
+    for _ in range(_MOST_PAGES):
+        for row in answer.body.get("value") or ():
+            workspace = str(row.get("id") or "")
+            words = workspace.split("/")
+            group, name = (words[4], words[-1]) if len(words) > 8 else ("", "")
+            if all(
+                values.get(part, each).casefold() == each.casefold()
+                for part, each in (("group", group), ("workspace", name))
+            ):
+                yield workspace
+        if not answer.body.get("nextLink"):
+            return
+        answer = arm.request("GET", str(answer.body["nextLink"]), None)
+
+
+def _id(subscription: str, group: str, workspace: str) -> str:
+    return f"/subscriptions/{subscription}/resourceGroups/{group}/{_TYPE}/{workspace}"
+
+
+def _name(workspace: str) -> str:
+    return workspace.rpartition("/")[2]
+
+
+def _elsewhere(arm_endpoint: str) -> str:
+    from amlstack.provider.arm import PUBLIC_ENDPOINT
+
+    return "" if arm_endpoint == PUBLIC_ENDPOINT else f" at {urlsplit(arm_endpoint).netloc}"
+
+
+def _together(sources: Mapping[str, str]) -> str:
+    alike: dict[str, list[str]] = {}
+    for part in VARIABLES:
+        if part in sources:
+            alike.setdefault(sources[part], []).append(part)
+    return ", ".join(alike)
+
+
+def _shown(file: Path) -> str:
+    here = Path.cwd()
+    return str(file.relative_to(here)) if file.is_relative_to(here) else str(file)
+
+
+def _none_fits(values: Mapping[str, str]) -> str:
+    words = [f"{part} `{values[part]}`" for part in ("workspace", "group") if part in values]
+    subscription = f"the subscription {values['subscription']}" if "subscription" in values else "the sandbox"
+    named = f" fits {' and '.join(words)}" if words else " is there that you may see"
+    return f"No workspace{named} in {subscription}."
+
+
+def _nothing(values: Mapping[str, str]) -> str:
+    seen = (
+        f"`{values['workspace']}` is named, its subscription is not"
+        if "workspace" in values
+        else "no workspace is named"
+    )
+    return (
+        f"{seen[:1].upper()}{seen[1:]}. Give --stack NAME, or --workspace with --resource-group and --subscription, or "
+        f"work in a folder with .azureml/config.json, or set {VARIABLES['workspace'][0]}, {VARIABLES['group'][0]} and "
+        f"{VARIABLES['subscription'][0]}. There is no sandbox here either (amlstack sandbox up)."
+    )

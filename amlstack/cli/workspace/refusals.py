@@ -1,0 +1,90 @@
+"""What went wrong on the way to a workspace, in one line with its remedy, and the exit status that goes with it."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+from amlstack.base.near_misses import did_you_mean
+from amlstack.cli.workspace.found_jobs import UnknownRunError
+from amlstack.cli.workspace.place import NoWorkspaceError, WorkspacePlace
+from amlstack.provider.arm import ArmError
+from amlstack.provider.runs import WorkspaceMissingError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FAILED: Final = 1
+USAGE: Final = 2
+_OTHER_TENANT: Final = ("InvalidAuthenticationTokenTenant", "AADSTS50020", "AADSTS90072", "wrong issuer")
+
+
+class Reached:
+    """The place that a verb has found, for messages about what went wrong later."""
+
+    def __init__(self) -> None:
+        self.place: WorkspacePlace | None = None
+
+
+@contextlib.contextmanager
+def answered() -> Iterator[Reached]:
+    """Turns what the service and its absence say into a line, and ends the verb: 2 for wrong use, 1 otherwise."""
+    reached = Reached()
+    try:
+        yield reached
+    except (NoWorkspaceError, UnknownRunError) as error:
+        _end(str(error), USAGE)
+    except WorkspaceMissingError as error:
+        _end(missing(reached.place, error.workspace), USAGE)
+    except ArmError as error:
+        _end(words(error, reached.place), FAILED)
+
+
+def words(error: ArmError, place: WorkspacePlace | None) -> str:
+    """One of the service's refusals with what helps."""
+    tenant = f" The tenant that is named here is {place.tenant}." if place is not None and place.tenant else ""
+    if any(mark in error.code or mark in error.message for mark in _OTHER_TENANT):
+        return (
+            f"The sign-in is of another tenant than the subscription: {error.message.rstrip('.')}.{tenant} Set "
+            "azure-native:tenantId or ARM_TENANT_ID to the subscription's tenant, or `az login --tenant ID`."
+        )
+    if error.code == "NoCredential":
+        return f"Not signed in: {error.message.rstrip('.')}."
+    if error.status == 401:
+        return f"Azure refused the sign-in ({error.code}): {error.message.rstrip('.')}.{tenant} `az login` renews it."
+    if error.status == 403:
+        return f"Not allowed ({error.code}): {error.message.rstrip('.')}."
+    if error.code == "SubscriptionNotFound":
+        seen = f"{error.message.rstrip('.')}.{tenant}"
+        return f"{seen} A subscription of another tenant is not seen: `az account show` names both."
+    if error.status == 429:
+        return f"Azure throttles and went on doing so: {error.message.rstrip('.')}. Try again in some minutes."
+    if error.code == "ConnectionFailed":
+        return (
+            f"{error.message[:1].upper()}{error.message[1:].rstrip('.')}. Is the network there, and HTTPS_PROXY right?"
+        )
+    return f"{error.message.rstrip('.')} ({error.code})."
+
+
+def missing(place: WorkspacePlace | None, workspace: str) -> str:
+    """That a workspace is not there, and which ones are."""
+    _, _, subscription, _, group, *_, name = workspace.split("/")
+    seen = f"There is no workspace `{name}` in the resource group `{group}` of the subscription {subscription}."
+    if place is None:
+        return seen
+    if place.stack is not None:
+        return f"{seen} `amlstack up --stack {place.stack}` makes it."
+    from amlstack.cli.workspace.place import names_in
+
+    try:
+        near = did_you_mean(name, names_in(place.arm, subscription))
+    except ArmError:  # who may not list them is not helped by that
+        return seen
+    return f"{seen} {near}".rstrip()
+
+
+def _end(message: str, code: int) -> None:
+    typer.echo(message, err=True)
+    raise typer.Exit(code) from None

@@ -1,0 +1,115 @@
+"""A workspace's data plane: what run history says of a run, the runs below it, and where its outputs lie."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from amlstack.provider.arm.answers import ArmError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.provider.arm.client import ArmClient
+
+_MOST_PAGES: Final = 1_000
+_DATA: Final = "dataversion", "data", "1.5.0"
+_MODELS: Final = "models", "modelregistry", "1.0.0"
+
+
+class DataPlane:
+    """Asks the data plane of workspaces. Safe for use by several threads.
+
+    Args:
+        arm: A client of their resource manager; the data plane takes the same tokens.
+    """
+
+    def __init__(self, arm: ArmClient) -> None:
+        self._arm = arm
+        self._lock = threading.Lock()
+        self._hosts: dict[str, str] = {}
+
+    def base(self, workspace: str) -> str:
+        """The host as ``https://host``: the workspace names a discovery document, that names the host.
+
+        Raises:
+            ArmError: One of the two cannot be read, or names no https host.
+        """
+        with self._lock:
+            known = self._hosts.get(workspace)
+        if known:
+            return known
+        discovery = (self._arm.get(workspace).body.get("properties") or {}).get("discoveryUrl")
+        if not discovery:
+            raise ArmError(0, "NoDiscoveryUrl", f"the workspace {workspace} names no data plane (discoveryUrl)")
+        base = str(self._arm.request("GET", str(discovery), None).body.get("api") or "").rstrip("/")
+        if urlsplit(base).scheme != "https":
+            raise ArmError(0, "NoDiscoveryUrl", f"the workspace {workspace} names no https data plane")
+        with self._lock:
+            self._hosts[workspace] = base
+        return base
+
+    def details(self, workspace: str, run: str) -> dict[str, Any] | None:
+        """Run history's words on a run: ``status``, ``startTimeUtc``, ``error``, ``logFiles`` (name → signed URL).
+
+        Returns:
+            None where run history knows no such run: one that was accepted a moment ago may not be there yet.
+
+        Raises:
+            ArmError: Anything else than 404.
+        """
+        answer = self._arm.request("GET", f"{self._runs(workspace)}/{run}/details", None, allow=(404,))
+        return None if answer.status == 404 or not isinstance(answer.body, dict) else answer.body
+
+    def children(self, workspace: str, run: str) -> list[dict[str, Any]]:
+        """The trials of a sweep or the steps of a pipeline, in the service's order; none of a job.
+
+        Raises:
+            ArmError: They cannot be read to their end.
+        """
+        found: list[dict[str, Any]] = []
+        answer = self._arm.request("GET", f"{self._runs(workspace)}/{run}/children", None, allow=(404,))
+        for _ in range(_MOST_PAGES):
+            body = answer.body if answer.status != 404 and isinstance(answer.body, dict) else {}
+            found += [one for one in body.get("value") or () if isinstance(one, dict) and one.get("runId")]
+            if not body.get("nextLink"):
+                return found
+            answer = self._arm.request("GET", str(body["nextLink"]), None)
+        raise ArmError(0, "ListTooLong", f"the list of what is below {run} does not end")
+
+    def outputs(self, workspace: str, run: str) -> dict[str, tuple[str, str]]:
+        """The named outputs of a run: name → (type, ``azureml://…`` address), as azure-ai-ml looks them up.
+
+        Raises:
+            ArmError: They cannot be asked for.
+        """
+        host = self.base(workspace)
+        answer = self._arm.post(f"{host}/history/v1.0{workspace}/rundata", _wanted(run), None).body
+        metadata = answer.get("runMetadata") if isinstance(answer, dict) else None
+        listed = (metadata or {}).get("outputs")
+        ids = {
+            str(name): (str(entry.get("type") or ""), str(entry["assetId"]))
+            for name, entry in (listed if isinstance(listed, dict) else {}).items()
+            if isinstance(entry, dict) and entry.get("assetId")
+        }
+        places = self._places(workspace, [asset for _, asset in ids.values()])
+        return {name: (kind, places[asset]) for name, (kind, asset) in ids.items() if asset in places}
+
+    def _places(self, workspace: str, assets: list[str]) -> dict[str, str]:
+        host, found = self.base(workspace), dict[str, str]()
+        for is_model, (noun, plane, version) in ((False, _DATA), (True, _MODELS)):
+            some = [asset for asset in assets if ("/models/" in asset) is is_model]
+            if not some:
+                continue
+            path = f"{host}/{plane}/v1.0{workspace}/{noun}/batchGetResolvedUris"
+            values: Mapping[str, Any] = self._arm.post(path, {"values": some}, version).body.get("values") or {}
+            found |= {asset: str(value.get("uri") or value.get("path") or "") for asset, value in values.items()}
+        return {asset: uri for asset, uri in found.items() if uri}
+
+    def _runs(self, workspace: str) -> str:
+        return f"{self.base(workspace)}/history/v1.0{workspace}/runs"
+
+
+def _wanted(run: str) -> dict[str, Any]:
+    return {"runId": run, "selectRunMetadata": True, "selectRunDefinition": True, "selectJobSpecification": True}

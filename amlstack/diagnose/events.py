@@ -93,6 +93,7 @@ class Log:
         world: Number of ranks that it mentions.
         per_node: Processes per node that it mentions.
         events: What was found.
+        ready: Ranks of which a line says that they are about to meet the others.
         reached: The last counter (``("step", 12.0)``) of each rank that its end names; of None for lines without one.
         progress: Lines at its end on which each rank, or None, still came forward.
         ending: The line from which on it does nothing but end: victims, exceptions and summaries until its last line.
@@ -108,6 +109,7 @@ class Log:
     world: int | None = None
     per_node: int | None = None
     events: tuple[Event, ...] = ()
+    ready: frozenset[int] = frozenset()
     reached: Mapping[int | None, tuple[str, float]] = field(default_factory=dict)
     progress: Mapping[int | None, tuple[int, ...]] = field(default_factory=dict)
     ending: int = 0

@@ -10,6 +10,8 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import Any, Final
 
+from amlstack.diagnose import errnos
+
 _NO_DIGITS = str.maketrans("", "", "0123456789")
 SURE = ("low", "medium", "high")
 
@@ -44,6 +46,7 @@ class Signature:
         shared: A mistake of the whole job: when several ranks show it, none is to blame alone.
         blameless: No rank causes it.
         kind: ``signal``, ``stop`` or ``crash``; empty for all others.
+        errnos: What a call failed with decides what that means: where a line names another number, this is not it.
         ends: The line itself says that a process, or the whole run, has ended or was refused: it needs no other sign
             of an end beside it.
     """
@@ -62,6 +65,16 @@ class Signature:
     blameless: bool = False
     kind: str = ""
     ends: bool = False
+    errnos: tuple[int, ...] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Between processes by its code: the table is the same in each."""
+        return by_code, (self.code,)
+
+    @property
+    def depth(self) -> int:
+        """How exactly it says what failed: an exception of any kind says nothing of it."""
+        return self.weight if self.any else 0
 
 
 @cache
@@ -103,11 +116,46 @@ def match(text: str) -> tuple[Signature, dict[str, str]] | None:
     for words, signature in _possible(lower.translate(_NO_DIGITS)):
         if not any(word in lower for word in words):
             continue
+        if signature.errnos and errnos.of(lower) not in (None, *signature.errnos):
+            continue
         if signature.pattern is None:
             return signature, {}
         if found := signature.pattern.search(text):
             return signature, {name: value for name, value in found.groupdict().items() if value is not None}
     return None
+
+
+def hedged(text: str, signature: Signature) -> bool:
+    """Whether a line only guesses: it says "possible" or "may" before the sign, or names several causes with "or"."""
+    lower = text.lower()
+    if not _GUESS.search(text):
+        return False
+    found = signature.pattern.search(text) if signature.pattern is not None else None
+    places = [lower.find(word) for word in signature.any]
+    at = found.start() if found else min((place for place in places if place >= 0), default=0)
+    sentence = text[text.rfind(". ", 0, at) + 1 : at]
+    if _MAYBE.search(sentence):
+        return True
+    around = lower[max(0, lower.rfind(". ", 0, at)) :].split(". ")[0]
+    if " or " not in around:
+        return False
+    return len({each.code for words, each in _possible(lower.translate(_NO_DIGITS)) if _culprit(each, words, text)}) > 1
+
+
+def _culprit(signature: Signature, words: tuple[str, ...], text: str) -> bool:
+    if (
+        signature.role is not EventRole.CULPRIT
+        or signature.weight < 3
+        or not any(word in text.lower() for word in words)
+    ):
+        return False
+    return signature.pattern is None or signature.pattern.search(text) is not None
+
+
+_MAYBE = re.compile(
+    r"\b(?:may|(?i:possibl[ey]|potential(?:ly)?|might|could|perhaps|e\.g\.|such as|usually|typically|sometimes))\b"
+)
+_GUESS = re.compile(rf"{_MAYBE.pattern}|\b(?i:or)\b")
 
 
 @lru_cache(4096)
@@ -136,6 +184,7 @@ def _signature(topic: str, row: dict[str, Any]) -> Signature:
     given = {
         "role": EventRole(row["role"]),
         "any": tuple(row.get("any", ())),
+        "errnos": tuple(row.get("errnos", ())),
         "pattern": None if pattern is None else re.compile(pattern, re.IGNORECASE),
     }
     return Signature(topic=topic, **{**row, **given})

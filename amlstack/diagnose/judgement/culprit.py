@@ -9,7 +9,8 @@ from amlstack.diagnose import timestamps
 from amlstack.diagnose.diagnosis import Diagnosis, Pointer
 from amlstack.diagnose.events import Event, Origin
 from amlstack.diagnose.judgement import missing_ranks, no_culprit
-from amlstack.diagnose.judgement.evidence import CONSEQUENCE, gather, victims
+from amlstack.diagnose.judgement.consequences import CONSEQUENCE
+from amlstack.diagnose.judgement.evidence import gather, victims
 from amlstack.diagnose.signatures import SURE, EventRole
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _first(candidates: list[Event]) -> tuple[Event, list[Event]]:
     """The first of the candidates, and the rest in the order in which they stand for blame."""
     moments = _moments(candidates)
     if moments is None:
-        ordered = sorted(candidates, key=_by_weight)
+        ordered = sorted(candidates, key=lambda event: (_outside(event, candidates), *_by_weight(event)))
     else:
         begin = min(moments)
         keyed = list(zip(moments, candidates, strict=True))
@@ -80,10 +81,22 @@ def _first(candidates: list[Event]) -> tuple[Event, list[Event]]:
         def turn(pair: tuple[float, Event]) -> tuple[float, ...]:
             moment, event = pair
             late = moment - begin > SIMULTANEOUS
-            return (late, moment if late else 0.0, -event.weight, moment)
+            outside = _outside(event, candidates)
+            return (outside, late, moment if late else 0.0, -event.weight, moment)
 
         ordered = [event for _, event in sorted(keyed, key=lambda pair: (*turn(pair), *_by_weight(pair[1])[1:]))]
     return _nearest_cause(ordered[0], ordered), ordered[1:]
+
+
+def _outside(event: Event, candidates: Sequence[Event]) -> bool:
+    """Whether an end from outside has a sign of the run's own just before it, or of the same strength anywhere."""
+    if event.code not in missing_ranks.OUTSIDE:
+        return False
+    own = [each for each in candidates if each.code not in missing_ranks.OUTSIDE]
+    return any(
+        each.weight >= event.weight or (each.file == event.file and 0 <= event.line - each.line <= CONSEQUENCE)
+        for each in own
+    )
 
 
 def _nearest_cause(first: Event, ordered: list[Event]) -> Event:

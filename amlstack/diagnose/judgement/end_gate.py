@@ -43,7 +43,7 @@ def gated(events: Iterable[Event], logs: Mapping[str, Log]) -> list[Event]:
 
 def shows_end(event: Event) -> bool:
     """Whether an event shows that a process ended: a warning, or a line that may be harmless, does not."""
-    if event.soft:
+    if event.soft or "guess" in event.facts:
         return False
     if event.role in (EventRole.VICTIM, EventRole.SUMMARY):
         return True
@@ -61,6 +61,8 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
     if event.role in (EventRole.CONTEXT, EventRole.NOTE, EventRole.NOISE):
         return True  # they are no end anyway
     if not near:
+        return False
+    if "guess" in event.facts:
         return False
     if event.role is not EventRole.CULPRIT or ended:
         return True

@@ -7,19 +7,12 @@ from typing import TYPE_CHECKING
 
 from amlstack.diagnose.diagnosis import Victim
 from amlstack.diagnose.events import Event, Log, Origin
+from amlstack.diagnose.judgement.consequences import demoted
 from amlstack.diagnose.judgement.end_gate import gated
 from amlstack.diagnose.signatures import EventRole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-CONSEQUENCE = 30
-"""Lines between a victim's line and a weak sign of the same rank that still belong together."""
-MESSAGE = 400
-"""Lines after a traceback's end in which its message may go on: TensorFlow prints whole graphs."""
-OUTLIVED = 500
-"""Lines that a rank does not write after an exception that ends it."""
-_LONG_MESSAGE = ("graph execution error", "unknownerror", "internalerror", "abortederror")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +28,8 @@ class Evidence:
         places: Nodes of ranks.
         lengths: Lines of each log.
         launchers: Nodes whose log a launcher wrote.
+        ready: Ranks that were ready to meet the others.
+        hosts: Hosts that the events name.
     """
 
     events: tuple[Event, ...]
@@ -45,6 +40,8 @@ class Evidence:
     places: Mapping[int, str] = field(default_factory=dict)
     lengths: Mapping[str, int] = field(default_factory=dict)
     launchers: frozenset[str] = frozenset()
+    ready: frozenset[int] = frozenset()
+    hosts: frozenset[str] = frozenset()
 
 
 def gather(logs: Sequence[Log]) -> Evidence:
@@ -68,7 +65,7 @@ def gather(logs: Sequence[Log]) -> Evidence:
     events = [event if event.rank not in recorded else _at(event, recorded) for event in events]
     places |= recorded
     return Evidence(
-        events=tuple(_demoted(gated(_with_nodes(events), {log.name: log for log in ordered}))),
+        events=tuple(demoted(gated(_with_nodes(events), {log.name: log for log in ordered}))),
         ranks=frozenset(ranks),
         world=max(worlds, default=None),
         owners=frozenset(log.rank for log in ordered if log.rank is not None),
@@ -76,6 +73,8 @@ def gather(logs: Sequence[Log]) -> Evidence:
         places=places,
         lengths={log.name: log.lines for log in ordered},
         launchers=frozenset(log.node for log in ordered if log.launcher and log.node is not None),
+        hosts=frozenset(event.node for event in events if event.node is not None),
+        ready=frozenset(rank for log in ordered for rank in log.ready),
     )
 
 
@@ -94,12 +93,10 @@ def _only_failed(log: Log) -> list[Event]:
         each for each in log.events if each.role is EventRole.SUMMARY and each.facts.get("exit", 1) not in (0, -15)
     ]
     named = [event for event in failed if event.rank is not None or event.local is not None]
-    raised = [
-        each
-        for each in log.events
-        if each.origin is Origin.TRACEBACK and each.role in (EventRole.CULPRIT, EventRole.VICTIM)
-    ]
-    return named if len({(event.rank, event.local) for event in named}) == len(raised) == 1 else []
+    shown = [each for each in log.events if each.role in (EventRole.CULPRIT, EventRole.VICTIM)]
+    raised = [each for each in shown if each.origin is Origin.TRACEBACK]
+    one = len(raised) == 1 or (not raised and len({each.code for each in shown}) == 1)
+    return named if one and len({(event.rank, event.local) for event in named}) == 1 else []
 
 
 def _placed(event: Event, log: Log, failed: dict[str, list[Event]]) -> Event:
@@ -111,7 +108,8 @@ def _placed(event: Event, log: Log, failed: dict[str, list[Event]]) -> Event:
         rank = log.rank
     if rank is None and event.origin is not Origin.TABLE:
         rows = failed.get(log.name, [])
-        if event.role is EventRole.CULPRIT and event.origin is Origin.TRACEBACK and len(rows) == 1:
+        alone = event.origin is Origin.TRACEBACK or event.weight <= 1
+        if event.role is EventRole.CULPRIT and alone and len(rows) == 1:
             rank = rows[0].rank if rows[0].rank is not None else rows[0].local
             node = node or rows[0].node
     return replace(event, rank=rank, node=node or log.node)
@@ -136,60 +134,6 @@ def _with_nodes(events: list[Event]) -> list[Event]:
 
 def _at(event: Event, nodes: dict[int, str]) -> Event:
     return event if event.rank is None else replace(event, node=nodes.get(event.rank))
-
-
-def _demoted(events: list[Event]) -> list[Event]:
-    """Exceptions and weak signs that only continue, or follow, what a victim logged are victims too."""
-    victims: dict[tuple[str, int | None], list[Event]] = {}
-    for event in events:
-        if event.role is EventRole.VICTIM:
-            victims.setdefault((event.file, event.rank), []).append(event)
-    all_victims = [event for each in victims.values() for event in each]
-    what = {(event.file, event.line) for event in all_victims if event.text.startswith("what()")}
-    waiting = {event.rank for event in all_victims if event.signature.kind != "stop"}
-
-    def demoted(event: Event) -> Event:
-        exited = event.origin in (Origin.TABLE, Origin.RECORD) or "exit" in event.facts
-        if event.code == "aborted" and exited and waiting and (event.rank is None or event.rank in waiting):
-            # The watchdog of a rank that waited in vain aborts it.
-            return replace(event, role=EventRole.VICTIM)
-        if event.code == "aborted" and (event.file, event.line + 1) in what:
-            return replace(event, role=EventRole.VICTIM)  # its what() is about the end of another rank
-        if event.code == "exit-without-reason" and event.rank in waiting:
-            return replace(event, role=EventRole.VICTIM)  # its log has the reason: another rank
-        if event.role is not EventRole.CULPRIT or event.weight > 2:
-            return event
-        for victim in victims.get((event.file, event.rank), ()):
-            if exited and victim.signature.kind == "stop":
-                continue  # the others are stopped because of this end
-            apart = victim.line - event.line
-            weak = event.weight <= 1 and abs(apart) <= CONSEQUENCE and not event.signature.blameless
-            goes_on = 0 < apart <= MESSAGE and any(word in event.text.lower() for word in _LONG_MESSAGE)
-            # A launcher that stops the others afterwards is no sign of what ended this one.
-            own = victim.origin is Origin.LINE and victim.signature.kind != "stop"
-            ends = event.code == "python-exception" and 0 < apart <= 12 and own
-            if weak or goes_on or ends:
-                return replace(event, role=EventRole.VICTIM, signature=victim.signature)
-        return event
-
-    return _outlived([demoted(event) for event in events])
-
-
-def _outlived(events: list[Event]) -> list[Event]:
-    """Exceptions after which their rank went on for long, until another one: caught and printed, not fatal."""
-    last: dict[tuple[str, int | None], int] = {}
-    for event in events:
-        if event.role is EventRole.CULPRIT and event.origin is Origin.TRACEBACK:
-            key = (event.file, event.rank)
-            last[key] = max(event.line, last.get(key, 0))
-    return [
-        replace(event, soft=True)
-        if event.role is EventRole.CULPRIT
-        and event.origin is not Origin.TABLE
-        and last.get((event.file, event.rank), 0) - event.line > OUTLIVED
-        else event
-        for event in events
-    ]
 
 
 def victims(evidence: Evidence, culprit: int | None) -> tuple[Victim, ...]:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from amlstack.diagnose.events import Event, Origin
+from amlstack.diagnose.judgement.consequences import WAITED
 from amlstack.diagnose.signatures import EventRole
 
 if TYPE_CHECKING:
@@ -13,10 +14,12 @@ if TYPE_CHECKING:
 
     from amlstack.diagnose.judgement.evidence import Evidence
 
-WAITED = frozenset({"nccl-watchdog-timeout", "gloo-timeout", "barrier-not-joined", "horovod-stalled"})
+
 MEETING = "rendezvous-timeout"
 ENDS = frozenset({"job-timeout", "job-cancelled", "terminated-from-outside"})
 """Ends from outside: often of a run in which something hung."""
+OUTSIDE = ENDS | {"node-preempted", "node-failed", "hangup"}
+"""What nobody in the run did: of signs that count alike these come last."""
 
 
 def suspects(evidence: Evidence) -> tuple[tuple[int, ...], Event] | None:
@@ -66,9 +69,13 @@ def absent_from_rendezvous(evidence: Evidence) -> tuple[tuple[int, ...], str | N
     if evidence.launchers and complaining <= {None}:
         few = 0 < len(evidence.owners) <= len(evidence.launchers)
         return (), (str(min(evidence.owners)) if few and len(evidence.owners) == 1 else None)
+    ranks = known(evidence)
+    absent = tuple(sorted(ranks - evidence.ready))
+    if evidence.ready and evidence.world and 0 < len(absent) * 2 <= len(ranks):
+        nodes = {evidence.places.get(rank) for rank in absent}
+        return absent, (nodes.pop() if len(nodes) == 1 else None)
     if len(evidence.owners) < 2:
         return (), None
-    ranks = known(evidence)
     silent = tuple(sorted(rank for rank in ranks if rank not in complaining))
     if not 0 < len(silent) * 2 <= len(ranks):
         return (), None
@@ -91,18 +98,35 @@ def _complaining(evidence: Evidence) -> set[int | None]:
 
 
 def _behind(waiting: Sequence[Event]) -> tuple[int, ...]:
-    """The few ranks whose last collective came before the others'."""
-    for name in ("enqueued", "seq"):  # like with like: not every rank logs both
-        at: dict[int, int] = {}
-        for event in waiting:
-            number = event.facts.get(name)
-            if event.rank is not None and isinstance(number, int):
-                at[event.rank] = max(number, at.get(event.rank, number)) if name == "enqueued" else min(
-                    number, at.get(event.rank, number)
-                )  # fmt: skip
-        if len(set(at.values())) > 1:
-            return _least(at)
-    return ()
+    """The few ranks whose last collective of one group came before the others' of the same.
+
+    Numbers of different groups say nothing of each other. A rank that did not join has enqueued exactly what the others
+    have completed with it: less is another group's count, more means that it did join, unless it is still in a
+    collective that all others have left.
+    """
+    groups: dict[str, dict[int, tuple[int, int]]] = {}
+    for event in waiting:
+        enqueued, completed = event.facts.get("enqueued"), event.facts.get("completed")
+        if event.rank is None or not isinstance(enqueued, int) or not isinstance(completed, int):
+            continue
+        ranks = groups.setdefault(event.facts.get("group", ""), {})
+        ranks[event.rank] = max((enqueued, completed), ranks.get(event.rank, (-1, -1)))
+    found = {few for ranks in groups.values() if (few := _least_enqueued(ranks))}
+    return found.pop() if len(found) == 1 else ()
+
+
+def _least_enqueued(ranks: Mapping[int, tuple[int, int]]) -> tuple[int, ...]:
+    if len({enqueued for enqueued, _ in ranks.values()}) < 2:
+        return ()
+    few = _least({rank: enqueued for rank, (enqueued, _) in ranks.items()})
+    others = [each for rank, each in ranks.items() if rank not in few]
+    if not few or not others:
+        return ()
+    most, done = max(enqueued for enqueued, _ in others), max(completed for _, completed in others)
+    reached = ranks[few[0]][0]
+    stuck = all(ranks[rank][1] < min(completed for _, completed in others) for rank in few)
+    # It never enqueued what the others wait for, or is still in one that all others have left.
+    return few if reached == done or (stuck and most - reached <= most - done) else ()
 
 
 def _least(at: Mapping[int, float]) -> tuple[int, ...]:

@@ -21,6 +21,8 @@ GET_LOGS = (
 )
 
 
+MOST_OF_A_NODE = 16
+"""Ranks that one node has at most: more are on several, whatever hosts the logs name."""
 MOST_OUTLIVED = 4
 """Lines shown of what ended nothing."""
 
@@ -89,8 +91,8 @@ def did_not_join(evidence: Evidence, ranks: tuple[int, ...], shown: Event, reaso
 def _slow(evidence: Evidence) -> Diagnosis | None:
     """No end at all in the logs, but a slow network."""
     hints = [event for event in evidence.events if event.role is EventRole.CONTEXT]
-    if not hints:
-        return None
+    if not hints or (len(evidence.hosts) == 1 and (evidence.world or 0) <= MOST_OF_A_NODE):
+        return None  # on one node nothing goes over the network
     first = max(hints, key=lambda event: (event.weight, -event.line))
     return Diagnosis.shown_by(
         first,

@@ -135,6 +135,14 @@ class Collector:
             root = replace(root, signature=signature, role=signature.role)
         self.events[at] = replace(root, facts=final, source=root.source or raised.frame)
 
+    def sharpen(self, at: int, signature: Signature, number: int, text: str, facts: dict[str, Any]) -> None:
+        """A later line of an event's message says what its first line did not."""
+        event = self.events[at]
+        signature, facts = exit_codes.settle(signature, {**event.facts, **facts, "message": event.text})
+        self.events[at] = replace(
+            event, signature=signature, role=signature.role, text=_cut(text.strip()), line=number, facts=facts
+        )
+
     def _detail(self, line: Line) -> None:
         """Lines after a summary that name mpirun's process, the lost daemon's node, the stalled ranks."""
         self.details -= 1

@@ -17,6 +17,14 @@ _LAUNCHER = re.compile(
 )
 _WORLD = re.compile(r"\b(?:nranks|world[_ ]size)\b\D{1,4}(\d{1,6})\b", re.IGNORECASE)
 _PER_NODE = re.compile(r"\bnproc_per_node\s*[:=]\s*(\d{1,4})\b")
+_READY = re.compile(
+    r"distributed init \(rank (?P<rank>\d{1,6})|GLOBAL_RANK: (?P<rank2>\d{1,6}), MEMBER: \d+/(?P<world>\d{1,6})"
+    r"|initialized host \S+ as rank (?P<rank3>\d{1,6})|to store for rank: (?P<rank4>\d{1,6})"
+    r"|(?:init(?:ializ\w+)?|join\w*|ready)\b.{0,40}\brank[ =:]{1,2}(?P<rank5>\d{1,6})"
+    r"(?: of |/|.{0,12}world[_ ]size\D{1,3})(?P<world2>\d{1,6})",
+    re.IGNORECASE,
+)
+"""Each launcher's and framework's way to say that a rank is about to meet the others."""
 _V1_RANK = re.compile(r"This is an MPI job\. Rank:(\d+)")
 
 
@@ -30,6 +38,7 @@ class Layout:
         ranks: Ranks that its lines mention.
         world: Number of ranks.
         per_node: Processes per node.
+        ready: Ranks that were about to meet the others.
     """
 
     rank: int | None = None
@@ -37,6 +46,7 @@ class Layout:
     ranks: set[int] = field(default_factory=set)
     world: int | None = None
     per_node: int | None = None
+    ready: set[int] = field(default_factory=set)
 
     def feed(self, line: Line) -> None:
         """Takes one line."""
@@ -49,5 +59,10 @@ class Layout:
             self.world = int(found[1])
         if self.per_node is None and (found := _PER_NODE.search(text)):
             self.per_node = int(found[1])
+        if len(self.ready) < MOST_RANKS and (found := _READY.search(text)):
+            named = found.groupdict()
+            self.ready.add(next(int(value) for name, value in named.items() if name.startswith("rank") and value))
+            if world := named["world"] or named["world2"]:
+                self.world = max(int(world), self.world or 0)
         if self.rank is None and (found := _V1_RANK.search(text)):
             self.rank = int(found[1])

@@ -45,6 +45,13 @@ _MARKS = (
     "launch.py:",
     "terminated with the following",
     "exception ignored",
+    "-" * 74,
+    "distributed init (rank",
+    "global_rank: ",
+    "initialized host",
+    "to store for rank",
+    "init process group",
+    "joined as rank",
 )
 
 

@@ -34,7 +34,7 @@ _PREFIXES = tuple(
         r"(?P<node>[A-Za-z][\w.-]{0,252}\d): (?=Traceback|\s+File|\s*\w+(?:\.\w+)*(?:Error|Exception)\b|\[)",
         r"\[\d{1,9}\] (?=\[rank)",  # a console that numbers its lines
         r"std(?:err|out): ",
-        r"\[?20\d\d[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?:?(?: UTC)? ?",
+        r"\[?(?P<date>20\d\d)[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?:?(?: UTC)? ?",
         r"std(?:err|out) [FP] ",  # Kubernetes
     )
 )
@@ -66,12 +66,14 @@ class Line:
         rank: Who wrote it, by the prefix.
         local: Local rank, by the prefix.
         node: Where, by the prefix.
+        dated: A time stood before it.
     """
 
     text: str
     rank: int | None = None
     local: int | None = None
     node: str | None = None
+    dated: bool = False
 
 
 def strip(raw: str) -> Line:
@@ -137,5 +139,6 @@ def _shorter(line: Line) -> Line | None:
                 rank=line.rank if rank is None else int(rank),
                 local=line.local if local is None else int(local),
                 node=node or line.node,
+                dated=line.dated or named.get("date") is not None,
             )
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from amlstack.diagnose.events import Frame
 
@@ -53,6 +53,7 @@ class Raised:
         cause_of: It came while, or because, the previous one of the chain was handled.
         original: It is the exception that a worker process sent to this one: the previous one is its wrapper.
         bare: There was no header: only the last line was seen.
+        inner: The file of the innermost frame of all.
         packages: Packages of the environment that it came through below the user's own code, the innermost first.
     """
 
@@ -62,6 +63,7 @@ class Raised:
     chained: bool = False
     original: bool = False
     bare: bool = False
+    inner: str = ""
     packages: tuple[str, ...] = ()
 
 
@@ -78,6 +80,7 @@ class TracebackReader:
     _frames: list[Frame] = field(default_factory=list)
     _foreign: int = 0
     _lines: int = 0
+    _last: int = 0
     _chained: bool = False
     _original: bool = False
     before: str = ""
@@ -108,17 +111,25 @@ class TracebackReader:
             return None
         return self._inside(text, bare, number)
 
+    def cut_short(self) -> Raised | None:
+        """What is known of a traceback whose end is missing: its innermost frame."""
+        frame = self._frame() if self.open else None
+        if frame is None:
+            return None
+        return Raised(self._last, f"at {frame}", frame, inner=self._frames[-1].file, packages=self._packages())
+
     def _inside(self, text: str, bare: str, number: int) -> Raised | None:
         if found := _FRAME.match(text) or _BOX_FRAME.match(text):
             frame = Frame(found["file"], int(found["line"]), (found["function"] or "").strip())
             # Only the innermost frames matter; a runaway recursion has thousands.
             self._frames = [*self._frames[-40:], frame] if not _own(frame) else [*self._own_frames()[-40:], frame]
-            self._foreign = 0
+            self._foreign, self._last = 0, number
             return None
         if not bare or quoted(text):
             return None
         if exception(bare):
             raised = Raised(number, bare, self._frame(), self._chained, self._original, packages=self._packages())
+            raised = replace(raised, inner=self._frames[-1].file if self._frames else "")
             self._end()
             return raised
         self._foreign += 1
@@ -191,10 +202,15 @@ def exception(text: str) -> bool:
     return bool(_NAMED.search(name)) or (name[:1].isupper() and found["message"] is not None and "=" not in name)
 
 
-def definite(text: str) -> bool:
-    """The same without a traceback before it: only a class whose name is an exception's."""
+def definite(text: str, *, lived: bool = False) -> bool:
+    """The same without a traceback before it: only a class whose name is an exception's.
+
+    Args:
+        text: The line.
+        lived: Also one whose words say that the program goes on, and one without words.
+    """
     found = _EXCEPTION.match(text[:400])
-    if found is None or not found["message"] or _LIVED.search(found["message"]):
+    if found is None or (not lived and (not found["message"] or _LIVED.search(found["message"]))):
         return False
     return bool(re.search(r"(?:Error|Exception)$", found["type"]))
 

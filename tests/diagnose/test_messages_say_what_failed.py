@@ -1,0 +1,124 @@
+"""A message is read to its end: its most exact sentence decides, not its first line."""
+
+from __future__ import annotations
+
+# ruff: noqa: E501
+from typing import TYPE_CHECKING
+
+import pytest
+
+from amlstack.diagnose import diagnose
+from amlstack.diagnose.signatures import by_code, hedged, match
+from tests.support.diagnose.log_texts import child_failed, row, steps, traceback, watchdog
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from amlstack.diagnose import Diagnosis
+
+NCCL = (
+    "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1333, unhandled system error, NCCL version 2\n"
+    "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.\nLast error:\n"
+)
+
+
+def verdict_of(text: str, folder: Path) -> Diagnosis:
+    (folder / "out.log").write_text(text)
+    return diagnose([folder])
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank3]: ", "[1,3]<stderr>:"])
+@pytest.mark.parametrize(
+    ("last", "cause"),
+    [
+        ("socketStartConnect: Connect to 10.0.0.7<52822> failed : No route to host", "network-unreachable"),
+        ("Error while creating shared memory segment /dev/shm/nccl-x (size 9637888)", "nccl-shared-memory"),
+        ("Call to ibv_reg_mr failed with error Cannot allocate memory", "memlock-limit"),
+        ("Call to ibv_reg_mr failed with error Invalid argument", "infiniband-setup"),
+    ],
+)
+def test_the_last_sentence_of_an_exception_decides(prefix: str, last: str, cause: str, tmp_path: Path) -> None:
+    verdict = verdict_of(steps(3) + traceback(NCCL + last, prefix=prefix), tmp_path)
+    assert (verdict.cause, verdict.text) == (cause, last)
+
+
+def test_a_message_that_ends_in_a_victims_words_is_a_victims(tmp_path: Path) -> None:
+    victim = NCCL + "socketProgress: Connection closed by remote peer node1<4711>"
+    verdict = verdict_of(steps(3) + traceback(victim, prefix="[rank3]: "), tmp_path)
+    assert (verdict.found, [each.rank for each in verdict.victims]) == (False, [3])
+
+
+@pytest.mark.parametrize(
+    "next_one", ["ERROR:root:CUDA out of memory", "2026-01-01 10:00:00 CUDA out of memory", "=" * 60]
+)
+def test_a_message_ends_where_another_begins(next_one: str, tmp_path: Path) -> None:
+    verdict = verdict_of(steps(3) + traceback("ValueError: x") + f"{next_one}\n" + child_failed(row(1, 1)), tmp_path)
+    shown = {verdict.text, *(each.text for each in verdict.events), *(each.text for each in verdict.pointers)}
+    assert "ValueError: x" in shown
+
+
+def test_sentences_of_open_mpi_are_read_over_line_ends(tmp_path: Path) -> None:
+    rule = "-" * 74
+    text = (
+        f"{rule}\nAt least one pair of MPI processes are unable to\nreach each other for MPI communications.\n{rule}\n"
+    )
+    assert verdict_of(text, tmp_path).cause == "network-unreachable"
+
+
+@pytest.mark.parametrize(
+    ("line", "guess"),
+    [
+        ("The process died, possibly because of CUDA out of memory", True),
+        ("This may be an uncorrectable ECC error", True),
+        ("worker failed: CUDA out of memory or uncorrectable ECC error", True),
+        ("slurmstepd: error: Detected 1 oom-kill event(s). Some processes may have been killed by the handler.", False),
+        ("Mon May 1 10:00:00 2023 CUDA out of memory", False),
+        ("RuntimeError: CUDA out of memory. Tried to allocate 2 GiB", False),
+    ],
+)
+def test_a_guess_is_no_evidence(line: str, guess: bool) -> None:
+    found = match(line)
+    assert found is not None
+    assert hedged(line, found[0]) is guess
+
+
+def test_a_guess_is_no_cause_even_near_an_end(tmp_path: Path) -> None:
+    text = steps(3) + "The process died, possibly because of CUDA out of memory\n" + child_failed(row(1, 1))
+    assert verdict_of(text, tmp_path).cause is None
+
+
+def test_a_number_that_a_call_failed_with_decides() -> None:
+    shown = {
+        "unable to open shared memory object </torch_1> in read-write mode: Too many open files (24)": "too-many-open-files",
+        "unable to open shared memory object </torch_1>: No space left on device (28)": "shared-memory-exhausted",
+        "OSError: [Errno 122] Disk quota exceeded": "disk-full",
+    }
+    for line, code in shown.items():
+        assert match(line) is not None, line
+        assert match(line)[0] is by_code(code), line  # type: ignore[index]
+
+
+def test_a_traceback_cut_short_is_a_failure_of_its_rank(tmp_path: Path) -> None:
+    cut = "".join(traceback("ValueError: x", prefix="[rank3]: ").splitlines(keepends=True)[:-1])
+    verdict = verdict_of(steps(3) + cut, tmp_path)
+    assert (verdict.cause, verdict.rank) == ("traceback-cut-short", 3)
+    assert verdict.source is not None
+    assert verdict.source.function == "main"
+
+
+def test_a_traceback_cut_short_beside_victims_is_not_blamed(tmp_path: Path) -> None:
+    cut = "".join(traceback("ValueError: x", prefix="[rank3]: ").splitlines(keepends=True)[:-1])
+    assert not verdict_of(watchdog(0) + watchdog(1) + cut, tmp_path).found
+
+
+def test_a_prefix_before_a_traceback_names_the_rank_of_other_lines(tmp_path: Path) -> None:
+    learned = "[2026-01-01 10:00:0{rank}][trainer][rank{rank}][pid:71{rank}] "
+    text = (
+        traceback("RuntimeError: x", prefix=learned.format(rank=2))
+        + learned.format(rank=5)
+        + "Bus error (core dumped)\n"
+    )
+    verdict = verdict_of(text, tmp_path)
+    assert {(event.code, event.rank) for event in verdict.events} | {
+        (each.code, each.rank) for each in verdict.pointers
+    } >= {("shared-memory-exhausted", 5)}

@@ -75,6 +75,11 @@ faults: venv ## every operation of the provider, then every resource of a stack,
 	@GRPC_VERBOSITY=ERROR $(PY) -m tests.support.provider.fault_table
 	@GRPC_VERBOSITY=ERROR $(PY) -m tests.support.stack.infrastructure_fault_table
 
+.PHONY: interruptions
+interruptions: venv ## Ctrl-C in each request of the provider and at each step of `amlstack up`: tables with seconds (docs/faults.md; minutes)
+	@GRPC_VERBOSITY=ERROR $(PY) -m tests.support.provider.interruption_table
+	@GRPC_VERBOSITY=ERROR $(PY) -m tests.support.stack.interruption_table
+
 .PHONY: garbage
 garbage: venv ## 10,000 generated bad job files and settings, none of which may end in a traceback (minutes)
 	@GARBAGE_FILES=10000 $(PY) -m pytest tests/infra/test_generated_bad_files.py

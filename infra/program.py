@@ -15,7 +15,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.catalog import clock
 from infra import account
 from infra.azure_policy_assignment import assigned
-from infra.components import lean
+from infra.components.sdk import interruption, lean
 from infra.components.shown import end, show
 from infra.declaration import declare
 from infra.names import Names
@@ -42,6 +42,7 @@ def main() -> None:
         pulumi.RunError: Something is wrong; each finding has been shown by the engine before.
     """
     lean.use()
+    interruption.leave_at_once()
     config = _config()
     path = _stack_file()
     file, _ = stackfile.read(path)

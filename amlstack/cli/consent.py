@@ -22,8 +22,17 @@ def on_a_terminal() -> bool:
 
 
 def given(question: str) -> bool:
-    """A person's answer; no answer is a no."""
-    return typer.confirm(question, default=False)
+    """A person's answer; no answer (Ctrl-D) is a no.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C.
+    """
+    try:
+        return typer.confirm(question, default=False)
+    except typer.Abort as aborted:
+        if isinstance(aborted.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        return False
 
 
 def agreed(progress: Progress, home: Path, losses: Iterable[str], *, yes: bool) -> bool:

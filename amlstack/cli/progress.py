@@ -29,6 +29,11 @@ LOUD = frozenset({"updating", "destroying"})
 """What changes resources: previews and refreshes only look at them."""
 
 
+INTERRUPTED = "Ctrl-C: nothing more is begun, and what is in flight ends. A second one ends it at once, unfinished"
+"""What is printed when the engine has taken a Ctrl-C."""
+_TAKEN = "^C received"
+
+
 class Progress:
     """Says what happens, each line with the seconds since the start; on a terminal also in colour."""
 
@@ -92,6 +97,8 @@ class Progress:
         elif meta := (event.get("resourcePreEvent") or {}).get("metadata"):
             if (verb := DOING.get(meta["op"])) and not meta["type"].startswith(("pulumi:", "amlstack:infra:")):
                 self.step(f"{verb} {name_of(meta['urn'])}")
+        elif str((event.get("stdoutEvent") or {}).get("message", "")).lstrip().startswith(_TAKEN):
+            self.note(INTERRUPTED)
         elif diagnostic := event.get("diagnosticEvent"):
             text = diagnostic["message"].strip()
             if text and (diagnostic.get("ephemeral") or diagnostic["severity"] == "info"):

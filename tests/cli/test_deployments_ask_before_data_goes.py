@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+import typer
 
+from amlstack.cli import consent
 from amlstack.cli.stack import losses
 from amlstack.cli.stack.deploy import Deployment
 from amlstack.cli.stack.missing_resources import lost
@@ -127,3 +129,21 @@ def test_the_update_begins_only_after_an_agreement(
     assert done.refused is (verbs == ["preview"])
     assert done.ok is not done.refused
     assert home.is_dir()
+
+
+@pytest.mark.parametrize(("typed", "raised"), [("\n", None), (EOFError, None), (KeyboardInterrupt, KeyboardInterrupt)])
+def test_no_answer_is_a_no_and_ctrl_c_is_no_answer(
+    typed: str | type[BaseException], raised: type[BaseException] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def prompted(text: str) -> str:
+        del text
+        if isinstance(typed, str):
+            return typed.strip()
+        raise typed
+
+    monkeypatch.setattr(f"{typer.confirm.__module__}.visible_prompt_func", prompted)
+    if raised is None:
+        assert consent.given("Apply this?") is False
+    else:
+        with pytest.raises(raised):
+            consent.given("Apply this?")

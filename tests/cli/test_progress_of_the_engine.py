@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from amlstack.cli.progress import Progress
+from amlstack.cli.progress import INTERRUPTED, Progress
 
 
 def events(op: str, number: int) -> list[dict[str, Any]]:
@@ -31,3 +31,11 @@ def test_a_preview_is_counted_on_a_terminal_and_silent_in_a_file(
     lines = [re.sub(r"^ *[\d.]+s ", "", line) for line in re.split(r"\n|\r\x1b\[K", capsys.readouterr().out) if line]
     counted = ["· previewing: 1 resource", "· previewing: 2 resources", "· previewing: 3 resources"]
     assert lines == ["· previewing", *(counted if terminal else []), "· updating", "· creating StorageAccount s0"]
+
+
+def test_a_ctrl_c_that_the_engine_has_taken_is_confirmed(capsys: pytest.CaptureFixture[str]) -> None:
+    taken = "^C received; cancelling. If you would like to terminate immediately, press ^C again.\n"
+    Progress().event({"stdoutEvent": {"message": taken, "color": "never"}})
+    Progress().event({"stdoutEvent": {"message": "something else\n", "color": "never"}})
+    (line,) = capsys.readouterr().out.splitlines()
+    assert INTERRUPTED in line

@@ -14,6 +14,8 @@ from google.protobuf import empty_pb2
 
 from tests.support.provider.fake_arm import Failure
 from tests.support.provider.fake_workspace import WORKSPACE
+from tests.support.provider.fault_matrix import OPERATIONS, Operation
+from tests.support.provider.interruptions import interrupted as interrupted_operation
 from tests.support.provider.provider_wire import LIMIT, Refused, job_inputs
 
 if TYPE_CHECKING:
@@ -214,3 +216,19 @@ def test_throttling_is_announced_with_its_seconds_and_is_no_failure_of_patience(
 
     assert job.outputs["status"] == "Completed"
     assert any("asks to wait 0.0 s (429, too many requests): GET jobs/" in fields for fields in log.of("status"))
+
+
+CHANGING = [
+    one
+    for one in OPERATIONS
+    if one.name.startswith(("Job", "Schedule", "Isolation", "Network")) or "create" in one.name
+]
+
+
+@pytest.mark.parametrize(
+    "operation", [pytest.param(one, id=one.name) for one in CHANGING if not one.name.endswith("read")]
+)
+def test_an_operation_ends_before_the_request_that_it_was_interrupted_in(operation: Operation) -> None:
+    one = interrupted_operation(operation, most=1)
+    assert one.wrong == []
+    assert len(one.seconds) == 1

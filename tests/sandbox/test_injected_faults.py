@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import http.client
+import ssl
+import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from amlstack.sandbox.server import injected_faults
-from amlstack.sandbox.server.injected_faults import ALL, ANSWERS, CUT, OPERATION, STORED
+from amlstack.sandbox.server.injected_faults import ALL, ANSWERS, CUT, HELD, HUNG_UP, LET_GO, OPERATION, STORED
 from tests.support.sandbox.sandbox_client import Arm
 
 if TYPE_CHECKING:
@@ -75,3 +78,40 @@ def test_reads_pass_while_writes_fail(own_sandbox: Sandbox, arm: Arm) -> None:
     group = arm.make_group("rg-reads")
     injected_faults.inject(own_sandbox.home, {"fault": CUT, "method": "PUT", "path": ".*"})
     assert arm.get(group).status == 200
+
+
+def test_a_held_request_is_answered_when_its_rule_goes_and_is_nothing_when_its_client_has_gone(
+    own_sandbox: Sandbox, arm: Arm
+) -> None:
+    home = own_sandbox.home
+    rule = {"fault": HELD, "method": "PUT", "path": "/subscriptions/[^/]+/resourceGroups/rg-held"}
+    group = f"/subscriptions/{own_sandbox.endpoint.subscription}/resourceGroups/rg-held"
+
+    def seen() -> list[str]:
+        return [fault for fault, _, path in injected_faults.injected(home) if path == group]
+
+    def until(fault: str) -> None:
+        while seen()[-1:] != [fault]:
+            time.sleep(0.01)
+
+    injected_faults.inject(home, rule)
+    endpoint = own_sandbox.endpoint
+    place = endpoint.url.removeprefix("https://")
+    hasty = http.client.HTTPSConnection(place, context=ssl.create_default_context(cafile=str(endpoint.ca)))
+    headers = {"Authorization": f"Bearer {arm.token}", "Content-Type": "application/json"}
+    hasty.request("PUT", f"{group}?api-version=2024-03-01", '{"location": "eastus"}', headers)
+    until(HELD)
+    hasty.close()
+    until(HUNG_UP)
+    injected_faults.inject(home, {**rule, "path": "/nothing"}, rule)
+    assert arm.get(group).status == 404
+
+    answers: list[int] = []
+    asking = threading.Thread(target=lambda: answers.append(arm.put(group, {"location": "eastus"}).status))
+    asking.start()
+    until(HELD)
+    assert answers == []
+    injected_faults.inject(home)
+    asking.join()
+    assert answers == [201]
+    assert seen() == [HELD, HUNG_UP, HELD, LET_GO]

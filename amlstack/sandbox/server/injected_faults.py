@@ -3,11 +3,14 @@
 For tests, and for whoever wants to see what a client does with them. The file is a list of rules; each is
 ``{"fault": NAME, "method": "PUT", "path": REGEX}``, with ``"times"`` (for each path; without it as long as the rule is
 there), ``"skip"`` (so many of each path pass first) and ``"headers"``. The first rule that fits a request counts.
-What was done is a line of ``faults.log``: fault, method, path.
+What was done is a line of ``faults.log``: fault, method, path. A request that is held has two lines: that it came, and
+whether it was let go (its rule is gone) or its client hung up, in which case it has not taken effect.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import re
 from collections import Counter
@@ -39,6 +42,10 @@ ANSWERS: Final[Mapping[str, tuple[int, str, str]]] = {
 STORED: Final = frozenset({BROKEN_STORED, CUT_STORED})
 """Faults after which the request has taken effect."""
 ALL: Final = (THROTTLED, BROKEN, BROKEN_STORED, CUT, CUT_STORED, OPERATION, QUOTA)
+HELD, LET_GO, HUNG_UP = "held", "held: let go", "held: hung up"
+"""No answer until its rule is gone; and the two ends of that."""
+_LOOK: Final = 0.02
+"""Seconds between two looks at the rules while a request is held."""
 _FAILED: Final = "InternalOperationError: The operation was accepted and then failed."
 
 
@@ -66,6 +73,9 @@ class InjectedFaults:
                 self._note(number, fault, scope)
             return
         self._note(number, fault, scope)
+        if fault == HELD:
+            await self._hold(number, rule, scope, receive, send)
+            return
         if fault in STORED:
             await self._app(scope, receive, _dropped)
         else:
@@ -75,6 +85,31 @@ class InjectedFaults:
         else:
             # An answer that is announced and does not come: the server closes the connection.
             await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+
+    async def _hold(
+        self, number: int, rule: Mapping[str, Any], scope: MutableMapping[str, Any], receive: Receive, send: Send
+    ) -> None:
+        """Answers as if nothing were wrong, but not before the rule is gone; not at all where the client has gone."""
+        body = [await receive()]
+        while body[-1].get("more_body"):
+            body.append(await receive())
+        hanging_up = asyncio.ensure_future(receive())
+        try:
+            while rule in self._rules() and not hanging_up.done():
+                await asyncio.wait([hanging_up], timeout=_LOOK)
+            if hanging_up.done():
+                self._note(number, HUNG_UP, scope)
+                return
+        finally:
+            hanging_up.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await hanging_up
+
+        async def replayed() -> Message:
+            return body.pop(0) if body else await receive()
+
+        self._note(number, LET_GO, scope)
+        await self._app(scope, replayed, send)
 
     def _rules(self) -> list[Mapping[str, Any]]:
         file = self._folder / "faults.json"

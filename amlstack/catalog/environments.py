@@ -1,10 +1,12 @@
 """Curated environments of Azure ML for training, as far as their names were looked up.
 
-A name is no promise of its content, and live version numbers are known only to the registry: look one up once, pin it.
+A name is no promise of its content: what the image is really built with stands beside what the name says. Live version
+numbers are known only to the registry: look one up once, pin it.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -13,9 +15,14 @@ from amlstack.base import near_misses
 from amlstack.catalog.files import day, load
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import date
 
 SHORT_PREFIX = "azureml-"
+_REFERENCE = re.compile(
+    r"azureml://registries/azureml/environments/(?P<long>[^/@:]+)(?:/.*)?|(?:azureml:)?(?P<short>azureml-[^/@:]+)(?:[@:].*)?",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +36,12 @@ class CatalogEnvironment:
         framework_version: Version that the name states.
         cuda: CUDA version that the name states; empty for none.
         source: Where it was read, as keys of ``data/sources.json`` followed by the path.
-        checked: Month in which it was read, as its first day.
+        checked: Day of the copy in which it was read.
         note: What a reader should know besides; may be empty.
+        contains: What the newest version is built with: ``torch``, ``cuda``, ``python``, ``os``, ``open_mpi``, …;
+            what its definition does not say is left out.
+        changed: Last change of its definition; what was registered before may contain something else.
+        architectures: CPUs that it is built for, as sizes write them.
     """
 
     name: str
@@ -41,6 +52,19 @@ class CatalogEnvironment:
     source: tuple[str, ...]
     checked: date
     note: str
+    contains: Mapping[str, str]
+    changed: date
+    architectures: tuple[str, ...]
+
+    @property
+    def cuda_inside(self) -> str | None:
+        """The CUDA release that it is really built with; None for an image without CUDA."""
+        return self.contains.get("cuda")
+
+    def describe(self) -> str:
+        """What is in it, e.g. ``torch 2.10.0+cu126, CUDA 12.6, Python 3.10, Ubuntu 22.04``."""
+        words = {"cuda": "CUDA ", "python": "Python ", "os": "", "open_mpi": "Open MPI ", "lightgbm": "LightGBM "}
+        return ", ".join(f"{words.get(name, f'{name} ')}{version}" for name, version in self.contains.items())
 
     def version_id(self, version: str) -> str:
         """The asset id of one pinned version."""
@@ -58,7 +82,15 @@ class CatalogEnvironment:
 @cache
 def _by_name() -> dict[str, CatalogEnvironment]:
     return {
-        row["name"]: CatalogEnvironment(**{**row, "source": tuple(row["source"]), "checked": day(row["checked"])})
+        row["name"]: CatalogEnvironment(
+            **{
+                **row,
+                "source": tuple(row["source"]),
+                "checked": day(row["checked"]),
+                "changed": day(row["changed"]),
+                "architectures": tuple(row["architectures"]),
+            }
+        )
         for row in load("environments")
     }
 
@@ -71,6 +103,16 @@ def all_environments() -> tuple[CatalogEnvironment, ...]:
 def get(name: str) -> CatalogEnvironment | None:
     """The environment of that name, in any letter case, with or without the ``AzureML-`` of the short form."""
     return _by_name().get(_bare(name))
+
+
+def of(reference: str) -> CatalogEnvironment | None:
+    """The curated environment that a job's reference names, in any of Azure ML's forms; None for every other one.
+
+    ``azureml://registries/azureml/environments/NAME/versions/V``, ``…/labels/latest``, ``azureml:AzureML-NAME@latest``.
+    A workspace's own environment may bear any name, that of a curated one too, and is none.
+    """
+    found = _REFERENCE.fullmatch(reference.strip())
+    return get(found["long"] or found["short"]) if found else None
 
 
 def near(name: str, n: int = 3) -> tuple[str, ...]:

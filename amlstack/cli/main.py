@@ -46,6 +46,9 @@ VERBS = {
     "sizes": Verb(
         "amlstack.cli.commands.sizes:app", "The VM sizes that the catalogue knows: GPUs, fabric, retirement."
     ),
+    "environments": Verb(
+        "amlstack.cli.commands.environments:app", "The curated environments, and what each really contains."
+    ),
     "diagnose": Verb(
         "amlstack.cli.commands.diagnose:app", "Name the first true cause in the logs of a distributed run."
     ),

@@ -88,13 +88,13 @@ def sizes(
     from amlstack.catalog import sizes as catalogue
 
     day = clock.today()
+    where = _region(region, as_json=as_json)
     if refresh and prices:
-        _refresh_prices(region or location, day, write=write)
+        _refresh_prices(where or location, day, write=write)
         return
     if refresh:
         _refresh(subscription, location, day, write=write)
         return
-    where = _region(region, as_json=as_json)
     if name is not None:
         _explain(name, day, where, as_json=as_json)
         return

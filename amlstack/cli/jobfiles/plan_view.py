@@ -57,12 +57,26 @@ def _facts(plan: jobs.Plan, name: str, price: Cost | None, after: Sequence[str])
     table.add_row("runs on", Text(f"{where}: {size.name}, {size.describe()}" if size else f"{where}: size not known"))
     table.add_row("ranks", Text(f"{nodes} x {ranks} per node{world}"))
     table.add_row("launcher", Text(plan.job.launcher.type))
+    if environment := _environment(plan):
+        table.add_row("environment", Text(environment))
     table.add_row("command", Text(plan.enriched.command))
     if after:
         table.add_row("after", Text(", ".join(after)))
     if price is not None:
         table.add_row("cost", Text(str(price)))
     return table
+
+
+def _environment(plan: jobs.Plan) -> str:
+    """What a curated environment is and really contains; empty for every other one."""
+    from amlstack.catalog import environments
+
+    asked = plan.enriched.environment
+    known = environments.of(asked) if isinstance(asked, str) else None
+    if known is None:
+        return ""
+    note = f". {known.note}" if known.note else ""
+    return f"{known.name}: {known.describe()} ({known.changed:%Y-%m}){note}"
 
 
 def _added(plan: jobs.Plan) -> Iterator[RenderableType]:

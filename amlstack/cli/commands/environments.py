@@ -1,0 +1,65 @@
+"""``amlstack environments``: the curated environments that the catalogue knows, and what each really contains."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from amlstack.cli.console import print_json
+
+if TYPE_CHECKING:
+    from amlstack.catalog.environments import CatalogEnvironment
+
+app = typer.Typer(add_completion=False, no_args_is_help=True)
+
+Name = Annotated[str | None, typer.Argument(help="One environment; unset: all.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
+
+
+@app.callback()
+def environments() -> None:
+    """What Azure ML's curated environments are built with, which their names do not promise."""
+
+
+@app.command("list")
+def list_(name: Name = None, *, as_json: Json = False) -> None:
+    """List the curated environments with what their newest version contains, and since when.
+
+    An unknown name ends with exit status 1 and the names most like it.
+
+    Examples:
+        amlstack environments list
+
+        amlstack environments list acpt-pytorch-2.8-cuda12.6 --json
+    """
+    from amlstack.base.near_misses import did_you_mean
+    from amlstack.catalog import environments as catalogue
+
+    known = catalogue.all_environments()
+    if name is not None:
+        one = catalogue.of(name) or catalogue.get(name)
+        if one is None:
+            near = did_you_mean(name, [each.name for each in known])
+            typer.echo(f"The catalogue has no curated environment `{name}`. {near}".rstrip(), err=True)
+            raise typer.Exit(1)
+        known = (one,)
+    if as_json:
+        print_json([as_dict(each) for each in known])
+        return
+    for index, each in enumerate(known):
+        if index:
+            typer.echo("")
+        typer.secho(each.name, bold=True)
+        typer.echo(f"  contains {each.describe()}")
+        typer.echo(f"  changed  {each.changed}, read {each.checked}, {', '.join(each.source)}")
+        if each.note:
+            typer.echo(f"  note     {each.note}")
+
+
+def as_dict(environment: CatalogEnvironment) -> dict[str, Any]:
+    """An environment as plain data, days as ISO dates."""
+    row = asdict(environment)
+    days = {key: row[key].isoformat() for key in ("checked", "changed")}
+    return {**row, **days, "id_of_latest": environment.label_id()}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.redaction import scrub
-from amlstack.provider.arm import ArmClient, ArmError, DataPlane, Response
+from amlstack.provider.arm import ArmClient, ArmError, DataPlane, Response, job_versions
 from amlstack.run_identity import DERIVED, IDENTITY, KEPT_FOR, NAME, ON_EDIT, OWNER, RESOURCE, STACK, name_of
 
 if TYPE_CHECKING:
@@ -149,8 +149,9 @@ class Runs:
             raise WorkspaceMissingError(workspace)
 
     def put(self, workspace: str, job_id: str, body: Mapping[str, Any]) -> Record:
-        """Submits a run; the body goes on the wire as it is."""
-        return _record(job_id, self._arm.put(f"{workspace}/jobs/{job_id}", body))
+        """Submits a run; the body goes on the wire as it is, by an api-version that knows all of it."""
+        version = job_versions.of(body["properties"])
+        return _record(job_id, self._arm.put(f"{workspace}/jobs/{job_id}", body, version))
 
     def cancel(self, workspace: str, job_id: str) -> None:
         """Asks for the end of a run; a run that has ended or is gone meanwhile is no error."""

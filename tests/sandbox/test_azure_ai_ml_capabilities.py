@@ -64,6 +64,7 @@ CAPABILITIES: Mapping[str, Any] = {
     "a job reads another's output": "Completed",
     "an output with a name": ["Completed", "uri_folder"],
     "a model from a job": ["Completed", "1"],
+    "a job with a priority": ["high", ["westeurope"]],
     "a pipeline with local data": "Completed",
     "a pipeline's output downloaded": ["named-outputs/last/y.txt"],
     "a model from a job's files": [

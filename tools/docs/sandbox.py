@@ -112,6 +112,8 @@ The sandbox had to choose; do not rely on Azure doing the same.
 - Rules that Azure ML makes itself in a managed network are shown as `__SYS_…`, once it is provisioned.
 - A workspace goes from `AllowInternetOutbound` to `AllowOnlyApprovedOutbound`: one page of the documentation says that
   it can, another that it cannot. A PUT that names no `managedNetwork` leaves it as it is, and its rules with it.
+- Which previews after 2024-04-01-preview know the properties of the last table is not known; but for
+  2025-01-01-preview, to which azure-ai-ml sends them, they are refused.
 - A second `provisionManagedNetwork` joins the first.
 - Error codes of managed networks and of private endpoints' targets are the sandbox's own.
 - A step or trial can be deleted only when its parent has ended.
@@ -119,16 +121,20 @@ The sandbox had to choose; do not rely on Azure doing the same.
 
 ## Properties taken beyond azure-native's classes
 
-| class | property | known from |
-| --- | --- | --- |
+An api-version that does not know one of them refuses it, and names those that do. azure-ai-ml sends command jobs by
+2025-01-01-preview and all others by 2024-01-01-preview; this project's provider sends a job by 2025-12-01, unless its
+body says what that one does not know.
+
+| class | property | known from | api-versions |
+| --- | --- | --- | --- |
 """
 
 
 def page() -> str:
     """The whole page as Markdown."""
     rows = [f"| `{kind.type}` | {_verbs(kind)} | {_provisioning(kind)} | {kind.note} |" for kind in kinds.ALL]
-    extra = [f"| {_short(row.owner)} | `{row.name}` | {row.source} |" for row in allowances.PROPERTIES]
-    extra += [f"| {_short(row.beside)} | `{row.tag}: {row.value}` | {row.source} |" for row in allowances.VARIANTS]
+    extra = [_extra(row.owner, row.name, row.source, row.versions) for row in allowances.PROPERTIES]
+    extra += [_extra(row.beside, f"{row.tag}: {row.value}", row.source, row.versions) for row in allowances.VARIANTS]
     return HEAD + "\n".join(rows) + "\n" + DATA_PLANES + "\n".join(extra) + "\n"
 
 
@@ -144,6 +150,11 @@ def _provisioning(kind: ResourceKind) -> str:
 
 def _polls(number: int) -> str:
     return f"{number} poll{'' if number == 1 else 's'}"
+
+
+def _extra(owner: str, name: str, source: str, versions: frozenset[str] | None) -> str:
+    known = "all" if versions is None else ", ".join(sorted(versions))
+    return f"| {_short(owner)} | `{name}` | {source} | {known} |"
 
 
 def _short(name: str) -> str:

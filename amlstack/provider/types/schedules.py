@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from amlstack.provider.arm import ArmError
+from amlstack.provider.arm import ArmError, job_versions
 from amlstack.provider.edits import listed
 from amlstack.provider.resource import (
     NAME,
@@ -174,7 +174,8 @@ class Schedules:
         arm, cancelled = self._services.arm, self._services.cancelled
         if live.enabled:
             shown = {key: value for key, value in live.properties.items() if key not in _READ_ONLY}
-            arm.finish(arm.put(resource_id, {"properties": {**shown, "isEnabled": False}}), cancelled)
+            body = {"properties": {**shown, "isEnabled": False}}
+            arm.finish(arm.put(resource_id, body, job_versions.of(body["properties"])), cancelled)
         arm.finish(arm.delete(resource_id, allow=(404,)), cancelled)
 
     # -- the workspace -----------------------------------------------------------------------------------------------
@@ -198,7 +199,8 @@ class Schedules:
             self._say_paused(call, name)
         arm = self._services.arm
         try:
-            arm.finish(arm.put(schedule_id, {**body, "properties": properties}), self._services.cancelled)
+            sent = arm.put(schedule_id, {**body, "properties": properties}, job_versions.of(properties))
+            arm.finish(sent, self._services.cancelled)
             now = self._get(str(state["workspace"]), schedule_id)
         except ArmError as error:
             raise ProviderError(f"schedule {name} was not accepted: {error}") from None

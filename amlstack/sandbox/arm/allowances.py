@@ -13,14 +13,38 @@ OLDER = "a property of job outputs in other versions of the REST interface"
 OLDER_POLICY = "a property of the policy in other versions of the REST interface"
 
 
+SINCE_2022_12 = frozenset(
+    {
+        *("2022-12-01-preview", "2023-02-01-preview", "2023-04-01-preview", "2023-06-01-preview"),
+        *("2023-08-01-preview", "2024-01-01-preview", "2024-04-01-preview"),
+    }
+)
+"""The api-versions in whose models (azure-ai-ml 1.30, ``_restclient``) a first group of these properties is; none of
+the others there has them: 2022-10-01, 2023-04-01, 2023-10-01, 2024-07-01-preview, 2024-10-01-preview."""
+SINCE_2023_02 = SINCE_2022_12 - {"2022-12-01-preview"}
+SINCE_2023_04 = SINCE_2023_02 - {"2023-02-01-preview"}
+SINCE_2023_08 = SINCE_2023_04 - {"2023-04-01-preview", "2023-06-01-preview"}
+COMMANDS = frozenset({"2025-01-01-preview"})
+"""The api-version by which azure-ai-ml 1.35 sends command jobs, these properties among the rest."""
+
+
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """One property more on a class: its wire name, its type as a Python annotation, and where that is known from."""
+    """One property more on a class.
+
+    Attributes:
+        owner: The class.
+        name: Its wire name.
+        hint: Its type as a Python annotation.
+        source: Where that is known from.
+        versions: The api-versions that know it; None where that is not known, and all take it.
+    """
 
     owner: str
     name: str
     hint: Any
     source: str
+    versions: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +56,7 @@ class Variant:
     value: str
     fields: tuple[tuple[str, Any], ...]
     source: str
+    versions: frozenset[str] | None = None
 
 
 LOOSE_MAPS = frozenset({"properties"})
@@ -53,14 +78,14 @@ specifications' ``x-ms-client-name``."""
 _OUTPUTS = ("UriFolder", "UriFile", "MLTable", "MLFlowModel", "CustomModel", "TritonModel")
 
 PROPERTIES: tuple[Allowance, ...] = (
-    Allowance("QueueSettingsArgs", "priority", int, SENT),
-    Allowance("JobResourceConfigurationArgs", "locations", Sequence[str], SENT),
-    Allowance("JobResourceConfigurationArgs", "maxInstanceCount", int, SENT),
-    Allowance("SweepJobArgs", "resources", Any, SENT),
-    Allowance("RandomSamplingAlgorithmArgs", "logbase", Any, SENT),
+    Allowance("QueueSettingsArgs", "priority", int, SENT, SINCE_2023_02 | COMMANDS),
+    Allowance("JobResourceConfigurationArgs", "locations", Sequence[str], SENT, SINCE_2023_02 | COMMANDS),
+    Allowance("JobResourceConfigurationArgs", "maxInstanceCount", int, SENT, SINCE_2023_04 | COMMANDS),
+    Allowance("SweepJobArgs", "resources", Any, SENT, SINCE_2023_08),
+    Allowance("RandomSamplingAlgorithmArgs", "logbase", Any, SENT, SINCE_2022_12),
     Allowance("TruncationSelectionPolicyArgs", "excludeFinishedJobs", bool, OLDER_POLICY),
     *(Allowance(f"{kind}Args", "parentJobName", str, SENT) for kind in ("CommandJob", "SweepJob", "PipelineJob")),
-    *(Allowance(f"{kind}JobOutputArgs", "assetVersion", str, OLDER) for kind in _OUTPUTS),
+    *(Allowance(f"{kind}JobOutputArgs", "assetVersion", str, OLDER, SINCE_2022_12 | COMMANDS) for kind in _OUTPUTS),
 )
 
 VARIANTS: tuple[Variant, ...] = (
@@ -77,5 +102,6 @@ VARIANTS: tuple[Variant, ...] = (
             ("workerNodeAdditionalArgs", str),
         ),
         SENT,
+        SINCE_2023_04 | COMMANDS,
     ),
 )

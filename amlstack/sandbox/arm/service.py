@@ -92,7 +92,8 @@ def _of_kind(
     if method == "DELETE":
         return _delete(context, kind, path, query, headers)
     if method == "PUT" or (method == "PATCH" and kind.patches):
-        return _put(context, kind, path, _object(body), headers, patch=method == "PATCH")
+        given, patch = _object(body), method == "PATCH"
+        return _put(context, kind, path, given, headers=headers, version=query["api-version"], patch=patch)
     raise not_emulated(f"{method} of {kind.type}")
 
 
@@ -170,7 +171,14 @@ def _list(context: KindContext, kind: ResourceKind, path: ArmPath, query: Mappin
 
 
 def _put(
-    context: KindContext, kind: ResourceKind, path: ArmPath, body: Body, headers: Mapping[str, str], *, patch: bool
+    context: KindContext,
+    kind: ResourceKind,
+    path: ArmPath,
+    body: Body,
+    *,
+    headers: Mapping[str, str],
+    version: str,
+    patch: bool,
 ) -> Reply:
     store = context.store
     kind.names.check(path.name, kind.noun)
@@ -179,7 +187,7 @@ def _put(
         etags.check(headers, before)
         if patch:
             body = _merged(_found(context, path).body, body)
-        body = typecheck.check(kind, body)
+        body = typecheck.check(kind, body, "" if patch else version)
         _check_location(kind, path, body, before)
         if before is not None and before.state == "Deleting":
             message = f"The resource '{path.name}' is being deleted. Try again when that is done."

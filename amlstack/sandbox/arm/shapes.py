@@ -22,10 +22,17 @@ _IMPORTS = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One property: its annotation (unions with ``pulumi.Output`` and all), and whether it must be given."""
+    """One property.
+
+    Attributes:
+        hint: Its annotation, unions with ``pulumi.Output`` and all.
+        required: It must be given.
+        versions: The api-versions that know it; None for all.
+    """
 
     hint: Any
     required: bool
+    versions: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -36,11 +43,13 @@ class BodyShape:
         name: The generated class's name without ``Args``.
         fields: By wire name.
         tags: Properties with one possible value (``distributionType: PyTorch``), which tell a union's members apart.
+        versions: The api-versions that know the object; None for all.
     """
 
     name: str
     fields: dict[str, Field]
     tags: dict[str, str]
+    versions: frozenset[str] | None = None
 
 
 def load(module: str, name: str) -> Any:
@@ -55,7 +64,7 @@ def of(cls: Any) -> BodyShape:
     """The shape of a generated input class."""
     if isinstance(cls, allowances.Variant):
         fields = {name: Field(hint, required=False) for name, hint in cls.fields}
-        return BodyShape(cls.value, {cls.tag: Field(str, required=True), **fields}, {cls.tag: cls.value})
+        return BodyShape(cls.value, {cls.tag: Field(str, required=True), **fields}, {cls.tag: cls.value}, cls.versions)
     import pulumi  # noqa: PLC0415 - half a second, paid by the server only
     from pulumi import _types  # noqa: PLC0415
 
@@ -70,7 +79,8 @@ def of(cls: Any) -> BodyShape:
         for name, parameter in parameters.items()
         if name in wire
     }
-    extra = {row.name: Field(row.hint, required=False) for row in allowances.PROPERTIES if row.owner == cls.__name__}
+    more = [row for row in allowances.PROPERTIES if row.owner == cls.__name__]
+    extra = {row.name: Field(row.hint, required=False, versions=row.versions) for row in more}
     return BodyShape(cls.__name__.removesuffix("Args"), {**fields, **extra}, _tags(cls, wire))
 
 

@@ -22,8 +22,13 @@ READ_BACK = frozenset({"id", "name", "type", "etag", "systemData"})
 WORDS = {str: "a string", int: "an integer", float: "a number", bool: "true or false"}
 
 
-def check(kind: ResourceKind, body: Body) -> Body:
+def check(kind: ResourceKind, body: Body, version: str = "") -> Body:
     """Returns the body with nulls dropped and whole numbers as integers.
+
+    Args:
+        kind: What the body is of.
+        body: As it was sent.
+        version: The api-version by which it was sent; empty for one that knows all that any other does.
 
     Raises:
         Refused: 400, naming the path of the first thing that is wrong, and near misses.
@@ -36,15 +41,15 @@ def check(kind: ResourceKind, body: Body) -> Body:
     envelope, inner = _fields(kind.schema)
     if kind.schema.wrapped:
         known = {**envelope, "properties": inner["properties"]}
-        return {"properties": {}, **_object(kind.noun, known, given, "")}
+        return {"properties": {}, **_object(kind.noun, known, given, "", version)}
     properties = given.pop("properties", {})
     if not isinstance(properties, dict):
         raise _wrong("properties", "an object", properties)
     properties = {name: _flat(value) if name in kind.schema.nested else value for name, value in properties.items()}
     hint = _misplaced(properties, envelope)
-    checked = _object(kind.noun, inner, properties, "properties", hint=hint)
+    checked = _object(kind.noun, inner, properties, "properties", version, hint=hint)
     checked |= {name: _nested(checked[name]) for name in kind.schema.nested & checked.keys()}
-    return {**_object(kind.noun, envelope, given, "", inner=inner), "properties": checked}
+    return {**_object(kind.noun, envelope, given, "", version, inner=inner), "properties": checked}
 
 
 _ON_TOP = ("id", "name", "type")
@@ -102,6 +107,7 @@ def _object(
     fields: dict[str, shapes.Field],
     value: Body,
     path: str,
+    version: str,
     *,
     inner: dict[str, shapes.Field] | None = None,
     hint: str = "",
@@ -114,32 +120,47 @@ def _object(
             message = f"{noun} has no property '{name}'.{moved or hint or near(name, fields)}"
             raise invalid(where, message)
         if entry is not None:
-            result[name] = _value(fields[name].hint, entry, where)
+            if not _known(fields[name].versions, version):
+                raise invalid(
+                    where,
+                    f"{noun} has no property '{name}' in the api-version '{version}'. {_those(fields[name].versions)}",
+                )
+            result[name] = _value(fields[name].hint, entry, where, version)
     for name, field in fields.items():
         if field.required and name not in result:
             raise invalid(f"{path}.{name}" if path else name, f"the required property '{name}' of {noun} is missing.")
     return result
 
 
-def _value(hint: Any, value: Any, path: str) -> Any:
+def _known(versions: frozenset[str] | None, version: str) -> bool:
+    return versions is None or not version or version.lower() in versions
+
+
+def _those(versions: frozenset[str] | None) -> str:
+    return f"These have it: {', '.join(sorted(versions or (), reverse=True))}."
+
+
+def _value(hint: Any, value: Any, path: str, version: str) -> Any:
     choice = shapes.choice(hint)
     if choice.anything:
         return value
     if isinstance(value, dict):
-        return _mapping(choice, value, path)
+        return _mapping(choice, value, path, version)
     if isinstance(value, list):
         if choice.item is None:
             raise _wrong(path, _expected(choice), value)
-        return [_value(choice.item, entry, f"{path}[{number}]") for number, entry in enumerate(value)]
+        return [_value(choice.item, entry, f"{path}[{number}]", version) for number, entry in enumerate(value)]
     return _scalar(choice, value, path)
 
 
-def _mapping(choice: shapes.AllowedValues, value: Body, path: str) -> Body:
+def _mapping(choice: shapes.AllowedValues, value: Body, path: str, version: str) -> Body:
     if choice.item is not None and path.rsplit(".", 1)[-1] in allowances.ID_MAPS:
         return {name: {} for name in value}
     if choice.objects:
         shape = _member(choice, value, path)
-        checked = _object(f"'{shape.name}'", shape.fields, value, path)
+        if not _known(shape.versions, version):
+            raise invalid(path, f"'{shape.name}' is not known to the api-version '{version}'. {_those(shape.versions)}")
+        checked = _object(f"'{shape.name}'", shape.fields, value, path, version)
         for tag, word in shape.tags.items():
             if checked.get(tag) != word:
                 raise invalid(
@@ -150,7 +171,7 @@ def _mapping(choice: shapes.AllowedValues, value: Body, path: str) -> Body:
         loose = path.rsplit(".", 1)[-1] in allowances.LOOSE_MAPS
         # A null entry of a map removes it in a merge and means nothing in a PUT.
         return {
-            name: _value(choice.entry, str(entry) if loose and type(entry) is int else entry, f"{path}.{name}")
+            name: _value(choice.entry, str(entry) if loose and type(entry) is int else entry, f"{path}.{name}", version)
             for name, entry in value.items()
             if entry is not None
         }

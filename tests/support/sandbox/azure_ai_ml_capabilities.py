@@ -27,6 +27,7 @@ from azure.ai.ml.entities import (
     IdentityConfiguration,
     JobSchedule,
     Model,
+    QueueSettings,
     RecurrenceTrigger,
     Workspace,
 )
@@ -215,6 +216,7 @@ class Session:
             "a model from a job",
             lambda: (self.run("model", command=keeps, outputs=counted), self.client.models.get("trained", "1").version),
         )
+        self.see("a job with a priority", self.first_in_the_queue)
         self.see("a pipeline with local data", self.pipeline)
         last = self.jobs.get("pipeline", "")
         self.see(
@@ -224,6 +226,13 @@ class Session:
         self.see("a model from a job's files", self.model_of_a_job)
         self.see("a job reads a model", self.reads_model)
         self.see("a schedule triggered", self.triggered)
+
+    def first_in_the_queue(self) -> list[Any]:
+        job = command(command="true", environment=PLAIN, compute="gpu", locations=["westeurope"])
+        job.queue_settings = QueueSettings(job_tier="standard", priority="high")
+        made = self.client.jobs.create_or_update(job)
+        self.client.jobs.stream(made.name)
+        return [made.queue_settings.priority, self.client.jobs.get(made.name).resources.locations]
 
     def model_of_a_job(self) -> list[Any]:
         path = f"azureml://jobs/{self.jobs['first']}/outputs/artifacts/paths/outputs/"

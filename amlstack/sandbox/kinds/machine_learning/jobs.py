@@ -67,7 +67,7 @@ def answer(context: KindContext, method: str, path: ArmPath, query: Mapping[str,
             raise Refused(405, "MethodNotAllowed", f"{method} is not allowed on the collection '{path.text}'.")
         return _list(context, workspace, query)
     if method == "PUT":
-        return _put(context, path, body, query.get(QUERY))
+        return _put(context, path, body, query)
     if method == "DELETE":
         return _delete(context, path)
     if method == "GET":
@@ -174,7 +174,8 @@ def _asked_for(query: Mapping[str, str], properties: Body) -> bool:
     return lists.holds(query.get("properties", ""), properties.get("properties") or {})
 
 
-def _put(context: KindContext, path: ArmPath, body: Any, smaller: str | None) -> Reply:
+def _put(context: KindContext, path: ArmPath, body: Any, query: Mapping[str, str]) -> Reply:
+    smaller = query.get(QUERY)
     scale = None if smaller is None else RehearsalScale.read(smaller)
     if smaller is not None and scale is None:
         message = f"The scale of a rehearsal is NODESxRANKS, for example 2x2; '{smaller}' is not."
@@ -182,7 +183,7 @@ def _put(context: KindContext, path: ArmPath, body: Any, smaller: str | None) ->
     if not isinstance(body, dict):
         raise Refused(400, "InvalidRequestContent", "The request content was invalid: a JSON object was expected.")
     KIND.names.check(path.name, KIND.noun)
-    body = typecheck.check(KIND, body)
+    body = typecheck.check(KIND, body, query.get("api-version", ""))
     properties = body["properties"]
     with context.store.transaction():
         before = context.store.jobs.find(path.parent, path.name)

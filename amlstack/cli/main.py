@@ -28,6 +28,7 @@ VERBS = {
     "down": Verb(
         "amlstack.cli.commands.down:down", "Destroy a stack: the sandbox's own with all it wrote, or any other."
     ),
+    "drift": Verb("amlstack.cli.commands.drift:app", "Find what is there otherwise than declared; change nothing."),
     "import-ids": Verb(
         "amlstack.cli.commands.import_ids:import_ids", "Write the import file of an estate that a stack takes over."
     ),

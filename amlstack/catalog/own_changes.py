@@ -1,0 +1,65 @@
+"""Properties of resources that change without anybody's edit: by the service, by what runs on it, by its portal."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from amlstack.catalog.files import day, load
+
+if TYPE_CHECKING:
+    from datetime import date
+
+
+@dataclass(frozen=True, slots=True)
+class OwnChange:
+    """One kind of change that is nobody's edit.
+
+    Attributes:
+        who: What makes it, for people.
+        source: From where that is known.
+        checked: When.
+    """
+
+    who: str
+    source: str
+    checked: date
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    kind: str
+    path: re.Pattern[str]
+    categories: tuple[str, ...]
+    change: OwnChange
+
+
+def of(kind: str, path: str, there: Any) -> OwnChange | None:
+    """What changes a property by itself; None where nothing is known to.
+
+    Args:
+        kind: Type of the resource without its API version, ``azure-native:machinelearningservices:Compute``.
+        path: Path of the property in the engine's grammar, ``tags["hidden-link:…"]``.
+        there: Its value in Azure; None for none.
+    """
+    for row in _rows():
+        if kind.startswith(row.kind) and row.path.fullmatch(path):
+            if row.categories and (not isinstance(there, dict) or there.get("category") not in row.categories):
+                continue
+            return row.change
+    return None
+
+
+@cache
+def _rows() -> tuple[_Row, ...]:
+    return tuple(
+        _Row(
+            row["type"],
+            re.compile(row["path"]),
+            tuple(row.get("categories", ())),
+            OwnChange(row["who"], row["source"], day(row["checked"])),
+        )
+        for row in load("own_changes")
+    )

@@ -1,0 +1,69 @@
+"""``amlstack drift``: what is there otherwise than declared, found without changing anything."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from amlstack.cli.jobfiles.formats import Format, chosen
+from amlstack.engine import STACK
+
+app = typer.Typer(add_completion=False)
+
+Stack = Annotated[
+    str | None,
+    typer.Option("--stack", "-s", metavar="NAME", help="A stack of Pulumi.NAME.yaml; unset: the sandbox's own."),
+]
+Sandbox = Annotated[bool, typer.Option("--sandbox", help="That stack as it is on this machine's sandbox.")]
+Form = Annotated[
+    str | None,
+    typer.Option("--format", metavar="FORM", help="text, json, or github: the body of an issue.", show_default=False),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program: another spelling of --format json.")]
+All = Annotated[bool, typer.Option("--all", help="List what changed by itself too, and all runs.")]
+Title = Annotated[
+    bool,
+    typer.Option("--title", help="Print the title of the stack's issue, which never changes; look at nothing."),
+]
+
+
+@app.command()
+def drift(
+    *,
+    stack: Stack = None,
+    sandbox: Sandbox = False,
+    form: Form = None,
+    as_json: Json = False,
+    everything: All = False,
+    title: Title = False,
+) -> None:
+    """Find what is there otherwise than the stack deployed it, and how to mend it either way.
+
+    The engine reads every resource and changes neither it nor the state. What differs is shown property by property:
+    declared, there, the setting and value by which it becomes declared, and the command that puts it back. What is
+    gone is drift too. What the service writes by itself (node counts, status) is left out and counted.
+
+    Runs are no drift: one that ended, was cancelled or whose record is gone is shown as that; `up` neither runs it
+    again nor forgets it.
+
+    Exit status: 0 no drift, 1 drift, 2 it could not be looked for (no login, no stack, another command at work).
+
+    Examples:
+        amlstack drift                                # the sandbox's own stack
+
+        amlstack drift --stack prod --all
+
+        amlstack drift --stack prod --format github > drift.md; amlstack drift --stack prod --title
+    """
+    asked = chosen(form, Format.TEXT, Format.JSON, Format.GITHUB, as_json=as_json)
+    name = stack or STACK
+    if title:
+        from amlstack.cli.stack.drift import markdown
+
+        typer.echo(markdown.title(name))
+        return
+    from amlstack.cli.stack.drift import verb
+
+    own = name.rpartition("/")[2] == STACK
+    raise typer.Exit(verb.run(verb.AskedDrift(name, sandbox or own, asked, everything)))

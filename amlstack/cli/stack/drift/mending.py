@@ -1,0 +1,182 @@
+"""How a difference is mended, either way: written into the settings, or put back by an `up` that looks first."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.cli.stack.drift.found import Declaring
+from amlstack.cli.stack.drift.property_paths import MISSING, parts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from infra.settings import Reading
+
+CLUSTER: Final = "azure-native:machinelearningservices:Compute"
+WORKSPACE: Final = "azure-native:machinelearningservices:Workspace"
+ENVIRONMENT: Final = "amlstack:environments:Version"
+_AS_WRITTEN: Final = frozenset({"friendlyName", "description"})
+"""Properties of a workspace whose setting takes the same value."""
+
+
+@dataclass(frozen=True, slots=True)
+class StackMending:
+    """The commands and settings of one stack.
+
+    Attributes:
+        stack: As it was asked for.
+        up: `amlstack up` of this stack, without further options.
+        reading: Its settings.
+        file: Its settings file.
+        plain: Whether plain `pulumi` reaches the stack as it is called here.
+    """
+
+    stack: str
+    up: str
+    reading: Reading | None
+    file: Path | None
+    plain: bool
+
+    def put_back(self) -> str:
+        """The command that makes everything as declared; it looks first, as the state does not know of drift."""
+        return f"{self.up} --refresh"
+
+    def put_back_alone(self, urn: str) -> str:
+        """The command for one resource."""
+        return f"pulumi up --stack {self.stack} --refresh --target {shlex.quote(urn)}" if self.plain else ""
+
+    def adopt(self, urn: str, kind: str, path: str, there: Any, inputs: Mapping[str, Any]) -> Declaring:
+        """How a property becomes declared.
+
+        Args:
+            urn: The resource.
+            kind: Its type without an API version.
+            path: The property.
+            there: Its value in Azure.
+            inputs: The resource as Azure has it.
+        """
+        names = parts(path)
+        if kind == CLUSTER and (found := self._cluster(urn)) is not None:
+            return self._of_cluster(found, path, there, inputs)
+        if names[0] == "tags" and kind.startswith("azure-native:"):
+            tag = str(names[1]) if len(names) > 1 else ""
+            return self._written(("tags", tag) if tag else ("tags",), there, "on every resource of the stack")
+        if kind == WORKSPACE:
+            return self._of_workspace(path, there)
+        return Declaring("no setting of this project says it: put it back, or change the program")
+
+    def adopt_absence(self, urn: str, kind: str, inputs: Mapping[str, Any]) -> Declaring:
+        """How it becomes declared that a resource is no longer there."""
+        index, key, name = None, "", ""
+        if kind == CLUSTER:
+            key, name = "clusters", urn.rsplit("::", 1)[-1]
+            index = self._cluster(urn)
+        elif kind == ENVIRONMENT:
+            key, name = "environments", str(inputs.get("name") or "")
+            index = self._entry(key, name)
+        if index is None or self.reading is None:
+            return Declaring("the stack needs it, or no setting of its own declares it: put it back")
+        place = self._place((key, index))
+        words = f"remove `{name}` from `amlstack:{key}` ({place}), then `{self.up}`"
+        return Declaring(words, f"amlstack:{self._where((key, index))}", None, place)
+
+    def _of_cluster(self, index: int, path: str, there: Any, inputs: Mapping[str, Any]) -> Declaring:
+        from infra.compute.cluster import setting_of
+
+        setting = setting_of(path)
+        if not setting:
+            return Declaring("no setting of a cluster says it: put it back, or change the program")
+        loc: tuple[str | int, ...] = ("clusters", index, *setting)
+        if setting == ("tags",):
+            rest = parts(path)[1:]
+            return self._written((*loc, *map(str, rest)), there)
+        value = _setting_value(setting, inputs)
+        return self._written(loc, there if value is MISSING else value)
+
+    def _of_workspace(self, path: str, there: Any) -> Declaring:
+        from infra.components.workspace.edits import PROPERTIES
+
+        rows = [row for row in PROPERTIES if path == row.wire or path.startswith((f"{row.wire}.", f"{row.wire}["))]
+        settings = max(rows, key=lambda row: len(row.wire)).settings if rows else ()
+        if not settings:
+            return Declaring("no setting of this project says it: put it back, or change the program")
+        if path in _AS_WRITTEN:
+            return self._written(tuple(settings[0].split(".")), there)
+        listed = " and ".join(f"`amlstack:{name}`" for name in settings)
+        return Declaring(
+            f"decided by {listed} (docs/settings.md): write there what is meant", f"amlstack:{settings[0]}"
+        )
+
+    def _written(self, loc: tuple[str | int, ...], value: Any, note: str = "") -> Declaring:
+        """A value for a setting."""
+        setting, place = f"amlstack:{self._where(loc)}", self._place(loc)
+        beside = f" ({note})" if note else ""
+        if value is None:
+            return Declaring(f"remove `{setting}` in {place}{beside}, then `{self.up}`", setting, None, place)
+        shown = json.dumps(value, ensure_ascii=False)
+        command = ""
+        if not isinstance(value, dict | list) and not self._is_included(loc):
+            text = shown if not isinstance(value, str) else value
+            # `config set` writes a number for a text that looks like one.
+            if not isinstance(value, str) or not _looks_like_another(value):
+                words = f"pulumi config set --path {shlex.quote(setting)} {shlex.quote(text)}"
+                command = f"{words} --stack {self.stack}"
+        return Declaring(
+            f"write `{setting}: {shown}` in {place}{beside}, then `{self.up}`", setting, value, place, command
+        )
+
+    def _cluster(self, urn: str) -> int | None:
+        return self._entry("clusters", urn.rsplit("::", 1)[-1])
+
+    def _entry(self, key: str, name: str) -> int | None:
+        settings = self.reading.partial if self.reading else None
+        entries = getattr(settings, key) if settings is not None else ()
+        names = [str(getattr(each, "name", "")).lower() for each in entries]
+        return names.index(name.lower()) if name.lower() in names else None
+
+    def _is_included(self, loc: tuple[str | int, ...]) -> bool:
+        return self.reading is not None and self.reading.places.written(loc)[0] is not None
+
+    def _where(self, loc: tuple[str | int, ...]) -> str:
+        """The setting as its file has it, in the grammar of `pulumi config set --path`."""
+        _, written = self.reading.places.written(loc) if self.reading else (None, loc)
+        text = ""
+        for part in written:
+            if isinstance(part, int):
+                text += f"[{part}]"
+            elif text and any(sign in part for sign in '.[]" '):
+                text += f"[{json.dumps(part)}]"
+            else:
+                text += f".{part}" if text else part
+        return text
+
+    def _place(self, loc: tuple[str | int, ...]) -> str:
+        """The file that has the setting, or would have it, and the line of what is closest."""
+        if self.reading is None or self.file is None:
+            return "the stack's settings"
+        from amlstack.base.findings import Finding
+
+        found = self.reading.places.located(loc, Finding("drift", "", "", ""))
+        return f"{found.file or self.file.name}{f':{found.line}' if found.line else ''}"
+
+
+def _setting_value(setting: tuple[str, ...], inputs: Mapping[str, Any]) -> Any:
+    """The value of a cluster's setting by which Azure's properties are declared; `MISSING` where that is not known."""
+    from amlstack.cli.stack.adoption import wanted
+
+    body = {"name": "", **inputs, "properties": inputs.get("properties") or {}}
+    found: Any = wanted.cluster(body, "")
+    for name in setting:
+        if not isinstance(found, dict) or name not in found:
+            return MISSING
+        found = found[name]
+    return found
+
+
+def _looks_like_another(text: str) -> bool:
+    """Whether `pulumi config set --path` would take a text for a number or a truth value."""
+    return text in {"true", "false"} or text.lstrip("-").isdigit()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.cli.rehearsal.workspace import GROUP
 from amlstack.cli.workspace.submission.registered import register
-from amlstack.provider.arm import API_VERSION, ArmError
+from amlstack.provider.arm import API_VERSION, ArmError, job_versions
 from amlstack.provider.resource import Services
 from amlstack.provider.runs import Runs
 from amlstack.rpc import Host
@@ -106,7 +106,8 @@ class Rehearsal:
             gpu_code.keep_off(self.home, run)
         wanted = {} if scale is None else {QUERY: str(scale)}
         body = filled(registration.body, source.secrets)
-        answer = self.arm.put(job_id, _addressed(body, source.by_step.get("", {})), query=wanted)
+        sent = _addressed(body, source.by_step.get("", {}))
+        answer = self.arm.put(job_id, sent, job_versions.of(sent["properties"]), query=wanted)
         if scale is not None and answer.headers.get(QUERY) != str(scale):
             # A server that was started before this option was known would start every rank.
             self.arm.post(f"{job_id}/cancel")

@@ -70,6 +70,10 @@ without-openmpi: venv ## the guide's examples with an empty HOME and no Open MPI
 kills: venv ## 20 rounds of kill -9 of engine, provider and sandbox at random moments, each with its seed (minutes)
 	@KILL_ROUNDS=20 $(PY) -m pytest -s tests/stack/test_kills_at_random_moments.py
 
+.PHONY: refreshes
+refreshes: venv ## 50 rounds of `pulumi up --refresh` over finished, running and deleted runs: nothing starts (minutes)
+	@REFRESH_ROUNDS=50 $(PY) -m pytest tests/provider/test_an_operators_loop_runs_nothing_again.py
+
 .PHONY: faults
 faults: venv ## every operation of the provider, then every resource of a stack, under every fault: tables (docs/faults.md; minutes)
 	@GRPC_VERBOSITY=ERROR $(PY) -m tests.support.provider.fault_table

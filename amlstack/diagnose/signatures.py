@@ -161,14 +161,18 @@ _GUESS = re.compile(rf"{_MAYBE.pattern}|\b(?i:or)\b")
 @lru_cache(4096)
 def _possible(form: str) -> tuple[tuple[tuple[str, ...], Signature], ...]:
     """Signatures that lines of this form can show: a form is a line without its digits, of which logs have few."""
-    return tuple((words, signature) for bare, words, signature in _searched() if any(word in form for word in bare))
+    numbers = {at for word, places in _searched() if word in form for at in places}
+    return tuple((table()[at].any, table()[at]) for at in sorted(numbers))
 
 
 @cache
-def _searched() -> tuple[tuple[tuple[str, ...], tuple[str, ...], Signature], ...]:
-    return tuple(
-        (tuple(word.translate(_NO_DIGITS) for word in each.any), each.any, each) for each in table() if each.any
-    )
+def _searched() -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Each word without digits → the places in the table of the signatures that have it."""
+    found: dict[str, list[int]] = {}
+    for at, each in enumerate(table()):
+        for word in each.any:
+            found.setdefault(word.translate(_NO_DIGITS), []).append(at)
+    return tuple((word, tuple(places)) for word, places in found.items())
 
 
 def _turn(signature: Signature) -> int:

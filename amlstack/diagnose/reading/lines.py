@@ -1,9 +1,9 @@
 """Streams of bytes as lines, without ever holding more than a block; only lines worth a look are decoded.
 
-Training output repeats itself: a million lines are a handful of forms that differ in their numbers. A line without
-its digits is its form; a form in which no word of the table occurs is remembered as dull and costs a look-up from
-then on. An error that is repeated a hundred thousand times is not new after its first lines: from then on only
-lines of another writer are read.
+Training output repeats itself: a million lines are a handful of forms that differ in their numbers, hexadecimal ones
+among them. A line without the signs of such numbers is its form; a form in whose first line no word of the table occurs
+is remembered as dull and costs a look-up from then on. An error that is repeated a hundred thousand times is not new
+after its first lines: from then on only lines of another writer are read.
 """
 
 from __future__ import annotations
@@ -23,9 +23,14 @@ LONGEST = 6000
 """What is looked at of one line; training output has lines of megabytes."""
 MOST_FORMS = 100_000
 DIGITS = b"0123456789"
+NUMBERS = DIGITS + b"abcdef"
+"""Of what numbers consist; a line without them is its form."""
+_NO_DIGITS = bytes(set(range(256)) - set(DIGITS))
 STORM = 200
 """Lines of one form that are read from any writer; afterwards as many of each writer as `OF_A_WRITER`."""
-OF_A_WRITER = 8
+OF_A_WRITER = 4
+MOST_WRITERS = 2048
+"""Writers of one form: where there are more, a number that counts stands where others have their name."""
 _TIMES = re.compile(rb"\d{1,4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d[.,\d]*")
 _WRITER = 40
 """Bytes at the beginning of a line that name its writer: rank, node, process. Times are left out."""
@@ -100,52 +105,71 @@ def interesting(
     ended = True
     dull: set[int] = set()
     storms = _Storms()
+    awake = attentive()
     for block in blocks:
         texts = block.split(b"\n")
         ended = not texts[-1]
         if ended:
             texts.pop()
-        for index, form in enumerate(block.translate(None, DIGITS).split(b"\n")[: len(texts)]):
-            if hash(form) in dull and not attentive():
-                continue
-            if not attentive() and not notable(form):
-                if len(dull) >= MOST_FORMS:
-                    dull.clear()
-                dull.add(hash(form))
-                continue
-            if storms.repeats(hash(form), texts[index]) and not attentive():
+        for index, form in enumerate(map(hash, block.translate(None, NUMBERS).split(b"\n")[: len(texts)])):
+            if not awake:
+                if form in dull:
+                    continue
+                if form not in storms.forms and not notable(texts[index].translate(None, DIGITS)):
+                    if len(dull) >= MOST_FORMS:
+                        dull.clear()
+                    dull.add(form)
+                    continue
+            if storms.repeats(form, texts[index]) and not awake:
                 if skipped is not None:
                     skipped(number + index)
                 continue
             for part in _parts(texts[index]):
                 yield number + index, part, _before(texts, index)
+            awake = attentive()
         number += len(texts) if ended else len(texts) - 1
     yield number - 1 if ended else number, "", str
 
 
 class _Storms:
-    """Which lines only repeat what the same writer has written many times. Bounded in memory."""
+    """Which lines only repeat what the same writer has written many times. Bounded in memory.
+
+    Attributes:
+        forms: How many lines of each form were read.
+    """
 
     def __init__(self) -> None:
-        self._forms: dict[int, int] = {}
-        self._writers: dict[tuple[int, bytes], int] = {}
+        self.forms: dict[int, int] = {}
+        self._begins: dict[int, int] = {}
+        self._writers: dict[int, dict[bytes, int]] = {}
 
     def repeats(self, form: int, line: bytes) -> bool:
         """Whether a line of that form is one of a storm, and its writer has had lines read."""
-        count = self._forms.get(form, 0)
+        count = self.forms.get(form, 0)
         if count < STORM:
-            if len(self._forms) >= MOST_FORMS:
-                self._forms.clear()
-            self._forms[form] = count + 1
+            if len(self.forms) >= MOST_FORMS:
+                self.forms.clear()
+                self._begins.clear()
+                self._writers.clear()
+            self.forms[form] = count + 1
             return False
-        key = form, _TIMES.sub(b"", line[: 3 * _WRITER])[:_WRITER]
-        count = self._writers.get(key, 0)
-        if count >= OF_A_WRITER:
+        begin = self._begins.get(form)
+        if begin is None:
+            begin = self._begins[form] = _after_times(line)
+        writers = self._writers.setdefault(form, {})
+        # The digits at its beginning tell one rank, node or process from another.
+        name = line[begin : begin + _WRITER].translate(None, _NO_DIGITS)
+        count = writers.get(name, 0)
+        if count >= OF_A_WRITER or (not count and len(writers) >= MOST_WRITERS):
             return True
-        if len(self._writers) >= MOST_FORMS:
-            self._writers.clear()
-        self._writers[key] = count + 1
+        writers[name] = count + 1
         return False
+
+
+def _after_times(line: bytes) -> int:
+    """Where the times end with which a line begins; lines of one form have them in the same places."""
+    found = list(_TIMES.finditer(line[: 3 * _WRITER]))
+    return found[-1].end() if found else 0
 
 
 def notable(form: bytes) -> bool:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from amlstack.diagnose.signatures import Signature
 
 
+MOST_LOOKED_BACK = 2000
+"""Lines without a time for which the lines before are searched for one."""
 _OURS = re.compile(r"(?:\[[^\]]*\]:? ?)*amlstack: ")
 """Begins what a rehearsal itself writes into a rank's log: no cause, whatever it quotes."""
 
@@ -45,7 +47,7 @@ class Scanner:
     """
 
     __slots__ = (
-        "_block", "_exceptions", "_notes", "_prefixes", "_table", "collector", "layout", "name", "node"
+        "_block", "_exceptions", "_looked_back", "_notes", "_prefixes", "_table", "collector", "layout", "name", "node"
     )  # fmt: skip
 
     def __init__(self, name: str, rank: int | None = None, node: str | None = None) -> None:
@@ -56,7 +58,7 @@ class Scanner:
         self._table = torchrun_table.TableReader()
         self._block = messages.BlockReader()
         self._prefixes = learned.Prefixes()
-        self._notes = 0
+        self._notes = self._looked_back = 0
 
     def attentive(self) -> bool:
         """Whether every following line matters: inside a traceback, a table or a summary of several lines."""
@@ -85,7 +87,11 @@ class Scanner:
         self._exceptions.notice(line)
 
         def stamp() -> timestamps.Stamp | None:
-            return timestamps.find(raw[:160]) or timestamps.last(before())
+            own = timestamps.find(raw[:160])
+            if own is not None or self._looked_back >= MOST_LOOKED_BACK:
+                return own
+            self._looked_back += 1
+            return timestamps.last(before())
 
         row = self._table.feed(line.text, number)
         if row is not None:

@@ -123,7 +123,12 @@ def test_one_that_somebody_made_by_hand_is_refused_until_it_is_imported(wire: Wi
     one.inputs, one.outputs = decode(answer.inputs), decode(answer.properties)
     assert one.inputs == {**inputs(), "body": {"properties": {**inputs()["body"]["properties"], "isEnabled": True}}}
     assert one.up(one.inputs) == "same"
-    assert one.up(inputs()) == "update"
+    # A declaration that says nothing of it, and empty values, mean what is there: an import changes nothing.
+    assert one.up(inputs()) == "same"
+    assert "properties" not in arm.schedules[ID]
+    edited = inputs()
+    edited["body"]["properties"]["displayName"] = "Every night"
+    assert one.up(edited) == "update"
     assert arm.schedules[ID]["properties"] == {"amlstack.owner": "train/dev"}
 
 

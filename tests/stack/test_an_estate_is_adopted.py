@@ -11,9 +11,14 @@ import yaml
 from amlstack.base import paths
 from amlstack.base.paths import PROJECT
 from amlstack.cli.main import main
+from amlstack.sandbox.arm.entra import OTHER_SUBSCRIPTION
 from tests.support.stack import estates
+from tests.support.stack.small_jobs import IMAGE, SIZE
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.harness import Stack
     from tests.support.running import MakeStack, Sandbox
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
@@ -112,3 +117,57 @@ def test_what_another_program_made_is_imported_without_a_change_and_edited_in_pl
         for key in made
         if key.endswith(("/workspaces/mlw-grown", f"/computes/{settings['amlstack:clusters'][0]['name']}"))
     }
+
+
+NIGHTLY = """\
+name: nightly
+trigger: {type: cron, expression: "0 3 * * *"}
+create_job: ./pipeline.yml
+"""
+PIPELINE = """\
+type: pipeline
+jobs:
+  one: {command: echo nightly, environment: azureml:small, compute: azureml:busy}
+"""
+
+
+def test_clusters_and_schedules_in_another_subscription_are_imported_when_the_state_is_lost(
+    stack: MakeStack,
+    own_sandbox: Sandbox,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    workspace = estates.make(own_sandbox, OTHER_SUBSCRIPTION)
+    (tmp_path / "nightly.yml").write_text(NIGHTLY)
+    (tmp_path / "pipeline.yml").write_text(PIPELINE)
+
+    def declared() -> Stack:
+        one = stack(PROJECT, sandbox=own_sandbox, name="team")
+        one.set("amlstack:location", "westeurope").set("amlstack:workspace", {"existing": workspace})
+        one.set("amlstack:clusters", [{"name": "busy", "size": SIZE, "nodes": {"max": 2}, "identity": "none"}])
+        one.set("amlstack:environments", [{"name": "small", "image": IMAGE}])
+        return one.set("amlstack:jobs", [str(tmp_path / "nightly.yml")])
+
+    declared().up().ok()
+    made = estates.bodies(own_sandbox.home)
+
+    one = declared().set("amlstack:clusters[0].adopted", value=True)
+    for name, value in own_sandbox.environ.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(paths, "PROJECT", one.folder)
+    file = one.folder / "import.json"
+    assert main(["import-ids", "--stack", "team", "--output", str(file)]) == 0
+    (provider,) = json.loads(file.read_text())["nameTable"].values()
+    assert f"--target '{provider}'" in capsys.readouterr().err.replace("\n", " ")
+    one.up("--target", provider).ok()
+    one.pulumi("import", "--file", str(file), "--yes", "--protect=false", "--generate-code=false").ok()
+    imported = {each["id"] for each in one.resources().values() if "id" in each}
+    assert imported == {f"{workspace}/computes/busy", f"{workspace}/schedules/nightly"}
+
+    planned = one.preview().ok()
+    assert {step.name: step.op for step in planned.planned if step.name in {"busy", "nightly"}} == dict.fromkeys(
+        ("busy", "nightly"), "same"
+    )
+    one.up().ok()
+    assert estates.bodies(own_sandbox.home) == made

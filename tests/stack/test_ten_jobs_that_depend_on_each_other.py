@@ -71,10 +71,13 @@ def story(own: Own, tmp_path_factory: pytest.TempPathFactory) -> Life:
     step("killed", running.kill())
     stack.unlock()
     step("failure", stack.up().failed())
+    step("too early", stack.up("--target", "**::eval-b").failed())
     job(folder, "train-b", WORKS)
     step("mended", stack.up().ok())
     step("unchanged", stack.up().ok())
     step("refresh", stack.refresh().ok())
+    job(folder, "eval-b", "echo edited")
+    step("targeted", stack.up("--target", "**::eval-b").ok())
     job(folder, "train-a", "echo edited")
     step("edit", stack.up().ok())
     step("destroy", stack.destroy().ok())
@@ -131,10 +134,21 @@ def test_an_unchanged_stack_and_a_refresh_submit_nothing(story: Life) -> None:
     assert names(story, "refresh") == names(story, "mended")
 
 
+def test_a_target_whose_earlier_job_has_not_completed_is_not_submitted(story: Life) -> None:
+    """The engine leaves the earlier job out, so that its gate alone would let the later one through."""
+    assert names(story, "too early") == names(story, "failure")
+    (error,) = [one for one in story.results["too early"].errors if "eval-b" in one and "train-b-" in one]
+    assert "Failed" in error
+
+
+def test_a_target_whose_earlier_jobs_have_completed_is_submitted_alone(story: Life) -> None:
+    assert sorted(names(story, "targeted")) == sorted([*names(story, "mended"), "eval-b"])
+
+
 def test_an_edit_of_an_earlier_job_runs_that_one_alone(story: Life) -> None:
     assert story.results["edit"].op("train-a", "jobs:Job") == "replace"
     assert {story.results["edit"].op(name, "jobs:Job") for name in AFTER if name != "train-a"} == {"same"}
-    assert sorted(names(story, "edit")) == sorted([*names(story, "mended"), "train-a"])
+    assert sorted(names(story, "edit")) == sorted([*names(story, "targeted"), "train-a"])
 
 
 def test_the_whole_stack_goes(story: Life) -> None:

@@ -55,22 +55,19 @@ def _run(stack: str, output: Path, answer: TextIO) -> int:
         print_findings((*reading.findings, *unknown))
         return 1
     names = Names.of(settings, project=judging.project(), stack=stack.rpartition("/")[2], subscription=who.subscription)
-    if names.subscription.lower() != who.subscription.lower():
-        progress.fail(
-            f"`{names.workspace}` lies in subscription {names.subscription} and the stack in {who.subscription}: "
-            "what a stack has in another subscription is not imported"
-        )
-        return 1
     from amlstack.cli.stack.adoption import estate as estates
     from amlstack.cli.stack.adoption.adoption import Adoption
+    from amlstack.cli.stack.adoption.import_file import provider_urn
 
+    elsewhere = names.subscription.lower() != who.subscription.lower()
+    provider = provider_urn(stack.rpartition("/")[2], judging.project()) if elsewhere else None
     try:
         progress.step(f"what Azure has in {names.group_id}")
         found = estates.read(_client(config), names)
     except ArmError as error:
         progress.fail(str(error))
         return 1
-    return Adoption(progress, reading, settings, names, found, stack, answer).write(output)
+    return Adoption(progress, reading, settings, names, found, stack, answer, provider).write(output)
 
 
 def _client(config: dict[str, str]) -> ArmClient:

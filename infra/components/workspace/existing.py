@@ -48,6 +48,10 @@ class ExistingWorkspace:
         return part in self.names.elsewhere
 
 
+PROVIDER = "workspace"
+"""Name of the provider of another subscription."""
+
+
 def provider_of(subscription: str, config: Mapping[str, str]) -> pulumi.ProviderResource:
     """azure-native for another subscription, with everything else as the stack has it.
 
@@ -60,4 +64,4 @@ def provider_of(subscription: str, config: Mapping[str, str]) -> pulumi.Provider
         namespace, _, name = key.partition(":")
         if namespace == "azure-native":
             settings[name] = pulumi.Output.secret(value) if engine_config.is_config_secret(key) else value
-    return pulumi.ProviderResource("azure-native", "workspace", {**settings, "subscriptionId": subscription})
+    return pulumi.ProviderResource("azure-native", PROVIDER, {**settings, "subscriptionId": subscription})

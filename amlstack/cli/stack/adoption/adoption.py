@@ -31,6 +31,7 @@ class Adoption:
         found: What Azure has there.
         stack: The stack's name.
         answer: Where settings to write are printed.
+        provider: URN of the stack's second provider, where the workspace lies in another subscription.
     """
 
     progress: Progress
@@ -40,6 +41,7 @@ class Adoption:
     found: Estate
     stack: str
     answer: TextIO
+    provider: str | None = None
 
     def write(self, output: Path) -> int:
         """Write the import file, or print the settings that have to be written first.
@@ -63,7 +65,7 @@ class Adoption:
             return 1
         if self._undeclared and not self.settings.clusters:
             self._advise(whole=False)
-        file = ImportFile()
+        file = ImportFile(self.provider)
         if owned:
             file.workspace(self.found, self.names, self.settings.workspace.name)
         declared = [one.name for one in self.settings.clusters]
@@ -74,6 +76,11 @@ class Adoption:
         output.write_text(json.dumps(file.content, indent=2) + "\n", "utf-8")
         self.progress.done(f"{len(file.ids)} resources in {output}")
         self._name_the_rest(set(schedules) - mine)
+        if self.provider:
+            self.progress.note(
+                f"first: pulumi up --stack {self.stack} --target '{self.provider}' --yes, which makes the provider of "
+                f"subscription {self.names.subscription} and nothing in Azure"
+            )
         self.progress.note(
             f"next: pulumi import --file {output} --stack {self.stack} --yes --protect=false --generate-code=false, "
             f"then pulumi preview --stack {self.stack}, which shows no change of what was imported"

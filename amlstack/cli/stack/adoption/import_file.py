@@ -6,6 +6,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.components import tokens
+from infra.components.workspace.existing import PROVIDER
 from infra.names import OWN_SETTINGS
 
 if TYPE_CHECKING:
@@ -24,17 +25,31 @@ _PARTS: Final[Mapping[Part, tuple[str, str]]] = {
 """Part → type and name in the stack."""
 _WORKSPACE, _CLUSTERS, _SCHEDULES = "in the workspace", "in the clusters", "in the schedules"
 
+_PROVIDER = "of the workspace"
+
+
+def provider_urn(stack: str, project: str) -> str:
+    """URN of the provider that a stack has for a workspace in another subscription."""
+    return f"urn:pulumi:{stack}::{project}::pulumi:providers:azure-native::{PROVIDER}"
+
 
 class ImportFile:
-    """Resources to import, in an order in which parents come first."""
+    """Resources to import, in an order in which parents come first.
 
-    def __init__(self) -> None:
+    Args:
+        provider: URN of the azure-native provider that they are registered with, which the state has already; the
+            default one without it.
+    """
+
+    def __init__(self, provider: str | None = None) -> None:
+        self._provider = provider
         self._resources: list[dict[str, Any]] = []
 
     @property
     def content(self) -> dict[str, Any]:
         """As ``pulumi import --file`` reads it."""
-        return {"resources": self._resources}
+        named = {"nameTable": {_PROVIDER: self._provider}} if self._provider else {}
+        return {**named, "resources": self._resources}
 
     @property
     def ids(self) -> list[str]:
@@ -81,6 +96,8 @@ class ImportFile:
     def _add(self, token: str, name: str, resource_id: str, parent: str) -> None:
         # Names in the file are the file's own: a cluster may be called like a part.
         entry = {"type": token, "name": f"{token} {name}", "logicalName": name, "id": resource_id, "parent": parent}
-        if token.startswith("azure-native:"):
+        if token.startswith("azure-native:") and self._provider:
+            entry["provider"] = _PROVIDER
+        elif token.startswith("azure-native:"):
             entry["version"] = metadata.version("pulumi-azure-native")
         self._resources.append(entry)

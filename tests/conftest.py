@@ -40,6 +40,7 @@ def _own_surroundings() -> None:
         "AMLSTACK_CACHE",
         "AMLSTACK_CORPUS",
         "AMLSTACK_ENGINE",
+        "AMLSTACK_OPERATOR_CRDS",
         "AMLSTACK_PUBLIC_JOBS",
         "AMLSTACK_PULUMI_RELEASES",
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
+from amlstack.cli.rehearsal.feasibility.gates import left_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,8 @@ def chosen(
 
     plans = [plan for plan in checked.plans if only in (None, name_of(plan, file))]
     others = [_no_job(plan, file) for plan in plans if isinstance(plan, jobs.SchedulePlan)]
-    return plans, (*where.findings, *data.without_substituted(checked.findings, plans, inputs), *others)
+    found = data.without_substituted(checked.findings, plans, inputs)
+    return plans, (*where.findings, *found, *others, *left_out(plans, where, file))
 
 
 def _no_job(plan: jobs.Planned, file: Path) -> Finding:

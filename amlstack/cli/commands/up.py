@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -37,6 +38,16 @@ Sandbox = Annotated[
 Preview = Annotated[bool, typer.Option("--preview", "--plan-only", help="Show the plan and change nothing.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON to the standard output, all else to the other.")]
 
+KeepTo = Annotated[
+    Path | None,
+    typer.Option(
+        "--keep-to",
+        metavar="FILE",
+        help="Apply only the plan that this file has, as `--preview --json` printed it; another one ends with 1.",
+        show_default=False,
+    ),
+]
+
 
 def up(
     *,
@@ -46,6 +57,7 @@ def up(
     refresh: Refresh = False,
     preview: Preview = False,
     as_json: Json = False,
+    keep_to: KeepTo = None,
 ) -> int:
     """Bring a stack up: without `--stack` the sandbox's own, whose jobs are followed to their end.
 
@@ -56,11 +68,11 @@ def up(
         0 when the stack is up and no job failed, 1 otherwise; 2 for wrong use, 3 when another command works on it, 130
         after Ctrl-C.
     """
-    if preview or as_json or (stack is not None and stack.rpartition("/")[2] != STACK):
+    if preview or as_json or keep_to or (stack is not None and stack.rpartition("/")[2] != STACK):
         from amlstack.cli.stack.anywhere import bring_up
 
         name = stack or STACK
-        return bring_up.run(bring_up.AskedUp(name, sandbox or name == STACK, yes, refresh, preview, as_json))
+        return bring_up.run(bring_up.AskedUp(name, sandbox or name == STACK, yes, refresh, preview, as_json, keep_to))
     return _newcomers(yes=yes, refresh=refresh)
 
 

@@ -14,6 +14,7 @@ from amlstack.cli import consent
 from amlstack.cli.console import print_findings, print_json, tally
 from amlstack.cli.progress import Progress
 from amlstack.cli.stack import explain, runs, turns
+from amlstack.cli.stack.anywhere import agreed_plan
 from amlstack.cli.stack.anywhere import judged as judging
 from amlstack.cli.stack.anywhere import place as places
 from amlstack.cli.stack.anywhere.deployment import StackDeployment, failed
@@ -21,6 +22,7 @@ from amlstack.cli.stack.waited_runs import WaitedRuns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from amlstack.cli.stack.anywhere.judged import JudgedStack
     from amlstack.cli.stack.anywhere.place import StackPlace
@@ -38,6 +40,7 @@ class AskedUp:
         stack: Name of the stack; organization and project may stand before it.
         sandbox: Whether to bring it up on this machine's sandbox.
         yes, refresh, preview, as_json: The options of these names.
+        keep_to: File of the plan that alone may be applied, as `--preview --json` prints it.
     """
 
     stack: str
@@ -46,6 +49,7 @@ class AskedUp:
     refresh: bool = False
     preview: bool = False
     as_json: bool = False
+    keep_to: Path | None = None
 
     @property
     def command(self) -> str:
@@ -94,6 +98,7 @@ def _run(asked: AskedUp, result: Result) -> int:
             USAGE,
         )
     try:
+        agreed = None if asked.keep_to is None else agreed_plan.read(asked.keep_to)
         progress.step(f"settings of `{asked.stack}`")
         judged = judging.judge(asked.stack, _account(asked))
         result.values["findings"] = [each.as_dict() for each in judged.findings]
@@ -106,7 +111,7 @@ def _run(asked: AskedUp, result: Result) -> int:
             engine = engines.find()
             progress.done(f"Pulumi {engine.version}")
             place = _place(asked, judged, engine, progress)
-            deployment = StackDeployment(engine, place, judged, progress)
+            deployment = StackDeployment(engine, place, judged, progress, agreed=agreed)
             if place.endpoint:
                 deployment.waited = WaitedRuns(progress, place.endpoint.home)
             code = _deployed(asked, deployment, progress, result)
@@ -115,7 +120,7 @@ def _run(asked: AskedUp, result: Result) -> int:
         if not place.endpoint:
             return _left_running(place, progress, result)
         return _followed(place, progress, result, began, deployment.waited.shown if deployment.waited else set())
-    except judging.NoStackError as error:
+    except (judging.NoStackError, agreed_plan.NoPlanError) as error:
         return ended(str(error), USAGE)
     except turns.BusyError as error:
         return ended(str(error), turns.BUSY)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from amlstack.cli.progress import Progress
+    from amlstack.cli.stack.anywhere.agreed_plan import AgreedPlan
     from amlstack.cli.stack.anywhere.judged import JudgedStack
     from amlstack.cli.stack.anywhere.place import StackPlace
     from amlstack.cli.stack.state import State
@@ -38,6 +39,8 @@ class StackDeployment:
         progress: Where what happens is printed.
         plan: What the preview would do, once there was one.
         waited: Prints the logs of runs that the engine waits for; None on Azure.
+        agreed: The plan that alone may be applied; None for any.
+        unchanged: Whether the preview found nothing to do.
     """
 
     engine: Engine
@@ -46,6 +49,8 @@ class StackDeployment:
     progress: Progress
     plan: plan.StackPlan = field(default_factory=plan.StackPlan)
     waited: WaitedRuns | None = None
+    agreed: AgreedPlan | None = None
+    unchanged: bool = False
 
     def run(self, *, yes: bool, refresh: bool, preview: bool) -> Deployed:
         """Deploys, or shows what it would do.
@@ -74,10 +79,15 @@ class StackDeployment:
             file = Path(folder) / "plan.json"
             words = ("--save-plan", str(file), *(("--refresh",) if preview and refresh else ()))
             looked = self._engine("preview", *words, *self._pack, phases=("previewing",))
-            same = unchanged.by(looked, file, before)
-        if looked.code or same:
+            self.unchanged = unchanged.by(looked, file, before)
+        if looked.code or self.unchanged:
             return Deployed(looked, updated=False)
         self.show(looked, before)
+        if self.agreed is not None and (differs := tuple(self.agreed.differences(self.plan.as_list()))):
+            self.progress.fail(f"nothing was changed: this is not the plan of {self.agreed.file}")
+            for line in differs:
+                self.progress.note(line)
+            return Deployed(looked, updated=False, refused=True)
         if preview:
             return Deployed(looked, updated=False)
         if not yes and not consent.given(f"Apply this to `{self.place.stack}` on {self.place.where}?"):
@@ -112,7 +122,7 @@ class StackDeployment:
     def as_dict(self) -> dict[str, Any]:
         """Plain data for ``--json``."""
         costs = cost.of(self.judged.settings) if self.judged.settings else ()
-        return {"plan": self.plan.as_list(), "cost": cost.as_dict(costs)}
+        return {"plan": self.plan.as_list(), "unchanged": self.unchanged, "cost": cost.as_dict(costs)}
 
     @property
     def _pack(self) -> tuple[str, ...]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.base import paths
 from amlstack.cli.progress import name_of
 
 if TYPE_CHECKING:
@@ -38,12 +41,14 @@ class PlannedStep:
         urn, type: As the engine has them.
         does: One of the words above.
         changes: The properties that differ; for a replacement those that cause it.
+        inputs: Hash of all that is asked for, by which two plans of one step are compared; empty where nothing is.
     """
 
     urn: str
     type: str
     does: str
     changes: tuple[str, ...] = ()
+    inputs: str = ""
 
     @property
     def name(self) -> str:
@@ -52,7 +57,13 @@ class PlannedStep:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for ``--json``."""
-        return {"urn": self.urn, "type": self.type, "operation": self.does, "properties": list(self.changes)}
+        return {
+            "urn": self.urn,
+            "type": self.type,
+            "operation": self.does,
+            "properties": list(self.changes),
+            "inputs": self.inputs,
+        }
 
 
 @dataclass(slots=True)
@@ -71,9 +82,11 @@ class StackPlan:
         urn = meta["urn"]
         known = self.steps.get(urn)
         changes = _changes(meta, does)
+        inputs = _hash_of((meta.get("new") or {}).get("inputs"))
         if known is not None and known.does == does:
             changes = tuple(dict.fromkeys((*known.changes, *changes)))
-        self.steps[urn] = PlannedStep(urn, meta["type"], does, changes)
+            inputs = inputs or known.inputs
+        self.steps[urn] = PlannedStep(urn, meta["type"], does, changes, inputs)
 
     def lines(self) -> Iterator[str]:
         """``replaced: Compute a100 (vmSize)``; of many new resources the number of each type."""
@@ -105,6 +118,14 @@ def _changes(meta: Mapping[str, Any], does: str) -> tuple[str, ...]:
     if does not in {UPDATED, REPLACED}:
         return ()
     return tuple(meta.get("detailedDiff") or meta.get("diffs") or ())
+
+
+def _hash_of(inputs: Mapping[str, Any] | None) -> str:
+    """The same on every machine: the folder of the clone, which folders of code and data lie in, is left out."""
+    if not inputs:
+        return ""
+    text = json.dumps(inputs, sort_keys=True).replace(f"{paths.PROJECT}/", "")
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _in_brackets(changes: tuple[str, ...]) -> str:

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Lints .github/workflows with actionlint: the one on PATH, else the pinned one, built once by Go into the user's cache.
+# Lints .github/workflows and deploy/github with actionlint: the one on PATH, else the pinned one, built once by Go into the user's cache.
 # Without Go, or without the module proxy, this says so and succeeds: `make check` must work offline.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=v1.7.12
 cache="${AMLSTACK_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/amlstack}/actionlint/$version"
 
+files=(.github/workflows/*.yml deploy/github/*.yml)
+
 say() { printf '%s\n' "· $*" >&2; }
 
 if command -v actionlint >/dev/null; then
-  exec actionlint
+  exec actionlint "${files[@]}"
 fi
 if [ ! -x "$cache/actionlint" ]; then
   if ! command -v go >/dev/null; then
@@ -26,4 +28,4 @@ if [ ! -x "$cache/actionlint" ]; then
   fi
   mv "$tmp/actionlint" "$cache/actionlint"
 fi
-"$cache/actionlint"
+"$cache/actionlint" "${files[@]}"

@@ -146,7 +146,7 @@ def check(  # noqa: PLR0917 - typer's options
     def verb(doing: Callable[[str], None]) -> int:
         return _check(files or [], size, stack, policy_config, form=asked, doing=doing)
 
-    from amlstack.cli import child_process
+    from amlstack.cli.jobfiles import child_process
 
     if not any(file.suffix.lower() == ".py" for file in files or ()) or not child_process.possible():
         raise typer.Exit(verb(lambda _: None))
@@ -173,7 +173,7 @@ def _changed(
     files: list[Path], stack: str | None, form: str | None, *, as_json: bool, others: tuple[object, ...]
 ) -> int:
     """What a range of commits touches."""
-    from amlstack.cli import child_process
+    from amlstack.cli.jobfiles import child_process
     from amlstack.cli.jobfiles.changes import verb as changes
 
     if any(others):

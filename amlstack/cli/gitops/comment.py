@@ -1,0 +1,246 @@
+"""The comment of a pull request: what would change, what is wrong, what it costs, how the rehearsals ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.cli.gitops import markdown
+from amlstack.cli.gitops.markdown import code, plain
+from amlstack.cli.progress import name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from amlstack.cli.gitops.results import Results
+
+GOOD, BAD, NONE = "✅", "❌", "–"
+_NOT_RUN: Final = f"{NONE} not run"
+
+
+def marker(stack: str) -> str:
+    """The first line of the comment, by which the one of a stack is found again; no reader sees it."""
+    return f"<!-- amlstack: {stack} -->"
+
+
+def text(
+    stack: str,
+    results: Results,
+    before: Mapping[str, Any] | None,
+    *,
+    commit: str = "",
+    link: str = "",
+) -> str:
+    """The whole comment as Markdown.
+
+    Args:
+        stack: Name of the real stack.
+        results: What the steps have written.
+        before: The cost of the stack's clusters without the pull request, as ``--json`` has it; None where the stack
+            is new or its settings cannot be read.
+        commit: The commit that was looked at.
+        link: Where reports and logs are.
+    """
+    lines = [
+        marker(stack),
+        f"### Stack {code(stack)}: {_headline(results.preview)}",
+        "",
+        "| what | result |",
+        "| --- | --- |",
+        f"| check | {_check(results.check)} |",
+        f"| rehearsal of changed jobs | {_rehearsals(results.rehearsals, ran=results.check is not None)} |",
+        f"| review stack on the sandbox | {_review(results.review)} |",
+        f"| preview of {code(stack)} | {_preview(results.preview)} |",
+        f"| policies | {_policies(results.preview)} |",
+        f"| nodes per hour, while idle | {_cost('idle_usd_per_hour', before, results.preview)} |",
+        f"| nodes per hour, at most | {_cost('most_usd_per_hour', before, results.preview)} |",
+        *_details(results),
+        "",
+        *_foot(commit, link),
+    ]
+    return markdown.cut("\n".join(lines) + "\n")
+
+
+def _headline(preview: Mapping[str, Any] | None) -> str:
+    if preview is None:
+        return "no preview"
+    if preview.get("exit_status"):
+        return "the preview was refused"
+    return counts(preview) or "nothing changes"
+
+
+def counts(preview: Mapping[str, Any]) -> str:
+    """``2 created, 1 replaced``; empty where no resource changes."""
+    words = [str(step["operation"]) for step in preview.get("plan") or ()]
+    return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+
+
+def _check(check: Mapping[str, Any] | None) -> str:
+    if check is None:
+        return _NOT_RUN
+    found = list(_findings(check))
+    number = len(check.get("files") or ())
+    of_files = f"{number} job file{'' if number == 1 else 's'}"
+    return f"{GOOD if check.get('ok') else BAD} {of_files}: {_tally(found)}"
+
+
+def _tally(found: Sequence[Mapping[str, Any]]) -> str:
+    levels = [str(one.get("level")) for one in found]
+    words = [("error", "error"), ("warning", "warning"), ("info", "note")]
+    parts = [f"{n} {word}{'' if n == 1 else 's'}" for level, word in words if (n := levels.count(level))]
+    return ", ".join(parts) or "nothing wrong"
+
+
+def _findings(answer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """All findings of a check or a preview, each once."""
+    seen = set()
+    files = [found for file in answer.get("files") or () for found in file.get("findings") or ()]
+    for one in (*(answer.get("findings") or ()), *files):
+        key = tuple(str(one.get(name)) for name in ("code", "file", "line", "where", "message"))
+        if key not in seen:
+            seen.add(key)
+            yield one
+
+
+def _rehearsals(rehearsals: Mapping[str, Mapping[str, Any]], *, ran: bool) -> str:
+    if not rehearsals:
+        return f"{NONE} no job changed" if ran else _NOT_RUN
+    verdicts = [str(one.get("verdict")) for one in rehearsals.values()]
+    parts = [f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts)]
+    mark = BAD if "failed" in verdicts else GOOD if "completed" in verdicts else NONE
+    return f"{mark} {', '.join(parts)}"
+
+
+def _review(review: Mapping[str, Any] | None) -> str:
+    if review is None:
+        return _NOT_RUN
+    jobs = review.get("jobs") or {}
+    ended = ", ".join(f"{code(name)} {plain(str(record.get('status')))}" for name, record in jobs.items())
+    if review.get("exit_status"):
+        return f"{BAD} {ended or 'it did not come up'}"
+    return f"{GOOD} up, {ended or 'no job'}"
+
+
+def _preview(preview: Mapping[str, Any] | None) -> str:
+    if preview is None:
+        return _NOT_RUN
+    if preview.get("exit_status"):
+        return f"{BAD} refused"
+    return f"{GOOD} {counts(preview) or 'no resource changes'}"
+
+
+def _policies(preview: Mapping[str, Any] | None) -> str:
+    if preview is None or "policies" not in preview:
+        return _NOT_RUN
+    levels = [str(one.get("enforcementLevel")) for one in preview["policies"]]
+    violations, advice = levels.count("mandatory"), len(levels) - levels.count("mandatory")
+    parts = [f"{violations} violation{'' if violations == 1 else 's'}"] if violations else ["no violation"]
+    parts += [f"{advice} advisory"] if advice else []
+    return f"{BAD if violations else GOOD} {', '.join(parts)}"
+
+
+def _cost(which: str, before: Mapping[str, Any] | None, preview: Mapping[str, Any] | None) -> str:
+    after = (preview or {}).get("cost")
+    was, will = _usd(before, which), _usd(after, which)
+    return will if was == will else f"{was} → {will}"
+
+
+def _usd(cost: Mapping[str, Any] | None, which: str) -> str:
+    """An amount; where it is not known, nodes and sizes, which say as much as there is."""
+    if cost is None:
+        return "nothing yet"
+    if (value := cost.get(which)) is not None:
+        return f"{value:,.2f} USD"
+    nodes = "min" if which.startswith("idle") else "max"
+    unknown = [one for one in cost.get("clusters") or () if one.get(which) is None]
+    return "unknown: " + ", ".join(
+        f"{one['nodes'][nodes]} × {code(str(one['size']))} without a price" for one in unknown
+    )
+
+
+def _details(results: Results) -> Iterator[str]:
+    preview, check = results.preview or {}, results.check or {}
+    wrong = [_finding(one) for one in (*_findings(check), *_findings(preview)) if one.get("level") == "error"]
+    wrong += [_policy(one) for one in preview.get("policies") or () if one.get("enforcementLevel") == "mandatory"]
+    if error := str(preview.get("error") or ""):
+        wrong += [plain(line) for line in error.splitlines() if line.strip()]
+    wrong += [line for file, one in results.rehearsals.items() for line in _failures(file, one)]
+    if error := str((results.review or {}).get("error") or ""):
+        wrong += [f"review stack: {plain(error)}"]
+    if wrong:
+        yield ""
+        yield "**What is wrong**"
+        yield ""
+        yield from markdown.items(list(dict.fromkeys(wrong)))
+    steps = [
+        f"{step['operation']}: {code(name_of(str(step['urn'])))}{_properties(step)}"
+        for step in preview.get("plan") or ()
+    ]
+    if steps:
+        yield from markdown.folded(f"Changes: {plain(counts(preview))}", steps)
+    rehearsed = [line for file, one in results.rehearsals.items() for line in _rehearsed(file, one)]
+    if rehearsed:
+        yield from markdown.folded("Rehearsals, and what they say nothing about", rehearsed)
+    hints = [_finding(one) for one in (*_findings(check), *_findings(preview)) if one.get("level") != "error"]
+    known = {str(one.get("code")) for one in (*_findings(check), *_findings(preview))}
+    advice = [one for one in preview.get("policies") or () if one.get("enforcementLevel") != "mandatory"]
+    hints += [_policy(one) for one in advice if str(one.get("policyName")) not in known]
+    if hints:
+        yield from markdown.folded("Warnings and advice", list(dict.fromkeys(hints)))
+
+
+def _properties(step: Mapping[str, Any]) -> str:
+    return f" ({', '.join(code(str(name)) for name in step['properties'])})" if step.get("properties") else ""
+
+
+def _finding(one: Mapping[str, Any]) -> str:
+    place = ":".join(str(one[part]) for part in ("file", "line") if one.get(part))
+    head = " ".join(code(part) for part in (place, str(one.get("where") or "")) if part)
+    return f"{head} {plain(str(one.get('message')))} ({code(str(one.get('code')))})".strip()
+
+
+def _policy(one: Mapping[str, Any]) -> str:
+    urn = str(one.get("resourceUrn") or "")
+    about = f"{code(name_of(urn))} " if urn.count("::") >= 2 else ""
+    name = str(one.get("policyName"))
+    return f"{about}{plain(str(one.get('message')).strip().removesuffix(f' [{name}]'))} ({code(name)})"
+
+
+def _failures(file: str, one: Mapping[str, Any]) -> Iterator[str]:
+    if one.get("verdict") != "failed":
+        return
+    for job in one.get("jobs") or ():
+        if job.get("status") != "Completed":
+            diagnosis = job.get("diagnosis") or {}
+            why = diagnosis.get("text") or job.get("error") or one.get("error") or "no reason was recorded"
+            yield f"{code(file)}: {code(str(job.get('name')))} {plain(str(job.get('status')))}: {plain(str(why))}"
+    if not one.get("jobs"):
+        yield f"{code(file)}: {plain(str(one.get('error') or 'it failed'))}"
+
+
+def _rehearsed(file: str, one: Mapping[str, Any]) -> Iterable[str]:
+    jobs = one.get("jobs") or ()
+    if not jobs:
+        why = one.get("error") or "; ".join(str(each.get("message")) for each in one.get("findings") or ())
+        return [f"{code(file)} {one.get('verdict')}: {plain(str(why or 'no reason was recorded'))}"]
+    return [
+        f"{code(file)}: {code(str(job.get('name')))} {plain(str(job.get('status')))}, {_scale(job)}"
+        + "".join(f"; not shown: {plain(str(each))}" for each in job.get("unproven") or ())
+        for job in jobs
+    ]
+
+
+def _scale(job: Mapping[str, Any]) -> str:
+    """``2 × 8 as 2 × 2`` of its largest part."""
+    parts = [each for each in job.get("scaled") or () if each.get("declared")]
+    if not parts:
+        return "as declared"
+    largest = max(parts, key=lambda each: each["declared"][0] * each["declared"][1])
+    declared, started = (" × ".join(map(str, largest[key])) for key in ("declared", "started"))
+    return f"{declared} ranks" if declared == started else f"{declared} ranks as {started}"
+
+
+def _foot(commit: str, link: str) -> Iterator[str]:
+    parts = [f"commit {commit[:12]}"] if commit else []
+    parts += [f"[reports, logs and results]({link})"] if link else []
+    if parts:
+        yield f"<sub>{' · '.join(parts)}</sub>"

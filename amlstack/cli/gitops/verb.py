@@ -1,0 +1,106 @@
+"""``amlstack gitops``: CI files for a team's repository, and what their steps need beyond the other verbs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="CI for a team's repository; docs/gitops.md.")
+
+Stack = Annotated[str | None, typer.Option("--stack", "-s", help="The stack that is deployed.", show_default=False)]
+TheStack = Annotated[str, typer.Option("--stack", "-s", help="The stack that is deployed.", show_default=False)]
+
+
+@app.command()
+def add(
+    target: Annotated[str, typer.Argument(help="github, azure-pipelines or kubernetes.", show_default=False)],
+    stack: Stack = None,
+    *,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that were edited.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")] = False,
+) -> None:
+    """Copy the files of `deploy/` into this repository, with the stack's name filled in.
+
+    A file that is there and differs is shown, and nothing is written; `--force` overwrites it. What has to be set once
+    outside of the repository (identities, variables, approvals) is printed as commands.
+
+    Examples:
+        amlstack gitops add github --stack prod
+
+        amlstack gitops add azure-pipelines --stack prod --dry-run
+    """
+    from amlstack.cli.gitops import add as adding
+    from amlstack.cli.gitops.files import TARGETS
+
+    if target not in TARGETS:
+        from amlstack.base.near_misses import did_you_mean
+
+        near = did_you_mean(target, sorted(TARGETS))
+        _wrong(f"`target` must be one of {', '.join(f'`{name}`' for name in TARGETS)}, got `{target}`. {near}".strip())
+    raise typer.Exit(adding.run(adding.AskedAdd(target, stack, force, dry_run)))
+
+
+@app.command()
+def comment(
+    stack: TheStack,
+    results: Annotated[Path, typer.Option(help="Folder of what the steps have written.")] = Path("results"),
+    before: Annotated[
+        Path | None,
+        typer.Option(
+            help="Checkout without the pull request, for the cost before; unset: this one.", show_default=False
+        ),
+    ] = None,
+    commit: Annotated[str, typer.Option(help="The commit that was looked at.", show_default=False)] = "",
+    link: Annotated[str, typer.Option(help="Address of reports and logs.", show_default=False)] = "",
+) -> None:
+    """Print the comment of a pull request as Markdown: changes, verdicts, cost before and after, rehearsals.
+
+    It is made of the JSON of the other verbs: `check.json`, `rehearsal/FILE.json`, `review.json` and `preview.json` in
+    one folder. What was not run is said. The first line is a mark by which the comment is found and edited in place.
+
+    Examples:
+        amlstack gitops comment --stack prod --results results > comment.md
+    """
+    from amlstack.cli.gitops import comment as comments
+    from amlstack.cli.gitops import results as reading
+    from amlstack.cli.gitops.base_cost import of_folder
+
+    try:
+        found = reading.read(results)
+    except reading.ResultsError as error:
+        _wrong(str(error))
+    typer.echo(comments.text(stack, found, of_folder(stack, before), commit=commit, link=link), nl=False)
+
+
+@app.command()
+def compare(
+    agreed: Annotated[Path, typer.Argument(help="JSON of the preview that was looked at.", show_default=False)],
+    now: Annotated[Path, typer.Argument(help="JSON of a later preview of the same stack.", show_default=False)],
+) -> None:
+    """Say in what two previews differ; `amlstack up --keep-to FILE` refuses to apply what differs.
+
+    Exit status: 0 the same plan, 1 another one, 2 wrong use.
+
+    Examples:
+        amlstack gitops compare pull-request/preview.json preview.json
+    """
+    from amlstack.cli.stack.anywhere import agreed_plan
+
+    try:
+        then, later = agreed_plan.read(agreed), agreed_plan.read(now)
+    except agreed_plan.NoPlanError as error:
+        _wrong(str(error))
+    lines = tuple(then.differences([*later.steps.values()]))
+    for line in lines:
+        typer.echo(f"- {line}")
+    if not lines:
+        number = len(later.steps)
+        typer.echo(f"The plan is the same: {number} resource{'' if number == 1 else 's'}.")
+    raise typer.Exit(1 if lines else 0)
+
+
+def _wrong(message: str) -> NoReturn:
+    typer.echo(message, err=True)
+    raise typer.Exit(2)

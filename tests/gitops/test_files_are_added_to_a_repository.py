@@ -1,0 +1,126 @@
+"""`amlstack gitops add`: the files of deploy/ in a repository, with the stack's name, and never over an edit."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tomllib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from amlstack.base import paths
+from amlstack.cli.gitops import files
+from amlstack.cli.main import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FIRST = ".github/workflows/amlstack-pull-request.yml"
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty git repository of a team, in which a person is."""
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def content(root: Path) -> dict[str, str]:
+    return {str(path.relative_to(root)): path.read_text("utf-8") for path in root.rglob("*") if path.is_file()}
+
+
+def targets() -> Iterator[str]:
+    yield from (
+        name for name, (first, *_) in files.TARGETS.items() if any((files.shipped() / first.name).glob("**/*.y*ml"))
+    )
+
+
+@pytest.mark.parametrize("target", list(targets()))
+def test_every_file_of_a_target_is_written_with_the_stacks_name(target: str, repository: Path) -> None:
+    assert main(["gitops", "add", target, "--stack", "train-eu"]) == 0
+    written = content(repository)
+    assert written
+    assert not [name for name, text in written.items() if re.search(r"\bprod\b", text)]
+    assert any("train-eu" in text for text in written.values())
+
+
+def test_files_as_they_were_written_stay_and_a_start_may_be_edited(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["gitops", "add", "github", "--stack", "dev"]) == 0
+    (repository / "Pulumi.review.yaml").write_text("config: {}\n")
+    before = content(repository)
+    capsys.readouterr()
+    assert main(["gitops", "add", "github", "--stack", "dev"]) == 0
+    assert content(repository) == before
+    assert "wrote" not in capsys.readouterr().out
+
+
+def test_an_edited_file_is_shown_and_nothing_is_written(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    edited = repository / FIRST
+    edited.parent.mkdir(parents=True)
+    edited.write_text("name: ours\n")
+    assert main(["gitops", "add", "github", "--stack", "dev"]) == 1
+    printed = capsys.readouterr()
+    assert "-name: ours" in printed.out
+    assert "nothing was written" in printed.err
+    assert content(repository) == {FIRST: "name: ours\n"}
+    assert main(["gitops", "add", "github", "--stack", "dev", "--force"]) == 0
+    assert "STACK: dev" in edited.read_text()
+
+
+def test_a_dry_run_names_the_files_and_writes_none(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gitops", "add", "github", "--stack", "dev", "--dry-run"]) == 0
+    assert f"would write {FIRST}" in capsys.readouterr().out
+    assert content(repository) == {}
+
+
+def test_the_only_stack_of_a_repository_is_meant(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gitops", "add", "github"]) == 2
+    assert "--stack NAME" in capsys.readouterr().err
+    for name in ("sandbox", "review", "dev"):
+        (repository / f"Pulumi.{name}.yaml").write_text("config: {}\n")
+    assert main(["gitops", "add", "github"]) == 0
+    assert "STACK: dev" in (repository / FIRST).read_text()
+
+
+def test_what_must_be_set_once_is_printed(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gitops", "add", "github", "--stack", "dev"]) == 0
+    printed = capsys.readouterr().out
+    for words in (
+        "gh variable set AZURE_TENANT_ID",
+        "az role assignment create",
+        "pulumi config set --path 'deploy[0].environment' dev",
+        "Pulumi.yaml",
+    ):
+        assert words in printed, printed
+
+
+@pytest.mark.parametrize(("target", "stack"), [("github", "a b"), ("github", "$(x)"), ("kubernetes", "Dev_1")])
+def test_a_stack_whose_name_cannot_stand_in_the_files_is_refused(
+    target: str, stack: str, repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["gitops", "add", target, "--stack", stack]) == 2
+    assert f"got `{stack}`" in capsys.readouterr().err
+    assert content(repository) == {}
+
+
+def test_outside_of_a_repository_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["gitops", "add", "github", "--stack", "dev"]) == 2
+    assert "git init" in capsys.readouterr().err
+
+
+def test_an_installed_package_carries_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = files.of("github", "dev")
+    build = tomllib.loads((paths.PROJECT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]
+    for source, target in build["targets"]["wheel"]["force-include"].items():
+        shutil.copytree(paths.PROJECT / source, tmp_path / target)
+    monkeypatch.setattr(paths, "PROJECT", tmp_path)
+    assert files.shipped() == tmp_path / "amlstack" / "deploy"
+    assert files.of("github", "dev") == shipped

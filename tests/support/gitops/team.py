@@ -1,0 +1,223 @@
+"""A made-up team: a clone of the project with own jobs and a stack `prod`, on a forge, with a sandbox as its Azure."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from amlstack.base.paths import PROJECT
+from amlstack.sandbox.server import daemon
+from tests.support.gitops.forge import Forge
+from tests.support.gitops.github import JobRun, Runner
+from tests.support.running import ended_with_us, running_sandbox
+from tests.support.stack.fresh_clone import Clone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tests.support.running import Engine, Sandbox
+
+IMAGE = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"
+SIZE = "Standard_ND96asr_v4"
+CLIENTS = ("AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_SUBSCRIPTION_ID", "AZURE_FEDERATED_TOKEN_FILE")
+"""What the workflow sets itself, out of what a client of a sandbox needs."""
+NOT_OF_A_RUNNER = (*CLIENTS, "AMLSTACK_HOME", "AZURE_TOKEN_CREDENTIALS", "AZURE_CLIENT_SECRET", "AZURE_USERNAME")
+SETTINGS: dict[str, Any] = {
+    "amlstack:location": "westeurope",
+    "amlstack:workspace": {"name": "team-ml", "public_network": True},
+    "amlstack:clusters": [{"name": "a100", "size": SIZE, "nodes": {"min": 0, "max": 6}}],
+    "amlstack:environments": [{"name": "plain", "image": IMAGE}],
+    "amlstack:jobs": ["training/hold.yml", {"file": "training/ring.yml", "wait": "completed"}],
+}
+HOLD = '[ "$WORLD_SIZE" = 2 ] || exec sleep infinity'
+"""Runs until it is ended, and in a rehearsal of two nodes ends at once."""
+RING = "import os\nprint('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'])\n"
+
+
+@dataclass
+class Team:
+    """The team's clone and all around it."""
+
+    clone: Clone
+    forge: Forge
+    azure: Sandbox
+    runner: Runner
+    runs: dict[str, dict[str, JobRun]] = field(default_factory=dict)
+    seen: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        return self.clone.folder
+
+    def branch(self, name: str) -> None:
+        """A branch of main as the forge has it."""
+        self.forge.git("fetch", "--quiet", str(self.forge.origin), "main", at=self.folder)
+        self.forge.git("checkout", "--quiet", "-B", name, "FETCH_HEAD", at=self.folder)
+
+    def commit(self, message: str) -> str:
+        self.forge.git("add", "--all", at=self.folder)
+        self.forge.git("commit", "--quiet", "--message", message, at=self.folder)
+        return self.forge.git("rev-parse", "HEAD", at=self.folder)
+
+    def set(self, **settings: Any) -> None:
+        """Changes settings of the stack `prod`."""
+        file = self.folder / "Pulumi.prod.yaml"
+        content = yaml.safe_load(file.read_text("utf-8"))
+        content["config"] |= {f"amlstack:{key}": value for key, value in settings.items()}
+        file.write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
+
+    def job(self, name: str, nodes: int, command: str, **more: Any) -> None:
+        folder = self.folder / "training"
+        folder.mkdir(exist_ok=True)
+        fields = {
+            "name": name,
+            "command": command,
+            "environment": "azureml:plain",
+            "compute": "azureml:a100",
+            "resources": {"instance_count": nodes},
+            **more,
+        }
+        (folder / f"{name}.yml").write_text(yaml.safe_dump(fields, sort_keys=False), "utf-8")
+
+    def asked(self, step: str, branch: str, *, again: str = "", without: tuple[str, ...] = ()) -> dict[str, JobRun]:
+        """A pull request of the branch, checked; or a new push to that of an earlier step, without some of the jobs."""
+        event = self.forge.pull(branch, self.folder, self.seen[again] if again else None)
+        self.seen[step] = event["number"]
+        head = event["pull_request"]["head"]["sha"]
+        self.runs[step] = self.runner.run("amlstack-pull-request.yml", "pull_request", event, head, without=without)
+        return self.runs[step]
+
+    def pushed(self, step: str, commit: str, *, approved: tuple[str, ...] = ("prod",)) -> dict[str, JobRun]:
+        """What a push of main does, with the environments that somebody approves."""
+        self.runs[step] = self.runner.run("amlstack-main.yml", "push", {}, commit, approved=approved)
+        return self.runs[step]
+
+    def approved(self, step: str) -> None:
+        """Somebody approves what the last run waits for."""
+        self.runs[step] = self.runner.go_on(("prod",))
+
+    def nightly(self, step: str) -> None:
+        """What the night brings: the workflow of drift on main, and the issues that there are then."""
+        main = self.forge.git("rev-parse", "refs/heads/main", at=self.forge.origin)
+        self.runs[step] = self.runner.run("amlstack-drift.yml", "schedule", {}, main)
+        self.seen.setdefault("issues", {})[step] = self.forge.state()["issues"]
+
+    def workflow(self, name: str) -> dict[str, Any]:
+        """A workflow file as it was added."""
+        found: dict[str, Any] = yaml.safe_load((self.folder / ".github" / "workflows" / name).read_text("utf-8"))
+        return found
+
+    def deploys_from_a_laptop(self) -> subprocess.CompletedProcess[str]:
+        """A person of the team deploys what the clone declares, signed in as themselves."""
+        env = {**self.azure.environ, "PULUMI_BACKEND_URL": self.runner.variables["PULUMI_BACKEND_URL"]}
+        del env["AMLSTACK_HOME"]
+        return clone_verb(self, "up", "--stack", "prod", "--yes", env=env)
+
+    def comments(self, step: str) -> list[dict[str, Any]]:
+        """The comments on the pull request of a step."""
+        return [one for one in self.forge.state()["comments"] if one["issue"] == self.seen[step]]
+
+
+@contextlib.contextmanager
+def working(engine: Engine, folder: Path) -> Iterator[Team]:
+    """A team whose main branch holds the files of `gitops add github`; its stack is made, and nothing is deployed."""
+    home = folder / "azure"
+    (folder / "clone").mkdir(parents=True)
+    with contextlib.ExitStack() as ends:
+        clone = Clone.made(folder / "clone")
+        ends.callback(clone.close)
+        azure = ends.enter_context(running_sandbox(home))
+        forge = Forge(folder / "forge", Path(azure.environ["AZURE_FEDERATED_TOKEN_FILE"]).read_text())
+        ends.callback(forge.close)
+        variables = {
+            "PULUMI_BACKEND_URL": f"file://{folder / 'state'}?metadata=skip",
+            "AZURE_TENANT_ID": azure.environ["AZURE_TENANT_ID"],
+            "AZURE_SUBSCRIPTION_ID": azure.environ["AZURE_SUBSCRIPTION_ID"],
+            "AZURE_PREVIEW_CLIENT_ID": azure.environ["AZURE_CLIENT_ID"],
+        }
+        (folder / "state").mkdir()
+        of_prod = {"prod": {"AZURE_CLIENT_ID": azure.environ["AZURE_CLIENT_ID"]}}
+        runner = Runner(forge, folder / "runs", _env(engine, azure, forge), variables, of_prod)
+        team = Team(clone, forge, azure, runner)
+        ends.callback(_end, team)
+        _begin(team, engine, variables["PULUMI_BACKEND_URL"])
+        yield team
+
+
+def _env(engine: Engine, azure: Sandbox, forge: Forge) -> dict[str, str]:
+    """A hosted runner of a world in which this sandbox is Azure; what signs in is the workflow's own business."""
+    where = {
+        name: value
+        for name, value in azure.environ.items()
+        if (value and name not in NOT_OF_A_RUNNER and not name.startswith("ARM_")) or name == "ARM_CLOUD_METADATA_URL"
+    }
+    kept = {name: value for name, value in os.environ.items() if name in {"AMLSTACK_CACHE", "LANG", "LC_ALL"}}
+    cache = kept.get("AMLSTACK_CACHE") or str(Path.home() / ".cache" / "amlstack")
+    stand_in = PROJECT / "amlstack" / "sandbox" / "bin"
+    path = [
+        forge.folder / "bin",
+        stand_in,
+        *engine.folders,
+        "/usr/local/bin",
+        "/usr/bin",
+        "/bin",
+        Path(sys.executable).parent,
+    ]
+    bundle = forge.folder / "bundle.pem"
+    bundle.write_bytes(Path(where["SSL_CERT_FILE"]).read_bytes() + (forge.folder / "authority.pem").read_bytes())
+    return {
+        **kept,
+        **where,
+        **dict.fromkeys(("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), str(bundle)),
+        "AMLSTACK_CACHE": cache,
+        "PATH": os.pathsep.join(map(str, path)),
+        "PULUMI_CONFIG_PASSPHRASE": "only-for-tests",
+        "PULUMI_SKIP_UPDATE_CHECK": "1",
+        "NO_COLOR": "1",
+        "COLUMNS": "200",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def _begin(team: Team, engine: Engine, backend: str) -> None:
+    folder = team.folder
+    (folder / ".gitignore").write_text(".venv\n/.amlstack/\n__pycache__/\n", "utf-8")
+    (folder / "Pulumi.prod.yaml").write_text(yaml.safe_dump({"config": SETTINGS}, sort_keys=False), "utf-8")
+    team.job("hold", 4, HOLD, distribution={"type": "pytorch", "process_count_per_instance": 1})
+    team.job(
+        "ring", 2, "python ring.py", code="code", distribution={"type": "pytorch", "process_count_per_instance": 8}
+    )
+    (folder / "training" / "code").mkdir()
+    (folder / "training" / "code" / "ring.py").write_text(RING, "utf-8")
+    env = {**team.runner.env, "PULUMI_BACKEND_URL": backend, "HOME": str(folder.parent), "PYTHONPATH": str(folder)}
+    command = ["pulumi", "stack", "init", "prod", "--non-interactive"]
+    subprocess.run(command, cwd=folder, env=env, check=True, capture_output=True)
+    team.forge.git("init", "--quiet", "--initial-branch=main", at=folder)
+    said = clone_verb(team, "gitops", "add", "github", "--stack", "prod")
+    assert said.returncode == 0, said.stderr
+    team.seen["added"] = said.stdout
+    team.seen["first"] = team.commit("Begin")
+    team.forge.git("push", "--quiet", str(team.forge.origin), "HEAD:refs/heads/main", at=folder)
+
+
+def clone_verb(team: Team, *words: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """``amlstack WORDS`` in the team's clone."""
+    command = [sys.executable, "-m", "amlstack.cli.main", *words]
+    env = {**team.runner.env, "HOME": str(team.folder.parent), "PYTHONPATH": str(team.folder), **(env or {})}
+    return subprocess.run(command, cwd=team.folder, env=env, capture_output=True, text=True, check=False)
+
+
+def _end(team: Team) -> None:
+    """A hosted runner is thrown away: what runs there ends with it."""
+    for folder in team.runner.made:
+        home = folder / ".amlstack"
+        if home.is_dir():
+            with ended_with_us(home):
+                daemon.down(home)

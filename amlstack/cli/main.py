@@ -42,7 +42,9 @@ VERBS = {
     "submit": Verb("amlstack.cli.commands.runs.submit:app", "Submit a job file to a workspace, as its stack would."),
     "status": Verb("amlstack.cli.commands.runs.status:app", "Show the jobs of a workspace, and why one waits."),
     "logs": Verb("amlstack.cli.commands.runs.logs:app", "Print the logs of a job: all ranks, also while it runs."),
-    "cancel": Verb("amlstack.cli.commands.cancel:app", "Cancel a run of the sandbox and wait for its end."),
+    "cancel": Verb("amlstack.cli.commands.runs.cancel:app", "Cancel a job and wait for its end."),
+    "download": Verb("amlstack.cli.commands.runs.download:app", "Download logs, files and named outputs of a job."),
+    "open": Verb("amlstack.cli.commands.runs.open:app", "Print where the studio shows a job or the workspace."),
     "schema": Verb("amlstack.cli.commands.schema:app", "The JSON Schema of YAML job files, for editors."),
     "sizes": Verb(
         "amlstack.cli.commands.sizes:app", "The VM sizes that the catalogue knows: GPUs, fabric, retirement."

@@ -15,6 +15,7 @@ from amlstack.sandbox.store.store import Store, folder, job_folder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from amlstack.cli.workspace.options import AskedWorkspace
     from amlstack.diagnose import Diagnosis
     from amlstack.sandbox.store.store import JobRow
 
@@ -48,6 +49,17 @@ def _job(store: Store, subject: str) -> JobRow | None:
         if Path(subject).suffix or subject.rstrip("/").count("/") > 1 or subject.endswith("/"):
             return None  # a misspelt path: its reader names what lies beside it
         raise
+
+
+def may_be_elsewhere(asked: AskedWorkspace, subject: str) -> bool:
+    """Whether a subject that is no path and no job of this home's sandbox is looked for in a workspace.
+
+    What names the workspace wrongly ends the verb.
+    """
+    from amlstack.cli.workspace import job_folder, refusals
+
+    with refusals.answered():
+        return job_folder.is_meant(asked, subject)
 
 
 def with_authors_files(verdict: Diagnosis, folders: Iterable[Path]) -> Diagnosis:

@@ -177,7 +177,7 @@ def test_a_storage_that_fails_again_and_again_is_not_asked_after_an_interruption
     snapshot = wire.snapshot()
     inputs = {"workspace": WORKSPACE, "path": str(code)}
 
-    refused = interrupted(wire, lambda: snapshot.up(inputs), announced(log, "the storage does not take a file"))
+    refused = interrupted(wire, lambda: snapshot.up(inputs), announced(log, "the storage does not answer as it should"))
 
     assert re.search("nothing was registered", str(refused))
 

@@ -220,5 +220,5 @@ def test_a_run_that_has_ended_is_named_with_its_end(visit: Visit) -> None:
 def test_an_unknown_run_is_wrong_use_and_near_misses_are_named(visit: Visit) -> None:
     said = visit.said["cancel another"]
     assert said.code == 2
-    assert "There is no job 'endles'" in said.text
+    assert "There is no job `endles`" in said.text
     assert "Did you mean `endless`?" in said.text

@@ -4,52 +4,70 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from amlstack.cli.console import print_findings, print_json
+from amlstack.cli.workspace import options
+
+if TYPE_CHECKING:
+    from contextlib import ExitStack
 
 app = typer.Typer(add_completion=False)
 
 Subjects = Annotated[
     list[str],
-    typer.Argument(
-        metavar="JOB|PATH...", help="Jobs of the sandbox, log files, or folders of them.", show_default=False
-    ),
+    typer.Argument(metavar="JOB|PATH...", help="Jobs, log files, or folders of them.", show_default=False),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
-def diagnose(subjects: Subjects, *, as_json: Json = False) -> None:
+def diagnose(
+    subjects: Subjects,
+    stack: options.Stack = None,
+    workspace: options.Workspace = None,
+    group: options.Group = None,
+    subscription: options.Subscription = None,
+    *,
+    sandbox: options.Sandbox = False,
+    as_json: options.Json = False,
+) -> None:
     """Name the first true cause in the logs of a distributed run.
 
     Reads v2's user_logs (std_log_process_NN.txt), v1's azureml-logs (70_driver_log_N.txt), mpi_log.txt, torchrun's
     error files and tables, and captured output whose lines name their ranks. Says who is to blame and who is only a
     victim, what to do, and how sure it is; or that the cause is not in these logs, and where it is.
 
-    JOB is the name of a job of the sandbox or its beginning; of a sweep or a pipeline the first trial or step that
-    failed is read.
+    JOB is the name of a job or its beginning; of a sweep or a pipeline the first trial or step that failed is read. It
+    is looked for on this clone's sandbox first, else in the workspace that options, .azureml/config.json or the
+    environment name (`amlstack status --help`): the logs of all its attempts are then read from there, and nothing of
+    them stays on this machine.
 
     Exit status: 0 a cause was found, 1 it is not in these logs, 2 wrong use.
 
     Examples:
         amlstack diagnose train
 
+        amlstack diagnose train --stack prod
+
         amlstack diagnose user_logs/ --json
     """
+    import contextlib
+
     from amlstack.base.findings import errors
     from amlstack.cli.subjects import with_authors_files
     from amlstack.diagnose import judge, read, with_stand_in
     from amlstack.diagnose.render import report
 
-    folders = [each for subject in subjects for each in _culprits(_path(subject))]
-    found = read(folders)
-    print_findings(found.findings, err=True)
-    if errors(found.findings) or found.empty:
-        raise typer.Exit(2)
-    verdict = with_authors_files(with_stand_in(judge(found), folders), folders)
+    asked = options.AskedWorkspace(stack, workspace, group, subscription, sandbox)
+    with contextlib.ExitStack() as held:
+        folders = [each for subject in subjects for each in _culprits(_path(subject, asked, held))]
+        found = read(folders)
+        print_findings(found.findings, err=True)
+        if errors(found.findings) or found.empty:
+            raise typer.Exit(2)
+        verdict = with_authors_files(with_stand_in(judge(found), folders), folders)
     if as_json:
         print_json(verdict.as_dict())
     else:
@@ -57,16 +75,25 @@ def diagnose(subjects: Subjects, *, as_json: Json = False) -> None:
     raise typer.Exit(0 if verdict.found else 1)
 
 
-def _path(subject: str) -> Path:
-    """A job's folder, or the path itself."""
+def _path(subject: str, asked: options.AskedWorkspace, held: ExitStack) -> Path:
+    """A job's folder, or the path itself; that of a job of a workspace as long as ``held`` is."""
     from amlstack.cli import subjects
+    from amlstack.cli.workspace import job_folder
     from amlstack.sandbox.store.database import StateError
     from amlstack.sandbox.store.job_names import UnknownJobError
 
+    if asked.any:
+        return held.enter_context(job_folder.fetched(asked, subject))[0]
     try:
         with subjects.job(subject) as found:
-            return Path(subject) if found is None else subjects.folder_of(found[1])
+            if found is not None:
+                return subjects.folder_of(found[1])
+        if Path(subject).exists() or not subjects.may_be_elsewhere(asked, subject):
+            return Path(subject)
+        return held.enter_context(job_folder.fetched(asked, subject))[0]
     except UnknownJobError as error:
+        if subjects.may_be_elsewhere(asked, subject):
+            return held.enter_context(job_folder.fetched(asked, subject))[0]
         typer.echo(f"There is no file or folder {subject!r}. {error}", err=True)
     except StateError as error:
         typer.echo(str(error), err=True)

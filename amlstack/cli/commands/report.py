@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from amlstack.cli.workspace import options
+
 if TYPE_CHECKING:
     from amlstack.report import Report
 
 app = typer.Typer(add_completion=False)
 
-Subject = Annotated[
-    str, typer.Argument(metavar="JOB|FOLDER", help="A job of the sandbox, or a folder of logs.", show_default=False)
-]
+Subject = Annotated[str, typer.Argument(metavar="JOB|FOLDER", help="A job, or a folder of logs.", show_default=False)]
 Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", help="The file; otherwise .amlstack/reports/JOB.html.", show_default=False),
@@ -23,18 +23,31 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that is n
 
 
 @app.command()
-def report(subject: Subject, output: Output = None, *, force: Force = False) -> None:
+def report(
+    subject: Subject,
+    stack: options.Stack = None,
+    workspace: options.Workspace = None,
+    group: options.Group = None,
+    subscription: options.Subscription = None,
+    *,
+    output: Output = None,
+    sandbox: options.Sandbox = False,
+    force: Force = False,
+) -> None:
     """Write one run as one HTML file: verdict, ranks over time, loss, logs.
 
     The file needs no network and holds no script: mail it, or keep it beside the checkpoints. Without --output it lies
-    in `reports/` of the sandbox's folder, which git ignores; its path is printed. JOB is the name of a job of the
-    sandbox or its beginning, ended or running; FOLDER holds logs as `amlstack diagnose` reads them. Where there is no
-    sandbox the file lies here.
+    in `reports/` of the sandbox's folder, which git ignores; its path is printed. JOB is the name of a job or
+    its beginning, ended or running, of this clone's sandbox, else of the workspace that options, .azureml/config.json
+    or the environment name (`amlstack status --help`); of a sweep or pipeline of such a workspace the first trial or
+    step that failed. FOLDER holds logs as `amlstack diagnose` reads them. Where there is no sandbox the file lies here.
 
-    Exit status: 0 written, 2 wrong use.
+    Exit status: 0 written, 1 the service refused or does not answer, 2 wrong use.
 
     Examples:
         amlstack report ddp-torchrun
+
+        amlstack report ddp-torchrun --stack prod --output run.html
 
         amlstack report user_logs/ --output run.html
     """
@@ -42,7 +55,7 @@ def report(subject: Subject, output: Output = None, *, force: Force = False) -> 
     from amlstack.report import render
     from amlstack.report.output_file import NotOursError, write
 
-    made = _gathered(subject)
+    made = _gathered(subject, options.AskedWorkspace(stack, workspace, group, subscription, sandbox))
     path = output or _reports() / f"{_file_name(made.title)}.html"
     try:
         write(path, render(made), force=force)
@@ -55,8 +68,8 @@ def report(subject: Subject, output: Output = None, *, force: Force = False) -> 
         typer.echo(headline(made.verdict))
 
 
-def _gathered(subject: str) -> Report:
-    """A job of exactly this name, else a folder, else the one job whose name begins so."""
+def _gathered(subject: str, asked: options.AskedWorkspace) -> Report:
+    """A job of exactly this name, else a folder, else the one job whose name begins so; else one of a workspace."""
     import time
 
     from amlstack.cli import subjects
@@ -66,14 +79,43 @@ def _gathered(subject: str) -> Report:
     from amlstack.sandbox.store.job_names import UnknownJobError
 
     try:
-        with subjects.job(subject) as found:
-            if found is not None:
-                return of_job.gather(*found, time.time())
+        if asked.any:
+            return _of_workspace(subject, asked)
+        try:
+            with subjects.job(subject) as found:
+                if found is not None:
+                    return of_job.gather(*found, time.time())
+        except UnknownJobError:
+            if not subjects.may_be_elsewhere(asked, subject):
+                raise
+            return _of_workspace(subject, asked)
         if not Path(subject).is_dir():
+            if subjects.may_be_elsewhere(asked, subject):
+                return _of_workspace(subject, asked)
             _fail(f"There is no folder {subject!r}, and no sandbox here whose job it could be (amlstack sandbox up).")
         return of_folder.gather(Path(subject), time.time())
     except (UnknownJobError, of_folder.NoLogsError, StateError) as error:
         _fail(str(error))
+
+
+def _of_workspace(subject: str, asked: options.AskedWorkspace) -> Report:
+    """A job of a workspace, ended or running.
+
+    Raises:
+        NoLogsError: It has written no log, and the service says nothing of its end.
+    """
+    import time
+    from dataclasses import replace
+
+    from amlstack.cli.workspace import job_folder
+    from amlstack.report.gathering import folder as of_folder
+
+    with job_folder.fetched(asked, subject) as (path, job):
+        try:
+            made = of_folder.gather(path, time.time())
+        except of_folder.NoLogsError:
+            raise of_folder.NoLogsError(f"The job {job.name} is {job.record.status} and has written no log.") from None
+    return replace(made, active=job.active)
 
 
 def _reports() -> Path:

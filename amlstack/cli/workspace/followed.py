@@ -17,13 +17,14 @@ from amlstack.provider.runs import Runs
 from amlstack.provider.states import TERMINAL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from amlstack.cli.workspace.found_jobs import WorkspaceJob
     from amlstack.cli.workspace.place import WorkspacePlace
 
 PARENTS: Final = frozenset({"Sweep", "Pipeline"})
 GONE: Final = "gone"
+ENDED: Final = TERMINAL | {GONE}
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 10.0
 """Seconds between two looks on Azure; while nothing is new each pause is half as long again as the one before."""
 LOCAL_PAUSE: Final = 0.3
@@ -91,13 +92,13 @@ class FollowedJob:
             self.status = status
             if self.states:
                 self.shown.news(f"{self.job.name} is {status}")
-        last = status in TERMINAL or status == GONE
+        last = status in ENDED
         return self._below(self.job.name, self.job.kind, "", last=last) or changed
 
     @property
     def ended(self) -> bool:
         """Whether the job had ended when it was looked at last."""
-        return self.status in TERMINAL or self.status == GONE
+        return self.status in ENDED
 
     def _below(self, name: str, kind: str, label: str, *, last: bool) -> bool:
         if kind not in PARENTS:
@@ -135,6 +136,41 @@ class FollowedJob:
         return {} if record is None else record.properties
 
 
+@dataclass(slots=True)
+class SilentService:
+    """Bears a service that does not answer for a while.
+
+    Attributes:
+        place: Whose service.
+        news: Takes what a person should know.
+    """
+
+    place: WorkspacePlace
+    news: Callable[[str], None]
+    _since: float | None = None
+
+    def answered(self) -> None:
+        """It answers."""
+        if self._since is not None:
+            self.news("the service answers again")
+        self._since = None
+
+    def lost(self, error: ArmError) -> None:
+        """It does not.
+
+        Raises:
+            ArmError: It refused, or has been silent for too long.
+        """
+        if not _passing(error):
+            raise error
+        now = time.monotonic()
+        if self._since is None:
+            self._since = now
+            self.news(f"{error.message.rstrip('.')}; the job goes on, asking again")
+        if now - self._since > (LOCAL_PATIENCE if self.place.is_local else PATIENCE):
+            raise error
+
+
 def follow(
     place: WorkspacePlace, job: WorkspaceJob, shown: Shown, only: int | None = None, *, once: bool = False
 ) -> str:
@@ -158,21 +194,15 @@ def follow(
         if once:
             followed.look()
             return followed.status
-        pause, answered, silent = FIRST_PAUSE, time.monotonic(), False
-        patience = LOCAL_PATIENCE if place.is_local else PATIENCE
+        pause, patience = FIRST_PAUSE, SilentService(place, shown.news)
         while True:
+            grew = False
             try:
                 grew = followed.look()
             except ArmError as error:
-                if not _passing(error) or time.monotonic() - answered > patience:
-                    raise
-                if not silent:
-                    shown.news(f"{error.message.rstrip('.')}; the job goes on, asking again")
-                silent, grew = True, False
+                patience.lost(error)
             else:
-                if silent:
-                    shown.news("the service answers again")
-                silent, answered = False, time.monotonic()
+                patience.answered()
                 if followed.ended:
                     if not place.is_local:  # the last lines of a log may come after the end of its job
                         time.sleep(FIRST_PAUSE)

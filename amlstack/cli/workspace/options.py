@@ -48,6 +48,11 @@ class AskedWorkspace:
     subscription: str | None = None
     sandbox: bool = False
 
+    @property
+    def any(self) -> bool:
+        """Whether a person said anything."""
+        return self != AskedWorkspace()
+
 
 def announce(message: str) -> None:
     """Shows what a request waits for."""

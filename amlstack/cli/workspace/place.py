@@ -143,6 +143,15 @@ def is_local(arm_endpoint: str) -> bool:
     return urlsplit(arm_endpoint).hostname in {"127.0.0.1", "::1", "localhost"}
 
 
+def is_named(asked: AskedWorkspace) -> bool:
+    """Whether anything but this home's sandbox names a workspace.
+
+    Raises:
+        NoWorkspaceError: What names it is wrong.
+    """
+    return asked.stack is not None or asked.sandbox or not _nothing_names_one(*_named(asked))
+
+
 def names_in(arm: ArmClient, subscription: str) -> tuple[str, ...]:
     """Names of the workspaces of a subscription that the caller may see.
 

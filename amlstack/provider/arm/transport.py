@@ -87,7 +87,9 @@ class LeanTransport(HttpTransport[Any, Any]):
         parts = urlsplit(request.url)
         pool = self._pool(parts.scheme, parts.netloc)
         if pool is None:
-            return self._proxied.send(request, **options)
+            answer = self._proxied.send(request, **options)
+            whole = answer.read() if hasattr(answer, "read") else answer.body()
+            return WholeAnswer(request, answer.status_code, answer.reason or "", answer.headers, whole)
         content = request.content
         try:
             raw = pool.urlopen(

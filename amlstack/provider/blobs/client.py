@@ -79,7 +79,9 @@ def container(services: Services, call: Call, access: ContainerAccess) -> Any:
 
         def sleep(self, settings: Any, transport: Any) -> None:  # noqa: ARG002
             if seconds := self.get_backoff_time(settings):
-                services.host.status(f"the storage does not take a file; sending it again in {seconds:.0f} s", call.urn)
+                services.host.status(
+                    f"the storage does not answer as it should; asking it again in {seconds:.0f} s", call.urn
+                )
                 pause(seconds, cancelled)
 
     initial, base = BACKOFF

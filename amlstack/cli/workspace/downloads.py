@@ -1,0 +1,258 @@
+"""Files of a job on their way to this machine: listed, resumed, and under their final name only once they are whole."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import queue
+import re
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.base.redaction import scrub
+from amlstack.cli.workspace.local_names import inside
+from amlstack.provider.arm import ArmError
+from amlstack.provider.blobs import ContainerAccess, client, datastores
+from amlstack.provider.resource import Call, Services
+from amlstack.provider.runs import Runs
+from amlstack.rpc import Host, ProviderError
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from amlstack.cli.workspace.place import WorkspacePlace
+
+ARTIFACTS: Final = "workspaceartifactstore"
+"""The datastore in which Azure ML keeps what a run writes by itself."""
+READER: Final = "Storage Blob Data Reader"
+_PARALLEL: Final = 8
+_ATTEMPTS: Final = 4
+"""How often one file is gone on with after its connection broke; the storage client repeats requests by itself."""
+_LOOK: Final = 0.2
+_SHORT: Final = re.compile(r"azureml://(?:.+/)?datastores/(?P<store>[^/]+)/paths/(?P<path>.*)", re.IGNORECASE)
+_BLOB: Final = re.compile(r"(?P<account>https://[^/]+\.blob\.[^/]+)/(?P<container>[^/]+)/(?P<path>.*)")
+
+
+class UnreadableAddressError(Exception):
+    """An output lies where this verb does not read; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A blob, and where it goes.
+
+    Attributes:
+        container: Of the blob.
+        blob: Its name.
+        target: The file.
+        size: Bytes.
+        etag: Of its content.
+        changed: When it was written last.
+    """
+
+    container: ContainerAccess
+    blob: str
+    target: Path
+    size: int
+    etag: str
+    changed: dt.datetime
+
+    @property
+    def part(self) -> Path:
+        """Where its bytes are until all are there: of another content it is another file."""
+        mark = hashlib.sha256(f"{self.blob}\n{self.etag}".encode()).hexdigest()[:12]
+        return self.target.with_name(f".{self.target.name[:200]}.{mark}.part")
+
+    @property
+    def is_there(self) -> bool:
+        """Whether an earlier download has brought this very content."""
+        try:
+            seen = self.target.stat()
+        except OSError:
+            return False
+        return seen.st_size == self.size and int(seen.st_mtime) == int(self.changed.timestamp())
+
+
+@dataclass
+class Downloads:
+    """Downloads of one workspace.
+
+    Attributes:
+        place: The workspace's.
+        workspace: Its ARM id.
+        said: Takes progress.
+        done: Files that are there now, with those that were before.
+        received: Bytes that came over the wire.
+    """
+
+    place: WorkspacePlace
+    workspace: str
+    said: Callable[[str], None]
+    done: int = 0
+    received: int = 0
+    _cancelled: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _accesses: dict[str, ContainerAccess] = field(default_factory=dict)
+    _clients: dict[str, Any] = field(default_factory=dict)
+
+    def artifacts(self, job: str, folder: Path) -> list[RemoteFile]:
+        """What a run wrote by itself: ``user_logs/``, ``logs/``, ``outputs/``.
+
+        Raises:
+            ArmError, ProviderError, RefusedNameError: It cannot be listed.
+        """
+        return list(self._listed(self._access(ARTIFACTS), f"ExperimentRun/dcid.{job}/", folder))
+
+    def at(self, uri: str, folder: Path) -> list[RemoteFile]:
+        """The file or the files at an address of a named output.
+
+        Raises:
+            UnreadableAddressError: It is no address of blobs.
+            ArmError, ProviderError, RefusedNameError: They cannot be listed.
+        """
+        if found := _SHORT.fullmatch(uri):
+            access = self._access(found["store"])
+        elif found := _BLOB.fullmatch(uri):
+            access = ContainerAccess(f"{found['account']}/{found['container']}")
+        else:
+            raise UnreadableAddressError(f"It lies at {scrub(uri)}, and only blobs are downloaded.")
+        path = found["path"].strip("/")
+        files = list(self._listed(access, f"{path}/", folder))
+        return files or [
+            each for each in self._listed(access, path, folder, whole=True) if each.blob.strip("/") == path
+        ]
+
+    def fetch(self, files: list[RemoteFile]) -> None:
+        """Downloads files, several at once; what is there already is left.
+
+        Raises:
+            ProviderError: One could not be downloaded. The others that are whole stay, and halves are gone on with.
+        """
+        work: queue.SimpleQueue[RemoteFile] = queue.SimpleQueue()
+        results: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
+        for file in files:
+            work.put(file)
+
+        def run() -> None:
+            while not self._cancelled.is_set():
+                try:
+                    file = work.get_nowait()
+                except queue.Empty:
+                    return
+                try:
+                    self._one(file)
+                except Exception as error:  # noqa: BLE001 - shown to the person by the caller
+                    results.put(error)
+                else:
+                    results.put(None)
+
+        for _ in range(min(_PARALLEL, len(files))):
+            threading.Thread(target=run, daemon=True).start()
+        try:
+            for _ in files:
+                if (failure := results.get()) is not None:
+                    raise _explained(failure)
+                self.done += 1
+        finally:
+            self._cancelled.set()
+        self._cancelled = threading.Event()
+
+    def _one(self, file: RemoteFile) -> None:
+        if file.is_there:
+            return
+        file.target.parent.mkdir(parents=True, exist_ok=True)
+        self._resume(file)
+        os.utime(file.part, (file.changed.timestamp(), file.changed.timestamp()))
+        file.part.replace(file.target)
+
+    def _resume(self, file: RemoteFile) -> None:
+        from azure.core import MatchConditions
+        from azure.core.exceptions import HttpResponseError, ServiceRequestError, ServiceResponseError
+
+        for attempt in range(_ATTEMPTS):
+            with file.part.open("ab") as out:
+                there = out.tell()
+                if there >= file.size:
+                    out.truncate(file.size)
+                    return
+                try:
+                    stream = self._client(file.container).download_blob(
+                        file.blob, offset=there, etag=file.etag, match_condition=MatchConditions.IfNotModified
+                    )
+                    for part in stream.chunks():
+                        out.write(part)
+                        with self._lock:
+                            self.received += len(part)
+                        if self._cancelled.is_set():
+                            return
+                except (ServiceRequestError, ServiceResponseError):
+                    if attempt == _ATTEMPTS - 1:
+                        raise
+                    self.said(f"the connection was lost at {file.target.name}, going on with it")
+                except HttpResponseError as error:
+                    if error.status_code == 416 and file.size == 0:
+                        return
+                    raise
+        if file.part.stat().st_size != file.size:
+            raise ProviderError(
+                f"{file.blob} ended at {file.part.stat().st_size} of {file.size} bytes. The same again goes on."
+            )
+
+    def _listed(
+        self, access: ContainerAccess, prefix: str, folder: Path, *, whole: bool = False
+    ) -> Iterator[RemoteFile]:
+        from azure.core.exceptions import AzureError
+
+        try:
+            for blob in self._client(access).list_blobs(name_starts_with=prefix, include=["metadata"]):
+                name = str(blob.name)
+                relative = name.rsplit("/", 1)[-1] if whole else name.removeprefix(prefix)
+                is_folder = (blob.metadata or {}).get("hdi_isfolder") == "true" or not relative or name.endswith("/")
+                if not is_folder:
+                    target = inside(folder, relative)
+                    yield RemoteFile(access, name, target, int(blob.size or 0), str(blob.etag), blob.last_modified)
+        except AzureError as error:
+            raise _explained(error) from None
+
+    def _access(self, datastore: str) -> ContainerAccess:
+        if datastore not in self._accesses:
+            self._accesses[datastore] = datastores.access(self._services, self.workspace, datastore)
+        return self._accesses[datastore]
+
+    def _client(self, access: ContainerAccess) -> Any:
+        with self._lock:
+            if access.url not in self._clients:
+                self._clients[access.url] = client.container(self._services, Call(urn=""), access)
+            return self._clients[access.url]
+
+    @property
+    def _services(self) -> Services:
+        return Services(self.place.arm, Runs(self.place.arm), _Said(self.said), threading.Event())
+
+
+class _Said(Host):
+    """Takes what the storage client announces."""
+
+    def __init__(self, said: Callable[[str], None]) -> None:
+        super().__init__()
+        self._said = said
+
+    def _log(self, severity: str, message: str, urn: str, *, ephemeral: bool = False) -> None:  # noqa: ARG002
+        self._said(self.clean(message, urn))
+
+
+def _explained(error: Exception) -> Exception:
+    """An error of the storage as a sentence; those of ours as they are."""
+    if isinstance(error, ProviderError | ArmError):
+        return error
+    if isinstance(error, OSError):
+        return ProviderError(f"{error.filename or 'A file'} cannot be written: {error.strerror or error}")
+    if getattr(error, "status_code", None) in (401, 403):
+        return ProviderError(
+            f"The storage does not let you read ({scrub(str(error)).splitlines()[0][:200]}). Whoever downloads needs "
+            f"the role `{READER}` on the storage account."
+        )
+    return ProviderError(f"The download failed: {scrub(str(error)).splitlines()[0][:300] or type(error).__name__}")

@@ -1,0 +1,242 @@
+"""The verbs on jobs of a workspace, each a process of its own that knows an endpoint by its environment and no more."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.support.cli.cutting_proxy import CuttingProxy
+from tests.support.cli.verbs import Verbs
+from tests.support.running import running_sandbox
+from tests.support.sandbox.sandbox_client import Arm
+from tests.support.stack.small_jobs import IMAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support.running import Sandbox
+
+pytestmark = [pytest.mark.ranks, pytest.mark.timeout(600)]
+
+PYTORCH = {"type": "pytorch", "process_count_per_instance": 1}
+TICKS = 'i=0; while [ ! -e {end} ]; do i=$((i+1)); echo "tick $i"; sleep 0.1; done; echo "rank $RANK ended"'
+"""Prints until a file is there."""
+
+
+@dataclass
+class Workspace:
+    """A workspace with two clusters, and the verbs in a folder of their own."""
+
+    sandbox: Sandbox
+    id: str
+    folder: Path
+    verbs: Verbs
+
+    def job(self, name: str, command: str, **more: Any) -> Path:
+        """Writes a job file."""
+        path = self.folder / f"{name}.yml"
+        fields = {"name": name, "command": command, "environment": "azureml:small:1", "compute": "azureml:gpu"}
+        path.write_text(yaml.safe_dump({**fields, **more}, sort_keys=False), "utf-8")
+        return path
+
+    def submit(self, name: str, command: str, **more: Any) -> str:
+        """Submits a job; its name in the workspace."""
+        ran = self.verbs("submit", str(self.job(name, command, **more))).ok()
+        found = re.search(rf"submitted ({name}-[0-9a-f]{{10}})", ran.out)
+        assert found is not None, ran.said
+        return found[1]
+
+    @contextmanager
+    def endless(self, name: str, **more: Any) -> Iterator[tuple[str, Path]]:
+        """A job that prints until its file is there; its name, and the file."""
+        end = self.folder / f"{name}.end"
+        try:
+            yield self.submit(name, TICKS.format(end=end), **more), end
+        finally:
+            end.touch()
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    with running_sandbox(tmp_path_factory.mktemp("sandbox")) as sandbox:
+        arm = Arm(sandbox.endpoint)
+        workspace = arm.make_workspace("ws-verbs")
+        arm.make_cluster(workspace, "gpu", 4)
+        arm.make_cluster(workspace, "one", 1)
+        arm.put(f"{workspace}/environments/small/versions/1", {"properties": {"image": IMAGE}})
+        folder = tmp_path_factory.mktemp("folder")
+        yield Workspace(sandbox, workspace, folder, Verbs(folder, sandbox.environ))
+
+
+def read_until(stream: Any, wanted: str) -> str:
+    """What a verb writes, up to a line with these words."""
+    seen = []
+    for line in stream:
+        seen.append(line)
+        if wanted in line:
+            return "".join(seen)
+    raise AssertionError(f"no {wanted!r} in {''.join(seen)}")
+
+
+def test_a_submitted_job_is_watched_to_its_end_and_submitted_once(space: Workspace) -> None:
+    file = space.job("ok", 'echo "hello of $RANK"', resources={"instance_count": 2}, distribution=PYTORCH)
+    ran = space.verbs("submit", str(file), "--watch").ok()
+    assert "[node 0] hello of 0" in ran.out
+    assert "[node 1] hello of 1" in ran.out
+    assert "is Completed" in ran.out
+    assert "workspace ws-verbs" in ran.err
+    again = space.verbs("submit", str(file)).ok()
+    assert "is there already: Completed" in again.out
+    (name,) = re.findall(r"submitted (ok-\w+)", ran.out)
+    other = space.verbs("submit", str(file), "--rerun", "again", "--watch").ok()
+    assert name not in other.out
+    rows = space.verbs("status", "--json").json
+    assert len([row for row in rows if row["name"].startswith("ok-")]) == 2
+
+    seen = client_of_microsoft(space, name)
+    assert seen == {"status": "Completed", "nodes": 2, "compute": "gpu", "command": 'echo "hello of $RANK"'}
+
+
+def client_of_microsoft(space: Workspace, name: str) -> Any:
+    """What azure-ai-ml reads of a job, in a process of its own."""
+    script = (
+        "import json, os, sys; from azure.ai.ml import MLClient; from azure.identity import DefaultAzureCredential\n"
+        "client = MLClient(DefaultAzureCredential(), os.environ['AZURE_SUBSCRIPTION_ID'], 'ws-verbs', 'ws-verbs')\n"
+        "job = client.jobs.get(sys.argv[1])\n"
+        "print(json.dumps({'status': job.status, 'nodes': job.resources.instance_count, 'compute': job.compute,\n"
+        "    'command': job.command}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script, name],
+        env=space.verbs.variables, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_job_with_mistakes_is_refused_before_anything_is_sent(space: Workspace) -> None:
+    file = space.job("wrong", "python train.py", compute="azureml:gpuu", code="nowhere")
+    ran = space.verbs("submit", str(file))
+    assert ran.code == 1
+    assert "The workspace has no cluster `gpuu`" in ran.said
+    assert "Did you mean `gpu`?" in ran.said
+    assert "nothing was sent" in ran.said
+    assert space.verbs("status", "wrong").code == 2
+
+
+def test_a_failed_job_is_diagnosed_and_reported_from_its_workspace(space: Workspace) -> None:
+    (space.folder / "src").mkdir()
+    (space.folder / "src" / "train.py").write_text("raise ValueError('bad batch 17')\n")
+    file = space.job("fails", "python train.py", code="src")
+    watched = space.verbs("submit", str(file), "--watch")
+    assert watched.code == 1
+    diagnosis = space.verbs("diagnose", "fails", "--json").json
+    assert diagnosis["cause"] == "python-exception"
+    assert "bad batch 17" in diagnosis["text"]
+    report = space.verbs("report", "fails", "--output", "fails.html").ok()
+    assert "python-exception" in report.out
+    assert "bad batch 17" in (space.folder / "fails.html").read_text()
+    one = space.verbs("status", "fails", "--json").json
+    assert one["status"] == "Failed"
+    assert "bad batch 17" in one["error"]
+
+
+def test_a_job_that_waits_is_explained_with_numbers_and_its_end_waited_for(space: Workspace) -> None:
+    with space.endless("first", compute="azureml:one") as (first, _):
+        follows = space.verbs.start("logs", first, "--follow")
+        read_until(follows.stdout, "tick 1")
+        second = space.submit("second", "true", compute="azureml:one")
+        rows = {row["name"]: row for row in space.verbs("status", "--json").json}
+        assert rows[first]["status"] == "Running"
+        assert rows[first]["why"] == ""
+        assert rows[second]["why"] == f"waits for 1 node: 1 of at most 1 of `one` run other jobs (`{first}`)"
+        assert rows[second]["why"] in space.verbs("status").ok().out
+        assert space.verbs("cancel", "second").ok().out.rstrip().endswith("is canceled; its logs stay")
+
+        follows.send_signal(signal.SIGINT)
+        _, err = follows.communicate(timeout=60)
+        assert follows.returncode == 130
+        assert f"{first} goes on" in err
+        assert "Traceback" not in err
+        assert space.verbs("status", "first", "--json").json["status"] == "Running"
+
+        asked = space.verbs("cancel", "first", "--no-wait").ok()
+        assert "was asked to end" in asked.out
+        assert "Canceled" in space.verbs("logs", "first", "--follow").ok().err
+    again = space.verbs("cancel", "first").ok()
+    assert "has ended before: Canceled" in again.out
+    unknown = space.verbs("cancel", "frist")
+    assert unknown.code == 2
+    assert "Did you mean `first`?" in unknown.err
+
+
+def test_logs_go_on_where_a_lost_connection_stopped_them(space: Workspace) -> None:
+    two = {"resources": {"instance_count": 2}, "distribution": PYTORCH}
+    with CuttingProxy() as proxy, space.endless("ticks", **two) as (name, end):
+        follows = Verbs(space.folder, space.sandbox.environ, proxy.environ).start("logs", name, "--follow")
+        before = read_until(follows.stdout, "tick 2")
+        proxy.cut()
+        read_until(follows.stderr, "asking again")
+        proxy.mend()
+        end.touch()
+        assert follows.stdout is not None  # read to its end here: a part is in its buffer already
+        assert follows.stderr is not None
+        with follows:
+            after, err = follows.stdout.read(), follows.stderr.read()
+    assert follows.returncode == 0, err
+    assert proxy.carried > 1
+    for rank in (0, 1):
+        ticks = [int(each) for each in re.findall(rf"\[node {rank}\] tick (\d+)", before + after)]
+        assert ticks == list(range(1, len(ticks) + 1)), "each line once, in its order"
+        assert f"[node {rank}] rank {rank} ended" in after
+    alone = space.verbs("logs", "ticks", "--rank", "1").ok().out
+    assert "[node 1]" in alone
+    assert "[node 0]" not in alone
+
+
+def test_what_a_job_wrote_is_downloaded_once(space: Workspace) -> None:
+    command = "mkdir -p outputs/deep && echo kept > outputs/deep/a.txt && echo weights > ${{outputs.model}}/w.bin"
+    file = space.job("writes", command, outputs={"model": {"type": "uri_folder"}})
+    space.verbs("submit", str(file), "--watch").ok()
+    to = space.folder / "got"
+    first = space.verbs("download", "writes", "--to", str(to)).ok()
+    assert "3 files" in first.out
+    assert (to / "artifacts/outputs/deep/a.txt").read_text() == "kept\n"
+    assert (to / "named-outputs/model/w.bin").read_text() == "weights\n"
+    assert (to / "artifacts/user_logs/std_log_process_00.txt").is_file()
+    (to / "named-outputs/model/w.bin").write_text("half")
+    inode = (to / "artifacts/outputs/deep/a.txt").stat().st_ino
+    space.verbs("download", "writes", "--to", str(to)).ok()
+    assert (to / "named-outputs/model/w.bin").read_text() == "weights\n"
+    assert (to / "artifacts/outputs/deep/a.txt").stat().st_ino == inode, "what is there is left"
+    assert not list(to.rglob(".*"))
+    logs = space.verbs("download", "writes", "--logs", "--to", str(space.folder / "logs")).ok()
+    assert "1 file" in logs.out
+    unknown = space.verbs("download", "writes", "--outputs", "modl")
+    assert unknown.code == 2
+    assert "Did you mean `model`?" in unknown.err
+    opened = space.verbs("open", "writes", "--no-browser").ok()
+    assert re.fullmatch(rf"https://ml\.azure\.com/runs/writes-\w+\?wsid={space.id}\n", opened.out)
+
+
+def test_what_is_not_there_or_not_allowed_is_one_line(space: Workspace) -> None:
+    missing = space.verbs("status", "--workspace", "ws-verb", "-g", "ws-verbs")
+    assert missing.code == 2
+    assert "There is no workspace `ws-verb`" in missing.err
+    assert "Did you mean `ws-verbs`?" in missing.err
+    (space.folder / "token").write_text("nobody's")
+    stranger = Verbs(space.folder, {**space.sandbox.environ, "AZURE_FEDERATED_TOKEN_FILE": str(space.folder / "token")})
+    refused = stranger("status", "--workspace", space.id)
+    assert refused.code == 1
+    assert "Not signed in" in refused.err
+    assert "Traceback" not in refused.err

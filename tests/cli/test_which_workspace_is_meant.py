@@ -1,0 +1,149 @@
+"""Which workspace a verb means, and what it says where none is named, found or allowed; no service is asked."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from amlstack.base.paths import PROJECT
+from amlstack.cli.workspace import config_file, place, refusals, studio
+from amlstack.cli.workspace.options import AskedWorkspace
+from amlstack.provider.arm import ArmError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SUBSCRIPTION = "11111111-2222-3333-4444-555555555555"
+OTHER = "99999999-2222-3333-4444-555555555555"
+
+
+def arm_id(subscription: str, group: str, name: str) -> str:
+    return (
+        f"/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.MachineLearningServices/"
+        f"workspaces/{name}"
+    )
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with nothing above it that names a workspace, and a home without a sandbox."""
+    folder = tmp_path / "a" / "b"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path / "home"))
+    return folder
+
+
+def found(**asked: str) -> place.WorkspacePlace:
+    return place.find(AskedWorkspace(**asked), pytest.fail)
+
+
+def config(folder: Path, **values: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "config.json"
+    file.write_text(json.dumps(values), "utf-8")
+    return file
+
+
+WHOLE = {"subscription_id": SUBSCRIPTION, "resource_group": "rg-file", "workspace_name": "ws-file"}
+
+
+def test_options_count_before_the_file_and_the_file_before_the_environment(
+    nowhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZUREML_ARM_SUBSCRIPTION", OTHER)
+    monkeypatch.setenv("AZUREML_ARM_RESOURCEGROUP", "rg-env")
+    monkeypatch.setenv("AZUREML_ARM_WORKSPACE_NAME", "ws-env")
+    by_environment = found()
+    assert by_environment.workspaces == (arm_id(OTHER, "rg-env", "ws-env"),)
+    assert "AZUREML_ARM_WORKSPACE_NAME" in by_environment.line
+
+    file = config(nowhere.parent / ".azureml", **WHOLE)
+    by_file = found()
+    assert by_file.workspaces == (arm_id(SUBSCRIPTION, "rg-file", "ws-file"),)
+    assert str(file) in by_file.line
+
+    assert found(workspace="ws-option").workspaces == (arm_id(SUBSCRIPTION, "rg-file", "ws-option"),)
+    whole = arm_id(OTHER, "rg-id", "ws-id")
+    assert found(workspace=whole).workspaces == (whole,)
+
+
+def test_a_stack_names_its_workspace_subscription_and_cloud(nowhere: Path) -> None:
+    config(nowhere / ".azureml", **WHOLE)
+    (nowhere / "Pulumi.mine.yaml").write_text(
+        "config:\n"
+        f"  azure-native:subscriptionId: {OTHER}\n"
+        "  azure-native:tenantId: 22222222-2222-3333-4444-555555555555\n"
+        "  azure-native:environment: usgovernment\n"
+        "  amlstack:workspace: {name: ws-stack}\n",
+        "utf-8",
+    )
+    mine = found(stack="mine")
+    assert mine.workspaces == (arm_id(OTHER, "rg-amlstack-mine", "ws-stack"),)
+    assert mine.arm.endpoint == "https://management.usgovcloudapi.net"
+    assert mine.tenant.startswith("2222")
+    assert studio.workspace(mine.arm, mine.workspace).startswith("https://ml.azure.us/?wsid=/subscriptions/")
+    with pytest.raises(place.NoWorkspaceError, match="leave --workspace out"):
+        found(stack="mine", workspace="w")
+    with pytest.raises(place.NoWorkspaceError, match=r"There is no Pulumi\.mina\.yaml"):
+        found(stack="mina")
+
+
+def test_nothing_that_names_one_is_an_answer_with_all_ways() -> None:
+    with pytest.raises(
+        place.NoWorkspaceError, match=r"--stack NAME.*\.azureml/config\.json.*AZUREML_ARM_WORKSPACE_NAME"
+    ):
+        found()
+    with pytest.raises(place.NoWorkspaceError, match="its subscription is not"):
+        found(workspace="w")
+    with pytest.raises(place.NoWorkspaceError, match="must be a name or an ARM id"):
+        found(workspace="/subscriptions/x")
+
+
+def test_the_file_is_looked_for_as_azure_ai_ml_does(nowhere: Path) -> None:
+    assert config_file.find(nowhere) is None
+    (nowhere / "config.json").write_text('{"hidden_size": 64}', "utf-8")  # a model's, say
+    assert config_file.find(nowhere) is None
+    plain = config(nowhere.parent, **WHOLE)
+    assert config_file.find(nowhere) == plain
+    hidden = config(nowhere.parent / ".azureml", **WHOLE)
+    assert config_file.find(nowhere) == hidden
+    (nowhere / "config.json").unlink()
+    scope = nowhere / ".azureml" / "project.json"
+    scope.parent.mkdir()
+    scope.write_text(json.dumps({"Scope": arm_id(OTHER, "rg", "w")}), "utf-8")
+    assert config_file.read(scope) == {"subscription": OTHER, "group": "rg", "workspace": "w"}
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"workspace_name": 3}', "{}"])
+def test_a_file_that_names_no_workspace_is_named_with_what_it_lacks(nowhere: Path, text: str) -> None:
+    file = nowhere / ".azureml" / "config.json"
+    file.parent.mkdir()
+    file.write_text(text, "utf-8")
+    with pytest.raises(place.NoWorkspaceError, match=r"config\.json.*(must be a JSON object|must be a text)"):
+        found()
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ArmError(0, "NoCredential", "no Entra ID token"), "Not signed in"),
+        (ArmError(401, "InvalidAuthenticationTokenTenant", "The token is from the wrong issuer"), "another tenant"),
+        (ArmError(404, "SubscriptionNotFound", "The subscription could not be found"), "`az account show`"),
+        (ArmError(403, "AuthorizationFailed", "It needs the right x/read"), "Not allowed"),
+        (ArmError(429, "TooManyRequests", "slow down"), "throttles"),
+        (ArmError(0, "ConnectionFailed", "no answer from host"), "HTTPS_PROXY"),
+        (ArmError(500, "InternalServerError", "broken"), "(InternalServerError)"),
+    ],
+)
+def test_each_refusal_is_one_line_with_what_helps(error: ArmError, words: str) -> None:
+    said = refusals.words(error, None)
+    assert words in said
+    assert "\n" not in said
+
+
+def test_the_project_has_no_file_that_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(PROJECT)
+    assert config_file.find(PROJECT) is None

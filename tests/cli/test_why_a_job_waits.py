@@ -1,0 +1,95 @@
+"""Why a job waits, from what the service says of its cluster, the jobs on it and the quota of its region."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from amlstack.cli.workspace.found_jobs import WorkspaceJob
+from amlstack.cli.workspace.queue import Queue, ranks_of
+from amlstack.provider.arm import Response
+from amlstack.provider.runs import Record
+
+CLUSTER = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w/computes/gpu"
+SIZE = "Standard_ND96asr_v4"
+
+
+class SmallArm:
+    """Answers what it is given by the end of a path."""
+
+    def __init__(self, **answers: Any) -> None:
+        self._answers = answers
+
+    def look(self, path: str, api_version: str | None = None) -> Response:
+        body = self._answers.get(path.rpartition("/")[2])
+        return Response(404, {}) if body is None else Response(200, body)
+
+
+def job(nodes: int = 2, status: str = "Queued", name: str = "waits", compute: str = CLUSTER) -> WorkspaceJob:
+    properties = {"jobType": "Command", "computeId": compute, "resources": {"instanceCount": nodes}}
+    return WorkspaceJob(CLUSTER.partition("/computes/")[0], Record(name, status, properties), None)
+
+
+def cluster(most: int = 4, **more: Any) -> dict[str, Any]:
+    inner = {"vmSize": SIZE, "scaleSettings": {"maxNodeCount": most}, "nodeStateCounts": {}, **more}
+    return {"properties": {"computeLocation": "West Europe", "properties": inner}}
+
+
+def usages(current: int, limit: int) -> dict[str, Any]:
+    return {"value": [{"name": {"value": "family-x"}, "currentValue": current, "limit": limit}]}
+
+
+SIZES = {"value": [{"name": SIZE, "family": "family-x", "vCPUs": 96}]}
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        ({}, "there is no compute `gpu`"),
+        ({"gpu": cluster(1)}, "asks for 2 nodes, and `gpu` has at most 1: it never starts there"),
+        (
+            {"gpu": cluster(errors=[{"error": {"code": "Quota", "message": "no cores left"}}])},
+            "`gpu` cannot grow: no cores left",
+        ),
+        (
+            {"gpu": cluster(nodeStateCounts={"runningNodeCount": 3})},
+            "waits for 2 nodes: 3 of at most 4 of `gpu` run other jobs (`busy`)",
+        ),
+        (
+            {"gpu": cluster(), "usages": usages(192, 200), "vmSizes": SIZES},
+            (
+                "quota: 192 of 200 vCPUs of family-x in westeurope are in use, and it asks for 192 more "
+                f"(2 nodes of {SIZE})"
+            ),
+        ),
+        (
+            {"gpu": cluster(nodeStateCounts={"preparingNodeCount": 1}), "usages": usages(0, 400), "vmSizes": SIZES},
+            "1 node of `gpu` is being prepared, it asks for 2",
+        ),
+        ({"gpu": cluster()}, "waits for 2 nodes: `gpu` has 0 of at most 4 now, 0 busy"),
+    ],
+)
+def test_a_job_that_waits_is_explained_with_numbers(answers: dict[str, Any], words: str) -> None:
+    arm: Any = SmallArm(**answers)
+    found = Queue(arm, [job(3, "Running", "busy"), job(1, "Completed", "past")]).why(job())
+    assert words in found
+
+
+def test_a_job_that_does_not_wait_has_no_reason() -> None:
+    arm: Any = SmallArm()
+    assert Queue(arm).why(job(status="Running")) == ""
+    assert "serverless" in Queue(arm).why(job(compute=""))
+
+
+@pytest.mark.parametrize(
+    ("distribution", "ranks"),
+    [
+        ({"distributionType": "PyTorch", "processCountPerInstance": 8}, 16),
+        ({"distributionType": "Mpi"}, 2),
+        ({"distributionType": "TensorFlow", "workerCount": 2, "parameterServerCount": 1}, 3),
+        (None, None),
+    ],
+)
+def test_ranks_are_those_that_the_body_says(distribution: dict[str, Any] | None, ranks: int | None) -> None:
+    assert ranks_of({"resources": {"instanceCount": 2}, "distribution": distribution}) == ranks

@@ -28,9 +28,10 @@ VERBS = {
     "down": Verb(
         "amlstack.cli.commands.down:down", "Destroy a stack: the sandbox's own with all it wrote, or any other."
     ),
-    "drift": Verb("amlstack.cli.commands.drift:app", "Find what is there otherwise than declared; change nothing."),
+    "drift": Verb("amlstack.cli.commands.stacks.drift:app", "Find what is there otherwise than deployed."),
     "import-ids": Verb(
-        "amlstack.cli.commands.import_ids:import_ids", "Write the import file of an estate that a stack takes over."
+        "amlstack.cli.commands.stacks.import_ids:import_ids",
+        "Write the import file of an estate that a stack takes over.",
     ),
     "check": Verb("amlstack.cli.commands.check:app", "Validate job files and print everything that is wrong."),
     "show": Verb(

@@ -201,6 +201,8 @@ def edited(text: str) -> Callable[[Path], None]:
         ("train/code/__pycache__/x.pyc", {}),
         ("train/code/.amlignore", {TRAIN: "code"}),
         ("train/raw/a.txt", {TRAIN: "data of inputs.raw"}),
+        ("data/tokens/a.txt", {TRAIN: "data asset `tokens`"}),
+        ("data/tokens/new.txt", {TRAIN: "data asset `tokens`"}),
         ("envs/own.yml", {TRAIN: "conda file of the environment"}),
         ("pipe/parts/one.yml", {PIPE: "read by the job file"}),
         ("pipe/steps/one.py", {PIPE: "code"}),
@@ -264,6 +266,9 @@ def test_a_job_that_is_gone_is_listed_apart_and_a_renamed_one_is_both(
     assert touched(found) == {"trained/job.yml": "job file"}
     assert [(job["file"], job["stacks"]) for job in found["removed"]] == [(TRAIN, ["prod"])]
     assert found["removed"][0]["reasons"][0]["what"] == "deleted, and no longer listed"
+    (repository / "python" / "job.py").unlink()
+    still = changed("HEAD")["removed"][0]
+    assert (still["file"], still["reasons"][0]["what"]) == (PY, "deleted, and still listed")
     (repository / "Pulumi.dev.yaml").unlink()
     assert changed("HEAD")["removed_stacks"] == ["dev"]
 

@@ -322,11 +322,14 @@ def test_a_look_that_cannot_be_trusted_is_refused(
     with pytest.raises(engines.EngineError, match="has no resources"):
         looking.look(place, mending)
     states[:] = [State(({"urn": "a"},), ("a",))] * 2
-    failed = engines.Outcome(code=255, diagnostics=[("error", "urn:pulumi:p::p::t::n", "no credential")])
+    urns = [f"urn:pulumi:p::p::t::{name}" for name in "nmo"]
+    told = [("error", urn, "Preview failed: no credential") for urn in urns]
+    failed = engines.Outcome(code=255, diagnostics=[*told, ("error", "", "preview failed")])
     monkeypatch.setattr(engines, "run", lambda *_, **__: failed)
     look = looking.look(place, mending)
     assert look.exit_status == 2
-    assert look.errors[0] == "t n: no credential"
+    assert look.errors[0] == "t m (and 2 more): no credential"
+    assert text.headline(look) == "nothing of `prod` on Azure could be looked at"
     assert "1 operation was cut off" in look.errors[1]
 
 

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from amlstack.catalog import clock
 from amlstack.cli import targets
-from amlstack.cli.commands.check import check_file, plan_gate
 from amlstack.cli.commands.rehearse import app
+from amlstack.cli.jobfiles.checking import check_file, plan_gate
 from amlstack.cli.rehearsal import inputs
 from amlstack.cli.rehearsal.mapping import mapping_file
 from tests.support.rehearsal_inputs import data, empty_folder, made, plan

@@ -146,7 +146,7 @@ def test_each_edit_of_others_is_seen_with_its_values_and_both_ways_to_mend_it(st
     (nodes,) = properties(found, "Compute busy")
     assert (nodes["declared"], nodes["there"]) == (8, 5)
     assert nodes["adopt"]["file"].startswith("Pulumi.dev.yaml:")
-    assert nodes["adopt"]["command"].endswith("'amlstack:clusters[0].nodes.max' 5 --stack dev")
+    assert nodes["adopt"]["command"] == ""  # the sandbox's copy of a stack is out of reach of plain `pulumi`
     (tag,) = properties(found, "Workspace workspace")
     assert (tag["path"], tag["declared"], tag["there"]) == ("tags.who", None, "portal")
     assert tag["adopt"]["setting"] == "amlstack:tags.who"

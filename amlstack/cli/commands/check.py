@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,18 +10,13 @@ import typer
 
 from amlstack.base.findings import Finding, errors, in_file_order
 from amlstack.cli.console import print_findings, print_json, tally
+from amlstack.cli.jobfiles.checking import check_file, configured_gate
 from amlstack.cli.jobfiles.formats import Format, beside_code, chosen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from datetime import date
 
-    import jobs
-    from amlstack.cli.targets import Targets
-    from infra.runs import CodeFolders
-    from infra.settings import Reading, Settings
-    from jobs.model.location import Source
-    from policies.gate import Gate
+    from amlstack.cli.jobfiles.checking import Checked
 
 app = typer.Typer(add_completion=False)
 
@@ -79,16 +74,6 @@ Changed = Annotated[
         help="Judge nothing: list the jobs and stacks that changes since BASE touch. `--changed [BASE] [FILES]`.",
     ),
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """One file with the plans of its jobs, all findings, and where its fields are written."""
-
-    file: Path
-    plans: tuple[jobs.Planned, ...]
-    findings: tuple[Finding, ...]
-    source: Source
 
 
 @app.command()
@@ -208,7 +193,7 @@ def _check(
 
     where = targets.find(size, stack)
     day = clock.today()
-    gate, about = _gate(where, day, policy_config)
+    gate, about = configured_gate(where, day, policy_config)
     from infra.runs import CodeFolders
 
     checked, folders = [], CodeFolders()
@@ -257,100 +242,3 @@ def _costs(checked: list[Checked]) -> Iterator[str]:
             for place, price in costs(plan).items():
                 what = ": ".join(part for part in (plan.job.name or each.file.stem, place) if part)
                 yield f"{each.file}: {what} costs {price}"
-
-
-def plan_gate(where: Targets, day: date) -> Gate:
-    """Only the rules on what a run needs (sizes, fabric, ranks, checkpoints), for verbs that run or show a job."""
-    from policies.checks.job import fabric_off, processes, spot_checkpoint
-    from policies.checks.size import SIZE_RULES
-    from policies.config import ALL
-    from policies.config import read as configured
-    from policies.gate import Gate
-
-    levels = {rule.code: "mandatory" for rule in (*SIZE_RULES, processes.RULE)}
-    levels |= {rule.code: "advisory" for rule in (fabric_off.RULE, spot_checkpoint.RULE)}
-    gate = Gate(configured({rule.code: levels.get(rule.code, "disabled") for rule in ALL}), day)
-    if where.reading is not None and where.settings is not None:
-        _know_clusters(gate, where.reading, where.settings)
-    return gate
-
-
-def _know_clusters(gate: Gate, reading: Reading, settings: Settings, *, shown: bool = False) -> list[Finding]:
-    """Tell the gate of the stack's clusters; what is wrong with them is judged at the jobs, unless it is shown."""
-    from infra import judgement
-
-    found = [
-        finding
-        for index in range(len(settings.clusters))
-        for finding in judgement.of_cluster(gate, reading, settings, index)
-    ]
-    if shown:
-        return found
-    for cluster in settings.clusters:
-        gate.leave_to_jobs(cluster.name)
-    return []
-
-
-def _gate(where: Targets, day: date, file: Path | None) -> tuple[Gate, tuple[Finding, ...]]:
-    """The rules as the stack or the option configures them, with the stack's clusters; and what is wrong so far."""
-    from policies.gate import Gate, read
-
-    if where.reading is None or where.settings is None:
-        config, wrong = read(file, where="--policy-config")
-        return Gate(config, day), wrong
-    from infra.declaration import gate_of
-
-    gate, faults = gate_of(where.reading, where.settings, on=day, root=where.root, file=file)
-    return gate, (*faults, *_know_clusters(gate, where.reading, where.settings, shown=where.asked))
-
-
-def _as_listed(declared: jobs.Declared, where: Targets, file: Path) -> jobs.Declared:
-    """A declaration with the secrets that the stack's settings add to its variables, where these list the file."""
-    from infra.runs.secrets import with_secrets
-
-    entry = where.listing(file)
-    return declared if entry is None else with_secrets(declared, entry)
-
-
-def check_file(
-    file: Path,
-    where: Targets,
-    *,
-    gate: Gate,
-    enrich: bool | None = None,
-    environment: Callable[[Any], dict[str, Any]] | None = None,
-    folders: CodeFolders | None = None,
-) -> Checked:
-    """Load a file, plan its jobs, and judge them by the rules.
-
-    Args:
-        file: The job file.
-        where: Where its jobs would run.
-        gate: The rules.
-        enrich: Whether values are added; None as each job declares it.
-        environment: From a job or component to its environment in the stack; None leaves them as written.
-        folders: Code folders that were looked at before; None for none.
-    """
-    import jobs
-    from infra import judgement
-    from infra.runs import CodeFolders
-
-    folders = CodeFolders() if folders is None else folders
-    loaded, on = jobs.load(file), where.of_file(file)
-    plans, found = [], list(loaded.findings)
-    for job in loaded.jobs:
-        declared = job if enrich is None else jobs.with_enrich(job, enrich)
-        if environment is not None:
-            from infra.runs import with_environments
-
-            declared = _as_listed(with_environments(declared, environment), where, file)
-        plan = jobs.resolve(declared, on.of, source=loaded.source, environments=where.environments())
-        plans.append(plan)
-        found += judgement.of_plan(gate, job.name or file.stem, plan, loaded.source)
-        found += (finding for code in folders.inspected(plan) for finding in code.findings)
-        if (known := on.named_data()) is not None:
-            from infra.contents import references
-            from infra.runs import location_of
-
-            found += map(location_of(job, loaded.source), references.meant(plan, known).findings)
-    return Checked(file, tuple(plans), tuple(dict.fromkeys(found)), loaded.source)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from amlstack.base.findings import errors
-from amlstack.cli.commands.check import Size, Stack, check_file, plan_gate
+from amlstack.cli.commands.check import Size, Stack  # noqa: TC001 - typer reads the annotations
 from amlstack.cli.console import print_findings
+from amlstack.cli.jobfiles.checking import check_file, plan_gate
 from amlstack.cli.rehearsal import scale as scales
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ def run(*, quick: bool) -> Iterator[Row]:
     """Time both on the same files, and both as a process of their own."""
     sys.path.insert(0, str(_PROJECT))
     import jobs  # noqa: PLC0415 - what is measured is imported where it is measured
-    from amlstack.cli.commands.check import check_file, plan_gate  # noqa: PLC0415
+    from amlstack.cli.jobfiles.checking import check_file, plan_gate  # noqa: PLC0415
     from amlstack.cli.targets import Targets  # noqa: PLC0415
     from infra.runs import CodeFolders  # noqa: PLC0415
     from tests.support.jobs import oracle  # noqa: PLC0415 - the tests' one door to azure-ai-ml's internals

@@ -111,7 +111,7 @@ def _git(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             ["git", "-C", str(folder), *words],
             env={**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"},
-            capture_output=True, text=True, errors="surrogateescape", check=False,
+            capture_output=True, text=True, errors="backslashreplace", check=False,
         )  # fmt: skip
     except OSError as error:
         raise GitError(f"git cannot be run: {error.strerror}") from None

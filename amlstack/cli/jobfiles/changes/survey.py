@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from amlstack.base.paths import PROJECT
 from amlstack.cli.jobfiles.changes import settings as settings_of
 from amlstack.cli.jobfiles.changes import touched
 from amlstack.cli.jobfiles.changes.git import GitError
+from amlstack.cli.jobfiles.changes.results import Survey, TouchedJob, TouchedStack
 from amlstack.cli.jobfiles.changes.touched import Paths, Reason
 from amlstack.cli.targets import Targets
 
@@ -25,63 +25,6 @@ if TYPE_CHECKING:
 _STACK: Final = re.compile(r"Pulumi\.[^/]+\.yaml")
 PROGRAM: Final = ("amlstack", "infra", "jobs", "policies", "Pulumi.yaml", "pyproject.toml", "uv.lock")
 """What a stack's program is: Pulumi.yaml and the packages that it runs, beside one another in the project."""
-
-
-@dataclass(slots=True)
-class TouchedJob:
-    """One job file.
-
-    Attributes:
-        file: From the working folder on.
-        stacks: The stacks that list it.
-        reasons: Why it is touched.
-    """
-
-    file: str
-    stacks: list[str] = field(default_factory=list)
-    reasons: list[Reason] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class TouchedStack:
-    """One stack.
-
-    Attributes:
-        stack: Its name.
-        reasons: Why it is touched.
-    """
-
-    stack: str
-    reasons: list[Reason] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Survey:
-    """What a range touches.
-
-    Attributes:
-        base: What was compared with.
-        files: How many paths changed.
-        uncommitted: How many of them are not committed.
-        jobs: Job files that are there and are touched.
-        stacks: Stacks that are touched.
-        removed: Job files that a stack listed and lists no longer; they cannot be rehearsed.
-        removed_stacks: Stacks whose settings file is gone.
-        unreadable: Stacks whose settings cannot be read: their jobs are not known.
-    """
-
-    base: Base
-    files: int
-    uncommitted: int
-    jobs: list[TouchedJob] = field(default_factory=list)
-    stacks: list[TouchedStack] = field(default_factory=list)
-    removed: list[TouchedJob] = field(default_factory=list)
-    removed_stacks: list[str] = field(default_factory=list)
-    unreadable: list[str] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 def project(repository: Repository) -> str:
@@ -138,6 +81,9 @@ def survey(
             file = place / entry.file
             listed.add(file.resolve())
             if not file.is_file():
+                if (gone := changed.file(file)) is not None:
+                    listing = TouchedJob(_shown(file), [compared.stack], [Reason("deleted, and still listed", gone)])
+                    result.removed.append(listing)
                 continue
             doing(_shown(file))
             where = Targets(
@@ -195,8 +141,6 @@ def _of_stack(compared: ChangedSettings, folder: str, changed: Paths) -> Iterato
     for asset in settings.data:
         if asset.local:
             yield from (Reason(f"data asset `{asset.name}`", name) for name, _ in changed.under(place / asset.path))
-            if (name := changed.file(place / asset.path)) is not None:
-                yield Reason(f"data asset `{asset.name}`", name)
     for environment in settings.environments:
         conda = getattr(environment, "conda", None)
         if conda and (name := changed.file(place / conda)):

@@ -62,9 +62,10 @@ class Paths:
         if (around := self.file(real)) is not None:
             yield around, ""
             return
+        start = f"{real}/"
         for path, name in self.absolute.items():
-            if path.is_relative_to(real):
-                yield name, path.relative_to(real).as_posix()
+            if (text := str(path)).startswith(start):
+                yield name, text.removeprefix(start)
 
 
 def _real(path: Path) -> Path:
@@ -106,6 +107,7 @@ def of_job(
         found += _of_plan(plan, file, changed)
         if settings is not None:
             found += _of_settings(plan, file, where, settings)
+            found += _of_assets(plan, where, changed)
     known = {reason.file for reason in found}
     modules = imports.imported(file, roots) if file.suffix == ".py" else frozenset()
     for path in sorted((modules | reads.sources(opened)) - {file.resolve()}):
@@ -194,6 +196,15 @@ def _of_settings(plan: jobs.Planned, file: Path, where: Targets, settings: Chang
         meant = names if ALL in differ else {name for name in names if name in differ}
         for name in sorted(meant):
             yield Reason(f"settings: {key} `{name}`", settings.files[0])
+
+
+def _of_assets(plan: jobs.Planned, where: Targets, changed: Paths) -> Iterator[Reason]:
+    """Data of this machine that the stack makes an asset of, whose version is its content."""
+    named, _ = _data(plan)
+    for asset in where.settings.data if where.settings else ():
+        if asset.local and asset.name in named:
+            path = where.root / asset.path
+            yield from (Reason(f"data asset `{asset.name}`", name) for name, _ in _taken(path, changed))
 
 
 def _environments(plan: jobs.Planned) -> Iterator[str]:

@@ -16,7 +16,7 @@ from amlstack.cli.jobfiles.formats import Format
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from amlstack.cli.jobfiles.changes.survey import Survey, TouchedJob
+    from amlstack.cli.jobfiles.changes.results import Survey, TouchedJob
     from amlstack.cli.jobfiles.changes.touched import Reason
 
 UNKNOWN = 2

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import jobs
-    from amlstack.cli.commands.check import Checked
+    from amlstack.cli.jobfiles.checking import Checked
     from amlstack.cli.targets import Targets
 
 

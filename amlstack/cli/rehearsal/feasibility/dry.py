@@ -50,7 +50,7 @@ def run(
     """
     from amlstack.catalog import clock
     from amlstack.cli import targets
-    from amlstack.cli.commands.check import check_file, plan_gate
+    from amlstack.cli.jobfiles.checking import check_file, plan_gate
     from amlstack.cli.rehearsal import data
     from amlstack.cli.rehearsal.mapping import mapping_file, secret_values
     from infra.runs import CodeFolders

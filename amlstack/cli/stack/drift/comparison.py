@@ -17,7 +17,7 @@ from amlstack.cli.stack.drift.found import CHANGED, DELETED, LeftOut, PropertyDr
 from amlstack.cli.stack.drift.property_paths import MISSING, differences, parts, value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from amlstack.cli.stack.drift.found import Look
     from amlstack.cli.stack.drift.mending import StackMending
@@ -85,7 +85,7 @@ class Comparison:
                 self.look.left_out.append(LeftOut(meta["urn"], path, was, there, *change))
         if properties:
             self.look.resources.append(self._drift(meta, CHANGED, tuple(properties)))
-        self.look.left_out += _written_by_the_service(kind, meta, {parts(path)[0] for path, _, _ in found})
+        self.look.left_out += _written_by_the_service(kind, meta, [path for path, _, _ in found])
 
     def _drift(self, meta: Mapping[str, Any], what: str, properties: tuple[PropertyDrift, ...] = ()) -> ResourceDrift:
         urn, kind = meta["urn"], kind_of(meta)
@@ -164,12 +164,12 @@ def _of_schedule(declared: Mapping[str, Any], now: Mapping[str, Any]) -> Iterato
         yield str(path), _or_none(value_at(declared, str(path))), "changed outside"
 
 
-def _written_by_the_service(kind: str, meta: Mapping[str, Any], known: set[str | int]) -> Iterator[LeftOut]:
+def _written_by_the_service(kind: str, meta: Mapping[str, Any], known: Sequence[str]) -> Iterator[LeftOut]:
     """Outputs that differ and mirror no input that does."""
+    mirrored = tuple(f"{path}{sign}" for path in known for sign in ".[")
     old, new = _values(meta["old"], "outputs"), _values(meta["new"], "outputs")
-    inputs = _values(meta["old"], "inputs")
     for path, was, there in differences(old, new):
-        if (parts(path)[0] in known and value_at(inputs, path) is not MISSING) or path == "drifted":
+        if path in known or path.startswith(mirrored) or path == "drifted":
             continue
         change = own_changes.of(kind, path, there)
         who, source = (change.who, change.source) if change else (SERVICE, "the resource's inputs")

@@ -21,7 +21,7 @@ class Declaring:
         setting: The setting that decides the property; empty where none does.
         value: What to write there; None where it is for a person to say, or nothing is to be written.
         file: Where it is written: the file, and its line where that is known.
-        command: The command that writes it; empty where an editor has to.
+        command: The command that writes it; empty where an editor has to, or plain `pulumi` does not reach the stack.
     """
 
     words: str

@@ -15,7 +15,7 @@ from amlstack.cli.stack.drift.comparison import Comparison
 from amlstack.cli.stack.drift.found import Look
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -82,12 +82,23 @@ def _recorded(state: State) -> tuple[object, ...]:
 def _errors(outcome: Outcome) -> list[str]:
     if not outcome.code:
         return []
-    told = [f"{engines_name(urn)}{text}" for severity, urn, text in outcome.diagnostics if severity == "error" and text]
+    together: dict[str, list[str]] = {}
+    for severity, urn, text in outcome.diagnostics:
+        words = text.removeprefix("Preview failed: ")
+        if severity == "error" and words and words != "preview failed":
+            together.setdefault(words, []).append(_name(urn))
+    told = [_told(words, names) for words, names in sorted(together.items())]
     return told or [outcome.output.strip() or f"the engine ended with {outcome.code}"]
 
 
-def engines_name(urn: str) -> str:
-    """Which resource a message is about, before it; empty for none."""
+def _told(words: str, names: Sequence[str]) -> str:
+    """``Compute a100 (and 3 more): no answer``: one cause that many resources share is one line."""
+    first, more = min(names), len(names) - 1
+    return f"{first}{f' (and {more} more)' if more else ''}: {words}" if first else words
+
+
+def _name(urn: str) -> str:
+    """The resource of a message; empty for the stack as a whole."""
     from amlstack.cli.progress import name_of
 
-    return f"{name_of(urn)}: " if urn and not urn.endswith(":pulumi:Stack") and "pulumi:pulumi:Stack" not in urn else ""
+    return "" if not urn or "::pulumi:pulumi:Stack::" in urn else name_of(urn)

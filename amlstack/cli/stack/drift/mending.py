@@ -119,7 +119,7 @@ class StackMending:
             return Declaring(f"remove `{setting}` in {place}{beside}, then `{self.up}`", setting, None, place)
         shown = json.dumps(value, ensure_ascii=False)
         command = ""
-        if not isinstance(value, dict | list) and not self._is_included(loc):
+        if self.plain and not isinstance(value, dict | list) and not self._is_included(loc):
             text = shown if not isinstance(value, str) else value
             # `config set` writes a number for a text that looks like one.
             if not isinstance(value, str) or not _looks_like_another(value):

@@ -38,6 +38,8 @@ def lines(look: Look, *, everything: bool) -> Iterator[str]:
 def headline(look: Look) -> str:
     """What was found, in one line."""
     of = f"{look.looked_at} resource{'' if look.looked_at == 1 else 's'} of `{look.stack}` on {look.where}"
+    if not look.looked_at:
+        return f"nothing of `{look.stack}` on {look.where} could be looked at"
     if not look.resources:
         return f"no drift found, but not everything could be looked at: {of}" if look.errors else f"no drift: {of}"
     return f"drift: {counted(look)} of {of}"

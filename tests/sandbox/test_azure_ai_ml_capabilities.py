@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import subprocess
 import sys
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from amlstack.base.paths import PROJECT
+from amlstack.sandbox.kinds import witnesses
 from tests.support.running import running_sandbox
 from tests.support.sandbox.sandbox_client import Arm
 
@@ -38,6 +41,8 @@ CAPABILITIES: Mapping[str, Any] = {
     "a curated environment by label": "acpt-pytorch-2.8-cuda12.6",
     "curated environments": True,
     "a datastore made": "stelsewhere",
+    "a datastore with its secrets": "workspaceblobstore",
+    "environments": [],
     "a data lake made": "f",
     "a datastore deleted": [
         *("workspaceblobstore", "workspaceartifactstore", "workspacefilestore", "workspaceworkingdirectory", "mine")
@@ -73,6 +78,9 @@ CAPABILITIES: Mapping[str, Any] = {
     ],
     "a job reads a model": "Completed",
     "a schedule triggered": "Completed",
+    "a schedule switched off, on and deleted": [False, True, ["daily"], []],
+    "a job cancelled": "Canceled",
+    "jobs listed and archived": [False, True, True, True],
 }
 
 
@@ -94,13 +102,29 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.rsplit("\n", 2)[-2])
-    return found
+    asked = {witnesses.operation(*one) for one in json.loads((folder / "requests.json").read_text())}
+    return {"gives": found, "asks": asked - {None}}
 
 
 @pytest.mark.parametrize("capability", CAPABILITIES)
 def test_the_client_gets_what_azure_would_give(seen: dict[str, Any], capability: str) -> None:
-    assert seen[capability] == CAPABILITIES[capability]
+    assert seen["gives"][capability] == CAPABILITIES[capability]
 
 
 def test_no_capability_is_left_out(seen: dict[str, Any]) -> None:
-    assert set(seen) == set(CAPABILITIES)
+    assert set(seen["gives"]) == set(CAPABILITIES)
+
+
+def test_the_page_of_the_sandbox_names_what_the_client_ran_and_nothing_else(seen: dict[str, Any]) -> None:
+    record = {
+        "client": f"azure-ai-ml {metadata.version('azure-ai-ml')}",
+        "test": "tests/sandbox/test_azure_ai_ml_capabilities.py",
+        "recorded": dt.datetime.now(dt.UTC).date().isoformat(),
+        "operations": sorted(seen["asks"]),
+    }
+    file = PROJECT / "amlstack" / "sandbox" / "kinds" / "witnesses" / "clients.json"
+    if os.environ.get("RECORD_WITNESSES"):
+        file.write_text(json.dumps(record, indent=2) + "\n")
+    known = json.loads(file.read_text())
+    again = "RECORD_WITNESSES=1 pytest of this file writes it anew"
+    assert (known["client"], known["operations"]) == (record["client"], record["operations"]), again

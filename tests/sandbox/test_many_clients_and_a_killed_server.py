@@ -81,6 +81,7 @@ class Load:
     def _run(self, number: int) -> None:
         chance = random.Random(SEED * 1000 + number)
         try:
+            client: PipelineClient[Any, Any]
             with PipelineClient(self.url, policies=[self._signed_in()]) as client:
                 submitted = 0
                 while not self.over.is_set():
@@ -91,10 +92,10 @@ class Load:
                 self.failed.append(f"{type(error).__name__}: {error}")
                 self._changed.notify_all()
 
-    def _signed_in(self) -> BearerTokenCredentialPolicy:
+    def _signed_in(self) -> Any:
         return BearerTokenCredentialPolicy(WorkloadIdentityCredential(), f"{self.url}/.default")
 
-    def _one(self, client: PipelineClient, chance: random.Random, name: str) -> None:
+    def _one(self, client: PipelineClient[Any, Any], chance: random.Random, name: str) -> None:
         command = f'echo "$AZUREML_RUN_ID" >> {self.marks}'
         body = job(self.compute, command=command, environmentId=self.environment)
         assert self._ask(client, "PUT", name, body)["name"] == name
@@ -108,7 +109,7 @@ class Load:
             if self._ask(client, "GET", name)["properties"]["status"] in TERMINAL:
                 return
 
-    def _ask(self, client: PipelineClient, method: str, path: str, body: Any = None) -> Any:
+    def _ask(self, client: PipelineClient[Any, Any], method: str, path: str, body: Any = None) -> Any:
         """One request, repeated while the server is not there, as every client of Azure does."""
         address = f"{self.url}{self.workspace}/jobs/{path}?api-version=2025-12-01"
         while True:

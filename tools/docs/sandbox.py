@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.sandbox import kinds
 from amlstack.sandbox.arm import allowances
+from amlstack.sandbox.kinds import witnesses
 
 if TYPE_CHECKING:
     from amlstack.sandbox.kinds.base import ResourceKind
@@ -24,8 +25,13 @@ sources); another one is a 400 that lists them. A body beyond 4 MB is `413 Reque
 
 ## Resource types
 
-| type | verbs | provisioning | notes |
-| --- | --- | --- | --- |
+The last column says how each operation is known. *client*: a test ran it with azure-ai-ml, unmodified, and the requests
+of that run were recorded (`amlstack/sandbox/kinds/witnesses/clients.json`). *documented*: the published REST interface;
+of a resource type its azure-native class, generated from the REST API specifications. *assumed*: neither of both. A
+test fails for an operation without a witness, and for one that the page says a client ran and none did.
+
+| type | verbs | provisioning | notes | known by |
+| --- | --- | --- | --- | --- |
 """
 
 DATA_PLANES = """
@@ -132,7 +138,10 @@ body says what that one does not know.
 
 def page() -> str:
     """The whole page as Markdown."""
-    rows = [f"| `{kind.type}` | {_verbs(kind)} | {_provisioning(kind)} | {kind.note} |" for kind in kinds.ALL]
+    rows = [
+        f"| `{kind.type}` | {_verbs(kind)} | {_provisioning(kind)} | {kind.note} | {witnesses.words(kind)} |"
+        for kind in kinds.ALL
+    ]
     extra = [_extra(row.owner, row.name, row.source, row.versions) for row in allowances.PROPERTIES]
     extra += [_extra(row.beside, f"{row.tag}: {row.value}", row.source, row.versions) for row in allowances.VARIANTS]
     return HEAD + "\n".join(rows) + "\n" + DATA_PLANES + "\n".join(extra) + "\n"

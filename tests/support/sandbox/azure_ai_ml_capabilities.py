@@ -8,11 +8,14 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import logging
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from azure.ai.ml import Input, MLClient, Output, command, load_job
 from azure.ai.ml.entities import (
@@ -135,6 +138,8 @@ class Session:
         folder = str(self.folder / "data")
         blobs = AzureBlobDatastore(name="mine", account_name="stelsewhere", container_name="c")
         self.see("a datastore made", lambda: stores.create_or_update(blobs).account_name)
+        self.see("a datastore with its secrets", lambda: stores.get("workspaceblobstore", include_secrets=True).name)
+        self.see("environments", lambda: [each.name for each in self.client.environments.list()])
         lake = AzureDataLakeGen2Datastore(name="lake", account_name="stelsewhere", filesystem="f")
         self.see("a data lake made", lambda: stores.create_or_update(lake).filesystem)
         self.see("a datastore deleted", lambda: (stores.delete("lake"), [each.name for each in stores.list()])[1])
@@ -226,6 +231,9 @@ class Session:
         self.see("a model from a job's files", self.model_of_a_job)
         self.see("a job reads a model", self.reads_model)
         self.see("a schedule triggered", self.triggered)
+        self.see("a schedule switched off, on and deleted", self.switched)
+        self.see("a job cancelled", self.cancelled)
+        self.see("jobs listed and archived", self.listed)
 
     def first_in_the_queue(self) -> list[Any]:
         job = command(command="true", environment=PLAIN, compute="gpu", locations=["westeurope"])
@@ -258,6 +266,34 @@ class Session:
         self.client.jobs.stream(run)
         return str(self.client.jobs.get(run).status.value)
 
+    def switched(self) -> list[Any]:
+        own = self.client.schedules
+        seen: list[Any] = [
+            own.begin_disable("daily").result().is_enabled,
+            own.begin_enable("daily").result().is_enabled,
+        ]
+        own.begin_disable("daily").result()
+        seen.append([each.name for each in own.list(list_view_type="All")])
+        own.begin_delete("daily").result()
+        return [*seen, list(own.list(list_view_type="All"))]
+
+    def cancelled(self) -> str:
+        made = self.client.jobs.create_or_update(command(command="sleep 600", environment=PLAIN, compute="gpu"))
+        self.client.jobs.begin_cancel(made.name).result()
+        while (status := str(self.client.jobs.get(made.name).status.value)) in {"CancelRequested", "Running"}:
+            pass
+        return status
+
+    def listed(self) -> list[bool]:
+        jobs, first = self.client.jobs, self.jobs["first"]
+        jobs.archive(first)
+        seen = [
+            first in [each.name for each in jobs.list(list_view_type=view)] for view in ("ActiveOnly", "ArchivedOnly")
+        ]
+        jobs.restore(first)
+        children = [each.name for each in jobs.list(parent_job_name=self.jobs["pipeline"])]
+        return [*seen, first in [each.name for each in jobs.list()], len(children) == 1]
+
     def downloaded(self, download: Callable[[str], Any]) -> list[str]:
         """The files that a download makes."""
         target = tempfile.mkdtemp(dir=self.folder)
@@ -265,11 +301,30 @@ class Session:
         return sorted(str(file.relative_to(target)) for file in Path(target).rglob("*") if file.is_file())
 
 
+class Requests(logging.Handler):
+    """What the client asks for: method and path of every request, from the log of its own pipeline."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.seen: set[tuple[str, str]] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        found = re.search(r"Request URL: '([^']+)'\s+Request method: '(\w+)'", text)
+        if found:
+            self.seen.add((found[2], unquote(urlsplit(found[1]).path)))
+
+
 if __name__ == "__main__":
+    requests = Requests()
+    log = logging.getLogger("azure.core.pipeline.policies.http_logging_policy")
+    log.setLevel(logging.INFO)
+    log.addHandler(requests)
     session = Session(sys.argv[1], Path(sys.argv[2]))
     session.workspaces()
     session.computes()
     session.registry()
     session.assets()
     session.runs()
+    (session.folder / "requests.json").write_text(json.dumps(sorted(requests.seen)))
     sys.stdout.write(f"{json.dumps(session.seen)}\n")

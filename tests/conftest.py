@@ -39,6 +39,7 @@ def _own_surroundings() -> None:
         "AMLSTACK_PUBLIC_POLICIES",
         "AMLSTACK_CACHE",
         "AMLSTACK_CORPUS",
+        "AMLSTACK_PIPELINES_SCHEMA",
         "AMLSTACK_ENGINE",
         "AMLSTACK_OPERATOR_CRDS",
         "AMLSTACK_PUBLIC_JOBS",

@@ -63,7 +63,7 @@ def run(asked: AskedAdd) -> int:
         for file in edited:
             typer.echo(_difference(root, file), nl=False)
         names = ", ".join(str(file.path) for file in edited)
-        return _ended(f"nothing was written: {names} differ as shown. `--force` overwrites them", 1)
+        return _ended(f"nothing was written, as what is there differs: {names}. `--force` overwrites it", 1)
     written = sorted((*new, *edited), key=lambda file: file.path)
     if not asked.dry_run:
         for file in written:

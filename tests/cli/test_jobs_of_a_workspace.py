@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from amlstack.sandbox.server.injected_faults import CUT_STORED, THROTTLED, inject, injected
 from tests.support.cli.cutting_proxy import CuttingProxy
 from tests.support.cli.verbs import Verbs
 from tests.support.running import running_sandbox
@@ -227,6 +228,21 @@ def test_what_a_job_wrote_is_downloaded_once(space: Workspace) -> None:
     assert "Did you mean `model`?" in unknown.err
     opened = space.verbs("open", "writes", "--no-browser").ok()
     assert re.fullmatch(rf"https://ml\.azure\.com/runs/writes-\w+\?wsid={space.id}\n", opened.out)
+
+
+def test_a_lost_answer_and_a_throttled_request_submit_a_job_once(space: Workspace) -> None:
+    lost = {"fault": CUT_STORED, "method": "PUT", "path": ".*/jobs/faulty-.*", "times": 1}
+    busy = {"fault": THROTTLED, "method": "GET", "path": ".*/jobs/faulty-.*", "times": 1}
+    inject(space.sandbox.home, lost, {**busy, "headers": {"retry-after-ms": "5"}})
+    try:
+        ran = space.verbs("submit", str(space.job("faulty", "true")), "--watch").ok()
+    finally:
+        inject(space.sandbox.home)
+    assert "is Completed" in ran.out
+    assert "429, too many requests" in ran.err
+    assert {fault for fault, _, path in injected(space.sandbox.home) if "/faulty-" in path} == {CUT_STORED, THROTTLED}
+    rows = space.verbs("status", "--json").json
+    assert len([row for row in rows if row["name"].startswith("faulty-")]) == 1
 
 
 def test_what_is_not_there_or_not_allowed_is_one_line(space: Workspace) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from amlstack.base import paths
+from amlstack.base.near_misses import did_you_mean
 from amlstack.cli.workspace import config_file
 from amlstack.provider.arm import ENDPOINT_VARIABLE, ArmClient, SignIn, endpoint
 
@@ -81,7 +82,7 @@ class WorkspacePlace:
         at = f" on the sandbox at {self.arm.endpoint}" if self.is_local else _elsewhere(self.arm.endpoint)
         if len(self.workspaces) != 1:
             names = ", ".join(_name(each) for each in self.workspaces[:_SHOWN])
-            return f"workspaces {names}{at}: {self.source}"
+            return f"workspaces {names}{at}: {self.source}" if names else f"no workspace yet{at}: {self.source}"
         _, _, subscription, _, group, *_, name = self.workspaces[0].split("/")
         return f"workspace {name} (resource group {group}, subscription {subscription}){at}: {self.source}"
 
@@ -118,8 +119,8 @@ def find(asked: AskedWorkspace, announce: Callable[[str], None]) -> WorkspacePla
     if values.keys() >= {"group", "workspace"}:
         return WorkspacePlace(arm, (_id(**values),), source, tenant=sign_in.values.get("tenantId", ""))
     found = tuple(_fitting(arm, values))
-    if not found:
-        raise NoWorkspaceError(_none_fits(values))
+    if not found and (values.keys() - {"subscription"} or not is_local(arm.endpoint)):
+        raise NoWorkspaceError(_none_fits(values, names_in(arm, values["subscription"])))
     place = WorkspacePlace(arm, found, source, tenant=sign_in.values.get("tenantId", ""))
     if not is_local(arm.endpoint):
         _ = place.workspace  # on Azure a job is not looked for in somebody else's workspaces
@@ -302,7 +303,7 @@ def _on_the_sandbox(local: Endpoint, values: Mapping[str, str]) -> WorkspacePlac
     place = _signed_in(local, (), "named by nothing else, and there is a sandbox here")
     found = tuple(_fitting(place.arm, {**values, "subscription": local.subscription}))
     if not found and values:
-        raise NoWorkspaceError(_none_fits(values))
+        raise NoWorkspaceError(_none_fits(values, names_in(place.arm, local.subscription)))
     return _signed_in(local, found, place.source)
 
 
@@ -351,11 +352,12 @@ def _shown(file: Path) -> str:
     return str(file.relative_to(here)) if file.is_relative_to(here) else str(file)
 
 
-def _none_fits(values: Mapping[str, str]) -> str:
+def _none_fits(values: Mapping[str, str], known: tuple[str, ...]) -> str:
     words = [f"{part} `{values[part]}`" for part in ("workspace", "group") if part in values]
     subscription = f"the subscription {values['subscription']}" if "subscription" in values else "the sandbox"
     named = f" fits {' and '.join(words)}" if words else " is there that you may see"
-    return f"No workspace{named} in {subscription}."
+    near = did_you_mean(values.get("workspace", ""), known) if "workspace" in values else ""
+    return f"No workspace{named} in {subscription}. {near}".rstrip()
 
 
 def _nothing(values: Mapping[str, str]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -147,3 +149,17 @@ def test_each_refusal_is_one_line_with_what_helps(error: ArmError, words: str) -
 def test_the_project_has_no_file_that_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
     assert config_file.find(PROJECT) is None
+
+
+def test_a_missing_sign_in_is_one_line(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "EnvironmentCredential")
+    monkeypatch.setenv("PATH", str(nowhere))
+    done = subprocess.run(
+        [sys.executable, "-m", "amlstack.cli.main", "status", "--workspace", arm_id(SUBSCRIPTION, "rg", "w")],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 1
+    where, refusal = done.stderr.splitlines()
+    assert where.startswith("workspace w (resource group rg")
+    assert refusal.startswith("Not signed in: ")
+    assert "`az login`" in refusal

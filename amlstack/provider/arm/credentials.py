@@ -8,6 +8,7 @@ counts before its variable. Where azure-native ends with the Azure CLI, here fol
 from __future__ import annotations
 
 import json
+import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,6 +124,9 @@ class SignIn:
             return federated.FederatedCredential(authority, tenant)
         from azure.identity import DefaultAzureCredential  # noqa: PLC0415
 
+        # Without any handler Python prints the chain's dozen lines of what it tried; the error says what matters.
+        if not (log := logging.getLogger("azure.identity")).handlers:
+            log.addHandler(logging.NullHandler())
         if not tenant:
             return DefaultAzureCredential(authority=authority)
         allowed = [tenant, *self._auxiliary()]

@@ -229,9 +229,17 @@ def test_a_change_touches_the_jobs_that_it_means_something_for(
     edited(change)(repository)
     found = touched(changed("HEAD"))
     assert found == expected
+
+
+def test_a_committed_change_counts_as_one_that_is_not(repository: Path, changed: Callable[..., Any]) -> None:
     base = git(repository, "rev-parse", "HEAD")
+    edited("train/code/new.py")(repository)
+    edited("python/src/train.py")(repository)
+    loose = changed(base)
     commit(repository)
-    assert touched(changed(base)) == expected
+    found = changed(base)
+    assert touched(found) == touched(loose) == {TRAIN: "code", PY: "code"}
+    assert (loose["uncommitted"], found["uncommitted"]) == (2, 0)
 
 
 @pytest.mark.parametrize(
@@ -333,14 +341,11 @@ def test_without_a_base_the_remotes_default_branch_is_compared_with(
     assert found["base"]["words"] == "merge base with `origin/main`"
 
 
-@pytest.mark.parametrize(
-    "environ",
-    [
-        {"GITHUB_BASE_REF": "main", "GITHUB_REF": "refs/pull/7/merge"},
-        {"SYSTEM_PULLREQUEST_TARGETBRANCH": "refs/heads/main", "BUILD_SOURCEBRANCH": "refs/pull/7/merge"},
-    ],
-)
-@pytest.mark.parametrize("depth", [1, 2, 0])
+GITHUB = {"GITHUB_BASE_REF": "main", "GITHUB_REF": "refs/pull/7/merge"}
+AZURE = {"SYSTEM_PULLREQUEST_TARGETBRANCH": "refs/heads/main", "BUILD_SOURCEBRANCH": "refs/pull/7/merge"}
+
+
+@pytest.mark.parametrize(("environ", "depth"), [(GITHUB, 1), (GITHUB, 2), (GITHUB, 0), (AZURE, 2)])
 def test_a_pull_request_is_compared_with_the_branch_it_goes_to(  # noqa: PLR0917 - fixtures
     repository: Path,
     tmp_path: Path,

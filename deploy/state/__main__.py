@@ -82,6 +82,27 @@ blobs = storage.BlobServiceProperties(
     delete_retention_policy={"enabled": True, "days": keep_days},
     container_delete_retention_policy={"enabled": True, "days": keep_days},
 )
+# Each step of an update writes the state anew, and so makes a version: without an end they are what the account costs.
+storage.ManagementPolicy(
+    "versions",
+    management_policy_name="default",
+    account_name=account.name,
+    resource_group_name=group.name,
+    policy={
+        "rules": [
+            {
+                "name": "versions-end",
+                "type": "Lifecycle",
+                "enabled": True,
+                "definition": {
+                    "filters": {"blob_types": ["blockBlob"], "prefix_match": ["state/"]},
+                    "actions": {"version": {"delete": {"days_after_creation_greater_than": keep_days}}},
+                },
+            }
+        ]
+    },
+    opts=pulumi.ResourceOptions(depends_on=[blobs]),
+)
 container = storage.BlobContainer(
     "container",
     container_name="state",

@@ -6,12 +6,14 @@ The engine's own drivers for azblob:// and azurekeyvault:// speak to the sandbox
 from __future__ import annotations
 
 import os
+import re
 import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from amlstack.sandbox.arm import entra
+from tests.support.deploy.state_story import PAGE
 from tests.support.stack.small_jobs import job, runs_of, settings, store_of
 
 if TYPE_CHECKING:
@@ -90,6 +92,9 @@ def resource(story: Story, kind: str, name: str = "") -> dict[str, Any]:
 def test_the_place_is_made_as_printed_and_a_second_look_changes_nothing(played: Story) -> None:
     code, text = played.printed[MAKE]
     assert code == 0, text
+    count = re.search(r"\+ \d+ created", text)
+    assert count is not None
+    assert f"    {count[0]}\n" in PAGE.read_text("utf-8")
     played.results["made again"].ok()
 
 
@@ -101,6 +106,11 @@ def test_the_account_has_no_keys_and_keeps_what_is_deleted(played: Story) -> Non
     assert kept["isVersioningEnabled"] is True
     assert kept["deleteRetentionPolicy"] == {"allowPermanentDelete": False, "enabled": True, "days": 30}
     assert kept["containerDeleteRetentionPolicy"] == {"enabled": True, "days": 30}
+    (rule,) = resource(played, "Microsoft.Storage/storageAccounts/managementPolicies")["policy"]["rules"]
+    assert rule["definition"] == {
+        "filters": {"blobTypes": ["blockBlob"], "prefixMatch": ["state/"]},
+        "actions": {"version": {"delete": {"daysAfterCreationGreaterThan": 30}}},
+    }
 
 
 def test_the_vault_is_opened_by_roles_and_purged_by_nobody(played: Story) -> None:

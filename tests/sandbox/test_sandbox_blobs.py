@@ -226,10 +226,13 @@ def test_a_copy_within_an_account_needs_no_second_token_and_is_done_when_it_is_a
         assert (answer.status, answer.headers["x-ms-copy-status"]) == (202, "success")
     assert container.download_blob("b").readall() == b"1"
     assert container.get_blob_client("b").get_blob_properties().metadata == {"by": "me"}
-    with pytest.raises(urllib.error.HTTPError) as caught:
-        copy("b", **{"x-ms-copy-source": f"{arm.url}/blob/others/{container.container_name}/a"})
-    assert caught.value.code == 404
-    caught.value.close()
+    codes = {}
+    for other in (f"others/{container.container_name}/a", f"blobs/{container.container_name}/none"):
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            copy("b", **{"x-ms-copy-source": f"{arm.url}/blob/{other}"})
+        codes[other.partition("/")[0]] = caught.value.code, caught.value.headers["x-ms-error-code"]
+        caught.value.close()
+    assert codes == {"others": (404, "CannotVerifyCopySource"), "blobs": (404, "BlobNotFound")}
 
 
 def test_a_blob_that_is_replaced_keeps_when_it_was_first_made(container: ContainerClient) -> None:

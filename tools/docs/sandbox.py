@@ -77,8 +77,10 @@ sizes; beyond any stack unless `amlstack sandbox quota` lowers them ([quota.md](
 Microsoft's clients work on it as they are, led by the environment alone: `eval "$(amlstack sandbox env)"`, then
 `MLClient(DefaultAzureCredential(), subscription, group, workspace)`. `--for az` signs az in, in a folder of its own;
 `--for terraform` and `--for pulumi` are for azurerm and for the azure-native of the registry (neither has been run
-here), `--for notebook` prints Python. azure-ai-ml makes the address of blobs of a datastore's account name; it alone is
-answered `127.0.0.1:PORT/blob/<account>` for an account that lies here, so that its uploads and downloads stay here.
+here), `--for notebook` prints Python, `--for state` leads Azure's own host names of accounts, vaults and Entra ID
+here, for clients that take no other address ([gitops-state.md](gitops-state.md#try-it-without-azure)). azure-ai-ml
+makes the address of blobs of a datastore's account name; it alone is answered `127.0.0.1:PORT/blob/<account>` for an
+account that lies here, so that its uploads and downloads stay here.
 
 A token opens what it was issued for (its `aud`): the resource manager takes tokens for this sandbox's address or for
 `https://management.azure.com`, the data plane those and tokens for `https://ml.azure.com`, blobs tokens for

@@ -18,8 +18,6 @@ from amlstack.sandbox.kinds.machine_learning import (
 )
 from amlstack.sandbox.kinds.network import private_dns, private_endpoints, security_groups, virtual_networks
 from amlstack.sandbox.kinds.platform import (
-    blob_containers,
-    blob_services,
     diagnostics,
     federated_credentials,
     groups,
@@ -29,10 +27,10 @@ from amlstack.sandbox.kinds.platform import (
     monitoring,
     policy,
     roles,
-    storage,
     vaults,
 )
 from amlstack.sandbox.kinds.platform import registries as container_registries
+from amlstack.sandbox.kinds.storage import accounts, blob_containers, blob_services, life_cycles
 
 if TYPE_CHECKING:
     from amlstack.sandbox.kinds.base import ResourceKind
@@ -41,9 +39,10 @@ ALL: tuple[ResourceKind, ...] = (
     groups.KIND,
     identities.KIND,
     federated_credentials.KIND,
-    storage.KIND,
+    accounts.KIND,
     blob_services.KIND,
     blob_containers.KIND,
+    life_cycles.KIND,
     vaults.KIND,
     keys.KIND,
     monitoring.LOGS,

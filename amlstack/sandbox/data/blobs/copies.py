@@ -57,7 +57,9 @@ def fetch(context: KindContext, request: Request, file: Path, account: str | Non
         raise Refused(refused.status, "CannotVerifyCopySource", refused.message) from None
     blob = context.store.blobs.get(*place)
     if blob is None:
-        raise Refused(404, "CannotVerifyCopySource", "The specified blob does not exist.")
+        # As Azurite 3 answers within an account, where nobody had to be asked.
+        code = "BlobNotFound" if place[0] == account else "CannotVerifyCopySource"
+        raise Refused(404, code, "The specified blob does not exist.")
     if blob.size > MOST_BYTES:
         raise Refused(413, "RequestBodyTooLarge", "The source is larger than Put Blob From URL takes.")
     with blob.path.open("rb") as source:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from amlstack.sandbox.arm.refusals import Refused, invalid
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
-from amlstack.sandbox.kinds.platform import blob_services
 from amlstack.sandbox.kinds.platform.addresses import check_addresses
+from amlstack.sandbox.kinds.storage import blob_services
 
 if TYPE_CHECKING:
     from amlstack.sandbox.arm.ids import ArmPath

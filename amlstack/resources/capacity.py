@@ -14,20 +14,25 @@ if TYPE_CHECKING:
 
 
 async def of_regions(
-    subscription: str, regions: Mapping[str, Collection[str]], *, provider: pulumi.ProviderResource | None = None
+    subscription: str,
+    regions: Mapping[str, Collection[str]],
+    *,
+    workspace: str | None = None,
+    provider: pulumi.ProviderResource | None = None,
 ) -> dict[str, Any]:
     """The quota of regions, and of some sizes whether they are offered there.
 
     Args:
         subscription: Its id.
         regions: The regions, each with names of sizes.
+        workspace: ARM id of the workspace whose part of the quota is asked for too.
         provider: The provider to ask; the one that the engine makes by itself when absent.
 
     Returns:
         As ``amlstack:capacity:ofRegions`` of the provider's schema describes it.
     """
     wanted = {name: sorted(sizes) for name, sizes in regions.items()}
-    args = {"subscription": subscription, "regions": wanted}
+    args = {"subscription": subscription, "regions": wanted, **({"workspace": workspace} if workspace else {})}
     return await _asked("amlstack:capacity:ofRegions", args, provider)
 
 

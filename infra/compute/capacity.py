@@ -66,7 +66,8 @@ async def findings(
     if settings.quota == "off" or not wanted:
         return ()
     try:
-        answers = (await capacity.of_regions(subscription, quota.regions(wanted), provider=provider))["regions"]
+        asked = quota.regions(wanted)
+        answers = (await capacity.of_regions(subscription, asked, workspace=workspace, provider=provider))["regions"]
         found = quota.shortages(wanted, answers, subscription)
         if found:
             there = await capacity.of_workspace(workspace, provider=provider)

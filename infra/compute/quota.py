@@ -155,6 +155,15 @@ def unchecked(answers: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
                 "Reading them takes the role Reader on the subscription. `amlstack:quota: off` asks no more.",
                 Level.WARNING,
             )
+        elif answer.get("grantedProblem"):
+            yield Finding(
+                "quota-unchecked",
+                "",
+                f"The workspace's own part of the quota of `{region}` was not checked: {answer['grantedProblem']}",
+                "A workspace may be given less than the subscription has; nodes beyond it never come",
+                "Reading it takes the role Reader on the subscription. `amlstack:quota: off` asks no more.",
+                Level.WARNING,
+            )
 
 
 def shortages(
@@ -192,7 +201,40 @@ def shortages(
         usage = usage_of(pool, answers[region]["usages"])
         if usage is not None and (short := _short(_Pool(region, pool, subscription), members, usage, had)) is not None:
             found.append(short)
+        granted = usage_of(pool, answers[region].get("granted") or ())
+        if granted is not None and (short := _beyond_part(region, pool, members, int(granted["limit"]), had)):
+            found.append(short)
     return tuple(found)
+
+
+def _beyond_part(
+    region: str, family: str, members: list[tuple[Demand, int]], limit: int, had: Existing
+) -> Shortage | None:
+    """What is above the part of a family's quota that the workspace was given; what others there use is not known."""
+    requested = sum(demand.most * vcpus for demand, vcpus in members)
+    own = sum(had.most(demand) * vcpus for demand, vcpus in members)
+    if limit < 0 or requested <= max(limit, own):
+        return None
+    largest, parts = _largest(members), _parts(members)
+    finding = Finding(
+        "quota-exceeded",
+        "",
+        f"The workspace's own part of `{family}` in `{region}` is {limit} vCPUs, and `nodes.max` asks for {requested}: "
+        f"{parts}",
+        "A workspace uses no more of the subscription's quota than it was given: nodes beyond that never come, and "
+        "their jobs wait in the queue",
+        f"Give the workspace {requested} {_PORTAL}, which lists workspaces under each family, or lower `nodes.max`; "
+        "`amlstack:quota: warn` shows this and refuses nothing",
+    )
+    return Shortage(largest.index, ("nodes", "max"), finding)
+
+
+def _largest(members: list[tuple[Demand, int]]) -> Demand:
+    return max(members, key=lambda member: member[0].most * member[1])[0]
+
+
+def _parts(members: list[tuple[Demand, int]]) -> str:
+    return ", ".join(f"`{demand.name}` {demand.most} × {vcpus}" for demand, vcpus in members)
 
 
 def _unoffered(demand: Demand, answer: Mapping[str, Any]) -> Shortage | None:
@@ -231,8 +273,7 @@ def _short(pool: _Pool, members: list[tuple[Demand, int]], usage: Mapping[str, A
     if requested <= limit - others:
         return None
     level = Level.ERROR if requested > limit or at_once > limit - others else Level.WARNING
-    largest = max(members, key=lambda member: member[0].most * member[1])[0]
-    parts = ", ".join(f"`{demand.name}` {demand.most} × {vcpus}" for demand, vcpus in members)
+    largest, parts = _largest(members), _parts(members)
     free = f"{limit}" if not others else f"{limit}, of which others use {others},"
     finding = Finding(
         "quota-exceeded",

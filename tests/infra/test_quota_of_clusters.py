@@ -149,3 +149,34 @@ def test_a_size_that_cannot_be_low_priority_is_said_to_be_so() -> None:
 def test_regions_are_asked_about_the_sizes_that_are_declared_there() -> None:
     wanted = demands(one(), one("north", location="northeurope", size="Standard_ND96asr_v4"), one("more"))
     assert quota.regions(wanted) == {"westeurope": {H100}, "northeurope": {"Standard_ND96asr_v4"}}
+
+
+def granted(limit: int, name: str = "Standard NDSH100v5 Family Cluster Dedicated vCPUs") -> dict[str, Any]:
+    return region(usage(FAMILY, 960)) | {"granted": [usage("", limit, label=name.replace(" ", "_"))]}
+
+
+def test_what_a_workspace_was_given_is_a_limit_of_its_own() -> None:
+    (found,) = short(demands(one()), granted(96))
+    assert found.finding.level is Level.ERROR
+    assert found.finding.seen == (
+        f"The workspace's own part of `{FAMILY}` in `westeurope` is 96 vCPUs, and `nodes.max` asks for 384: "
+        "`train` 4 × 96"
+    )
+    assert "Give the workspace 384 " in found.finding.remedy
+
+
+@pytest.mark.parametrize("limit", [384, -1])
+def test_a_part_with_room_or_without_a_limit_is_no_finding(limit: int) -> None:
+    assert short(demands(one()), granted(limit)) == []
+
+
+def test_a_part_that_is_not_for_the_stack_s_nodes_or_that_they_use_already_is_no_finding() -> None:
+    assert short(demands(one(priority="low_priority")), granted(0)) == []
+    assert short(demands(one()), granted(0, "Standard DSv2 Family Cluster Dedicated vCPUs")) == []
+    assert short(demands(one()), granted(96), existing()) == []
+
+
+def test_a_part_that_could_not_be_read_is_one_warning() -> None:
+    (found,) = quota.unchecked({"westeurope": {"problem": "", "grantedProblem": "Forbidden: no"}})
+    assert "The workspace's own part" in found.seen
+    assert "Forbidden" in found.seen

@@ -29,8 +29,10 @@ class Azure:
     failure: Exception | None = None
     asked: list[str] = field(default_factory=list)
 
-    async def of_regions(self, _: str, regions: Mapping[str, Collection[str]], *, provider: Any) -> dict[str, Any]:
-        del provider
+    async def of_regions(
+        self, _: str, regions: Mapping[str, Collection[str]], *, workspace: str, provider: Any
+    ) -> dict[str, Any]:
+        assert (workspace, provider) == ("/ws", None), "its part of the quota is asked for beside the rest"
         self.asked.append(f"regions {', '.join(sorted(regions))}")
         if self.failure is not None:
             raise self.failure

@@ -73,6 +73,32 @@ def test_each_region_is_asked_twice_and_once_is_enough(wire: Wire, service: Fake
     assert len(service.signed_in) == 1
 
 
+def test_the_part_of_a_workspace_is_asked_for_and_other_workspaces_are_left_out(
+    wire: Wire, service: FakeArm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "Standard_DSv2_Family_Cluster_Dedicated_vCPUs"
+    rows = [
+        {"id": f"{WORKSPACE.upper()}/quotas/{name}", "limit": 100, "unit": "Count", "name": {"value": "DSv2"}},
+        {"id": f"{WORKSPACE}2/quotas/{name}", "limit": 200, "unit": "Count", "name": {"value": "DSv2"}},
+        {"id": f"/subscriptions/sub/quotas/{name}", "limit": 300, "unit": "Count"},
+    ]
+    others = service.answer
+
+    def answer(method: str, path: str, query: dict[str, str], body: Any) -> tuple[int, Any]:
+        return (200, {"value": rows}) if path.endswith("/quotas") else others(method, path, query, body)
+
+    monkeypatch.setattr(service, "answer", answer)
+    args = {"subscription": "sub", "regions": {"westeurope": [SIZE]}, "workspace": WORKSPACE}
+    found = asked(wire, **args)["regions"]["westeurope"]
+    assert found["granted"] == [{"name": "DSv2", "label": name, "current": 0, "limit": 100}]
+    assert (found["grantedProblem"], found["listed"]) == ("", 2)
+
+    service.fail("GET", "/quotas$", 403, code="Refused", message="not today")
+    found = asked(wire, **args)["regions"]["westeurope"]
+    assert (found["granted"], found["listed"]) == ([], 2)
+    assert "not today" in found["grantedProblem"]
+
+
 @pytest.mark.parametrize("status", [403, 429, 500, 503])
 def test_what_is_refused_is_a_problem_in_words_and_is_not_asked_again(
     wire: Wire, service: FakeArm, status: int

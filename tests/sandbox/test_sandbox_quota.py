@@ -123,3 +123,20 @@ def test_limits_are_set_shown_and_forgotten(tmp_path: Path, monkeypatch: pytest.
     made.close()
     assert known == {"westeurope": {"families": {FAMILY: 96}, "low_priority": 0, "withheld": [SIZE]}}
     assert quota("--clear") == "no limits are set\n"
+
+
+def test_a_workspace_is_given_a_part_of_a_family(manager: Manager) -> None:
+    def parts() -> dict[str, int]:
+        rows = manager.call("GET", f"{LOCATIONS}/eastus/quotas")[1]["value"]
+        return {row["id"]: row["limit"] for row in rows if row["type"].endswith("/workspaces/quotas")}
+
+    assert parts() == {}
+    name = manager.workspace.rpartition("/")[2]
+    change = capacity.QuotaChange(FAMILY.lower(), 96, workspace=name)
+    assert capacity.wrong("eastus", change) is None
+    manager.context.store.set_quota(capacity.changed({}, "eastus", change))
+    (given,) = parts().items()
+    assert given[0].lower() == f"{manager.workspace}/quotas/Standard_NDASv4_A100_Family_Cluster_Dedicated_vCPUs".lower()
+    assert given[1] == 96
+    assert usages(manager)["Standard NDASv4_A100 Family Cluster Dedicated vCPUs"]["limit"] == capacity.LIMIT
+    assert "needs --family" in str(capacity.wrong("eastus", capacity.QuotaChange(workspace=name)))

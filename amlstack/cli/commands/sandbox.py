@@ -136,6 +136,9 @@ def quota(
         int | None, typer.Option("--low-priority", min=0, help="vCPUs of all low-priority nodes.")
     ] = None,
     withhold: Annotated[list[str] | None, typer.Option("--withhold", help="A size that is not offered.")] = None,
+    workspace: Annotated[
+        str, typer.Option("--workspace", help="Name of a workspace: --limit is its part of the family's quota.")
+    ] = "",
     clear: Annotated[bool, typer.Option("--clear", help="Forget what was set.")] = False,
 ) -> None:
     """Show or set what a subscription may use of a region; nothing that was set is no limit.
@@ -153,7 +156,7 @@ def quota(
     from amlstack.sandbox.store.database import StateError
     from amlstack.sandbox.store.store import Store, folder
 
-    changes = capacity.QuotaChange(family, limit, low_priority, tuple(withhold or ()))
+    changes = capacity.QuotaChange(family, limit, low_priority, tuple(withhold or ()), workspace)
     if (wrong := capacity.wrong(region, changes)) is not None:
         _fail(wrong)
     if not (folder(paths.home()) / "state.db").exists():

@@ -1,8 +1,9 @@
 """``amlstack:capacity:*``: what a subscription may use of a region, and which clusters a workspace has.
 
 Asked before anything is planned, so nothing here repeats or waits for long, and nothing fails: what could not be read
-is answered as a ``problem`` in words. Shapes are those of the resource manager's ``usages`` and ``vmSizes`` of
-Microsoft.MachineLearningServices (learn.microsoft.com/rest/api/azureml/usages/list and …/virtual-machine-sizes/list).
+is answered as a ``problem`` in words. Shapes are those of the resource manager's ``usages``, ``vmSizes`` and ``quotas``
+of Microsoft.MachineLearningServices (learn.microsoft.com/rest/api/azureml: usages/list, virtual-machine-sizes/list,
+quotas/list and quotas/update, whose example has the ids of a workspace's rows).
 """
 
 from __future__ import annotations
@@ -31,18 +32,22 @@ def of_regions(arm: ArmClient, args: Mapping[str, Any], cancelled: threading.Eve
 
     Args:
         arm: Azure Resource Manager.
-        args: ``{"subscription": id, "regions": {name: [size, …]}}``.
+        args: ``{"subscription": id, "regions": {name: [size, …]}, "workspace": ARM id}``; without a workspace, its part
+            of the quota is not asked for.
         cancelled: Ends the wait.
 
     Returns:
         ``{"regions": {name: {"usages": [{"name", "label", "current", "limit"}], "sizes": {name: {"family", "vcpus",
-        "lowPriority"}}, "listed": count of sizes, "problem": text}}}``; ``problem`` is empty where all was read.
+        "lowPriority"}}, "listed": count of sizes, "problem": text, "granted": [{"name", "label", "current", "limit"}],
+        "grantedProblem": text}}}``; a problem is empty where all was read.
     """
     root = f"/subscriptions/{args['subscription']}/providers/Microsoft.MachineLearningServices/locations"
     regions: Mapping[str, Collection[str]] = args["regions"]
-    paths = [f"{root}/{region}/{what}" for region in regions for what in ("usages", "vmSizes")]
+    workspace = str(args.get("workspace") or "")
+    lists = ("usages", "vmSizes", "quotas") if workspace else ("usages", "vmSizes")
+    paths = [f"{root}/{region}/{what}" for region in regions for what in lists]
     answers = _answers(arm, paths, cancelled)
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for region, wanted in regions.items():
         usages, sizes = answers[f"{root}/{region}/usages"], answers[f"{root}/{region}/vmSizes"]
         problems = [each for each in (usages, sizes) if isinstance(each, str)]
@@ -52,6 +57,11 @@ def of_regions(arm: ArmClient, args: Mapping[str, Any], cancelled: threading.Eve
             "listed": 0 if isinstance(sizes, str) else len(sizes),
             "problem": problems[0] if problems else "",
         }
+        if workspace:
+            quotas = answers[f"{root}/{region}/quotas"]
+            failed = isinstance(quotas, str)
+            found[region]["granted"] = [] if isinstance(quotas, str) else _granted(quotas, workspace)
+            found[region]["grantedProblem"] = quotas if failed else ""
     return {"regions": found}
 
 
@@ -120,6 +130,16 @@ def _usage(row: Mapping[str, Any]) -> dict[str, Any]:
         "current": _number(row.get("currentValue")),
         "limit": _number(row.get("limit"), -1),
     }
+
+
+def _granted(rows: list[Any], workspace: str) -> list[dict[str, Any]]:
+    """The rows of one workspace: their ids lie under its own, ``…/workspaces/NAME/quotas/FAMILY``."""
+    under = f"{workspace}/quotas/".casefold()
+    return [
+        {**_usage(row), "label": str(row["id"]).rsplit("/", 1)[-1]}
+        for row in rows
+        if str(row.get("id") or "").casefold().startswith(under)
+    ]
 
 
 def _sizes(rows: list[Any], wanted: Collection[str]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 Names and types of the rows are those of the examples of the REST API (learn.microsoft.com/rest/api/azureml, usages/list
 and virtual-machine-sizes/list, 2025-06-01). Limits are beyond any stack unless somebody lowers them (`amlstack sandbox
 quota`): ``Store.quota`` holds ``{region: {"families": {family: limit}, "dedicated": limit, "low_priority": limit,
-"withheld": [size, …]}}``. In use are the nodes that there are.
+"withheld": [size, …], "workspaces": {name: {family: limit}}}}``. In use are the nodes that there are.
 """
 
 from __future__ import annotations
@@ -70,12 +70,14 @@ class QuotaChange:
         limit: vCPUs.
         low_priority: vCPUs of low-priority nodes.
         withheld: Sizes that are not offered from now on.
+        workspace: Name of the workspace whose part of the family's quota ``limit`` is; empty for the subscription.
     """
 
     family: str = ""
     limit: int | None = None
     low_priority: int | None = None
     withheld: tuple[str, ...] = ()
+    workspace: str = ""
 
     @property
     def any(self) -> bool:
@@ -89,6 +91,8 @@ def wrong(region: str, change: QuotaChange) -> str | None:
         return f"--region must be a region of Azure, got `{region}`.{near_misses.hint(region, regions.names())}"
     if change.family and change.limit is None:
         return "--family needs --limit."
+    if change.workspace and not change.family:
+        return "--workspace needs --family and --limit: a workspace is given a part of a family's quota."
     known = {family(size).lower(): family(size) for size in sizes.all_sizes()}
     if change.family and change.family.lower() not in known:
         return f"`{change.family}` is no family of sizes.{near_misses.hint(change.family, known.values())}"
@@ -102,7 +106,11 @@ def changed(quota: Mapping[str, Any], region: str, change: QuotaChange) -> dict[
     """``Store.quota`` with a change that nothing is wrong with."""
     before = quota.get(region, {})
     after = {**before}
-    if change.limit is not None and change.family:
+    if change.limit is not None and change.workspace:
+        parts = before.get("workspaces", {})
+        name = change.workspace.lower()
+        after["workspaces"] = {**parts, name: {**parts.get(name, {}), _named(change.family): change.limit}}
+    elif change.limit is not None and change.family:
         after["families"] = {**before.get("families", {}), _named(change.family): change.limit}
     elif change.limit is not None:
         after["dedicated"] = change.limit
@@ -129,22 +137,34 @@ def _usages(context: KindContext, region: str) -> list[Body]:
     for priority, (name, kind, key) in _TOTALS.items():
         rows.append(_row("", kind, name, used[priority], quota.get(key, LIMIT)))
     for one in dict.fromkeys(family(size) for size in sizes.all_sizes()):
-        core = re.sub(r"^standard|family$", "", one, flags=re.IGNORECASE).strip()
-        name = f"Standard {core} Family Cluster Dedicated vCPUs"
+        name = _words(one)
         limit = quota.get("families", {}).get(one, LIMIT)
         rows.append(_row(f"/{name.replace(' ', '_')}", "vmFamily", name, used[one], limit))
     return rows
 
 
+def _words(family_name: str) -> str:
+    """The name of a family's row."""
+    core = re.sub(r"^standard|family$", "", family_name, flags=re.IGNORECASE).strip()
+    return f"Standard {core} Family Cluster Dedicated vCPUs"
+
+
 def _quotas(context: KindContext, region: str) -> list[Body]:
-    """The limits of the families, of which `updateQuotas` gives each workspace a part; here none has one."""
+    """The limits of the families, and the parts of them that workspaces were given (`sandbox quota --workspace`)."""
     families = [row for row in _usages(context, region) if "/vmFamily/" in row["type"]]
     shown = ("id", "unit", "limit", "name")
     kind = f"{ML}/vmFamily/quotas"
-    return [
+    found = [
         {**{name: row[name] for name in shown}, "type": kind, "id": row["id"].replace("/usages", "/quotas")}
         for row in families
     ]
+    given: Mapping[str, Mapping[str, int]] = _quota(context, region).get("workspaces", {})
+    for workspace in context.store.resources.of_type(f"{ML}/workspaces"):
+        for one, limit in given.get(workspace.name.lower(), {}).items():
+            name = _words(one)
+            row = {"id": f"{workspace.id}/quotas/{name.replace(' ', '_')}", "type": f"{ML}/workspaces/quotas"}
+            found.append({**row, "unit": "Count", "limit": limit, "name": {"value": name, "localizedValue": name}})
+    return found
 
 
 def _row(path: str, kind: str, name: str, current: int, limit: int) -> Body:

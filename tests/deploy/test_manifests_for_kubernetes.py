@@ -12,6 +12,7 @@ import lupa
 import pytest
 import yaml
 
+from amlstack.cli.gitops import files
 from tests.support.deploy import operator_fields, operator_pod
 
 if TYPE_CHECKING:
@@ -64,6 +65,17 @@ def test_the_stack_and_our_statement_of_its_fields_agree_with_the_operators_own(
         for word in path:
             theirs = theirs["items"] if word == "[]" else theirs["properties"][word]
         assert ours.get("type", theirs["type"]) == theirs["type"], path
+
+
+@pytest.mark.parametrize(("stack", "taken"), [("a" * 38, True), ("a" * 39, False)])
+def test_a_stack_whose_name_the_operator_would_refuse_is_not_filled_in(stack: str, taken: bool) -> None:
+    if not taken:
+        with pytest.raises(files.NoFilesError, match="38 at most"):
+            files.of("kubernetes", stack)
+        return
+    (manifest,) = (one for one in files.of("kubernetes", stack) if one.path.name == "stack.yaml")
+    for one in yaml.safe_load_all(manifest.content):
+        jsonschema.validate(one, operator_fields.KINDS[one["apiVersion"], one["kind"]])
 
 
 def test_no_end_of_an_object_ends_a_training_run() -> None:

@@ -17,7 +17,8 @@ STANDS_FOR_STACK: Final = re.compile(r"\bprod\b")
 _NOT_COPIED: Final = frozenset({"README.md"})
 """What says how the files of its folder are used: `gitops add` prints its commands instead."""
 _PULUMI_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
-_KUBERNETES_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?")
+_KUBERNETES_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,36}[a-z0-9])?")
+"""The Stack is called `aml-NAME`, and the operator (2.9) takes 42 characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def of(target: str, stack: str) -> tuple[FilledFile, ...]:
     """
     pattern = _KUBERNETES_NAME if target == "kubernetes" else _PULUMI_NAME
     if not pattern.fullmatch(stack):
-        rule = "small letters, digits and `-`, 52 at most" if target == "kubernetes" else "letters, digits, `_.-`"
+        rule = "small letters, digits and `-`, 38 at most" if target == "kubernetes" else "letters, digits, `_.-`"
         message = f"`--stack` must be the name of a stack ({rule}), got `{stack}`"
         raise NoFilesError(message)
     return tuple(file for folder in TARGETS[target] for file in _filled(folder, stack))

@@ -69,7 +69,8 @@ STACK_SPEC = fields(
     workspaceReclaimPolicy={"enum": ["Retain", "Delete"]},
     workspaceTemplate=fields(spec=_WORKSPACE),
 )
-METADATA = fields(("name",), name={"type": "string", "maxLength": 42}, namespace=TEXT, annotations=ANY)
+METADATA = fields(("name",), name=TEXT, namespace=TEXT, annotations=ANY)
+STACK_METADATA = fields(("name",), name={"type": "string", "maxLength": 42}, namespace=TEXT, annotations=ANY)
 APPLICATION_SPEC = fields(
     ("project", "source", "destination"),
     project=TEXT,
@@ -88,7 +89,7 @@ KINDS: dict[tuple[str, str], dict[str, Any]] = {
         subjects=each(fields(("kind", "name", "namespace"), kind=TEXT, name=TEXT, namespace=TEXT)),
     ),
     ("pulumi.com/v1", "Stack"): fields(
-        ("apiVersion", "kind", "metadata", "spec"), apiVersion=TEXT, kind=TEXT, metadata=METADATA, spec=STACK_SPEC
+        ("apiVersion", "kind", "metadata", "spec"), apiVersion=TEXT, kind=TEXT, metadata=STACK_METADATA, spec=STACK_SPEC
     ),
     ("argoproj.io/v1alpha1", "Application"): fields(
         ("apiVersion", "kind", "metadata", "spec"),

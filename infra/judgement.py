@@ -14,10 +14,11 @@ from amlstack.base.spelling import camel
 from infra.components import tokens
 from infra.compute import cluster
 from infra.network.plan import placed
+from jobs.planning.command_text import knows_where_it_was
 from jobs.wire.command import LOCAL
 from jobs.wire.keys import BLOCKS, field_of
 from policies.checks.cluster import local_auth, managed_identity, public_ip, ssh, subnet_present
-from policies.checks.job import job_timeout
+from policies.checks.job import job_timeout, restart_checkpoint
 from policies.checks.size import known_size
 from policies.gate import NO_COMPUTE
 
@@ -165,15 +166,17 @@ def judged(
     """
     parts = planned.parts
     refs: dict[str, jobs.Refs] = {}
-    for place, part in parts.items():
+    for index, (place, part) in enumerate(parts.items()):
         if part.target.size and part.job.compute != LOCAL:
             gate.knows(part.target.cluster or NO_COMPUTE, part.target.size)
         environment_id = None
         if isinstance(environment := part.enriched.environment, jobs.Environment):
-            environment_id = f"{WORKSPACE}/environments/{environment.name or 'inline'}/versions/-"
-            for finding in gate.judge(
-                tokens.ENVIRONMENT, environment.name or name, {"body": {"image": environment.image}}
-            ):
+            # Each part's own version: a rule on the job looks its image up by it.
+            named, version = environment.name or "inline", f"{name}-{index}"
+            environment_id = f"{WORKSPACE}/environments/{named}/versions/{version}"
+            inside = {"image": environment.image, "condaFile": _conda(environment, part)}
+            props = {"name": named, "version": version, "body": inside}
+            for finding in gate.judge(tokens.ENVIRONMENT, environment.name or name, props):
                 yield _located(replace(finding, where="environment.image"), planned, place, source, prefix)
         refs[place.removeprefix("jobs.")] = jobs.Refs(WORKSPACE, None, environment_id)
     whole = refs.get("trial", refs.get("", jobs.Refs(WORKSPACE)))
@@ -197,11 +200,24 @@ def judged(
         if finding.where.startswith(dropped):
             continue  # a step that could not be read is not known to lack anything
         place, field = _field(parts, finding.where.removeprefix(f"{'.'.join(at)}."))
+        if finding.code == restart_checkpoint.RULE.code and place in parts and knows_where_it_was(parts[place]):
+            continue
         level = finding.level
         # Azure ML itself takes such a job in its own words, and on one node there is no fabric to judge.
         if level is Level.ERROR and finding.code == known_size.RULE.code and (asked := parts.get(place)):
             level = Level.WARNING if asked.nodes == 1 and not asked.job.typed else level
         yield _located(replace(finding, where=field, level=level), planned, place, source, prefix)
+
+
+def _conda(environment: jobs.Environment, part: jobs.Plan) -> str | None:
+    """The text in which an inline environment names its packages; None where there is none that can be read."""
+    given = environment.conda_file
+    if not isinstance(given, str):
+        return None if given is None else str(given)
+    try:
+        return (part.base / given).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None  # a finding of the plan's
 
 
 def _located(

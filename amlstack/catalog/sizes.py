@@ -6,6 +6,7 @@ The rows lie in ``data/sizes.json``, one line each; ``data/sources.json`` says w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -30,6 +31,8 @@ Price = prices.Price
 
 PREFIX = "standard_"
 GIB = 1024**3
+_LETTERS = re.compile("[a-z]")
+_VERSION = re.compile(r"_v(\d+)$")
 
 SHM_FRACTION = 0.5
 """Share of a VM's memory that a container may use as shared memory.
@@ -233,6 +236,26 @@ def nearest_compliant(size: Size, on: date) -> Size | None:
         and other.gpu_vendor == size.gpu_vendor
     ]
     return min(candidates, key=lambda other: (_distance(size, other), other.name), default=None)
+
+
+def nearest_open(size: Size, on: date) -> Size | None:
+    """The size that comes closest to this one among those that new subscriptions get, with GPUs and fabric like it."""
+    candidates = [
+        other
+        for other in all_sizes()
+        if other.lifecycle is not None
+        and other.lifecycle.new_subscriptions is None
+        and not other.retired_on(on)
+        and (other.gpu_vendor, other.fabric.usable) == (size.gpu_vendor, size.fabric.usable)
+    ]
+    return min(candidates, key=lambda other: (_distance(size, other), *_unlike(size, other), other.name), default=None)
+
+
+def _unlike(wanted: Size, other: Size) -> tuple[int, int]:
+    """How many letters of the features in the two names differ, and then the newer version first."""
+    ours, theirs = ("".join(sorted(_LETTERS.findall(each.name.lower().split("_")[1]))) for each in (wanted, other))
+    version = _VERSION.search(other.name)
+    return abs(len(ours) - len(theirs)) + (ours != theirs), -int(version[1]) if version else 0
 
 
 def _distance(wanted: Size, other: Size) -> float:

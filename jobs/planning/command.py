@@ -136,6 +136,7 @@ def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, base: P
     yield from bindings.check(job)
     yield from checks.files(job, base)
     yield from command_text.check(job, base)
+    yield from command_text.nebula(job, lowered.command, base)
     yield from nodeside.check(job)
     yield from checks.variables(job, checks.reserved(job))
     yield from checks.losses(job)

@@ -1,4 +1,7 @@
-"""What a command's own words show to be wrong before it runs: a script that is not there, words the shell expands."""
+"""What a command's own words show before it runs, and the files that they name.
+
+A script that is not there, words that the shell expands, packages that are gone, where a checkpoint is.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import is_dir, is_file
+from policies.checks.job import nebula_gone, restart_checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
 
     from jobs.model.job import Job
     from jobs.model.values import Code
+    from jobs.planning.command import Plan
 
 _BINDING = re.compile(r"\$\{\{.*?\}\}|\$?\[\[|\]\]", re.DOTALL)
 _SHELL = re.compile(r"(?<!\$)\$\{\s*(?P<kind>inputs|outputs|search_space)\.(?P<name>[\w.-]+)\s*\}(?!\})")
@@ -31,6 +36,11 @@ _CREATES_NOTHING = frozenset({"pip", "pip3", "conda", "apt", "apt-get", "export"
                               "env", "pwd", "date", "which", "ulimit", "true", "sleep", "hostname", "cat"})  # fmt: skip
 """Programs after which the code folder holds the scripts that it held before."""
 _MOST_NAMES = 2_000
+_MOST_OF_A_FILE = 1024 * 1024
+"""Characters of a file that are read."""
+_FILES = 8
+"""Files of one command that are read."""
+_ENDINGS = (".py", ".json", ".sh")
 _GRAMMAR = re.compile(r"[;&|()<>\n'\"\\]")
 _BLANKS = re.compile(r"[ \t\r]+")
 _SEVERAL = re.compile(r"&(?!&)|\bfor\b|\bwhile\b|\bxargs\b|\bparallel\b")
@@ -182,3 +192,38 @@ def _missing(script: str, folder: Path, written: str) -> Finding:
         # A folder without any script may be filled by what builds the job.
         Level.ERROR if alike else Level.WARNING,
     )
+
+
+def nebula(job: Job, command: str, base: Path) -> Iterator[Finding]:
+    """Findings on scripts that import Nebula, and on DeepSpeed configurations that switch it on.
+
+    Args:
+        job: The job.
+        command: Its command as each node runs it.
+        base: Folder that its code is relative to.
+    """
+    for name, text in _texts(job, command, base):
+        if "nebula" in text and (found := nebula_gone.check_file(text, name=name)) is not None:
+            yield found
+
+
+def knows_where_it_was(part: Plan) -> bool:
+    """Whether a file that the command names speaks of a checkpoint."""
+    texts = [text for _, text in _texts(part.job, part.enriched.command, part.base)]
+    return any(restart_checkpoint.SPEAKS.search(text) for text in texts)
+
+
+def _texts(job: Job, command: str, base: Path) -> Iterator[tuple[str, str]]:
+    """Name and content of the files of the code that the words of a command name."""
+    if job.code is None or not job.code.local:
+        return
+    words = dict.fromkeys(word.rpartition("=")[2] for step in steps(command) for word in step)
+    for name in [word for word in words if word.endswith(_ENDINGS)][:_FILES]:
+        file = base / job.code.path / name
+        if not is_file(file):
+            continue
+        try:
+            with file.open(encoding="utf-8", errors="replace") as opened:
+                yield name, opened.read(_MOST_OF_A_FILE)
+        except OSError:
+            continue

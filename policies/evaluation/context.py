@@ -58,6 +58,7 @@ class Context:
         networks: Address ranges of virtual networks seen so far, by name in small letters.
         groups: Locations of resource groups seen so far, by name in small letters.
         components: Specs of component versions seen so far, by name and version.
+        images: Images of environments seen so far, by name and version.
         early: Jobs that name a cluster which had not been seen when they were judged.
     """
 
@@ -67,4 +68,5 @@ class Context:
     networks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     groups: dict[str, str | None] = field(default_factory=dict)
     components: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    images: dict[str, str] = field(default_factory=dict)
     early: list[Early] = field(default_factory=list)

@@ -33,6 +33,7 @@ _OWN: dict[str, tuple[Path, ...]] = {
     "nodes": (("resources", "instanceCount"), ("resources", "instance_count")),
     "size": (("resources", "instanceType"), ("resources", "instance_type")),
     "outputs": (("outputs",),),
+    "inputs": (("inputs",),),
     "compute": (("computeId",), ("compute",)),
     "tier": (("queueSettings", "jobTier"), ("queue_settings", "job_tier")),
     "timeout": (("limits", "timeout"), ("limits", "trialTimeout"), ("limits", "trial_timeout")),

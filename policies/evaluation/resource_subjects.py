@@ -54,6 +54,17 @@ def component(resource_type: str, props: Any) -> tuple[str, Mapping[str, Any]] |
     return None if spec is None or key is None else (key, spec)
 
 
+def image(resource_type: str, props: Any) -> tuple[str, str] | None:
+    """The key and the image of an environment version; None for every other resource, and where it is not known."""
+    if not resource_type.endswith((OWN_ENVIRONMENT, ":EnvironmentVersion")):
+        return None
+    for at in ("body", "properties", "environmentVersionProperties"):
+        name, version, found = dig(props, "name"), dig(props, "version"), dig(props, at, "image")
+        if isinstance(name, str) and isinstance(version, str) and isinstance(found, str):
+            return f"{name}/{version}".lower(), found
+    return None
+
+
 def fill(resource_type: str, props: Any, components: Mapping[str, Any]) -> None:
     """Write the stack's components into the steps of a job, in place, so that their commands are judged."""
     if components and resource_type.endswith((":Job", ":Schedule")):
@@ -152,7 +163,8 @@ def _jobs(props: Any, at: Path) -> Iterator[Subject]:
 
 def _environment(props: Any, at: Path) -> Iterator[Subject]:
     if isinstance(dig(props, *at), Mapping | Unknown):
-        yield Subject("environment", ".".join((*at, "image")), None, 0, Facts(props, {"image": ((*at, "image"),)}))
+        paths = {"image": ((*at, "image"),), "conda": ((*at, "condaFile"),)}
+        yield Subject("environment", ".".join((*at, "image")), None, 0, Facts(props, paths))
 
 
 def _arm(kind: str, props: Any, at: Path) -> Iterator[Subject]:

@@ -16,7 +16,7 @@ from policies.evaluation.bindings import BINDINGS
 from policies.evaluation.context import Early, KnownCluster
 from policies.evaluation.facts import Undecided, Unknown
 from policies.evaluation.open_rules import left_open
-from policies.evaluation.resource_subjects import component, fill, subjects
+from policies.evaluation.resource_subjects import component, fill, image, subjects
 from policies.pack_rules import CHECKED_AT_UP
 
 if TYPE_CHECKING:
@@ -100,6 +100,8 @@ def judge_resource(
     """
     if known := component(resource_type, props):
         context.components[known[0]] = known[1]
+    if found_image := image(resource_type, props):
+        context.images[found_image[0]] = found_image[1]
     fill(resource_type, props, context.components)
     found: list[Finding] = []
     notes: list[Finding] = []

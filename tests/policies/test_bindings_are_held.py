@@ -18,6 +18,7 @@ from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 from amlstack.catalog import sizes
 from policies import checks
 from policies.evaluation import binding, bindings, verdicts
+from policies.evaluation.type_tokens import OWN_ENVIRONMENT
 from policies.pack.server import Pack
 from tests.support.policies.bend import Bend
 from tests.support.policies.pack_subjects import COMPUTE, cluster, command, own
@@ -84,6 +85,15 @@ def classic(**more: Any) -> tuple[str, dict[str, Any]]:
     return CLASSIC, {"vmSize": H100, "scaleSettings": scale, **more}
 
 
+GB200, AGAIN = "Standard_ND128isr_NDR_GB200_v6", "torchrun --max_restarts 3 train.py"
+CURATED = "azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7"
+BASE = "mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04:20260701"
+OURS = OWN_ENVIRONMENT, {"name": "Ours", "version": "ab12", "body": {"image": BASE}}
+THEIRS = "azure-native:machinelearningservices:EnvironmentVersion", {
+    "name": "ours", "version": "ab12", "properties": {"image": BASE},
+}  # fmt: skip
+OUR_ID, OTHER_ID = (f"/subscriptions/s/workspaces/w/environments/ours/versions/{one}" for one in ("ab12", "cd34"))
+ON_SPOT, ONE_NODE = (COMPUTE, cluster(vmPriority="LowPriority")), {"instanceCount": 1, "shmSize": "950g"}
 OFF = {"environmentVariables": {"NCCL_IB_DISABLE": "1"}}
 CLUSTER_4 = (COMPUTE, cluster())
 UNKNOWN_NODES = {"scaleSettings": {"minNodeCount": 0, "maxNodeCount": UNKNOWN_STRING_VALUE}}
@@ -209,6 +219,39 @@ ROWS = [
     row("fabric-switched-off",
         serverless("Standard_HB120rs_v3", **OFF, resources={"instanceCount": UNKNOWN_STRING_VALUE}), speaks=False),
     row("fabric-switched-off", *on_cluster(command={"not": "text"}), speaks=False),
+    row("size-closed", serverless("Standard_DS3_v2")),
+    row("size-closed", serverless("Standard_DS3_v"), speaks=False),
+    row("size-closed", (COMPUTE, cluster(vmSize="Standard_DS3_v2")), (JOB, own(command())), speaks=False),
+    row("size-closed", (COMPUTE, cluster(vmSize="Standard_D4s_v5")), speaks=False),
+    # An image is known by the curated environment's name, or by the environment that the stack registers.
+    row("image-cannot-run-here", (COMPUTE, cluster(vmSize=GB200)), (JOB, own(command(environmentId=CURATED)))),
+    row("image-cannot-run-here", (COMPUTE, cluster(vmSize=GB200)), (JOB, own(command(environmentId="azureml:a:3"))),
+        speaks=False),
+    row("image-cannot-run-here", (COMPUTE, cluster(vmSize=GB200)), (JOB, own(command(environmentId=None))),
+        speaks=False),
+    row("image-cannot-run-here", (COMPUTE, cluster(vmSize=GB200)), OURS, (JOB, own(command(environmentId=OUR_ID)))),
+    row("image-cannot-run-here", (COMPUTE, cluster(vmSize=GB200)), OURS, (JOB, own(command(environmentId=OTHER_ID))),
+        speaks=False),
+    row("image-cannot-run-here", (COMPUTE, cluster(vmSize=GB200)), THEIRS, (JOB, own(command(environmentId=OUR_ID)))),
+    row("image-cannot-run-here", OURS, (JOB, own(command(environmentId=OUR_ID, command="mpirun -mca btl openib x")))),
+    row("image-cannot-run-here", OURS,
+        (JOB, own(command(environmentId=OUR_ID, environmentVariables={"OMPI_MCA_btl": "openib"})))),
+    row("image-cannot-run-here", *on_cluster(environmentId=UNKNOWN_STRING_VALUE), speaks=False, waits=True),
+    row("nebula-gone", (OWN_ENVIRONMENT, {"body": {"image": "a:1", "condaFile": "pip: [nebulaml]"}})),
+    row("nebula-gone", (OWN_ENVIRONMENT, {"body": {"image": "nebulaml:1", "condaFile": "pip: [torch]"}}), speaks=False),
+    row("nebula-gone", (OWN_ENVIRONMENT, {"body": {"image": "a:1"}}), speaks=False),
+    row("restart-without-checkpoint", *on_cluster(command=AGAIN)),
+    row("restart-without-checkpoint", *on_cluster(command=AGAIN, inputs={"resume_from": {}}), speaks=False),
+    row("restart-without-checkpoint", *on_cluster(command=AGAIN, environmentVariables={"CKPT": "x"}), speaks=False),
+    row("restart-without-checkpoint", *on_cluster(command=AGAIN, environmentVariables={"X": "/ckpt"}), speaks=False),
+    row("restart-without-checkpoint", *on_cluster(command=AGAIN, outputs={"out": {}}), speaks=False),
+    row("restart-without-checkpoint", *on_cluster(environmentVariables=UNKNOWN_STRING_VALUE), speaks=False),
+    row("restart-without-checkpoint", *on_cluster(command=AGAIN, environmentVariables=UNKNOWN_STRING_VALUE),
+        speaks=False, waits=True),
+    row("restart-without-checkpoint", ON_SPOT, (JOB, own(command(resources=ONE_NODE, limits={"timeout": "PT8H"})))),
+    row("restart-without-checkpoint", ON_SPOT, (JOB, own(command(resources=ONE_NODE, limits={"timeout": "PT8H"}))),
+        hours=9, speaks=False),
+    row("restart-without-checkpoint", ON_SPOT, (JOB, own(command(limits={"timeout": "PT8H"}))), speaks=False),
     row("spot-checkpoint", (COMPUTE, cluster(vmPriority="LowPriority")), (JOB, own(command()))),
     row("spot-checkpoint", (COMPUTE, cluster(vmPriority="Dedicated")), (JOB, own(command())), speaks=False),
     row("spot-checkpoint", (COMPUTE, cluster(vmPriority="LowPriority")),

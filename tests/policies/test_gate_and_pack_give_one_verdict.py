@@ -61,7 +61,7 @@ PLACE = "team::amlstack"
 
 def some_command(chance: random.Random, size: str) -> dict[str, Any]:
     nodes = chance.choice([1, 2, 2, 4])
-    command = chance.choice(["python t.py", "python t.py", "NCCL_IB_DISABLE=1 python t.py"])
+    command = chance.choice(["python t.py", "python t.py", "NCCL_IB_DISABLE=1 python t.py", "import nebulaml"])
     resources: dict[str, Any] = {"instance_count": nodes}
     resources |= chance.choice([{}, {"shm_size": "950g"}, {"shm_size": "4g"}, {"docker_args": "--ipc=host"}])
     job: dict[str, Any] = {

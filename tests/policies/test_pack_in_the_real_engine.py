@@ -172,8 +172,8 @@ def test_every_rule_refuses_its_documented_example_in_one_preview(
     }
     of_the_stack = {code for levels in found.values() for code, level in levels.items() if level == "mandatory"}
     assert {"stack-budget", "exception-expired"} <= of_the_stack
-    # Without a price nothing is refused, and nothing is passed in silence.
-    assert found["node-ceiling"]["cost-per-hour"] == "advisory"
+    # Its nodes cost more at the list's price than the sample allows; what has no price is a test of its own.
+    assert found["node-ceiling"]["cost-per-hour"] == "mandatory"
     assert "Excepted until 2026-08-31 by hpc: Draining." in result.output
 
 

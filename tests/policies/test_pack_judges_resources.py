@@ -64,7 +64,7 @@ REFUSALS = [
     ("Standard_NC96ads_A100_v4", 4, ["mandatory sriov-fabric"]),
     ("Standard_ND96isr_H100", 4, ["mandatory size-unknown"]),
     ("Standard_ND96isr_H100_v5", 64, []),
-    ("Standard_DS3_v2", 8, []),
+    ("Standard_D4s_v5", 8, []),
 ]
 
 

@@ -115,6 +115,7 @@ def test_a_rule_is_mandatory_by_default_only_where_no_team_could_want_otherwise(
         *(rule.code for rule in checks.SIZE_RULES),
         "processes-beyond-gpus",
         "fabric-switched-off",
+        "image-cannot-run-here",
     }
 
 

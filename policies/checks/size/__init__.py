@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.catalog import sizes
-from policies.checks.size import fabric, known_size, retired_size, retiring_size
+from policies.checks.size import closed_size, fabric, known_size, retired_size, retiring_size
 
 if TYPE_CHECKING:
     from datetime import date
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SIZE_RULES: tuple[Rule, ...] = (fabric.RULE, known_size.RULE, retired_size.RULE)
 """Those that `sizes_for` runs."""
 
-RULES = (*SIZE_RULES, retiring_size.RULE)
+RULES = (*SIZE_RULES, retiring_size.RULE, closed_size.RULE)
 
 
 def sizes_for(

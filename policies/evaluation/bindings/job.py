@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from amlstack.catalog import images
 from policies.checks.job import (
     environment_pin,
     environment_source,
     fabric_off,
     gpus_idle,
+    image_runs,
     job_timeout,
+    nebula_gone,
     processes,
+    restart_checkpoint,
     secret,
     shared_memory,
     spot_checkpoint,
@@ -97,12 +101,61 @@ def _fabric_off(subject: Subject, _: Mapping[str, Any], context: Context) -> Fou
 
 def _checkpoint(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
     facts = subject.facts
-    cluster = cluster_of(subject, context) if subject.size is None else None
-    spot = (facts.text("tier") or "").lower() == "spot" or (cluster is not None and cluster.low_priority)
+    spot = _preemptible(subject, context)
     if not spot or nodes_of(subject) < 2:
         return
     modes = [_mode(output, f"{facts.at('outputs')}.{name}.mode") for name, output in facts.mapping("outputs").items()]
     yield spot_checkpoint.check(modes, preemptible=spot, nodes=nodes_of(subject), where=facts.at("outputs"))
+
+
+def _image(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
+    facts = subject.facts
+    environment = facts.text("environment")
+    image = images.of(environment, context.images) if environment else None
+    if image is not None:
+        yield from image_runs.check(
+            image,
+            size_of(subject, context),
+            command=_text(facts.value("command")),
+            variables=facts.mapping("variables"),
+            where=facts.at("environment"),
+        )
+
+
+def _nebula(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
+    facts = subject.facts
+    if subject.kind == "job":
+        yield nebula_gone.check(_text(facts.value("command")), where=facts.at("command"))
+    else:
+        yield nebula_gone.check(_text(facts.value("conda")), what="The conda file", where=facts.at("conda"))
+
+
+def _restart(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
+    facts = subject.facts
+    command, preemptible = _text(facts.value("command")), _preemptible(subject, context)
+    if not preemptible and not restart_checkpoint.restarts(command):
+        return  # nothing to wait for
+    variables = facts.mapping("variables")
+    yield restart_checkpoint.check(
+        command,
+        names=(*variables, *map(str, variables.values()), *facts.mapping("inputs")),
+        outputs=len(facts.mapping("outputs")),
+        preemptible=preemptible,
+        nodes=nodes_of(subject),
+        timeout=timeout_of(subject),
+        hours=float(config["hours"]),
+        where=facts.at("command"),
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _preemptible(subject: Subject, context: Context) -> bool:
+    cluster = cluster_of(subject, context) if subject.size is None else None
+    tier = (subject.facts.text("tier") or "").lower()
+    return tier == "spot" or (cluster is not None and cluster.low_priority)
 
 
 def _job_timeout(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
@@ -151,6 +204,9 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(shared_memory.RULE, frozenset({"job"}), _shm),
     Binding(fabric_off.RULE, frozenset({"job"}), _fabric_off),
     Binding(spot_checkpoint.RULE, frozenset({"job"}), _checkpoint),
+    Binding(restart_checkpoint.RULE, frozenset({"job"}), _restart),
+    Binding(image_runs.RULE, frozenset({"job"}), _image),
+    Binding(nebula_gone.RULE, frozenset({"job", "environment"}), _nebula),
     Binding(job_timeout.RULE, frozenset({"job"}), _job_timeout),
     Binding(secret.RULE, frozenset({"text"}), _secret),
 )

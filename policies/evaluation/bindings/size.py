@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from policies.checks.size import fabric, retiring_size
+from policies.checks.size import closed_size, fabric, retiring_size
 from policies.evaluation.binding import Binding, cluster_of, nodes_of, size_of, where_nodes
 from policies.evaluation.facts import Undecided, Unknown, last_part
 
@@ -38,7 +38,14 @@ def _retiring(subject: Subject, config: Mapping[str, Any], context: Context) -> 
         yield retiring_size.check(size, on=context.on, days=int(config["days"]), where=subject.where)
 
 
+def _closed(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
+    size = size_of(subject, context) if subject.size is not None else None
+    if size is not None:
+        yield closed_size.check(size, on=context.on, where=subject.where)
+
+
 BINDINGS: tuple[Binding, ...] = (
     Binding(fabric.RULE, frozenset({"job"}), _promise),
     Binding(retiring_size.RULE, frozenset({"cluster", "job", "machine"}), _retiring),
+    Binding(closed_size.RULE, frozenset({"cluster", "job", "machine"}), _closed),
 )

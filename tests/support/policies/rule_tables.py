@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from amlstack.base.pulumi_wire import UNKNOWN, SecretText
-from amlstack.catalog import sizes
+from amlstack.catalog import images, sizes
 
 
 def size(name: str, usd: float | None = None) -> sizes.Size:
@@ -26,6 +26,19 @@ HB = size("Standard_HB120rs_v3")
 ONE_GPU = size("Standard_NC24ads_A100_v4")
 UNDOCUMENTED = replace(CPU, vcpus=None)
 SMALL = replace(H100, memory_gib=64.0)
+GB200 = size("Standard_ND128isr_NDR_GB200_v6")
+MI300X = size("Standard_ND96isr_MI300X_v5")
+V100 = size("Standard_ND40rs_v2")
+RTX = size("Standard_NC144ds_xl_RTXPRO6000BSE_v6")
+ACPT = images.Image("acpt", ("x64",), cuda="12.6", torch="2.10.0+cu126")
+CUDA_ALONE = images.Image("tf", ("x64",), cuda="12.6")
+MPI_5 = images.Image("base", ("x64",), open_mpi="5.0")
+MPI_4 = images.Image("base", ("x64",), open_mpi="4.1.0")
+EVERYWHERE = images.Image("multi", ("x64", "arm64"), cuda="12.9", torch="2.10.0+cu129")
+CU13 = images.Image("new", ("x64",), cuda="13.0", torch="2.10.0+cu130")
+OPENIB = "mpirun --mca btl self,openib python t.py"
+AGAIN = "torchrun --max_restarts 3 train.py"
+CLOSED = date(2026, 7, 1)
 SPOT_SAYS = {"preemptible": True, "nodes": 2}
 
 
@@ -78,6 +91,16 @@ TABLES: dict[str, list[Row]] = {
         row(size("Standard_HC44rs"), on=date(2027, 5, 31), days=60, says=None),
         row(H100, on=date(2100, 1, 1), days=9999, says=None),
         row(replace(size("Standard_HC44rs"), gpu_vendor="nobody"), on=date(2027, 5, 1), days=60, says="60 days. ["),
+    ],
+    "size.closed_size": [
+        row(CPU, on=CLOSED, says="Standard_DS3_v2 is closed to new subscriptions since 2026-07"),
+        row(CPU, on=TODAY, says="Use Standard_D4s_v"),
+        row(CPU, on=date(2026, 6, 30), says=None),
+        row(CPU, on=date(2028, 5, 1), says=None),
+        row(size("Standard_HC44rs"), on=TODAY, says=None),
+        row(size("Standard_D4s_v5"), on=TODAY, says=None),
+        row(size("Standard_NC24rs_v3"), on=TODAY, says=None),
+        row(replace(CPU, gpu_vendor="nobody"), on=TODAY, says="and approves no more. ["),
     ],
     "cluster.scale_to_zero": [
         row(0, nodes=0, says=None),
@@ -309,6 +332,59 @@ TABLES: dict[str, list[Row]] = {
         row([None], **SPOT_SAYS, says=None),
         row([], preemptible=False, nodes=2, says=None),
         row([], preemptible=True, nodes=1, says=None),
+    ],
+    "job.restart_checkpoint": [
+        row(AGAIN, says="command: The job asks for 3 restarts, and nothing in it names a checkpoint or an output"),
+        row("torchrun --max-restarts=1 train.py", says="asks for 1 restarts"),
+        row("torchrun --max_restarts 0 train.py", says=None),
+        row("torchrun train.py", says=None),
+        row(AGAIN, outputs=1, says=None),
+        row(f"{AGAIN} --resume last", says=None),
+        row(f"{AGAIN} --ckpt-dir x", says=None),
+        row(AGAIN, names=["CHECKPOINT_DIR"], says=None),
+        row(AGAIN, names=["DATA"], says="asks for 3"),
+        row("python t.py", preemptible=True, timeout=6 * 3600, says="may run 6 h on low-priority nodes"),
+        row("python t.py", preemptible=True, timeout=6 * 3600 - 1, says=None),
+        row("python t.py", preemptible=True, timeout=3600, hours=1, says="may run 1 h"),
+        row("python t.py", preemptible=True, timeout=6 * 3600, nodes=2, says=None),
+        row("python t.py", preemptible=True, says=None),
+        row("python t.py", preemptible=True, hours=0, says="may run 0 h"),
+        row("python t.py", preemptible=False, timeout=6 * 3600, says=None),
+    ],
+    "job.image_runs": [
+        row(ACPT, H100, says=None),
+        row(ACPT, None, says=None),
+        row(ACPT, GB200, says="environment: acpt is built for x64, and Standard_ND128isr_NDR_GB200_v6 is arm64"),
+        row(EVERYWHERE, GB200, says=None),
+        row(ACPT, RTX, says="acpt has PyTorch 2.10.0+cu126 for CUDA 12.6, and Standard_NC144ds"),
+        row(ACPT, RTX, says="(compute capability 12.0: CUDA 12.8 or later)"),
+        row(ACPT, V100, says=None),
+        row(CU13, V100, says="(compute capability 7.0: CUDA 9.0 to 12.9)"),
+        row(CUDA_ALONE, RTX, says=None),
+        row(CUDA_ALONE, MI300X, says="tf is built for CUDA, and Standard_ND96isr_MI300X_v5 has MI300X GPUs of AMD"),
+        row(MPI_5, MI300X, says=None),
+        row(ACPT, HB, says=None),
+        row(MPI_5, HB, command=OPENIB, says="`btl self,openib` with base, which has Open MPI 5.0"),
+        row(MPI_5, None, command="mpirun -mca btl_openib_if_include mlx5 x", says="`btl_openib_if_include` with base"),
+        row(MPI_5, HB, command="mpirun --mca btl self,tcp x", says=None),
+        row(MPI_5, HB, variables={"OMPI_MCA_btl": "^openib"}, says="`OMPI_MCA_btl=^openib`"),
+        row(MPI_5, HB, variables={"OMPI_MCA_btl_openib_x": "1"}, says="`OMPI_MCA_btl_openib_x=1`"),
+        row(MPI_5, HB, variables={"OMPI_MCA_btl": "self,tcp", "OTHER": "openib"}, says=None),
+        row(MPI_4, HB, command=OPENIB, says=None),
+        row(ACPT, HB, command=OPENIB, says=None),
+    ],
+    "job.nebula_gone": [
+        row("pip install nebulaml && python t.py", says="command: The command names `nebulaml`"),
+        row("python -c 'import torch_nebula'", says="names `torch_nebula`"),
+        row("python nebula.py --nebulaml-free my-nebulaml", says=None),
+        row("pip: [nebulaml]", what="The conda file", where="conda", says="conda: The conda file names"),
+        row("import os\nimport nebulaml as nm\n", name="t.py", function="check_file", says="`t.py` imports `nebulaml`"),
+        row("    from torch_nebula import x", name="t.py", function="check_file", says="imports `torch_nebula`"),
+        row("# import nebulaml", name="t.py", function="check_file", says=None),
+        row('{"nebula": {"enabled": true}}', name="d.json", function="check_file", says="`d.json` has `nebula`"),
+        row('{"nebula": {"enabled": false}}', name="ds.json", function="check_file", says=None),
+        row('{"nebula": {"enabled": true}}', name="t.py", function="check_file", says=None),
+        row("import nebulaml", name="ds.json", function="check_file", says=None),
     ],
     "job.job_timeout": [
         row(3600, says=None),

@@ -13,6 +13,10 @@ LEVELS = {proto.MANDATORY: "mandatory", proto.ADVISORY: "advisory"}
 SIZE_RULES_ALONE = dict.fromkeys(
     (
         "size-retiring",
+        "size-closed",
+        "restart-without-checkpoint",
+        "image-cannot-run-here",
+        "nebula-gone",
         "scale-to-zero",
         "idle-time",
         "node-public-ip",

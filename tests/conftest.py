@@ -36,6 +36,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "amlstack")
 def _own_surroundings() -> None:
     """Nothing of the shell that runs the tests decides what they see: no login, no stack, no day, no colour."""
     kept = {
+        "AMLSTACK_AZURE",
+        "AMLSTACK_AZURE_COMPUTE",
+        "AMLSTACK_AZURE_WORKSPACE",
         "AMLSTACK_PUBLIC_POLICIES",
         "AMLSTACK_CACHE",
         "AMLSTACK_CORPUS",

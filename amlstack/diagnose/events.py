@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from amlstack.diagnose.reading.records.flight_recorder import Flight
     from amlstack.diagnose.signatures import EventRole, Signature
     from amlstack.diagnose.timestamps import Stamp
 
@@ -98,6 +99,8 @@ class Log:
         progress: Lines at its end on which each rank, or None, still came forward.
         ending: The line from which on it does nothing but end: victims, exceptions and summaries until its last line.
         places: Nodes of ranks, where a record has them.
+        flight: A dump of its rank's flight recorder.
+        attempt: Which attempt of the run wrote it, when its folder says so.
     """
 
     name: str
@@ -114,3 +117,5 @@ class Log:
     progress: Mapping[int | None, tuple[int, ...]] = field(default_factory=dict)
     ending: int = 0
     places: Mapping[int, str] = field(default_factory=dict)
+    flight: Flight | None = None
+    attempt: int | None = None

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from amlstack.diagnose.judgement.culprit import first_cause
-from amlstack.diagnose.reading import json_records
 from amlstack.diagnose.reading.collector import LONGEST_TEXT
+from amlstack.diagnose.reading.records import json_records
 from amlstack.diagnose.reading.scanner import scan
 from amlstack.diagnose.render import report
 from tests.support.diagnose.kept_logs import LINES

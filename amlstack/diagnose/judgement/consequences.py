@@ -23,7 +23,16 @@ _COMMUNICATION = re.compile(
     r"|p2p_communication|ray[/\\]util[/\\]collective|c10d"
 )
 """Files of libraries in which ranks wait for each other."""
-WAITED = frozenset({"nccl-watchdog-timeout", "nccl-heartbeat", "gloo-timeout", "barrier-not-joined", "horovod-stalled"})
+WAITED = frozenset(
+    {
+        "nccl-watchdog-timeout",
+        "nccl-heartbeat",
+        "gloo-timeout",
+        "barrier-not-joined",
+        "horovod-stalled",
+        "flight-recorder-waits",
+    }
+)
 """Victims that waited for other ranks."""
 _LONG_MESSAGE = ("graph execution error", "unknownerror", "internalerror", "abortederror")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.diagnose.diagnosis import Victim
 from amlstack.diagnose.events import Event, Log, Origin
+from amlstack.diagnose.judgement import flights
 from amlstack.diagnose.judgement.consequences import demoted
 from amlstack.diagnose.judgement.end_gate import gated
 from amlstack.diagnose.signatures import EventRole
@@ -46,9 +47,10 @@ class Evidence:
 
 def gather(logs: Sequence[Log]) -> Evidence:
     """Puts all logs together: ranks are filled in where a file, a table or a count names them."""
-    ordered = sorted(logs, key=lambda log: log.name)
+    ordered = _last_attempt(sorted(logs, key=lambda log: log.name))
     failed = _failed_ranks(ordered)
     events = [_placed(event, log, failed) for log in ordered for event in log.events]
+    events += flights.waits(ordered)
     worlds = [log.world for log in ordered if log.world]
     ranks = {event.rank for event in events if event.rank is not None}
     ranks |= {log.rank for log in ordered if log.rank is not None}
@@ -76,6 +78,12 @@ def gather(logs: Sequence[Log]) -> Evidence:
         hosts=frozenset(event.node for event in events if event.node is not None),
         ready=frozenset(rank for log in ordered for rank in log.ready),
     )
+
+
+def _last_attempt(logs: list[Log]) -> list[Log]:
+    """The logs of the last attempt, and those that belong to none: what ended an earlier one did not end the run."""
+    last = max((log.attempt for log in logs if log.attempt is not None), default=None)
+    return [log for log in logs if log.attempt in (None, last)]
 
 
 def _failed_ranks(logs: Iterable[Log]) -> dict[str, list[Event]]:

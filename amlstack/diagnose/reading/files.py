@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-import gzip
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing import get_context
+from os import sched_getaffinity
+from typing import IO, TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import did_you_mean
-from amlstack.diagnose.reading import json_records, lines
+from amlstack.diagnose.events import Log
+from amlstack.diagnose.reading import lines, sources
+from amlstack.diagnose.reading.records import flight_recorder, json_records
 from amlstack.diagnose.reading.scanner import scan
+from amlstack.diagnose.reading.sources import LogSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from amlstack.diagnose.events import Log
-
 CHUNK = 1 << 20
-MOST_FILES = 20_000
-_TEXTS = frozenset({"", ".txt", ".log", ".out", ".err", ".json", ".gz", ".stdout", ".stderr", ".o", ".e"})
+MOST_FILES = sources.MOST_FILES
+WORTH_PROCESSES = 48 << 20
+"""Bytes of several files from which on they are read by several processes: below, starting these costs more."""
+MOST_PROCESSES = 8
 _PLACES = frozenset({"user_logs", "azureml-logs", "logs", "system_logs", "torchrun", "logs.azureml", "lifecycler"})
-_NO_LOGS = frozenset({"inputs", "outputs", "wd", ".git", "__pycache__", "node_modules"})
 # File name → rank. The first that fits.
 _RANKS = tuple(
     re.compile(pattern)
@@ -36,6 +41,7 @@ _RANKS = tuple(
     )
 )
 _RANK_FOLDER = re.compile(r"^(?:rank[._-]?)?(\d{1,5})$")
+_ATTEMPT = re.compile(r"^(?:attempt|retry|restart)[._-]?(\d{1,4})$", re.IGNORECASE)
 _NODE_FOLDER = re.compile(r"^(?:node|host|vm|instance)[._-]?(\S+)$|^((?:ip-|\d+\.\d+\.\d+\.)\S+)$")
 
 
@@ -58,21 +64,39 @@ class LogFiles:
 
 
 def read(paths: Iterable[Path]) -> LogFiles:
-    """Reads files and folders of logs."""
-    logs: list[Log] = []
+    """Reads files, folders and archives of logs; many bytes in several files by several processes."""
     findings: list[Finding] = []
+    wanted: list[tuple[LogSource, Path]] = []
     seen: set[Path] = set()
     for path in paths:
-        files = list(_files(path, findings))
-        for file in files:
-            resolved = file.resolve()
-            if resolved in seen:
-                continue
-            seen.add(resolved)
-            log = _one(file, path, findings)
-            if log is not None:
-                logs.append(log)
+        for source in _sources(path, findings):
+            identity = source.identity()
+            if identity not in seen:
+                seen.add(identity)
+                wanted.append((source, path))
+    logs: list[Log] = []
+    for log, found in _all(wanted):
+        findings += found
+        if log is not None:
+            logs.append(log)
     return LogFiles(tuple(logs), tuple(findings))
+
+
+def _all(wanted: list[tuple[LogSource, Path]]) -> Iterator[tuple[Log | None, list[Finding]]]:
+    """Each log, in the order in which they are wanted."""
+    processes = min(len(sched_getaffinity(0)), MOST_PROCESSES, len(wanted))
+    if processes < 2 or sum(map(_size, wanted)) < WORTH_PROCESSES:
+        yield from map(_one, wanted)
+        return
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(_one, wanted, chunksize=max(1, min(16, len(wanted) // (4 * processes))))
+
+
+def _size(wanted: tuple[LogSource, Path]) -> int:
+    try:
+        return wanted[0].size
+    except OSError:
+        return 0
 
 
 def rank_of(path: Path, root: Path) -> int | None:
@@ -101,18 +125,29 @@ def node_of(path: Path, root: Path) -> str | None:
     return None
 
 
-def _files(path: Path, findings: list[Finding]) -> Iterator[Path]:
-    if path.is_file():
-        yield path
+def attempt_of(path: Path, root: Path) -> int | None:
+    """Which attempt of the run wrote a file, by a folder's name below the root: ``attempt_1``, ``retry-2``."""
+    for parent in path.parents:
+        if found := _ATTEMPT.match(parent.name):
+            return int(found[1])
+        if parent == root:
+            break
+    return None
+
+
+def _sources(path: Path, findings: list[Finding]) -> Iterator[LogSource]:
+    if path.is_file() and not sources.is_archive(path):
+        yield LogSource(path)
         return
-    if not path.is_dir():
+    if not path.exists():
         otherwise = "Give a log file, or the folder that `az ml job download` made."
         remedy = did_you_mean(path.name, _beside(path), otherwise=otherwise)
         findings.append(_finding("path-missing", path, "does not exist", remedy, Level.ERROR))
         return
-    found = sorted(_walk(path), key=_natural)
+    below = sources.of_archive(path) if path.is_file() else sources.of_folder(path)
+    found = sorted(below, key=sources.natural)
     if path.name in _PLACES and (path.parent / "report.json").is_file():
-        found.append(path.parent / "report.json")
+        found.append(LogSource(path.parent / "report.json"))
     if not found:
         remedy = "Logs are text files such as user_logs/std_log_process_00.txt or 70_driver_log_0.txt."
         findings.append(_finding("no-logs", path, "holds no log", remedy, Level.ERROR))
@@ -122,62 +157,57 @@ def _files(path: Path, findings: list[Finding]) -> Iterator[Path]:
     yield from found[:MOST_FILES]
 
 
-def _walk(root: Path) -> Iterator[Path]:
-    try:
-        entries = sorted(root.iterdir())
-    except OSError:
-        return
-    for entry in entries:
-        if entry.is_symlink() and entry.is_dir():
-            continue
-        if entry.is_dir():
-            if entry.name not in _NO_LOGS:
-                yield from _walk(entry)
-        elif entry.is_file() and _textual(entry):
-            yield entry
-
-
-def _textual(path: Path) -> bool:
-    if path.name.startswith("."):
-        return False
-    if path.suffix == ".json":
-        return path.name in ("report.json", "error.json") or "error" in path.name
-    return path.suffix.lower() in _TEXTS or bool(re.fullmatch(r"\.\d+", path.suffix))
-
-
-def _one(path: Path, root: Path, findings: list[Finding]) -> Log | None:
+def _one(wanted: tuple[LogSource, Path]) -> tuple[Log | None, list[Finding]]:
+    """One log and what is wrong with its file; a JSON file that is no record of a run is neither."""
+    (source, root), path = wanted, wanted[0].path
     name = _shown(path, root)
-    base = root if root.is_dir() else root.parent
+    base = root if root.is_dir() or source.archive == root else root.parent
     rank, node = rank_of(path, base), node_of(path, base)
     try:
-        with path.open("rb") as file:
-            head = file.read(8192)
-            size = path.stat().st_size
-        if path.suffix == ".json" and size <= json_records.LARGEST:
-            log = json_records.parse(name, path.read_text(errors="replace"), rank=rank, node=node)
-            if log is not None:
-                return log
-        kind = _encoding(head, path)
-        if kind is None:
-            remedy = "Give text files; unpack archives first."
-            findings.append(_finding("binary-file", path, "is not text", remedy, Level.WARNING))
-            return None
-        return scan(name, _chunks(path, kind), rank=rank, node=node)
+        with source.open() as file:
+            log = _log(file, path, name, rank=rank, node=node)
     except (OSError, EOFError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        findings.append(_finding("unreadable-file", path, f"cannot be read: {reason}", "", Level.WARNING))
+        return None, [_finding("unreadable-file", path, f"cannot be read: {reason}", "", Level.WARNING)]
+    if log is None and path.suffix == ".json":
+        return None, []
+    if log is None:
+        return None, [_finding("binary-file", path, "is not text", "Give text files.", Level.WARNING)]
+    return replace(log, attempt=attempt_of(path, base)), []
+
+
+def _log(file: IO[bytes], path: Path, name: str, *, rank: int | None, node: str | None) -> Log | None:
+    head = file.read(8192)
+    if path.suffix == ".json" or flight_recorder.looks_like_one(head):
+        content = head + file.read(flight_recorder.LARGEST)
+        flight = flight_recorder.parse(path.name, content)
+        if flight is not None:
+            return Log(name=name, lines=1, rank=flight.rank, node=node, flight=flight)
+        if path.suffix == ".json":
+            if len(content) <= json_records.LARGEST:
+                log = json_records.parse(name, content.decode(errors="replace"), rank=rank, node=node)
+                if log is not None:
+                    return log
+            if "error" not in path.name:
+                return None
+        return _text((head, content[len(head) :]), file, name, rank=rank, node=node)
+    return _text((head, b""), file, name, rank=rank, node=node)
+
+
+def _text(begin: tuple[bytes, bytes], file: IO[bytes], name: str, *, rank: int | None, node: str | None) -> Log | None:
+    kind = _encoding(begin[0])
+    if kind is None:
         return None
+    chunks = _chunks(begin, file)
+    return scan(name, chunks if kind == "utf-8" else lines.as_utf8(chunks, kind), rank=rank, node=node)
 
 
-def _chunks(path: Path, kind: str) -> Iterator[bytes]:
-    with gzip.open(path, "rb") if kind == "gzip" else path.open("rb") as file:
-        raw = iter(lambda: file.read(CHUNK), b"")
-        yield from raw if kind in ("gzip", "utf-8") else lines.as_utf8(raw, kind)
+def _chunks(begin: Iterable[bytes], file: IO[bytes]) -> Iterator[bytes]:
+    yield from filter(None, begin)
+    yield from iter(partial(file.read, CHUNK), b"")
 
 
-def _encoding(head: bytes, path: Path) -> str | None:
-    if path.suffix == ".gz" and head[:2] == b"\x1f\x8b":
-        return "gzip"
+def _encoding(head: bytes) -> str | None:
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "utf-16"
     if head and head.count(0) > len(head) // 4 and set(head[1::2]) == {0}:
@@ -186,14 +216,9 @@ def _encoding(head: bytes, path: Path) -> str | None:
 
 
 def _shown(path: Path, root: Path) -> str:
-    if root.is_file():
+    if path == root:
         return str(path)
     return str(path.relative_to(root)) if path.is_relative_to(root) else path.name
-
-
-def _natural(path: Path) -> list[tuple[int, int, str]]:
-    parts = re.split(r"(\d+)", str(path))
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts if part]
 
 
 def _beside(path: Path) -> list[str]:

@@ -15,13 +15,13 @@ from amlstack.diagnose.reading import (
     messages,
     pieces,
     prefixes,
-    torchrun_table,
     tracebacks,
     watchdog,
 )
 from amlstack.diagnose.reading.collector import Collector
 from amlstack.diagnose.reading.exceptions import Exceptions
 from amlstack.diagnose.reading.layout import Layout
+from amlstack.diagnose.reading.records import torchrun_table
 from amlstack.diagnose.signatures import EventRole, by_code, hedged, match
 
 if TYPE_CHECKING:

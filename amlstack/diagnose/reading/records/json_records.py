@@ -10,6 +10,7 @@ from amlstack.base.redaction import scrub
 from amlstack.diagnose import exit_codes, timestamps
 from amlstack.diagnose.events import Event, Log, Origin
 from amlstack.diagnose.reading import prefixes, tracebacks
+from amlstack.diagnose.reading.records import azure_errors
 from amlstack.diagnose.signatures import EventRole, by_code, match
 
 if TYPE_CHECKING:
@@ -29,9 +30,27 @@ def parse(name: str, text: str, *, rank: int | None = None, node: str | None = N
         return None
     if isinstance(data.get("ranks"), list) and "status" in data:
         return _report(name, data)
+    if (errors := azure_errors.found_in(data)) is not None:
+        return _of_service(name, errors)
     if "message" in data:
         return _error_file(name, data["message"], rank, node)
     return None
+
+
+def _of_service(name: str, errors: tuple[azure_errors.RunError, ...]) -> Log:
+    """The service's own words on a run: the most exact code decides, and its message is shown."""
+    events = []
+    for error in errors:
+        found = match(f"{error.code}: {error.message}") or match(error.message)
+        signature = found[0] if found is not None else by_code("azureml-user-error")
+        if signature.role in (EventRole.CONTEXT, EventRole.NOISE):
+            signature = by_code("azureml-user-error")
+        facts: dict[str, Any] = {"service": error.code}
+        rank = prefixes.inline_rank(error.message)
+        text = scrub(f"{error.code}: {error.message}"[:500])
+        event = Event(signature, name, 1, text, signature.role, Origin.RECORD, rank=rank, facts=facts)
+        events.append(event)
+    return Log(name=name, lines=1, events=tuple(events))
 
 
 def _error_file(name: str, message: Any, rank: int | None, node: str | None) -> Log:

@@ -1,0 +1,1 @@
+"""Structured records of a run: JSON files, dumps, tables."""

@@ -231,3 +231,12 @@ def test_importing_the_catalogue_reads_no_data() -> None:
     )
 
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("name", ["Standard_ND128isr_NDR_GB200_v6", "Standard_ND128isr_GB300_v6"])
+def test_grace_blackwell_gets_no_relaxed_ordering_and_no_topology_file(name: str) -> None:
+    given = variables(name, "nccl", image_files=["/opt/microsoft/ndv5-topo.xml"])
+
+    assert given["NCCL_IGNORE_CPU_AFFINITY"] == "1"
+    assert not {"NCCL_IB_PCI_RELAXED_ORDERING", "UCX_IB_PCI_RELAXED_ORDERING", "NCCL_TOPO_FILE"} & given.keys()
+    assert variables("Standard_ND96isr_H100_v5", "nccl")["NCCL_IB_PCI_RELAXED_ORDERING"] == "1"

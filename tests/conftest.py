@@ -46,6 +46,7 @@ def _own_surroundings() -> None:
         "AMLSTACK_ENGINE",
         "AMLSTACK_OPERATOR_CRDS",
         "AMLSTACK_PUBLIC_JOBS",
+        "AMLSTACK_PUBLIC_LOGS",
         "AMLSTACK_PULUMI_RELEASES",
     }
     foreign = ("AMLSTACK_", "AMLNODE_", "ARM_", "AZURE_", "AZUREML_", "PULUMI_")

@@ -12,13 +12,17 @@ from amlstack.base.paths import PROJECT
 from amlstack.sandbox.server import injected_faults
 from tests.support.harness import STAND_IN, Stack
 from tests.support.running import running_sandbox
-from tests.support.stack.infrastructure_faults import OPERATIONS, FaultCell, Ground, played
+from tests.support.stack.infrastructure_faults import OPERATIONS, FaultCell, Ground, everything, played
 
-FAULTS = injected_faults.ALL
+FAULTS = tuple(sys.argv[1:]) or injected_faults.ALL
+"""What is played: all, or what the command line names."""
 
 
 def main() -> int:
     """Plays the faults one after the other, each with a line when it is done, and prints the table at the end."""
+    if unknown := [fault for fault in FAULTS if fault not in injected_faults.ALL]:
+        sys.stderr.write(f"there is no fault `{unknown[0]}`; there are {', '.join(injected_faults.ALL)}\n")
+        return 2
     found = subprocess.run(
         [sys.executable, str(PROJECT / "tools" / "engine"), "--json"], stdout=subprocess.PIPE, text=True, check=True
     )
@@ -32,7 +36,8 @@ def main() -> int:
         folder.mkdir()
         stack = Stack.of_project(Path(name) / "stack", folders, env=sandbox.environ, path=(STAND_IN,))
         try:
-            ground = Ground.made(stack, sandbox.home, folder)
+            more = everything(sandbox.home, folder)
+            ground = Ground.made(stack, sandbox.home, folder, more=more)
             for fault in FAULTS:
                 for operation, kinds in played(ground, (fault,)).items():
                     for kind, cell in kinds.items():

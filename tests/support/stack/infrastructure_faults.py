@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox import kinds
 from amlstack.sandbox.arm.ids import parse
-from amlstack.sandbox.server import injected_faults
+from amlstack.sandbox.server import daemon, injected_faults
 from amlstack.sandbox.server.injected_faults import OPERATION, QUOTA, THROTTLED
+from tests.support.sandbox.sandbox_client import Arm
 from tests.support.stack.small_jobs import job, runs, settings, store_of
 
 if TYPE_CHECKING:
@@ -33,16 +34,53 @@ if TYPE_CHECKING:
     from tests.support.harness import Stack
 
 SOON = {"retry-after-ms": "5"}
-OURS = r".*/workspaces/[^/]+/(codes|environments|components|jobs|schedules)/.*"
+OURS = r".*/workspaces/[^/]+/(codes|data|environments|components|jobs|schedules)/.*"
 """Paths of what our provider makes. It waits out a throttled request for an hour, so that a lasting one says longer."""
 GIVES_UP = {"retry-after": "3601"}
-LONGEST = 15
+LONGEST = 40
 """Commands in a row that may fail: more than any chain of resources that depend on each other."""
 FINAL = frozenset({OPERATION, QUOTA})
 """Faults that no client gets through by asking again."""
 OPERATIONS = {"create": "PUT", "update": "PUT", "delete": "DELETE"}
 CLUSTERS = [{"name": "busy", "size": "Standard_ND96asr_v4", "nodes": {"max": 2}}]
 COMMAND = "the command itself"
+
+
+def everything(home: Path, folder: Path) -> dict[str, Any]:
+    """Settings under which a stack has every kind of resource beside those of a default one.
+
+    Args:
+        home: Of the sandbox, which gets a storage account of somebody else.
+        folder: Gets a schedule and data of this machine.
+    """
+    arm = Arm(daemon.find(home))
+    account = f"{arm.make_group('rg-lake')}/providers/Microsoft.Storage/storageAccounts/stlake"
+    arm.finish(arm.put(account, {"location": "westeurope", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}))
+    (folder / "words.txt").write_text("hello\n")
+    (folder / "nightly.schedule.yml").write_text(NIGHTLY)
+    (folder / "pipeline.yml").write_text(PIPELINE)
+    vnet = {"address_space": ["10.20.0.0/16"], "compute": "10.20.0.0/22", "endpoints": "10.20.4.0/26"}
+    return {
+        "amlstack:workspace": {
+            "name": "ws-faults",
+            "locks": True,
+            "encryption": "metadata",
+            "network": {"isolation": "off", "vnet": vnet},
+        },
+        "amlstack:datastores": [{"name": "lake", "account": account, "container": "corpora"}],
+        "amlstack:data": [{"name": "words", "path": str(folder / "words.txt"), "type": "uri_file"}],
+    }
+
+
+NIGHTLY = """\
+name: nightly
+trigger: {type: cron, expression: "0 3 * * *"}
+create_job: ./pipeline.yml
+"""
+PIPELINE = """type: pipeline
+jobs:
+  one: {command: echo nightly, environment: azureml:small, compute: azureml:busy}
+"""
 
 
 @dataclass
@@ -77,13 +115,21 @@ class Ground:
     shares: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def made(cls, stack: Stack, home: Path, folder: Path, operations: Sequence[str] = tuple(OPERATIONS)) -> Ground:
-        """A ground with the settings of small jobs, and one job with code in a folder of the test's."""
-        for key, value in {**settings("ws-faults"), "amlstack:clusters": CLUSTERS}.items():
+    def made(
+        cls,
+        stack: Stack,
+        home: Path,
+        folder: Path,
+        operations: Sequence[str] = tuple(OPERATIONS),
+        more: Mapping[str, Any] | None = None,
+    ) -> Ground:
+        """A ground with the settings of small jobs, ``more`` over them, and one job with code in a folder of the test's."""
+        for key, value in {**settings("ws-faults"), "amlstack:clusters": CLUSTERS, **(more or {})}.items():
             stack.set(key, value, path=False)
         (folder / "src").mkdir()
         (folder / "src" / "quick.py").write_text("print('quick')\n")
-        stack.set("amlstack:jobs", [str(job(folder, "quick", "python quick.py", code="src"))])
+        files = [str(job(folder, "quick", "python quick.py", code="src")), *map(str, folder.glob("*.schedule.yml"))]
+        stack.set("amlstack:jobs", files)
         ground = cls(stack, home)
         for operation in operations:
             ground.act(operation).ok()
@@ -214,7 +260,8 @@ def kind_of(path: str) -> str:
 
 
 def _plain(body: Mapping[str, Any]) -> Any:
-    """A stored body without what is drawn anew for each creation: ids of principals and times."""
+    """A stored body without what is drawn anew for each creation: ids of principals, versions of keys and times."""
     text = json.dumps(body, sort_keys=True, default=str)
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UUID", text)
+    text = re.sub(r"(/keys/[0-9A-Za-z-]+)/[0-9a-f]{32}", r"\1/VERSION", text)
     return re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)?", "TIME", text)

@@ -20,7 +20,8 @@ class Gpu:
         model: As sizes name it, e.g. ``H100``.
         vendor: ``NVIDIA`` or ``AMD``.
         compute_capability: E.g. ``9.0``; None where CUDA does not apply.
-        cuda_from: First CUDA release whose compiler builds for it; None where CUDA does not apply.
+        cuda_from: First CUDA release whose programs run on it; None where CUDA does not apply. Code for a compute
+            capability runs on later ones of the same major number.
         cuda_until: Last one that does; None while none has dropped it.
         source: Where it was read, as keys of ``data/sources.json``.
         checked: Month of that, as its first day.
@@ -37,7 +38,7 @@ class Gpu:
     note: str
 
     def builds_for(self, cuda: str) -> bool | None:
-        """Whether that CUDA release (``12.6``) builds code for this GPU; None where CUDA does not apply."""
+        """Whether that CUDA release (``12.6``) builds code that runs on this GPU; None where CUDA does not apply."""
         if self.cuda_from is None:
             return None
         asked = version(cuda)

@@ -17,7 +17,7 @@ DAYS_OF_A_MONTH = 30.4
 
 _SHOWN = {
     "retail-prices-2026": "Azure's price list",
-    "skypilot-catalog": "Azure's price list in SkyPilot's copy",
+    "skypilot-catalog": "Azure's price list in SkyPilot's copy, day estimated",
 }
 """Sources of the data file, in the words that stand behind a figure."""
 

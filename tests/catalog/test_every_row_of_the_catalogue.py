@@ -272,7 +272,7 @@ def test_every_gpu_is_known_and_cuda_builds_for_those_of_nvidia() -> None:
         ("H100", "11.7", False),
         ("GB200", "12.6", False),
         ("GB200", "12.8.1", True),
-        ("GB300", "12.8", False),
+        ("GB300", "12.6", False),
         ("V100", "12.9", True),
         ("V100", "13.0", False),
         ("A100", "10.2", False),

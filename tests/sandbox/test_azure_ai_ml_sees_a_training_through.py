@@ -1,0 +1,129 @@
+"""Job files as Azure's guides write them: azure-ai-ml submits them, streams them and downloads what they left."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from amlstack.base.paths import PROJECT
+from tests.support.running import running_sandbox
+from tests.support.sandbox.sandbox_client import Arm
+
+pytestmark = [pytest.mark.training, pytest.mark.timeout(600)]
+
+# Azure ML starts every rank, as in its guide for PyTorch.
+PER_PROCESS = """\
+$schema: https://azuremlschemas.azureedge.net/latest/commandJob.schema.json
+display_name: a line
+experiment_name: guides
+code: src
+command: python train.py --epochs ${{inputs.epochs}} --ranks ${{inputs.ranks}} --model ${{outputs.model}}
+inputs: {epochs: 40, ranks: 4}
+outputs: {model: {type: uri_folder}}
+environment: {image: mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04}
+compute: azureml:gpu
+resources: {instance_count: 2}
+distribution: {type: pytorch, process_count_per_instance: 2}
+"""
+STEPS = """\
+$schema: https://azuremlschemas.azureedge.net/latest/pipelineJob.schema.json
+type: pipeline
+experiment_name: guides
+settings: {default_compute: azureml:gpu}
+outputs: {report: {type: uri_folder}}
+jobs:
+  train:
+    type: command
+    code: src
+    command: python train.py --epochs 40 --ranks 1 --model ${{outputs.model}}
+    environment: {image: mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04}
+    outputs: {model: {type: uri_folder}}
+  judge:
+    type: command
+    command: cp ${{inputs.model}}/model.json ${{outputs.report}}/judged.json
+    environment: {image: mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04}
+    inputs: {model: "${{parent.jobs.train.outputs.model}}"}
+    outputs: {report: "${{parent.outputs.report}}"}
+"""
+# Fits y = 2x + 1 by gradient descent, each rank on its share of the points; ranks do not speak to each other.
+TRAIN = """\
+import argparse, json, os, pathlib
+
+words = argparse.ArgumentParser()
+for name, kind in (("epochs", int), ("ranks", int), ("model", pathlib.Path)):
+    words.add_argument(f"--{name}", type=kind, required=True)
+given = words.parse_args()
+rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+assert size == given.ranks, f"{size} ranks, {given.ranks} are wanted"
+points = [(x / 16, 2 * x / 16 + 1) for x in range(rank, 32, size)]
+slope = offset = 0.0
+for epoch in range(given.epochs):
+    errors = [(slope * x + offset - y, x) for x, y in points]
+    loss = sum(error**2 for error, _ in errors) / len(points)
+    slope -= 0.4 * sum(error * x for error, x in errors) / len(points)
+    offset -= 0.4 * sum(error for error, _ in errors) / len(points)
+    if epoch % 10 == 0:
+        print(f"rank {rank} of {size}: epoch {epoch} loss {loss:.4f}", flush=True)
+if rank == 0:
+    model = json.dumps({"slope": slope, "offset": offset, "loss": loss})
+    (given.model / "model.json").write_text(model)
+    pathlib.Path("outputs").mkdir(exist_ok=True)
+    pathlib.Path("outputs/loss.txt").write_text(f"{loss:.4f}")
+"""
+JOBS = {"per_process.yml": PER_PROCESS, "steps.yml": STEPS}
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """By file: the run's status, what was streamed, and the downloaded files with their texts."""
+    folder = tmp_path_factory.mktemp("guides")
+    (folder / "src").mkdir()
+    (folder / "src" / "train.py").write_text(TRAIN)
+    for name, text in JOBS.items():
+        (folder / name).write_text(text)
+    with running_sandbox(tmp_path_factory.mktemp("home")) as sandbox:
+        arm = Arm(sandbox.endpoint)
+        arm.make_cluster(arm.make_workspace("space1"))
+        script = PROJECT / "tests" / "support" / "sandbox" / "azure_ai_ml_submits.py"
+        quick = {"AZUREML_RUN_POLLING_INTERVAL_MIN": "0", "AZUREML_RUN_POLLING_INTERVAL_MAX": "1"}
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", str(script), "space1", str(folder / "kept"), *JOBS],
+            cwd=folder,
+            env={**os.environ, **sandbox.environ, **quick},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, dict[str, Any]] = json.loads(done.stdout.rsplit("\n", 1)[-1])
+    return found
+
+
+def files(seen: dict[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = seen["files"]
+    return found
+
+
+def test_a_distributed_training_is_streamed_and_its_outputs_are_downloaded(seen: dict[str, dict[str, Any]]) -> None:
+    run = seen["per_process.yml"]
+    assert (run["status"], run["failure"]) == ("Completed", "")
+    assert "rank 0 of 4: epoch 30 loss " in run["streamed"]
+    assert f"RunId: {run['name']}" in run["streamed"]
+    there = files(run)
+    logs = [there[f"artifacts/user_logs/std_log_process_0{rank}.txt"] for rank in range(4)]
+    assert [f"rank {rank} of 4: epoch 0 loss " in log for rank, log in enumerate(logs)] == [True] * 4
+    model = json.loads(there["named-outputs/model/model.json"])
+    assert model["loss"] < 0.1
+    assert there["artifacts/outputs/loss.txt"] == f"{model['loss']:.4f}"
+
+
+def test_a_pipeline_is_streamed_and_its_output_is_what_its_first_step_trained(seen: dict[str, dict[str, Any]]) -> None:
+    run = seen["steps.yml"]
+    assert (run["status"], run["failure"]) == ("Completed", "")
+    assert f"RunId: {run['name']}" in run["streamed"]
+    assert json.loads(files(run)["named-outputs/report/judged.json"])["loss"] < 0.1

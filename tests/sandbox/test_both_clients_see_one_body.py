@@ -1,0 +1,262 @@
+"""What Pulumi's providers made azure-ai-ml reads, and the other way round: the same bodies, byte for byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from amlstack.base.paths import PROJECT
+from amlstack.provider.arm import ArmClient
+from amlstack.provider.arm.client import API_VERSION
+from amlstack.provider.arm.transport import LeanTransport
+from amlstack.run_identity import environment_version
+from tests.support.azure_native.stand_in_wire import StandIn, urn
+from tests.support.provider.provider_wire import Wire, job_inputs
+from tests.support.running import running_sandbox
+from tests.support.sandbox.sandbox_client import Arm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+# Two jobs run: one that Pulumi made and one that azure-ai-ml made.
+pytestmark = [pytest.mark.training, pytest.mark.timeout(600)]
+
+IMAGE = "mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04"
+CONDA = "channels:\n- conda-forge\ndependencies:\n- python=3.11\n- pip:\n  - numpy==2.3.5\nname: own\n"
+THEIR_ENVIRONMENT = {"image": IMAGE, "condaFile": CONDA}
+THEIR_DATA = {
+    "dataType": "uri_folder",
+    "dataUri": "azureml://datastores/workspaceblobstore/paths/raw/3/",
+    "tags": {"team": "a"},
+    "description": "Words, ä.",
+}
+
+NATIVE: Mapping[str, str] = {
+    "computes": "machinelearningservices:Compute",
+    "datastores": "machinelearningservices:Datastore",
+    "environments": "machinelearningservices:EnvironmentVersion",
+    "data": "machinelearningservices:DataVersion",
+    "jobs": "machinelearningservices:Job",
+}
+OF_THE_RECORD = {"id", "name", "type", "systemData"}
+OF_NODES = {
+    *("allocationState", "allocationStateTransitionTime", "currentNodeCount", "targetNodeCount", "nodeStateCounts"),
+    *("isolatedNetwork", "vmPriority"),
+}
+OF_CLUSTERS = {"computeLocation", "createdOn", "modifiedOn", "isAttachedCompute", "provisioningState"}
+ADDED: Mapping[str, set[str]] = {
+    "computes": {"etag", *OF_CLUSTERS, *(f"properties.{name}" for name in OF_NODES)},
+    "datastores": {"etag", "isDefault", "properties", "serviceDataAccessAuthIdentity"},
+    "environments": {"etag", "autoRebuild", "environmentType", "osType", "properties", "provisioningState"},
+    "data": {"etag"},
+    "jobs": {"services", "status"},
+}
+"""By kind, what the service adds to a body in which azure-ai-ml leaves nothing open; all but etag of its properties."""
+LEFT_OPEN: Mapping[str, set[str]] = {
+    "computes": {
+        *("location", "disableLocalAuth", "properties.enableNodePublicIp", "properties.osType"),
+        "properties.remoteLoginPortPublicAccess",
+    },
+    "datastores": {"endpoint", "protocol", "tags"},
+    "environments": {"isAnonymous", "isArchived"},
+    "data": {"isAnonymous", "isArchived", "properties"},
+    "jobs": {"isArchived", "resources.properties"},
+}
+"""By kind, what it fills in beyond that where the program of a stack says nothing."""
+KINDS = tuple(ADDED)
+
+
+def canonical(value: Any) -> bytes:
+    """JSON of one spelling: neither the order of keys nor the escapes of a writer are part of a body."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def within(answer: Any, sent: Any) -> Any:
+    """An answer without the keys that were not sent."""
+    if not (isinstance(answer, dict) and isinstance(sent, dict)):
+        return answer
+    return {key: within(value, sent[key]) for key, value in answer.items() if key in sent}
+
+
+def added(answer: Any, sent: Any, path: str = "") -> Iterator[str]:
+    """The paths of an answer that were not sent, those of its properties without that word."""
+    for key, value in answer.items():
+        if key not in sent:
+            yield f"{path}{key}".removeprefix("properties.")
+        elif isinstance(value, dict) and isinstance(sent[key], dict):
+            yield from added(value, sent[key], f"{path}{key}.")
+
+
+def filled(value: Any) -> Any:
+    """A body without empty lists and maps."""
+    if not isinstance(value, dict):
+        return value
+    kept = {key: filled(inner) for key, inner in value.items()}
+    return {key: inner for key, inner in kept.items() if inner not in ({}, [])}
+
+
+class Both:
+    """A workspace in which the providers of Pulumi and azure-ai-ml have made one resource of each kind."""
+
+    def __init__(self, arm: ArmClient, workspace: str, native: StandIn, wire: Wire) -> None:
+        self.arm, self.workspace, self.native, self.wire = arm, workspace, native, wire
+        self.name = workspace.rpartition("/")[2]
+        self.sent: dict[str, Any] = {}
+        self.client: dict[str, dict[str, Any]] = {}
+        self.puts: list[tuple[str, Any]] = []
+        self.answers: dict[str, bytes] = {}
+
+    def where(self, **more: Any) -> dict[str, Any]:
+        return {"resourceGroupName": self.name, "workspaceName": self.name, **more}
+
+    def make(self) -> dict[str, list[str]]:
+        """By the providers; what is to be read of each kind."""
+        cluster = {
+            "computeType": "AmlCompute",
+            "properties": {
+                "vmSize": "Standard_ND96asr_v4",
+                "scaleSettings": {"minNodeCount": 0, "maxNodeCount": 2, "nodeIdleTimeBeforeScaleDown": "PT4M"},
+            },
+        }
+        store = {
+            "datastoreType": "AzureBlob",
+            "accountName": "stelsewhere",
+            "containerName": "c",
+            "credentials": {"credentialsType": "None"},
+            "description": "Words, ä.",
+        }
+        for name in ("ours", "trains"):  # the jobs' own, so that the counts of nodes of the other one stay
+            self.native.create(urn(NATIVE["computes"], name), self.where(computeName=name, properties=cluster))
+        self.native.create(urn(NATIVE["datastores"], "d"), self.where(name="ours", properties=store))
+        environment, job = self.wire.environment(), self.wire.job()
+        environment.up({"workspace": self.workspace, "name": "ours", "body": {"image": IMAGE, "tags": {"a": "ä"}}})
+        data = {**THEIR_DATA, "dataUri": "azureml://datastores/workspaceblobstore/paths/raw"}
+        self.wire.data_version().up({"workspace": self.workspace, "name": "ours", "version": "1", "body": data})
+        properties = {
+            "command": "echo ${{inputs.rate}} > ${{outputs.kept}}/rate.txt",
+            "environmentId": environment.id,
+            "computeId": f"{self.workspace}/computes/trains",
+            "inputs": {"rate": {"jobInputType": "literal", "value": "0.1"}},
+            "outputs": {"kept": {"jobOutputType": "uri_folder", "mode": "ReadWriteMount"}},
+            "distribution": {"distributionType": "PyTorch", "processCountPerInstance": 1},
+            "resources": {"instanceCount": 2, "shmSize": "2g"},
+            "tags": {"team": "ä"},
+            "displayName": "Ours",
+        }
+        job.up(job_inputs(properties=properties, workspace=self.workspace, wait="completed"))
+        self.sent = {"computes": {"properties": cluster}, "datastores": {"properties": store}}
+        for path, body in self.puts:
+            self.sent.setdefault(path.removeprefix(self.workspace).split("/")[1], body)
+        return {
+            "computes": ["ours"],
+            "datastores": ["ours"],
+            "environments": ["ours", environment.outputs["version"]],
+            "data": ["ours", "1"],
+            "jobs": [job.id],
+        }
+
+    def lead(self, reads: dict[str, list[str]], folder: Any, environ: Mapping[str, str]) -> None:
+        """Azure-ai-ml, in a process of its own, reads those and makes its own."""
+        script = PROJECT / "tests" / "support" / "sandbox" / "azure_ai_ml_bodies.py"
+        quick = {"AZUREML_RUN_POLLING_INTERVAL_MIN": "0", "AZUREML_RUN_POLLING_INTERVAL_MAX": "1"}
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", str(script), self.name, str(folder)],
+            input=json.dumps({"reads": reads, "version": environment_version(THEIR_ENVIRONMENT)}),
+            env={**os.environ, **environ, **quick},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        self.client = json.loads(done.stdout.rsplit("\n", 1)[-1])
+
+    def answer(self, address: str, version: str = "") -> bytes:
+        """The bytes that the provider's client gets for an address of azure-ai-ml, by its api-version or another."""
+        parts = urlsplit(address)
+        self.arm.get(parts.path, version or parse_qs(parts.query)["api-version"][0])
+        return self.answers[parts.path]
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    with running_sandbox(tmp_path_factory.mktemp("home")) as sandbox, pytest.MonkeyPatch.context() as patch:
+        for name, value in sandbox.environ.items():
+            patch.setenv(name, value)
+        workspace = Arm(sandbox.endpoint).make_workspace("bothclients")
+        native = StandIn(os.environ).configure()
+        wire = Wire("")
+        made = Both(ArmClient(sandbox.endpoint.url), workspace, native, wire)
+        real = LeanTransport.send
+
+        def send(self: LeanTransport, request: Any, **options: Any) -> Any:
+            answer, path = real(self, request, **options), urlsplit(request.url).path
+            if request.method == "PUT" and path.startswith(workspace):
+                made.puts.append((path, json.loads(request.content)))
+            elif request.method == "GET":
+                made.answers[path] = answer.content
+            return answer
+
+        patch.setattr(LeanTransport, "send", send)
+        made.lead(made.make(), tmp_path_factory.mktemp("client"), sandbox.environ)
+        yield made
+        wire.stop()
+        native.stop()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_azure_ai_ml_gets_the_body_that_pulumi_sent(both: Both, kind: str) -> None:
+    sent, exchange = both.sent[kind], both.client["read"][kind]
+    answer = json.loads(exchange["answer"])
+    assert canonical(within(answer, sent)) == canonical(sent)
+    assert set(added(answer, sent)) == OF_THE_RECORD | ADDED[kind] | LEFT_OPEN[kind]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_both_clients_get_the_same_bytes_for_one_address(both: Both, kind: str) -> None:
+    exchange = both.client["read"][kind]
+    assert both.answer(exchange["address"]) == exchange["answer"].encode()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pulumi_gets_the_body_that_azure_ai_ml_sent(both: Both, kind: str) -> None:
+    exchange = both.client["made"][kind]
+    sent, answer = json.loads(exchange["sent"]), json.loads(both.answer(exchange["address"], API_VERSION))
+    assert canonical(within(answer, sent)) == canonical(sent)
+    assert set(added(answer, sent)) == OF_THE_RECORD | ADDED[kind]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_azure_ai_ml_made_is_imported_as_it_is_and_plans_no_change(both: Both, kind: str) -> None:
+    exchange, name = both.client["made"][kind], urn(NATIVE[kind], "theirs")
+    there = urlsplit(exchange["address"]).path
+    sent, found = json.loads(exchange["sent"])["properties"], json.loads(both.answer(exchange["address"], API_VERSION))
+    id_, inputs, state = both.native.read(name, there)
+    assert id_ == there
+    assert canonical(state["properties"]) == canonical(found["properties"])
+    # An import leaves out what is empty: it says nothing to the service.
+    declared = inputs["properties"]
+    assert canonical(within(declared, sent)) == canonical(filled(sent))
+    planned = both.native.diff(name, there, inputs, both.native.inputs(name, inputs))
+    assert planned.changes == planned.DIFF_NONE
+
+
+@pytest.mark.parametrize("kind", ["environments", "data"])
+def test_a_version_of_azure_ai_ml_is_adopted_without_a_write_and_plans_no_change(both: Both, kind: str) -> None:
+    address = both.client["made"][kind]["address"]
+    before = both.answer(address)
+    both.puts.clear()
+    inputs: dict[str, Any] = {"workspace": both.workspace, "name": "theirs"}
+    if kind == "data":
+        taken, inputs = both.wire.data_version(), {**inputs, "version": "3", "body": THEIR_DATA}
+    else:
+        taken, inputs = both.wire.environment(), {**inputs, "body": THEIR_ENVIRONMENT}
+    assert taken.up(inputs) == "create"
+    taken.refresh()
+    assert (taken.id, taken.up(inputs)) == (urlsplit(address).path, "same")
+    assert (both.puts, both.answer(address)) == ([], before)

@@ -1,0 +1,61 @@
+"""Submits job files with azure-ai-ml, streams them and downloads what they left; prints one JSON object.
+
+Run as a process of its own, led by the environment alone: the SDK takes seconds to import.
+
+    python azure_ai_ml_submits.py WORKSPACE FOLDER FILE…
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from azure.ai.ml import MLClient, load_job
+from azure.identity import DefaultAzureCredential
+
+
+def submitted(client: MLClient, file: Path, folder: Path) -> dict[str, Any]:
+    """What became of one job file: its run's status, what was streamed, and the files that were downloaded."""
+    streamed = io.StringIO()
+    with contextlib.redirect_stdout(streamed):
+        run = client.jobs.create_or_update(load_job(file))
+        failure = ""
+        try:
+            client.jobs.stream(run.name)
+        except Exception as error:  # noqa: BLE001 - a run that failed is an answer too
+            failure = f"{type(error).__name__}: {error}"[:600]
+        ended = client.jobs.get(run.name)
+        client.jobs.download(run.name, download_path=folder, all=True)
+    files = {
+        str(each.relative_to(folder)): each.read_text("utf-8", "replace")[-2000:]
+        for each in sorted(folder.rglob("*"))
+        if each.is_file()
+    }
+    return {
+        "name": run.name,
+        "status": str(getattr(ended.status, "value", ended.status)),
+        "failure": failure,
+        "streamed": streamed.getvalue(),
+        "files": files,
+    }
+
+
+def main(workspace: str, folder: Path, files: list[str]) -> dict[str, Any]:
+    client = MLClient(DefaultAzureCredential(), os.environ["AZURE_SUBSCRIPTION_ID"], workspace, workspace)
+    seen: dict[str, Any] = {}
+    for number, file in enumerate(files):
+        try:
+            seen[file] = submitted(client, Path(file), folder / str(number))
+        except Exception as error:  # noqa: BLE001 - the caller shows it
+            seen[file] = {"status": "refused", "failure": f"{type(error).__name__}: {error}"[:600]}
+    return seen
+
+
+if __name__ == "__main__":
+    answer = main(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])
+    sys.stdout.write("\n" + json.dumps(answer))

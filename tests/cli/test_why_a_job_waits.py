@@ -83,13 +83,22 @@ def test_a_job_that_does_not_wait_has_no_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("distribution", "ranks"),
+    ("distribution", "command", "ranks"),
     [
-        ({"distributionType": "PyTorch", "processCountPerInstance": 8}, 16),
-        ({"distributionType": "Mpi"}, 2),
-        ({"distributionType": "TensorFlow", "workerCount": 2, "parameterServerCount": 1}, 3),
-        (None, None),
+        ({"distributionType": "PyTorch", "processCountPerInstance": 8}, "python train.py", 16),
+        ({"distributionType": "Mpi"}, "python -u train.py", 2),
+        ({"distributionType": "TensorFlow", "workerCount": 2, "parameterServerCount": 1}, "python train.py", 3),
+        ({"distributionType": "PyTorch"}, "cd a && torchrun --nnodes 2 --nproc_per_node 4 train.py --epochs 3", 8),
+        ({"distributionType": "PyTorch"}, "torchrun --nnodes 2 --nproc_per_node gpu train.py", None),
+        ({"distributionType": "PyTorch"}, "torchrun --nproc_per_node ${{inputs.n}} train.py", None),
+        ({"distributionType": "PyTorch"}, "accelerate launch --num_machines 2 --num_processes 16 train.py", 16),
+        ({"distributionType": "PyTorch"}, "python -m torch.distributed.run --nproc_per_node=8 train.py", 16),
+        (None, "deepspeed --num_gpus 4 train.py", 4),
+        (None, "python train.py", None),
     ],
 )
-def test_ranks_are_those_that_the_body_says(distribution: dict[str, Any] | None, ranks: int | None) -> None:
-    assert ranks_of({"resources": {"instanceCount": 2}, "distribution": distribution}) == ranks
+def test_ranks_are_those_that_body_and_command_say(
+    distribution: dict[str, Any] | None, command: str, ranks: int | None
+) -> None:
+    job = {"resources": {"instanceCount": 2}, "distribution": distribution, "command": command}
+    assert ranks_of(job) == ranks

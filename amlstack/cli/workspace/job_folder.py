@@ -75,7 +75,7 @@ def _record(job: WorkspaceJob, details: dict[str, Any], folder: Path) -> dict[st
     """What the sandbox's own record says, as far as a workspace tells it: it has no exit codes."""
     properties = job.record.properties
     said = (details.get("error") or {}).get("error") or {}
-    count = queue.ranks_of(properties)
+    count = queue.processes_of(properties)
     nodes = queue.nodes_of(properties)
     files = sorted({int(found[1]) for path in folder.rglob("*.txt") if (found := _PROCESS.fullmatch(path.name))})
     # Without a log no process of it has run, and the cause is in what the service says.
@@ -91,7 +91,7 @@ def _record(job: WorkspaceJob, details: dict[str, Any], folder: Path) -> dict[st
         "ended": _seconds(details.get("endTimeUtc")),
         "command": properties.get("command"),
         "nodes": nodes,
-        "world_size": count,
+        "world_size": queue.ranks_of(properties),
         "environment": str(properties.get("environmentId") or "").rpartition("/environments/")[2] or None,
         "ranks": [
             {"rank": rank, "node": min(rank // per_node, nodes - 1), "local_rank": rank % per_node, "code": None}

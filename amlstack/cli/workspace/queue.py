@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.provider.arm import ArmError
 from amlstack.provider.arm.capacity import of_regions
+from amlstack.sandbox.scale import words
 from infra.compute.quota import OF_REGION, usage_of
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ def nodes_of(properties: Mapping[str, Any]) -> int:
     return _int((properties.get("resources") or {}).get("instanceCount")) or 1
 
 
-def ranks_of(properties: Mapping[str, Any]) -> int | None:
-    """How many processes a job starts in all; None where its body does not say, as with a launcher of its own."""
+def processes_of(properties: Mapping[str, Any]) -> int | None:
+    """How many processes Azure ML starts for a job on all nodes; None where its body does not say."""
     distribution = properties.get("distribution") or {}
     kind = distribution.get("distributionType")
     if kind in {"PyTorch", "Mpi"}:
@@ -36,6 +37,22 @@ def ranks_of(properties: Mapping[str, Any]) -> int | None:
     if kind == "TensorFlow":
         return (_int(distribution.get("workerCount")) or 1) + (_int(distribution.get("parameterServerCount")) or 0)
     return None
+
+
+def ranks_of(properties: Mapping[str, Any]) -> int | None:
+    """How many ranks a job trains with; None where neither its body nor its command says.
+
+    A launcher in the command (torchrun, accelerate, mpirun …) starts ranks of its own in each process of Azure ML, as
+    many as its options say.
+    """
+    processes, nodes = processes_of(properties), nodes_of(properties)
+    command = str(properties.get("command") or "").split()
+    for at, word in enumerate(command):
+        program, rest = word.rpartition("/")[2], command[at + 1 :]
+        if program in words.PROGRAMS and words.launch_of(program, rest)[0]:
+            per_node = words.per_node(program, rest, nodes)
+            return per_node * (processes or 1) if per_node else None
+    return processes
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ def status(
     """Show the jobs of a workspace: type, status, compute, age, and why one waits; or all of one job.
 
     A job that waits is explained: its cluster's nodes and the jobs on them, errors of the cluster, or the quota, each
-    with numbers. NODES and RANKS are what the job asks for; ranks are left out where a launcher of its own starts them.
+    with numbers. NODES and RANKS are what the job asks for; ranks are left out where its command leaves them open.
 
     Which workspace: a stack's (--stack), else --workspace with --resource-group and --subscription, else
     .azureml/config.json here or in a folder above, else the environment (AZUREML_ARM_WORKSPACE_NAME, …), else the

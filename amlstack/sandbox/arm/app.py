@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from starlette.applications import Starlette
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from amlstack.sandbox.arm import entra, service
@@ -18,6 +18,7 @@ from amlstack.sandbox.arm.refusals import Refused, not_emulated
 from amlstack.sandbox.arm.requests import acting_identity
 from amlstack.sandbox.data import blobs, datastore_address, run_history, vault_keys
 from amlstack.sandbox.data.downloads import data_plane
+from amlstack.sandbox.data.growing_file import GrowingFile
 from amlstack.sandbox.mlflow import app
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ async def _without_token(context: KindContext, federated: str, request: Request,
     if path == "/healthz":
         return JSONResponse({"status": "ready"})
     if path.startswith("/artifacts/"):
-        return FileResponse(run_history.artifact(context, path, request.query_params), media_type="text/plain")
+        return GrowingFile(run_history.artifact(context, path, request.query_params), media_type="text/plain")
     if path.startswith("/discovery"):
         # azure-ai-ml asks without a token, and learns nothing but the address that it has just called.
         return JSONResponse(dict.fromkeys(DATA_PLANES, context.base))

@@ -261,6 +261,17 @@ def test_the_command_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("torchrun ")
 
 
+def test_a_package_that_other_clients_leave_behind_is_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "src").mkdir()
+    (here / "src" / "train.py").write_text("from amlnode import aml_mpienv\n")
+    (here / "job.py").write_text(GOOD.replace("    nodes=2,", '    code="src",\n    nodes=2,'))
+    assert main(["show", "job.py", "--as", "yaml", "--stack", "prod"]) == 0
+    assert "`amlnode` beside it" in capsys.readouterr().err
+    (here / "src" / "amlnode").mkdir()
+    assert main(["show", "job.py", "--as", "yaml", "--stack", "prod"]) == 0
+    assert "beside it" not in capsys.readouterr().err
+
+
 def test_the_plan_says_what_was_added_and_why(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "job.py", "--stack", "prod"]) == 0
     out = capsys.readouterr().out

@@ -84,9 +84,28 @@ def show(
             _print_commands(checked, as_json=as_json)
         case OutputForm.COMPONENTS:
             _print_components(checked)
+    if form in {OutputForm.YAML, OutputForm.COMPONENTS}:
+        for note in _left_behind(checked):
+            typer.echo(note, err=True)
     if form is not OutputForm.PLAN:
         print_findings(checked.findings, err=True)
     raise typer.Exit(1 if errors((*where.findings, *checked.findings)) else 0)
+
+
+def _left_behind(checked: Checked) -> list[str]:
+    """A line for each package that `up` puts beside a code folder, and no other client does."""
+    beside = {
+        (part.code, package)
+        for plan in checked.plans
+        for part in plan.parts.values()
+        for package in part.beside
+        if part.code is not None and not (part.code / package.name).exists()
+    }
+    return [
+        f"note: the code in {folder} needs `{package.name}` beside it. `up`, `submit` and `rehearse` put it there; "
+        f"for `az ml job create` copy {package} into the folder first."
+        for folder, package in sorted(beside)
+    ]
 
 
 def _print_bodies(checked: Checked) -> None:

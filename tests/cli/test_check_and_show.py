@@ -261,6 +261,14 @@ def test_the_command_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("torchrun ")
 
 
+def test_an_image_is_not_held_against_a_size_that_is_gone(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "job.yml").write_text(AZ.replace("instance: 16", "instance: 4").replace("epoch}}", "epochs}}"))
+    assert main(["check", "job.yml", "--size", "Standard_NC24r"]) == 1
+    shown = capsys.readouterr()
+    assert "[size-retired]" in shown.out + shown.err
+    assert "image-cannot-run-here" not in shown.out + shown.err
+
+
 def test_a_package_that_other_clients_leave_behind_is_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "src").mkdir()
     (here / "src" / "train.py").write_text("from amlnode import aml_mpienv\n")

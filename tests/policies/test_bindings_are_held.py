@@ -227,6 +227,8 @@ ROWS = [
     row("image-cannot-run-here", (COMPUTE, cluster(vmSize=GB200)), (JOB, own(command(environmentId=CURATED)))),
     row("image-cannot-run-here", (COMPUTE, cluster(vmSize=GB200)), (JOB, own(command(environmentId="azureml:a:3"))),
         speaks=False),
+    row("image-cannot-run-here",
+        (COMPUTE, cluster(vmSize="Standard_NC24r")), (JOB, own(command(environmentId=CURATED))), speaks=False),
     row("image-cannot-run-here", (COMPUTE, cluster(vmSize=GB200)), (JOB, own(command(environmentId=None))),
         speaks=False),
     row("image-cannot-run-here", (COMPUTE, cluster(vmSize=GB200)), OURS, (JOB, own(command(environmentId=OUR_ID)))),

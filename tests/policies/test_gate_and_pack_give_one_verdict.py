@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LEVELS = {Level.ERROR: "mandatory", Level.WARNING: "advisory", Level.INFO: "advisory"}
 SIZES = (
     "Standard_ND96isr_H100_v5", "Standard_ND40rs_v2", "Standard_NC96ads_A100_v4", "Standard_NC24rs_v3",
-    "Standard_NC24r", "Standard_DS3_v2", "Standard_HC44rs", "Standard_ND96isr_H100",
+    "Standard_NC24r", "Standard_DS3_v2", "Standard_HC44rs", "Standard_ND96isr_H100", "Standard_ND96isr_MI300X_v5",
 )  # fmt: skip
 ENVIRONMENTS = (
     "azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7",

@@ -113,9 +113,11 @@ def _image(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
     environment = facts.text("environment")
     image = images.of(environment, context.images) if environment else None
     if image is not None:
+        size = size_of(subject, context)
         yield from image_runs.check(
             image,
-            size_of(subject, context),
+            # A retired size is a finding of its own, and the one in its place has other GPUs.
+            None if size is None or size.retired_on(context.on) else size,
             command=_text(facts.value("command")),
             variables=facts.mapping("variables"),
             where=facts.at("environment"),

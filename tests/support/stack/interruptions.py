@@ -15,6 +15,7 @@ import subprocess
 import threading
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
@@ -27,7 +28,6 @@ from tests.support.stack.small_jobs import job, runs, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 STACK: Final = "prod"
 WRITES: Final = ("PUT", "POST")
@@ -161,6 +161,20 @@ class Typed:
             assert self.process.poll() is None, f"ended by itself:\n{self.text}"
             time.sleep(0.01)
 
+    def rests(self) -> bool:
+        """Whether its main thread sleeps, and went on sleeping for a while: it waits for what is typed.
+
+        Python looks for signals before it waits for a key: one that comes in between is seen at the next key alone.
+        """
+        first = self._scheduling()
+        time.sleep(0.05)
+        return first == self._scheduling() and first[0] == "S"
+
+    def _scheduling(self) -> tuple[str, str]:
+        lines = Path(f"/proc/{self.process.pid}/status").read_text("utf-8").splitlines()
+        known = dict(line.split(":", 1) for line in lines)
+        return known["State"].split()[0], known["voluntary_ctxt_switches"].strip()
+
     def interrupt(self) -> float:
         """Types Ctrl-C; when."""
         os.write(self._terminal, b"\x03")
@@ -237,6 +251,8 @@ class Interruptions:
                 typed.wait_until(lambda: HELD in requests())
             else:
                 typed.wait_for(step.prints)
+                if step.asks:
+                    typed.wait_until(typed.rests)
             since = typed.interrupt()
             if step.awaited:
                 typed.wait_for(INTERRUPTED)

@@ -314,6 +314,13 @@ def test_job_files_that_no_stack_lists_are_looked_at_when_they_are_named(
     assert touched(changed("HEAD", "unlisted/job.yml")) == {"unlisted/job.yml": "code"}
 
 
+def test_a_python_file_that_holds_the_text_of_a_job_file_is_none(repository: Path, changed: Callable[..., Any]) -> None:
+    text = "from jobs import Job\njob = Job(name='a')\n"
+    write(repository, "tests/test_texts.py", f'TEXT = """\\\n{text}"""\n')
+    write(repository, "more/own.py", text)
+    assert touched(changed("HEAD")) == {"more/own.py": "job file"}
+
+
 def test_one_stack_may_be_meant(repository: Path, changed: Callable[..., Any]) -> None:
     edited("train/code/train.py")(repository)
     assert touched(changed("HEAD", "--stack", "dev")) == {}

@@ -179,7 +179,26 @@ def _declaring(changed: Paths, listed: set[Path]) -> Iterator[Path]:
     for path, name in sorted(changed.absolute.items()):
         if path not in listed and path.suffix in (".py", ".yml", ".yaml") and path.is_file():
             declaring = files_declaring([File(str(path), name, FileState.of(path.stat()))])
-            yield from (each.path for each in declaring if not _is_component(each.path))
+            yield from (each.path for each in declaring if _assigns_jobs(each.path) and not _is_component(each.path))
+
+
+def _assigns_jobs(path: Path) -> bool:
+    """Whether a Python file has a `job` or `jobs` of its own; one that only holds the text of a job file has none."""
+    import ast
+
+    if path.suffix != ".py":
+        return True
+    try:
+        statements = ast.parse(path.read_bytes()).body
+    except (SyntaxError, ValueError):
+        return True  # `check` says what is wrong with it
+    targets = [
+        target
+        for each in statements
+        if isinstance(each, ast.Assign | ast.AnnAssign)
+        for target in (each.targets if isinstance(each, ast.Assign) else [each.target])
+    ]
+    return any(isinstance(target, ast.Name) and target.id in {"job", "jobs"} for target in targets)
 
 
 def _is_component(path: Path) -> bool:

@@ -27,7 +27,7 @@ ACCESS = ContainerAccess("https://account.blob.core.windows.net/container", "sig
 
 @dataclass
 class Container:
-    """A container of one blob, whose connection breaks after some bytes as often as it is told to."""
+    """A container of one blob, whose connection breaks after some bytes, as often as `breaks` says."""
 
     breaks: list[int] = field(default_factory=list)
     asked: list[int] = field(default_factory=list)

@@ -323,8 +323,8 @@ def test_a_look_that_cannot_be_trusted_is_refused(
         looking.look(place, mending)
     states[:] = [State(({"urn": "a"},), ("a",))] * 2
     urns = [f"urn:pulumi:p::p::t::{name}" for name in "nmo"]
-    told = [("error", urn, "Preview failed: no credential") for urn in urns]
-    failed = engines.Outcome(code=255, diagnostics=[*told, ("error", "", "preview failed")])
+    errors = [("error", urn, "Preview failed: no credential") for urn in urns]
+    failed = engines.Outcome(code=255, diagnostics=[*errors, ("error", "", "preview failed")])
     monkeypatch.setattr(engines, "run", lambda *_, **__: failed)
     look = looking.look(place, mending)
     assert look.exit_status == 2

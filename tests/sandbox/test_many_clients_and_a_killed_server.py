@@ -46,7 +46,7 @@ IMAGE = "mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04"
 
 
 class Load:
-    """The clients: what they were told was accepted, and how far they are."""
+    """The clients: the jobs that were accepted from them, and how far they are."""
 
     def __init__(self, url: str, workspace: str, compute: str, environment: str, marks: Path) -> None:
         self.url, self.workspace, self.compute = url, workspace, compute

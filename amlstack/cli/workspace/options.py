@@ -1,4 +1,4 @@
-"""The options by which every verb on jobs of a workspace is told which workspace is meant."""
+"""The options that say which workspace a verb on jobs means."""
 
 from __future__ import annotations
 

@@ -87,11 +87,11 @@ def _errors(outcome: Outcome) -> list[str]:
         words = text.removeprefix("Preview failed: ")
         if severity == "error" and words and words != "preview failed":
             together.setdefault(words, []).append(_name(urn))
-    told = [_told(words, names) for words, names in sorted(together.items())]
-    return told or [outcome.output.strip() or f"the engine ended with {outcome.code}"]
+    reasons = [_in_one_line(words, names) for words, names in sorted(together.items())]
+    return reasons or [outcome.output.strip() or f"the engine ended with {outcome.code}"]
 
 
-def _told(words: str, names: Sequence[str]) -> str:
+def _in_one_line(words: str, names: Sequence[str]) -> str:
     """``Compute a100 (and 3 more): no answer``: one cause that many resources share is one line."""
     first, more = min(names), len(names) - 1
     return f"{first}{f' (and {more} more)' if more else ''}: {words}" if first else words

@@ -81,11 +81,11 @@ def _of_property(each: PropertyDrift) -> Iterator[str]:
 
 
 def _of_runs(look: Look, *, everything: bool) -> Iterator[str]:
-    told = [run for run in look.runs if everything or run.gone or run.status != run.recorded]
+    shown = [run for run in look.runs if everything or run.gone or run.status != run.recorded]
     if look.runs:
         number = len(look.runs)
         yield f"runs are no drift; `up` neither runs one again nor forgets it ({number} of the stack)"
-        yield from (f"    {run.job}, {run.run}: {run.words}" for run in told)
+        yield from (f"    {run.job}, {run.run}: {run.words}" for run in shown)
 
 
 def _left_out(look: Look, *, everything: bool) -> Iterator[str]:

@@ -11,6 +11,7 @@ import pytest
 
 from amlstack.base.paths import PROJECT
 from amlstack.cli.workspace import config_file, place, refusals, studio
+from amlstack.cli.workspace.named_parts import NoWorkspaceError
 from amlstack.cli.workspace.options import AskedWorkspace
 from amlstack.provider.arm import ArmError
 
@@ -87,20 +88,18 @@ def test_a_stack_names_its_workspace_subscription_and_cloud(nowhere: Path) -> No
     assert mine.arm.endpoint == "https://management.usgovcloudapi.net"
     assert mine.tenant.startswith("2222")
     assert studio.workspace(mine.arm, mine.workspace).startswith("https://ml.azure.us/?wsid=/subscriptions/")
-    with pytest.raises(place.NoWorkspaceError, match="leave --workspace out"):
+    with pytest.raises(NoWorkspaceError, match="leave --workspace out"):
         found(stack="mine", workspace="w")
-    with pytest.raises(place.NoWorkspaceError, match=r"There is no Pulumi\.mina\.yaml"):
+    with pytest.raises(NoWorkspaceError, match=r"There is no Pulumi\.mina\.yaml"):
         found(stack="mina")
 
 
 def test_nothing_that_names_one_is_an_answer_with_all_ways() -> None:
-    with pytest.raises(
-        place.NoWorkspaceError, match=r"--stack NAME.*\.azureml/config\.json.*AZUREML_ARM_WORKSPACE_NAME"
-    ):
+    with pytest.raises(NoWorkspaceError, match=r"--stack NAME.*\.azureml/config\.json.*AZUREML_ARM_WORKSPACE_NAME"):
         found()
-    with pytest.raises(place.NoWorkspaceError, match="its subscription is not"):
+    with pytest.raises(NoWorkspaceError, match="its subscription is not"):
         found(workspace="w")
-    with pytest.raises(place.NoWorkspaceError, match="must be a name or an ARM id"):
+    with pytest.raises(NoWorkspaceError, match="must be a name or an ARM id"):
         found(workspace="/subscriptions/x")
 
 
@@ -124,7 +123,7 @@ def test_a_file_that_names_no_workspace_is_named_with_what_it_lacks(nowhere: Pat
     file = nowhere / ".azureml" / "config.json"
     file.parent.mkdir()
     file.write_text(text, "utf-8")
-    with pytest.raises(place.NoWorkspaceError, match=r"config\.json.*(must be a JSON object|must be a text)"):
+    with pytest.raises(NoWorkspaceError, match=r"config\.json.*(must be a JSON object|must be a text)"):
         found()
 
 

@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 
 from amlstack.base import paths
 from amlstack.base.near_misses import did_you_mean
-from amlstack.cli.workspace import config_file
-from amlstack.provider.arm import ENDPOINT_VARIABLE, ArmClient, SignIn, endpoint
+from amlstack.cli.workspace import named_parts
+from amlstack.cli.workspace.named_parts import NoWorkspaceError
+from amlstack.provider.arm import ArmClient, SignIn, endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -23,22 +24,10 @@ if TYPE_CHECKING:
     from amlstack.cli.workspace.options import AskedWorkspace
     from amlstack.sandbox.server.daemon import Endpoint
 
-VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
-    "subscription": ("AZUREML_ARM_SUBSCRIPTION", "ARM_SUBSCRIPTION_ID", "AZURE_SUBSCRIPTION_ID"),
-    "group": ("AZUREML_ARM_RESOURCEGROUP", "AZURE_DEFAULTS_GROUP"),
-    "workspace": ("AZUREML_ARM_WORKSPACE_NAME", "AZURE_DEFAULTS_WORKSPACE"),
-}
-"""Part → the variables that name it, the first that is set: what Azure ML sets on its own machines, azure-native's, and
-the Azure CLI's defaults."""
-_TYPE: Final = "providers/Microsoft.MachineLearningServices/workspaces"
 _MOST_PAGES: Final = 200
 _SHOWN: Final = 12
 _ROOM: Final = 10
 """As `infra.settings.stackfile` has it, whose package takes long to load: how many times a job file settings may be."""
-
-
-class NoWorkspaceError(Exception):
-    """No workspace is named, or what names it is wrong; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,23 +88,23 @@ def find(asked: AskedWorkspace, announce: Callable[[str], None]) -> WorkspacePla
         ArmError: The service was asked, and did not answer.
     """
     if asked.stack is not None:
-        if given := [option for option, value in _options(asked) if value]:
+        if given := [option for option, value in named_parts.options(asked) if value]:
             raise NoWorkspaceError(f"--stack names the workspace: leave {' and '.join(given)} out, or --stack.")
         return _of_stack(asked.stack, announce, sandbox=asked.sandbox)
-    values, sources = _named(asked)
+    values, sources = named_parts.named(asked)
     if asked.sandbox:
         # Of the user's own account nothing counts there.
         values = {part: value for part, value in values.items() if sources[part].startswith("--")}
-    local = _sandbox_of_home() if asked.sandbox or _nothing_names_one(values, sources) else None
+    local = _sandbox_of_home() if asked.sandbox or named_parts.nothing_names_one(values, sources) else None
     if local is not None:
         return _on_the_sandbox(local, values)
     if asked.sandbox:
         raise NoWorkspaceError("There is no sandbox here (amlstack sandbox up).")
     sign_in = SignIn.read({})
     arm = ArmClient(endpoint(None, sign_in.cloud), sign_in=sign_in, announce=announce)
-    source = f"named by {_together(sources)}"
+    source = f"named by {named_parts.together(sources)}"
     if "subscription" not in values:
-        raise NoWorkspaceError(_nothing(values))
+        raise NoWorkspaceError(named_parts.unnamed(values))
     if values.keys() >= {"group", "workspace"}:
         return WorkspacePlace(arm, (_id(**values),), source, tenant=sign_in.values.get("tenantId", ""))
     found = tuple(_fitting(arm, values))
@@ -150,7 +139,7 @@ def is_named(asked: AskedWorkspace) -> bool:
     Raises:
         NoWorkspaceError: What names it is wrong.
     """
-    return asked.stack is not None or asked.sandbox or not _nothing_names_one(*_named(asked))
+    return asked.stack is not None or asked.sandbox or not named_parts.nothing_names_one(*named_parts.named(asked))
 
 
 def names_in(arm: ArmClient, subscription: str) -> tuple[str, ...]:
@@ -160,60 +149,6 @@ def names_in(arm: ArmClient, subscription: str) -> tuple[str, ...]:
         ArmError: They cannot be listed.
     """
     return tuple(_name(each) for each in _fitting(arm, {"subscription": subscription}))
-
-
-def _options(asked: AskedWorkspace) -> tuple[tuple[str, str | None], ...]:
-    return (
-        ("--workspace", asked.workspace),
-        ("--resource-group", asked.group),
-        ("--subscription", asked.subscription),
-    )
-
-
-def _named(asked: AskedWorkspace) -> tuple[dict[str, str], dict[str, str]]:
-    """The parts that are named, each by the first that names it, and by what."""
-    values: dict[str, str] = {}
-    sources: dict[str, str] = {}
-
-    def take(part: str, value: str | None, source: str) -> None:
-        if value and part not in values:
-            values[part], sources[part] = value.strip(), source
-
-    workspace = asked.workspace or ""
-    if workspace.startswith("/"):
-        words = workspace.strip("/").split("/")
-        if len(words) != 8 or words[6].casefold() != "workspaces":
-            raise NoWorkspaceError(
-                f"--workspace must be a name or an ARM id, got `{workspace}`. The id is "
-                f"/subscriptions/ID/resourceGroups/GROUP/{_TYPE}/NAME."
-            )
-        for part, index in (("subscription", 1), ("group", 3), ("workspace", 7)):
-            take(part, words[index], "--workspace")
-    for part, option, value in (
-        ("workspace", "--workspace", asked.workspace),
-        ("group", "--resource-group", asked.group),
-        ("subscription", "--subscription", asked.subscription),
-    ):
-        take(part, value, option)
-    if len(values) < len(VARIABLES) and (file := config_file.find(Path.cwd())) is not None:
-        try:
-            in_file = config_file.read(file)
-        except config_file.ConfigFileError as error:
-            raise NoWorkspaceError(str(error)) from None
-        for part, value in in_file.items():
-            take(part, value, _shown(file))
-    for part, variables in VARIABLES.items():
-        name = next((name for name in variables if os.environ.get(name)), None)
-        if name is not None:
-            take(part, os.environ[name], name)
-    return values, sources
-
-
-def _nothing_names_one(values: Mapping[str, str], sources: Mapping[str, str]) -> bool:
-    """Whether no more is known than an account of the environment, which may be meant for something else."""
-    return values.keys() <= {"subscription"} and not (
-        sources.get("subscription", "").startswith("--") or os.environ.get(ENDPOINT_VARIABLE)
-    )
 
 
 def _of_stack(stack: str, announce: Callable[[str], None], *, sandbox: bool) -> WorkspacePlace:
@@ -309,7 +244,7 @@ def _on_the_sandbox(local: Endpoint, values: Mapping[str, str]) -> WorkspacePlac
 
 def _fitting(arm: ArmClient, values: Mapping[str, str]) -> Iterator[str]:
     """ARM ids of the workspaces of a subscription that fit what else is named."""
-    answer = arm.get(f"/subscriptions/{values['subscription']}/{_TYPE}")
+    answer = arm.get(f"/subscriptions/{values['subscription']}/{named_parts.TYPE}")
     for _ in range(_MOST_PAGES):
         for row in answer.body.get("value") or ():
             workspace = str(row.get("id") or "")
@@ -326,7 +261,7 @@ def _fitting(arm: ArmClient, values: Mapping[str, str]) -> Iterator[str]:
 
 
 def _id(subscription: str, group: str, workspace: str) -> str:
-    return f"/subscriptions/{subscription}/resourceGroups/{group}/{_TYPE}/{workspace}"
+    return f"/subscriptions/{subscription}/resourceGroups/{group}/{named_parts.TYPE}/{workspace}"
 
 
 def _name(workspace: str) -> str:
@@ -339,35 +274,9 @@ def _elsewhere(arm_endpoint: str) -> str:
     return "" if arm_endpoint == PUBLIC_ENDPOINT else f" at {urlsplit(arm_endpoint).netloc}"
 
 
-def _together(sources: Mapping[str, str]) -> str:
-    alike: dict[str, list[str]] = {}
-    for part in VARIABLES:
-        if part in sources:
-            alike.setdefault(sources[part], []).append(part)
-    return ", ".join(alike)
-
-
-def _shown(file: Path) -> str:
-    here = Path.cwd()
-    return str(file.relative_to(here)) if file.is_relative_to(here) else str(file)
-
-
 def _none_fits(values: Mapping[str, str], known: tuple[str, ...]) -> str:
     words = [f"{part} `{values[part]}`" for part in ("workspace", "group") if part in values]
     subscription = f"the subscription {values['subscription']}" if "subscription" in values else "the sandbox"
     named = f" fits {' and '.join(words)}" if words else " is there that you may see"
     near = did_you_mean(values.get("workspace", ""), known) if "workspace" in values else ""
     return f"No workspace{named} in {subscription}. {near}".rstrip()
-
-
-def _nothing(values: Mapping[str, str]) -> str:
-    seen = (
-        f"`{values['workspace']}` is named, its subscription is not"
-        if "workspace" in values
-        else "no workspace is named"
-    )
-    return (
-        f"{seen[:1].upper()}{seen[1:]}. Give --stack NAME, or --workspace with --resource-group and --subscription, or "
-        f"work in a folder with .azureml/config.json, or set {VARIABLES['workspace'][0]}, {VARIABLES['group'][0]} and "
-        f"{VARIABLES['subscription'][0]}. There is no sandbox here either (amlstack sandbox up)."
-    )

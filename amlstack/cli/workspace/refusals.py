@@ -9,12 +9,14 @@ import typer
 
 from amlstack.base.near_misses import did_you_mean
 from amlstack.cli.workspace.found_jobs import UnknownRunError
-from amlstack.cli.workspace.place import NoWorkspaceError, WorkspacePlace
+from amlstack.cli.workspace.named_parts import NoWorkspaceError
 from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import WorkspaceMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from amlstack.cli.workspace.place import WorkspacePlace
 
 FAILED: Final = 1
 USAGE: Final = 2

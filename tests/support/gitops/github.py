@@ -178,9 +178,8 @@ class _Run:
         shell = step.get("shell") or self.workflow["defaults"]["run"]["shell"]
         script = folder.parent / "runner" / "step.sh"
         around = Surroundings({}, folder)
-        script.write_text(
-            around.fill(step["run"])
-        )  # nothing of ours puts an expression into a script: it would fail here
+        # No expression stands in a script: one would fail here.
+        script.write_text(around.fill(step["run"]))
         done = subprocess.run(
             [*SHELL[shell], str(script)],
             cwd=folder,

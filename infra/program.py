@@ -163,19 +163,20 @@ async def build(
     outputs["workspace"] = {"id": names.workspace_id, "name": names.workspace, "resource_group": names.group}
     if settings.workspace.existing:
         outputs["workspace"]["existing"] = True
-    outputs["clusters"] = {cluster.name: _cluster(cluster, names) for cluster in settings.clusters}
+    outputs["clusters"] = {cluster.name: _cluster(cluster, names, settings.location) for cluster in settings.clusters}
     outputs["jobs"] = {run.name: _job(run, made) for run, made in submitted if not run.is_schedule}
     schedules = {run.name: _schedule(run, made) for run, made in submitted if run.is_schedule}
     return {**outputs, "schedules": schedules} if schedules else outputs
 
 
-def _cluster(cluster: Any, names: Names) -> dict[str, Any]:
+def _cluster(cluster: Any, names: Names, location: str) -> dict[str, Any]:
     return {
         "id": names.cluster_id(cluster.name),
         "size": cluster.size,
         "min": cluster.nodes.min,
         "max": cluster.nodes.max,
         "priority": cluster.priority,
+        "location": cluster.location or location,
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.catalog import overlay
 from amlstack.catalog.files import day, load
@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 
 DAYS_OF_A_MONTH = 30.4
 
+HOME = "eastus"
+"""The region whose price stands for a node of no known region: Azure's list has most sizes there, few for less."""
+
 _SHOWN = {
     "retail-prices-2026": "Azure's price list",
+    "karpenter-prices": "Azure's price list in Karpenter's copy",
     "skypilot-catalog": "Azure's price list in SkyPilot's copy, day estimated",
 }
 """Sources of the data file, in the words that stand behind a figure."""
@@ -57,8 +61,15 @@ class Price:
         return f"{self.region}, {self.checked:%Y-%m}{age}, {self.source}"
 
 
+class NodePrice(NamedTuple):
+    """US dollars per hour of a node of a region and priority, and what the figure rests on."""
+
+    usd: float
+    basis: str
+
+
 def of(size: str, series: str, vcpus: int | None) -> tuple[Price, ...]:
-    """The prices of a size, best first: the team's own, then the list's in the order of the data file.
+    """The prices of a size, best first: the team's own, then the list's newest of each region, `HOME`'s, the lowest.
 
     Args:
         size: Azure's name.
@@ -66,9 +77,15 @@ def of(size: str, series: str, vcpus: int | None) -> tuple[Price, ...]:
         vcpus: Its vCPUs; None where unknown.
     """
     given = overlay.current()
-    own = [_priced(row, vcpus) for row in given.prices if row["size"].lower() == size.lower()]
-    listed = [_priced(row, vcpus) for row in (*_by_size().get(size, ()), *_by_series(vcpus).get(series, ()))]
+    own = [price for row in given.prices if row["size"].lower() == size.lower() for price in _priced(row, vcpus)]
+    newest: dict[str, Price] = {}
+    for row in (*_by("size").get(size, ()), *(_by("series").get(series, ()) if vcpus else ())):
+        for price in _priced(row, vcpus):
+            before = newest.get(price.region)
+            if before is None or before.checked < price.checked:
+                newest[price.region] = price
     discount = given.discount(size, series)
+    listed = sorted(newest.values(), key=lambda price: (price.region != HOME, price.usd))
     return (*own, *(_discounted(price, discount) for price in listed))
 
 
@@ -80,33 +97,26 @@ def _discounted(price: Price, share: float) -> Price:
     return replace(price, usd=round(price.usd * (1 - share), 4), source=source, low_priority=low, spot=spot)
 
 
-def _priced(row: Mapping[str, Any], vcpus: int | None) -> Price:
-    usd = row["usd"] if "usd" in row else round(row["usd_per_vcpu"] * (vcpus or 0), 3)
+def _priced(row: Mapping[str, Any], vcpus: int | None) -> Iterator[Price]:
+    """The prices of a row: of one region, or of all those by which it is ordered."""
     checked = row["checked"] if not isinstance(row["checked"], str) else day(row["checked"])
     source = _SHOWN.get(row["source"], row["source"])
-    return Price(usd, row["region"], checked, source, row.get("low_priority"), row.get("spot"))
+    if "usd" in row:
+        yield Price(row["usd"], row["region"], checked, source, row.get("low_priority"), row.get("spot"))
+    for region, usd in row.get("usd_by_region", _NONE).items():
+        yield Price(usd, region, checked, source)
+    for region, usd in row.get("usd_per_vcpu_by_region", _NONE).items():
+        yield Price(round(usd * (vcpus or 0), 3), region, checked, source)
+
+
+_NONE: Mapping[str, float] = {}
 
 
 @cache
-def _rows() -> tuple[dict[str, Any], ...]:
-    return tuple(load("prices"))
-
-
-@cache
-def _by_size() -> dict[str, tuple[dict[str, Any], ...]]:
-    return dict(_grouped("size"))
-
-
-def _by_series(vcpus: int | None) -> dict[str, tuple[dict[str, Any], ...]]:
-    return _series_rows() if vcpus else {}
-
-
-@cache
-def _series_rows() -> dict[str, tuple[dict[str, Any], ...]]:
-    return dict(_grouped("series"))
-
-
-def _grouped(key: str) -> Iterator[tuple[str, tuple[dict[str, Any], ...]]]:
-    names = dict.fromkeys(row[key] for row in _rows() if key in row)
-    for name in names:
-        yield name, tuple(row for row in _rows() if row.get(key) == name)
+def _by(key: str) -> dict[str, list[dict[str, Any]]]:
+    """Rows of the data file by their size, or by their series."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in load("prices"):
+        if key in row:
+            found.setdefault(row[key], []).append(row)
+    return found

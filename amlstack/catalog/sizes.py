@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from amlstack.catalog.lifecycle import Lifecycle, Stage
 
 Price = prices.Price
+NodePrice = prices.NodePrice
 
 PREFIX = "standard_"
 GIB = 1024**3
@@ -85,7 +86,6 @@ class Size:
         source: Where the row was read, as keys of ``data/sources.json`` followed by the page.
         checked: When it was last held against its sources.
         note: What a reader should know besides; may be empty.
-        price_per_hour: Price of a node, the first of ``prices``; None when it has not been looked up.
         prices: All that are known, best first: the team's own, then the list's by region.
         gpu_share: ``1/6`` where a GPU of the guest is such a part of a card; empty for whole ones.
         nvlink_nodes: Nodes over which one NVLink domain reaches; None where NVLink joins no GPUs, or nobody says.
@@ -109,7 +109,6 @@ class Size:
     source: tuple[str, ...]
     checked: date
     note: str
-    price_per_hour: Price | None = None
     prices: tuple[Price, ...] = ()
     gpu_share: str = ""
     nvlink_nodes: int | None = None
@@ -122,10 +121,35 @@ class Size:
             return "retired"
         return self.lifecycle.stage if self.lifecycle else None
 
-    def price_in(self, region: str) -> Price | None:
-        """The price in a region; where none was read there, the first that is known."""
+    @property
+    def price_per_hour(self) -> Price | None:
+        """Price of a node where its region is not known, the first of ``prices``; None when it was not looked up."""
+        return self.prices[0] if self.prices else None
+
+    def price_in(self, region: str | None) -> Price | None:
+        """The price in a region; where none was read there, and for None, the first that is known."""
         here = (price for price in self.prices if price.region == region)
         return next(here, self.price_per_hour)
+
+    def node_price(self, region: str | None, *, low_priority: bool) -> NodePrice | None:
+        """The price that a budget is held against; None where none of the size is known.
+
+        Where that of the region is not known it is the first known one, for low priority the dedicated one as a bound;
+        the basis says so: ``uksouth, low priority``, ``eastus, none is known of westeurope``.
+
+        Args:
+            region: Where the node runs, as programs write it; None where that is not known.
+            low_priority: Whether it is of low priority.
+        """
+        price = self.price_in(region)
+        if price is None:
+            return None
+        basis = price.region
+        if region is not None and region != price.region:
+            basis = f"{price.region}, none is known of {region}"
+        if low_priority:
+            basis += ", dedicated nodes" if price.low_priority is None else ", low priority"
+        return NodePrice(price.of(low_priority=low_priority), basis)
 
     def retired_on(self, on: date) -> bool:
         """Whether the size is gone on that day."""
@@ -185,12 +209,10 @@ def _size(row: dict[str, Any]) -> Size:
     row["retired"] = day(row["retired"]) if row["retired"] else None
     row["checked"] = day(row["checked"])
     row["source"] = tuple(row["source"])
-    listed = prices.of(row["name"], row["series"], row["vcpus"])
     return Size(
         **row,
         fabric=fabric,
-        price_per_hour=listed[0] if listed else None,
-        prices=listed,
+        prices=prices.of(row["name"], row["series"], row["vcpus"]),
         lifecycle=lifecycles.of(row["series"]),
         gpu=gpu_models.get(row["gpu_model"]) if row["gpu_model"] else None,
     )

@@ -51,10 +51,10 @@ def costs(planned: Resolved) -> dict[str, Cost]:
 def _of_job(plan: Plan) -> Cost | None:
     """The cost of one run of a job; None when the catalogue knows no price of its size."""
     size = plan.target.facts
-    if size is None or size.price_per_hour is None:
+    price = size.price_in(plan.target.region) if size is not None else None
+    if price is None:
         return None
-    price = size.price_per_hour
-    per_hour = price.usd * plan.nodes
+    per_hour = price.of(low_priority=plan.target.low_priority) * plan.nodes
     seconds = plan.job.limits.timeout if plan.job.limits else None
     hours = seconds / 3600 if seconds else None
     return Cost(

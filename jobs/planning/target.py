@@ -26,12 +26,16 @@ class Target:
         cluster: Name of the cluster; None for serverless.
         max_nodes: Most nodes that the cluster scales to; None for no known bound.
         single_node_jobs: Whether the cluster takes jobs of one node only.
+        region: Where its nodes are, as programs write it; None where it is not known.
+        low_priority: Whether its nodes are of low priority.
     """
 
     size: str | None = None
     cluster: str | None = None
     max_nodes: int | None = None
     single_node_jobs: bool = False
+    region: str | None = None
+    low_priority: bool = False
 
     @property
     def facts(self) -> Size | None:

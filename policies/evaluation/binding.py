@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base import durations
 from amlstack.base.findings import Finding
-from amlstack.catalog import sizes
+from amlstack.catalog import regions, sizes
 from policies.evaluation.facts import Undecided, Unknown, is_expression, last_part
 
 if TYPE_CHECKING:
@@ -60,6 +60,38 @@ def cluster_of(subject: Subject, context: Context) -> KnownCluster | None:
     """
     compute = subject.compute
     return context.clusters.get(last_part(compute, subject.where).lower() if compute else NO_COMPUTE)
+
+
+def region_of(subject: Subject) -> str | None:
+    """Where a cluster's nodes or those of a serverless job are, as programs write it; None where it is not known."""
+    facts = subject.facts
+    try:
+        given = facts.text("region") or facts.value("locations")
+    except Undecided:
+        return None
+    first = next(iter(given), None) if isinstance(given, list) else given
+    return regions.code(first) if isinstance(first, str) else None
+
+
+def preemptible(subject: Subject, cluster: KnownCluster | None = None) -> bool:
+    """Whether nodes may be taken away: of a cluster, of a serverless job, of a job on the cluster.
+
+    Raises:
+        Undecided: Its priority or tier is not known yet.
+    """
+    if cluster is not None and cluster.low_priority:
+        return True
+    said = subject.facts.text("priority") or subject.facts.text("tier") or ""
+    return said.lower() in {"lowpriority", "spot"}
+
+
+def paid_as(subject: Subject, cluster: KnownCluster | None = None) -> tuple[str | None, bool]:
+    """Region and low priority, by which nodes are paid; what is not known counts as no region, and as dedicated."""
+    region = region_of(subject) if cluster is None else cluster.region
+    try:
+        return region, preemptible(subject, cluster)
+    except Undecided:
+        return region, False
 
 
 def nodes_of(subject: Subject) -> int:

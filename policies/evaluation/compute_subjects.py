@@ -41,6 +41,7 @@ _CLASSIC: dict[str, Path] = {
     "identity": ("identity", "type"),
     "subnet": ("subnetResourceId",),
     "location": ("location",),
+    "region": ("location",),
     "tags": ("tags",),
     "name": ("name",),
 }
@@ -79,6 +80,7 @@ def _compute_paths(at: Path) -> Mapping[str, tuple[Path, ...]]:
     paths |= {fact: ((*at, *path),) for fact, path in OUTER.items()}
     paths["name"] = ((*at, "computeName"), (*at, "resourceName"), (*at, "name"))
     paths["location"] = ((*at, "location"), (*at, "properties", "computeLocation"))
+    paths["region"] = tuple(reversed(paths["location"]))  # of the nodes: the first may be the workspace's
     return paths
 
 

@@ -22,12 +22,14 @@ class KnownCluster:
         low_priority: Whether its nodes may be taken away.
         single_node_jobs: Whether it is declared for jobs of one node only.
         nodes: Most nodes for which its size has been judged; 0 for a cluster that is declared elsewhere.
+        region: Where its nodes are; None where that is not known.
     """
 
     size: str
     low_priority: bool
     single_node_jobs: bool | Unknown = False
     nodes: int | Unknown = 0
+    region: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

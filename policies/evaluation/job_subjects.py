@@ -32,6 +32,7 @@ _OWN: dict[str, tuple[Path, ...]] = {
     ),
     "nodes": (("resources", "instanceCount"), ("resources", "instance_count")),
     "size": (("resources", "instanceType"), ("resources", "instance_type")),
+    "locations": (("resources", "locations"),),
     "outputs": (("outputs",),),
     "inputs": (("inputs",),),
     "compute": (("computeId",), ("compute",)),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from amlstack.catalog import sizes
 from policies.checks.cost import stack_budget
 from policies.evaluation import catalogue_age
+from policies.evaluation.binding import paid_as
 from policies.evaluation.facts import Unknown
 from policies.evaluation.open_rules import left_open
 from policies.evaluation.resource_subjects import subjects
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from amlstack.base.findings import Finding
-    from amlstack.catalog.sizes import Size
     from policies.config import Config
     from policies.evaluation.subject import Subject
 
@@ -49,7 +49,7 @@ def judge_whole(resources: Iterable[tuple[str, Any]], config: Config, on: date, 
 
 def judge_stack(subjects: Iterable[Subject], config: Config) -> tuple[Finding, ...]:
     """Judge the sum of what a stack asks for."""
-    asked: list[tuple[Size, int]] = []
+    asked: list[stack_budget.GrowsTo] = []
     unknown: list[Unknown] = []
     for subject in subjects:
         if subject.size is None or subject.kind not in {"cluster", "job"}:
@@ -58,7 +58,7 @@ def judge_stack(subjects: Iterable[Subject], config: Config) -> tuple[Finding, .
         unknown += missing
         size = sizes.get(subject.size) if isinstance(subject.size, str) else None
         if size is not None and isinstance(subject.nodes, int):
-            asked.append((size, subject.nodes))
+            asked.append(stack_budget.GrowsTo(size, subject.nodes, *paid_as(subject)))
     found = stack_budget.check(asked, **config.settings(stack_budget.RULE.code))
     refused, notes = left_open("", {(value,): [stack_budget.RULE.code] for value in unknown}, config)
     return (*found, *refused, *notes)

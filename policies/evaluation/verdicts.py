@@ -11,7 +11,7 @@ from amlstack.base.findings import Finding, Level
 from amlstack.catalog import sizes
 from policies import checks
 from policies.checks.size import retired_size
-from policies.evaluation.binding import cluster_of
+from policies.evaluation.binding import cluster_of, region_of
 from policies.evaluation.bindings import BINDINGS
 from policies.evaluation.context import Early, KnownCluster
 from policies.evaluation.facts import Undecided, Unknown
@@ -202,7 +202,7 @@ def remember(subject: Subject, context: Context) -> None:
         elif isinstance(subject.size, str):
             priority = (facts.text("priority") or "").lower()
             context.clusters[name.lower()] = KnownCluster(
-                subject.size, priority == "lowpriority", subject.single_node_jobs, subject.nodes
+                subject.size, priority == "lowpriority", subject.single_node_jobs, subject.nodes, region_of(subject)
             )
             (context.single_node.add if subject.single_node_jobs else context.single_node.discard)(name.lower())
     except Undecided:

@@ -94,7 +94,7 @@ def test_numbers_and_prices_are_written_and_nothing_that_was_checked_by_hand(
     h100 = after["Standard_ND96isr_H100_v5"]
     assert h100["memory_gib"] == 1901
     prices = json.loads((data.parent / "prices.json").read_text())
-    (price,) = (row for row in prices if row.get("size") == h100["name"] and row["region"] == "westeurope")
+    (price,) = (row for row in prices if row.get("size") == h100["name"] and row.get("region") == "westeurope")
     assert price == {
         "size": "Standard_ND96isr_H100_v5",
         "region": "westeurope",
@@ -105,7 +105,7 @@ def test_numbers_and_prices_are_written_and_nothing_that_was_checked_by_hand(
         "checked": "2026-08-01",
         "note": "",
     }
-    assert not [row for row in prices if row.get("size") == "Standard_ND40rs_v2" and row["region"] == "westeurope"]
+    assert not [row for row in prices if row.get("size") == "Standard_ND40rs_v2" and row.get("region") == "westeurope"]
     assert after["Standard_DS3_v2"]["azureml_supported"] is False
     by_hand = ("rdma", "sriov", "infiniband", "gbps_per_node", "retired", "source", "checked", "note", "series")
     assert all(after[name][key] == before[name][key] for name in before for key in by_hand)

@@ -227,7 +227,7 @@ def test_a_file_without_mistakes_has_advice_only(tmp_path: Path, capfd: pytest.C
     heads = [line for line in _checked(capfd, file) if line.startswith(file)]
     advice, cost = heads
     assert advice == f"{file}:{'3:1' if file == 'job.yml' else '6:5'}: warning: environment [environment-pinned]"
-    assert cost.startswith(f"{file}: job costs 54.39 USD per hour, at most ")
+    assert cost.startswith(f"{file}: job costs 70.71 USD per hour, at most ")
 
 
 def test_what_does_not_belong_into_a_code_folder_is_found(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

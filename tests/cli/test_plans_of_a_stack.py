@@ -81,7 +81,7 @@ def priced(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def get(name: str) -> Any:
         size = known(name)
-        return dataclasses.replace(size, price_per_hour=price) if size and name == SIZE else size
+        return dataclasses.replace(size, prices=(price,)) if size and name == SIZE else size
 
     monkeypatch.setattr(sizes, "get", get)
 
@@ -112,9 +112,9 @@ def test_a_price_is_that_of_the_cluster_s_region_and_says_its_age(monkeypatch: p
 
     lines = list(cost.lines(cost.of(settings(here, elsewhere))))
 
-    assert lines[1] == "at most: 147.48 USD per hour for nodes"  # 2 x 24.58 + 98.32
-    assert lines[2] == "prices of eastus, 2026-09, 4 months old, Azure's price list"
-    assert lines[3] == "prices of uksouth, 2026-08, 5 months old, Azure's price list"
+    assert lines[1] == "at most: 176.98 USD per hour for nodes"  # 2 x 24.58 + 127.816
+    assert lines[2] == "prices of uksouth, 2026-08, 5 months old, Azure's price list"
+    assert lines[3] == "prices of westeurope, 2026-06, 7 months old, Azure's price list in Karpenter's copy"
     assert len(lines) == 5
 
 

@@ -72,13 +72,13 @@ def test_a_check_takes_all_nodes_with_a_rank_for_each_gpu(tmp_path: Path) -> Non
     (finding,) = about(declaration)
     assert (finding.code, finding.level, finding.file, finding.line) == ("fabric-check", "info", "Pulumi.team.yaml", 3)
     assert "4 nodes of Standard_ND96asr_v4" in finding.seen
-    assert "it costs 108.79 USD per hour" in finding.seen  # 4 nodes at the list's price
+    assert "it costs 141.43 USD per hour" in finding.seen  # 4 nodes at the list's price of westeurope
 
 
 def test_a_check_on_a_size_without_a_price_says_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = sizes.get("Standard_ND96asr_v4")
     assert known is not None
-    unpriced = replace(known, price_per_hour=None)
+    unpriced = replace(known, prices=())
     monkeypatch.setattr(Target, "facts", property(lambda _: unpriced))
     (finding,) = about(judged(tmp_path, GPUS, jobs=["train.yml"], train=train()))
     assert "the catalogue has no price" in finding.seen
@@ -87,7 +87,7 @@ def test_a_check_on_a_size_without_a_price_says_that(tmp_path: Path, monkeypatch
 def test_a_check_says_what_it_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = sizes.get("Standard_ND96asr_v4")
     assert known is not None
-    priced = replace(known, price_per_hour=sizes.Price(10.0, "westeurope", date(2026, 7, 1), "a price list"))
+    priced = replace(known, prices=(sizes.Price(10.0, "westeurope", date(2026, 7, 1), "a price list"),))
     monkeypatch.setattr(Target, "facts", property(lambda _: priced))
     (finding,) = about(judged(tmp_path, GPUS, jobs=["train.yml"], train=train()))
     assert "it costs 40.00 USD per hour, at most 20.00 USD in 0.5 h" in finding.seen

@@ -109,7 +109,7 @@ def test_the_cost_of_a_sweep_in_nested_pipelines_counts_its_trials(
 ) -> None:
     row = sizes.get(SIZE)
     assert row is not None
-    priced = replace(row, price_per_hour=Price(10.0, "westeurope", date(2026, 7, 1), "a price list"))
+    priced = replace(row, prices=(Price(10.0, "westeurope", date(2026, 7, 1), "a price list"),))
     monkeypatch.setattr(sizes, "get", lambda name: priced)
 
     (price,) = costs(planned(nested(tmp_path, SWEPT), size=SIZE, cluster="gpu")).values()

@@ -35,7 +35,7 @@ def planned(**fields: object) -> jobs.Plan:
 def test_a_cost_is_not_shown_without_a_price(monkeypatch: pytest.MonkeyPatch) -> None:
     row = sizes.get("Standard_ND96asr_v4")
     assert row is not None
-    unpriced = replace(row, price_per_hour=None)
+    unpriced = replace(row, prices=())
     monkeypatch.setattr(sizes, "get", lambda name: unpriced)
     assert costs(planned()) == {}
 
@@ -43,7 +43,7 @@ def test_a_cost_is_not_shown_without_a_price(monkeypatch: pytest.MonkeyPatch) ->
 def test_with_a_price_the_bound_follows_from_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     row = sizes.get("Standard_ND96asr_v4")
     assert row is not None
-    priced = replace(row, price_per_hour=Price(10.0, "westeurope", date(2026, 7, 1), "a price list"))
+    priced = replace(row, prices=(Price(10.0, "westeurope", date(2026, 7, 1), "a price list"),))
     monkeypatch.setattr(sizes, "get", lambda name: priced)
     open_ended = costs(planned())[""]
     assert str(open_ended) == "20.00 USD per hour (westeurope, 2026-07, a price list)"

@@ -70,6 +70,12 @@ def on_promised(promise: str = "true", **more: Any) -> tuple[tuple[str, dict[str
     return (COMPUTE, {**cluster(), "tags": {"amlstack:single_node_jobs": promise}}), (JOB, own(command(**more)))
 
 
+def nodes_in(region: str, **inner: Any) -> dict[str, Any]:
+    """A cluster whose nodes are elsewhere than its workspace."""
+    whole = cluster(**inner)
+    return {**whole, "location": "westeurope", "properties": {**whole["properties"], "computeLocation": region}}
+
+
 def serverless(size: str = H100, **more: Any) -> tuple[str, dict[str, Any]]:
     resources = {"instanceType": size, **NONE, **more.pop("resources", {})}
     return JOB, own({**command(**more), "computeId": None, "resources": resources})
@@ -279,6 +285,31 @@ ROWS = [
     row("shared-memory", *on_cluster(resources={"instanceCount": 2, "dockerArgs": "--ipc=host"}), gib_per_gpu=8,
         speaks=False),
     row("shared-memory", *on_cluster(resources={"instanceCount": 2, "dockerArgs": {"--ipc=host": ""}}), gib_per_gpu=8),
+    # The price is that of the region and the priority; what is not known of them counts as the first known, dedicated.
+    row("cost-per-hour", (COMPUTE, {**cluster(), "location": "UK South"}), usd=479),
+    row("cost-per-hour", (COMPUTE, {**cluster(), "location": "UK South"}), usd=480, speaks=False),
+    row("cost-per-hour", (COMPUTE, nodes_in("uksouth")), usd=479),
+    row("cost-per-hour", (COMPUTE, nodes_in("westeurope")), usd=400, speaks=False),
+    row("cost-per-hour", (COMPUTE, nodes_in("[variables('region')]")), usd=400, speaks=False),
+    row("cost-per-hour", (COMPUTE, nodes_in("[variables('region')]")), usd=399),
+    row("cost-per-hour", (COMPUTE, nodes_in(UNKNOWN_STRING_VALUE)), usd=400, speaks=False),
+    row("cost-per-hour", (COMPUTE, nodes_in(UNKNOWN_STRING_VALUE)), usd=399),
+    row("cost-per-hour", (COMPUTE, nodes_in("uksouth", vmPriority="LowPriority")), usd=96, speaks=False),
+    row("cost-per-hour", (COMPUTE, nodes_in("uksouth", vmPriority="LowPriority")), usd=95),
+    row("cost-per-hour", (COMPUTE, nodes_in("uksouth", vmPriority="Dedicated")), usd=96),
+    row("cost-per-hour", (COMPUTE, nodes_in("uksouth", vmPriority=UNKNOWN_STRING_VALUE)), usd=479),
+    row("cost-per-hour", (COMPUTE, nodes_in("uksouth", vmPriority=UNKNOWN_STRING_VALUE)), usd=480, speaks=False),
+    row("cost-per-hour", serverless(resources={"locations": ["uksouth", "westeurope"]}), usd=239),
+    row("cost-per-hour", serverless(resources={"locations": []}), usd=200, speaks=False),
+    row("cost-per-hour", serverless(resources={"locations": [3]}), usd=199),
+    row("cost-per-hour",
+        serverless(resources={"locations": ["uksouth"]}, queueSettings={"jobTier": "Spot"}), usd=48, speaks=False),
+    row("cost-per-job", (COMPUTE, nodes_in("uksouth")), (JOB, own(command())), usd=239),
+    row("cost-per-job", (COMPUTE, nodes_in("uksouth")), (JOB, own(command())), usd=240, speaks=False),
+    row("cost-per-job", (COMPUTE, nodes_in("uksouth", vmPriority="LowPriority")), (JOB, own(command())), usd=48,
+        speaks=False),
+    row("cost-per-job", (COMPUTE, nodes_in("uksouth")), serverless(), usd=200, speaks=False),
+    row("cost-per-job", serverless(resources={"locations": ["uksouth"]}), usd=239),
     row("cost-per-job", sweep(timeout="PT10H"), usd=7999),
     row("cost-per-job", sweep(timeout="PT10H"), usd=8000, speaks=False),
     row("cost-per-job", sweep(timeout="PT10H", maxConcurrentTrials=2), usd=3999),
@@ -304,7 +335,9 @@ def priced(monkeypatch: pytest.MonkeyPatch) -> None:
     """One size has a price, the one that the examples speak of."""
     size = sizes.get(H100)
     assert size is not None
-    with_price = replace(size, price_per_hour=sizes.Price(100.0, "westeurope", TODAY, "made up"))
+    at_home = sizes.Price(100.0, "westeurope", TODAY, "made up")
+    abroad = sizes.Price(120.0, "uksouth", TODAY, "made up", low_priority=24.0)
+    with_price = replace(size, prices=(at_home, abroad))
     known = {**sizes._by_lower_name(), H100.lower(): with_price}
     monkeypatch.setattr(sizes, "_by_lower_name", lambda: known)
 
@@ -355,7 +388,8 @@ def test_no_bent_condition_of_a_binding_survives(original: ModuleType, monkeypat
         if original is binding:  # what the bindings of all subjects read with
             for user in (*MODULES, verdicts):
                 for name in vars(user).keys() & {"size_of", "cluster_of", "nodes_of", "timeout_of",
-                                                 "seconds_of", "where_nodes"}:  # fmt: skip
+                                                 "seconds_of", "where_nodes", "region_of",
+                                                 "preemptible", "paid_as"}:  # fmt: skip
                     monkeypatch.setattr(user, name, getattr(module, name))
         else:
             of_kind = {kind: tuple(one for one in module.BINDINGS if kind in one.kinds) for kind in verdicts._OF_KIND}

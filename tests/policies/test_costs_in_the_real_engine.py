@@ -96,7 +96,7 @@ def test_costs_are_nodes_times_hours_times_price_against_the_budget(
     }
     assert "2 nodes of Standard_ND96isr_H100_v5 cost 5,003.33 USD until the timeout" in per_job["dear"][1]
     assert "a timeout of 1500 minutes or less" in per_job["dear"][1]
-    assert "cost 200.00 USD per hour, and nothing ends the job" in per_job["endless"][1]
+    assert "cost 200.00 USD per hour (westeurope), and nothing ends the job" in per_job["endless"][1]
     # Four trials at once for twenty hours.
     assert "4 nodes of Standard_ND96isr_H100_v5 cost 8,000.00 USD until the timeout" in per_job["sweep"][1]
     assert "jobs.dear.limits.timeout" in per_job["pipeline"][1]

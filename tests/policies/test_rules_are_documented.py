@@ -94,7 +94,7 @@ def priced(monkeypatch: pytest.MonkeyPatch) -> None:
     """One size with the price that the examples speak of."""
     size = sizes.get("Standard_ND96isr_H100_v5")
     assert size is not None
-    with_price = replace(size, price_per_hour=sizes.Price(100.0, "westeurope", TODAY, "made up"))
+    with_price = replace(size, prices=(sizes.Price(100.0, "westeurope", TODAY, "made up"),))
     known = {**sizes._by_lower_name(), size.name.lower(): with_price}
     monkeypatch.setattr(sizes, "_by_lower_name", lambda: known)
 

@@ -69,7 +69,7 @@ def test_a_job_is_found_by_the_beginning_of_its_name(
         "ranks": "PyTorch: 2 nodes × 4 ranks that torchrun starts = 8",
         "compute": "cluster a100",
         "size": "Standard_ND96asr_v4: 8 x A100 40 GiB, HDR InfiniBand 1600 Gb/s",
-        "cost on Azure": "$54.39 per hour for 2 nodes (eastus, 2024-11-01), at most $54.39 until its time limit",
+        "cost on Azure": "$54.39 per hour for 2 nodes (eastus, 2026-06-18), at most $54.39 until its time limit",
         "environment": "acpt-pytorch-2.8-cuda12.6 version 5",
         "shared memory": "64g",
         "time limit": "3600 s",
@@ -198,7 +198,7 @@ def test_price_of_a_size_is_shown_with_its_source(store: Store, monkeypatch: pyt
 
     size = sizes.get("Standard_ND96asr_v4")
     assert size is not None
-    priced = replace(size, price_per_hour=sizes.Price(27.2, "westeurope", date(2026, 11, 1), "Azure's price list"))
+    priced = replace(size, prices=(sizes.Price(27.2, "westeurope", date(2026, 11, 1), "Azure's price list"),))
     monkeypatch.setattr(sizes, "get", lambda _: priced)
     facts = dict(of_job.gather(store, store.jobs[job(store, "train-1", "Queued")], time.time()).facts)
     assert facts["cost on Azure"] == (

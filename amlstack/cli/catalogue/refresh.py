@@ -160,12 +160,12 @@ def fold_prices(rows: Sequence[Mapping[str, Any]], read: Sequence[Mapping[str, A
     """The rows of prices with those that were read in the place of older ones of the same size and region.
 
     A price that did not change gets the new day too: it was read again. What was read of sizes that had no price of
-    their own stands at the end.
+    their own stands at the end. Rows of many regions stay as they are: of one region the newest price counts.
     """
     new = {(row["size"], row["region"]): dict(row) for row in read}
     kept = []
     for row in rows:
-        key = (row.get("size"), row["region"])
+        key = (row.get("size"), row.get("region"))
         kept.append(new.pop(key) if key in new else dict(row))
     return (*kept, *new.values())
 

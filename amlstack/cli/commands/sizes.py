@@ -109,7 +109,8 @@ def sizes(
     ]
     found.sort(key=lambda size: size.retired_on(day))
     if as_json:
-        print_json([as_dict(size, day, where) for size in found])
+        # Of each size the one price: all of all sizes are megabytes.
+        print_json([{k: v for k, v in as_dict(size, day, where).items() if k != "prices"} for size in found])
     else:
         table(found, day, where)
 

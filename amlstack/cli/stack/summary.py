@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 from amlstack.base import paths
-from amlstack.catalog import clock, sizes
+from amlstack.catalog import clock, regions, sizes
 from amlstack.cli.stack.runs import GOOD, statuses
 from amlstack.sandbox.store.holdings import listed
 from amlstack.sandbox.store.store import job_folder
@@ -86,13 +86,13 @@ def _clusters(clusters: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, 
             yield "cluster", f"{name}: {cluster['min']}–{cluster['max']} nodes of {_described(cluster['size'])}"
             yield "on Azure", _cost(cluster)
         return
-    by_size: dict[str, list[Mapping[str, Any]]] = {}
+    alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for cluster in clusters.values():
-        by_size.setdefault(cluster["size"], []).append(cluster)
-    for size, same in by_size.items():
+        alike.setdefault((cluster["size"], cluster.get("location"), cluster.get("priority")), []).append(cluster)
+    for (size, _, _), same in alike.items():
         least, most = sum(each["min"] for each in same), sum(each["max"] for each in same)
         yield "clusters", f"{len(same)} of {_described(size)}, {least}–{most} nodes together"
-        yield "on Azure", _cost({"size": size, "min": least, "max": most})
+        yield "on Azure", _cost({**same[0], "min": least, "max": most})
 
 
 def _jobs(jobs: Mapping[str, Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -130,11 +130,11 @@ def _described(name: str) -> str:
 
 def _cost(cluster: Mapping[str, Any]) -> str:
     size = sizes.get(cluster["size"])
-    price = size.price_per_hour if size else None
+    price = size.price_in(regions.code(cluster.get("location") or "")) if size else None
     if price is None:
         nodes = f"{cluster['max']} node{'' if cluster['max'] == 1 else 's'}"
         return f"nothing while idle{_but(cluster)}; at most {nodes} at a price that the catalogue does not have"
-    total = price.usd * cluster["max"]
+    total = price.of(low_priority=cluster.get("priority") == "low_priority") * cluster["max"]
     return f"up to {total:,.2f} USD per hour ({cluster['max']} nodes; {price.basis(clock.today())})"
 
 

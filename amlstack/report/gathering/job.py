@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from amlstack.catalog import sizes
+from amlstack.catalog import regions, sizes
 from amlstack.report import formats
 from amlstack.report.content import ChildJob, OutputFile, Phase, RankOutcome, Report
 from amlstack.report.gathering import folder as of_folder
@@ -122,13 +122,14 @@ def _facts(store: Store, job: JobRow) -> Iterable[tuple[str, str]]:
         yield "command", str(asked["command"])
     if asked.get("jobType") in (None, "Command"):
         yield "ranks", _layout(asked, nodes)
-    compute, size = _compute(store, job, resources)
-    if compute:
-        yield "compute", compute
-    if size is not None:
+    compute = _compute(store, job, resources)
+    if compute.label:
+        yield "compute", compute.label
+    if (size := compute.size) is not None:
         yield "size", f"{size.name}: {size.describe()}"
-        if size.price_per_hour is not None:
-            yield "cost on Azure", _cost(size.price_per_hour, nodes, asked.get("limits") or {})
+        if (price := size.price_in(compute.region)) is not None:
+            hourly = price.of(low_priority=compute.low_priority) * nodes
+            yield "cost on Azure", _cost(price, hourly, nodes, asked.get("limits") or {})
     if asked.get("environmentId"):
         yield "environment", _environment(store, str(asked["environmentId"]))
     for key, name in (("shmSize", "shared memory"), ("dockerArgs", "docker arguments")):
@@ -171,19 +172,35 @@ def _layout(asked: Mapping[str, Any], nodes: int) -> str:
     return f"{kind}: {on} × {each} process{'' if each == 1 else 'es'} = {nodes * each}"
 
 
-def _compute(store: Store, job: JobRow, resources: Mapping[str, Any]) -> tuple[str, sizes.Size | None]:
+class _Compute(NamedTuple):
+    """What a job runs on, in words; its size, region and priority where they are known."""
+
+    label: str
+    size: sizes.Size | None
+    region: str | None = None
+    low_priority: bool = False
+
+
+def _compute(store: Store, job: JobRow, resources: Mapping[str, Any]) -> _Compute:
     cluster = cluster_of(job)
     if cluster is None:
         kind = str(resources.get("instanceType") or "")
-        return (f"serverless, {kind}" if kind else ""), sizes.get(kind)
+        return _Compute(f"serverless, {kind}" if kind else "", sizes.get(kind))
     resource = store.resources.get(cluster)
-    properties = {} if resource is None else resource.body.get("properties", {}).get("properties", {})
-    name = cluster.rsplit("/", 1)[-1] if resource is None else resource.name
-    return f"cluster {name}", sizes.get(str(properties.get("vmSize") or ""))
+    if resource is None:
+        return _Compute(f"cluster {cluster.rsplit('/', 1)[-1]}", sizes.get(""))
+    outer = resource.body.get("properties", {})
+    inner = outer.get("properties", {})
+    region = outer.get("computeLocation") or resource.body.get("location")
+    return _Compute(
+        f"cluster {resource.name}",
+        sizes.get(str(inner.get("vmSize") or "")),
+        regions.code(str(region)) if region else None,
+        str(inner.get("vmPriority") or "").lower() == "lowpriority",
+    )
 
 
-def _cost(price: sizes.Price, nodes: int, limits: Mapping[str, Any]) -> str:
-    hourly = price.usd * nodes
+def _cost(price: sizes.Price, hourly: float, nodes: int, limits: Mapping[str, Any]) -> str:
     text = f"${hourly:,.2f} per hour for {nodes} node{'' if nodes == 1 else 's'} ({price.region}, {price.checked})"
     if limits.get("timeout"):
         text += f", at most ${hourly * spec.seconds(str(limits['timeout'])) / 3600:,.2f} until its time limit"

@@ -15,8 +15,9 @@ RULE = Rule(
     code="cost-per-hour",
     title="A cluster costs at most so much per hour.",
     what=(
-        "Refuses a cluster, or a serverless job, whose nodes at their maximum cost more per hour than configured. "
-        "Where the catalogue has no price of the size it says so and refuses nothing. Silent until configured."
+        "Refuses a cluster, or a serverless job, whose nodes at their maximum cost more per hour than configured, at "
+        "the price of its region and priority as far as the catalogue has it, else at the first that it has of the "
+        "size. Where it has none it says so and refuses nothing. Silent until configured."
     ),
     why=(
         "The name of a size does not show its price: sixteen nodes of eight H100 cost more in a day than most teams "
@@ -30,18 +31,28 @@ RULE = Rule(
 )
 
 
-def check(size: Size, *, nodes: int, usd: float | None, where: str = "nodes.max") -> Finding | None:
+def check(
+    size: Size,
+    *,
+    nodes: int,
+    usd: float | None,
+    region: str | None = None,
+    low_priority: bool = False,
+    where: str = "nodes.max",
+) -> Finding | None:
     """Judge what a cluster costs per hour.
 
     Args:
         size: Its size as the catalogue knows it.
         nodes: Its maximum number of nodes.
         usd: Most US dollars per hour; None for no bound.
+        region: Region of its nodes; None where it is not known.
+        low_priority: Whether they are of low priority.
         where: Path of the maximum in the declaration.
     """
     if usd is None:
         return None
-    price = size.price_per_hour
+    price = size.node_price(region, low_priority=low_priority)
     if price is None:
         return unpriced(RULE.code, size, where)
     if nodes * price.usd <= usd:
@@ -49,7 +60,7 @@ def check(size: Size, *, nodes: int, usd: float | None, where: str = "nodes.max"
     return Finding(
         RULE.code,
         where,
-        seen=f"{nodes} nodes of {size.name} cost {nodes * price.usd:,.2f} USD per hour ({price.region})",
+        seen=f"{nodes} nodes of {size.name} cost {nodes * price.usd:,.2f} USD per hour ({price.basis})",
         rule=f"At most {usd:,.2f} USD per hour are allowed",
         remedy=f"Write {int(usd // price.usd)} nodes or less, or ask for an exception",
     )

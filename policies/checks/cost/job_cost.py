@@ -17,8 +17,9 @@ RULE = Rule(
     title="A job costs at most so much until its timeout.",
     what=(
         "Refuses a job whose nodes × timeout × price exceed the configured budget, and one that has no timeout, whose "
-        "cost has no bound; in a sweep the trials that run at once count together. Where the size or its price is not "
-        "known it says so and refuses nothing."
+        "cost has no bound; in a sweep the trials that run at once count together. The price is that of the region and "
+        "priority of its nodes as far as the catalogue has it, else the first that it has of the size. Where the size "
+        "or its price is not known it says so and refuses nothing."
     ),
     why="A run that hangs in its first collective costs as much per hour as one that trains, until it is noticed.",
     example=job(", of a size with a price of 100 USD per hour", limits="{jobLimitsType: Command, timeout: P7D}"),
@@ -30,7 +31,14 @@ RULE = Rule(
 
 
 def check(
-    size: Size, *, nodes: int, timeout: int | None, usd: float | None, where: str = "limits.timeout"
+    size: Size,
+    *,
+    nodes: int,
+    timeout: int | None,
+    usd: float | None,
+    region: str | None = None,
+    low_priority: bool = False,
+    where: str = "limits.timeout",
 ) -> Finding | None:
     """Judge what a run can cost.
 
@@ -39,20 +47,26 @@ def check(
         nodes: Its number of nodes.
         timeout: Seconds after which it is ended; None for never.
         usd: Most US dollars; None for no bound.
+        region: Region of its nodes; None where it is not known.
+        low_priority: Whether they are of low priority.
         where: Path of the timeout in the declaration.
     """
     if usd is None:
         return None
-    price = size.price_per_hour
+    price = size.node_price(region, low_priority=low_priority)
     if price is None:
         return unpriced(RULE.code, size, where)
     per_hour = nodes * price.usd
     hours = usd / per_hour if per_hour else 0
     remedy = f"Write a timeout of {int(hours * 60)} minutes or less, or ask for an exception"
     if timeout is None:
-        seen = f"{nodes} nodes of {size.name} cost {per_hour:,.2f} USD per hour, and nothing ends the job"
+        seen = (
+            f"{nodes} nodes of {size.name} cost {per_hour:,.2f} USD per hour ({price.basis}), and nothing ends the job"
+        )
     elif per_hour * timeout / 3600 > usd:
-        seen = f"{nodes} nodes of {size.name} cost {per_hour * timeout / 3600:,.2f} USD until the timeout"
+        seen = (
+            f"{nodes} nodes of {size.name} cost {per_hour * timeout / 3600:,.2f} USD until the timeout ({price.basis})"
+        )
     else:
         return None
     return Finding(RULE.code, where, seen=seen, rule=f"One run may cost {usd:,.2f} USD", remedy=remedy)

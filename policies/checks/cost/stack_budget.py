@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from amlstack.base.findings import Finding, Level
 from policies.checks.examples import cluster
@@ -18,7 +18,8 @@ RULE = Rule(
     title="A stack stays within its budget of nodes, GPUs, vCPUs and dollars per hour.",
     what=(
         "Adds up all clusters and serverless jobs of a stack at their maximum and refuses the stack above a configured "
-        "budget. Dollars are judged only where the catalogue knows every price; where it does not, the rule says so."
+        "budget. Dollars count at the price of each one's region and priority as far as the catalogue has it, else at "
+        "the first that it has of the size; where it has none, the rule says so."
     ),
     why="Ten clusters that each keep their own ceiling still empty a subscription's quota together.",
     example=cluster(most=17),
@@ -34,8 +35,17 @@ RULE = Rule(
 )
 
 
+class GrowsTo(NamedTuple):
+    """The nodes of a cluster or serverless job at their maximum, the region where it is known, the priority."""
+
+    size: Size
+    nodes: int
+    region: str | None = None
+    low_priority: bool = False
+
+
 def check(
-    asked: Sequence[tuple[Size, int]],
+    asked: Sequence[GrowsTo],
     *,
     nodes: int | None = None,
     gpus: int | None = None,
@@ -46,7 +56,7 @@ def check(
     """Judge what a stack may grow to.
 
     Args:
-        asked: Size and maximum of nodes of each cluster and serverless job.
+        asked: What each cluster and serverless job may grow to.
         nodes: Most nodes; None for no bound, as for the others.
         gpus: Most GPUs.
         vcpus: Most vCPUs.
@@ -56,13 +66,14 @@ def check(
     return tuple(_over(asked, {"nodes": nodes, "GPUs": gpus, "vCPUs": vcpus, "USD per hour": usd_per_hour}, where))
 
 
-def _over(asked: Sequence[tuple[Size, int]], budget: dict[str, float | None], where: str) -> Iterator[Finding]:
-    unpriced = sorted({size.name for size, _ in asked if size.price_per_hour is None})
+def _over(asked: Sequence[GrowsTo], budget: dict[str, float | None], where: str) -> Iterator[Finding]:
+    prices = [one.size.node_price(one.region, low_priority=one.low_priority) for one in asked]
+    unpriced = sorted({one.size.name for one, price in zip(asked, prices, strict=True) if price is None})
     totals: dict[str, float] = {
-        "nodes": sum(count for _, count in asked),
-        "GPUs": sum(size.gpus * count for size, count in asked),
-        "vCPUs": sum((size.vcpus or 0) * count for size, count in asked),
-        "USD per hour": sum(size.price_per_hour.usd * count for size, count in asked if size.price_per_hour),
+        "nodes": sum(one.nodes for one in asked),
+        "GPUs": sum(one.size.gpus * one.nodes for one in asked),
+        "vCPUs": sum((one.size.vcpus or 0) * one.nodes for one in asked),
+        "USD per hour": sum(price.usd * one.nodes for one, price in zip(asked, prices, strict=True) if price),
     }
     for name, most in budget.items():
         if most is not None and totals[name] > most:

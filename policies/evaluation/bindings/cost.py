@@ -6,7 +6,16 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from policies.checks.cost import cluster_budget, hourly_cost, job_cost
-from policies.evaluation.binding import Binding, nodes_of, seconds_of, size_of, timeout_of, where_nodes
+from policies.evaluation.binding import (
+    Binding,
+    cluster_of,
+    nodes_of,
+    paid_as,
+    seconds_of,
+    size_of,
+    timeout_of,
+    where_nodes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,15 +32,30 @@ def _budget(subject: Subject, config: Mapping[str, Any], context: Context) -> Fo
 
 def _per_hour(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
     if subject.size is not None and (size := size_of(subject, context)):
-        yield hourly_cost.check(size, nodes=nodes_of(subject), usd=config["usd"], where=where_nodes(subject))
+        region, low = paid_as(subject)
+        yield hourly_cost.check(
+            size,
+            nodes=nodes_of(subject),
+            usd=config["usd"],
+            region=region,
+            low_priority=low,
+            where=where_nodes(subject),
+        )
 
 
 def _per_job(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
     if size := size_of(subject, context):
         facts = subject.facts
         at_once, timeout = _bound(subject)
+        region, low = paid_as(subject, cluster_of(subject, context) if subject.size is None else None)
         yield job_cost.check(
-            size, nodes=at_once * nodes_of(subject), timeout=timeout, usd=config["usd"], where=facts.at("timeout")
+            size,
+            nodes=at_once * nodes_of(subject),
+            timeout=timeout,
+            usd=config["usd"],
+            region=region,
+            low_priority=low,
+            where=facts.at("timeout"),
         )
 
 

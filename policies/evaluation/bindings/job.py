@@ -20,7 +20,7 @@ from policies.checks.job import (
     shared_memory,
     spot_checkpoint,
 )
-from policies.evaluation.binding import Binding, cluster_of, nodes_of, size_of, timeout_of
+from policies.evaluation.binding import Binding, cluster_of, nodes_of, preemptible, size_of, timeout_of
 from policies.evaluation.facts import Undecided, Unknown, open_part, wholly_known
 
 if TYPE_CHECKING:
@@ -155,9 +155,7 @@ def _text(value: Any) -> str:
 
 
 def _preemptible(subject: Subject, context: Context) -> bool:
-    cluster = cluster_of(subject, context) if subject.size is None else None
-    tier = (subject.facts.text("tier") or "").lower()
-    return tier == "spot" or (cluster is not None and cluster.low_priority)
+    return preemptible(subject, cluster_of(subject, context) if subject.size is None else None)
 
 
 def _job_timeout(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from amlstack.catalog import clock, sizes
+from amlstack.catalog import clock, regions, sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,7 +63,7 @@ def of(settings: Settings) -> tuple[ClusterCost, ...]:
     found = []
     for cluster in settings.clusters:
         size = sizes.get(cluster.size)
-        price = size.price_in(cluster.location or settings.location) if size else None
+        price = size.price_in(regions.code(cluster.location or settings.location)) if size else None
         low = cluster.priority == "low_priority"
         found.append(ClusterCost(cluster.name, cluster.size, cluster.nodes.min, cluster.nodes.max, price, low))
     return tuple(found)

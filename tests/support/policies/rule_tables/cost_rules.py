@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.support.policies.rule_tables.rows import CPU, H100, PRICED, UNDOCUMENTED, Row, row
+from policies.checks.cost.stack_budget import GrowsTo
+from tests.support.policies.rule_tables.rows import CPU, ELSEWHERE, H100, PRICED, UNDOCUMENTED, Row, row
 
 TABLES: dict[str, list[Row]] = {
     "cost.cluster_budget": [
@@ -18,16 +19,27 @@ TABLES: dict[str, list[Row]] = {
         row(UNDOCUMENTED, nodes=999, vcpus=0, says=None),
     ],
     "cost.stack_budget": [
-        row([(H100, 8), (CPU, 4)], gpus=64, nodes=12, vcpus=784, says=None),
-        row([(H100, 8), (H100, 1)], gpus=64, says="may grow to 72 GPUs"),
-        row([(H100, 8), (CPU, 4)], nodes=11, says="may grow to 12 nodes"),
-        row([(H100, 8), (CPU, 4)], vcpus=783, says="may grow to 784 vCPUs"),
-        row([(UNDOCUMENTED, 8)], vcpus=0, says=None),
-        row([(PRICED, 2)], usd_per_hour=200.0, says=None),
-        row([(PRICED, 3)], usd_per_hour=200.0, says="may grow to 300 USD per hour"),
-        row([(H100, 3)], usd_per_hour=200.0, says="no price of Standard_ND96isr_H100_v5"),
-        row([(H100, 3)], gpus=64, says=None),
-        row([(PRICED, 3)], says=None),
+        row([GrowsTo(H100, 8), GrowsTo(CPU, 4)], gpus=64, nodes=12, vcpus=784, says=None),
+        row([GrowsTo(H100, 8), GrowsTo(H100, 1)], gpus=64, says="may grow to 72 GPUs"),
+        row([GrowsTo(H100, 8), GrowsTo(CPU, 4)], nodes=11, says="may grow to 12 nodes"),
+        row([GrowsTo(H100, 8), GrowsTo(CPU, 4)], vcpus=783, says="may grow to 784 vCPUs"),
+        row([GrowsTo(UNDOCUMENTED, 8)], vcpus=0, says=None),
+        row([GrowsTo(PRICED, 2)], usd_per_hour=200.0, says=None),
+        row([GrowsTo(PRICED, 3)], usd_per_hour=200.0, says="may grow to 300 USD per hour"),
+        row([GrowsTo(H100, 3)], usd_per_hour=200.0, says="no price of Standard_ND96isr_H100_v5"),
+        row([GrowsTo(H100, 3)], gpus=64, says=None),
+        row([GrowsTo(PRICED, 3)], says=None),
+        row([GrowsTo(ELSEWHERE, 1), GrowsTo(ELSEWHERE, 1, "uksouth")], usd_per_hour=220.0, says=None),
+        row(
+            [GrowsTo(ELSEWHERE, 1), GrowsTo(ELSEWHERE, 1, "uksouth")],
+            usd_per_hour=219.0,
+            says="may grow to 220 USD per hour",
+        ),
+        row(
+            [GrowsTo(ELSEWHERE, 1), GrowsTo(ELSEWHERE, 1, "uksouth", True)],
+            usd_per_hour=123.0,
+            says="may grow to 124 USD per hour",
+        ),
         row([], gpus=0, usd_per_hour=0.0, says=None),
     ],
     "cost.hourly_cost": [
@@ -38,6 +50,19 @@ TABLES: dict[str, list[Row]] = {
         row(H100, nodes=6, usd=1, says="no price of"),
         row(H100, nodes=6, usd=None, says=None),
         row(PRICED, nodes=1, usd=0, says="At most 0.00 USD"),
+        row(ELSEWHERE, nodes=1, usd=119, region="westeurope", says=None),
+        row(ELSEWHERE, nodes=1, usd=119, region="uksouth", says="cost 120.00 USD per hour (uksouth). At most 119"),
+        row(ELSEWHERE, nodes=4, usd=99, region="uksouth", low_priority=True, says=None),
+        row(ELSEWHERE, nodes=5, usd=99, region="uksouth", low_priority=True, says="120.00 USD per hour (uksouth, low"),
+        row(
+            ELSEWHERE,
+            nodes=1,
+            usd=99,
+            region="eastus",
+            says="100.00 USD per hour (westeurope, none is known of eastus)",
+        ),
+        row(ELSEWHERE, nodes=1, usd=99, low_priority=True, says="100.00 USD per hour (westeurope, dedicated nodes)"),
+        row(H100, nodes=1, usd=99, region="uksouth", low_priority=True, says="no price of"),
     ],
     "cost.job_cost": [
         row(PRICED, nodes=2, timeout=3600, usd=200, says=None),
@@ -48,11 +73,15 @@ TABLES: dict[str, list[Row]] = {
         row(H100, nodes=2, timeout=None, usd=100, says="no price of"),
         row(H100, nodes=2, timeout=None, usd=None, says=None),
         row(
-            replace(PRICED, price_per_hour=replace(PRICED.price_per_hour, usd=0.0)),  # type: ignore[type-var]
+            replace(PRICED, prices=(replace(PRICED.prices[0], usd=0.0),)),
             nodes=2,
             timeout=None,
             usd=1,
             says="a timeout of 0 minutes",
         ),
+        row(ELSEWHERE, nodes=1, timeout=3600, usd=119, region="westeurope", says=None),
+        row(ELSEWHERE, nodes=1, timeout=3600, usd=119, region="uksouth", says="120.00 USD until the timeout (uksouth)"),
+        row(ELSEWHERE, nodes=1, timeout=3600, usd=24, region="uksouth", low_priority=True, says=None),
+        row(ELSEWHERE, nodes=1, timeout=None, usd=23, region="uksouth", low_priority=True, says="hour (uksouth, low"),
     ],
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from amlstack.base.redaction import scrub
 from amlstack.rpc.secrecy import NOTHING
@@ -32,6 +32,7 @@ class Host:
     def __init__(self, address: str = "") -> None:
         self._lock = threading.Lock()
         self._channel: grpc.Channel | None = None
+        self._stub: Any = None
         self._secrets: dict[str, Secrecy] = {}
         self.address = ""
         if address:
@@ -46,7 +47,7 @@ class Host:
                 self._channel.close()
             import grpc  # noqa: PLC0415 - who has no engine needs no gRPC
 
-            self._channel = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
+            self._channel, self._stub = grpc.insecure_channel(address, options=CHANNEL_OPTIONS), None
             self.address = address
 
     def close(self) -> None:
@@ -54,7 +55,7 @@ class Host:
         with self._lock:
             if self._channel is not None:
                 self._channel.close()
-            self._channel, self.address = None, ""
+            self._channel, self._stub, self.address = None, None, ""
 
     def conceal(self, urn: str, secrecy: Secrecy) -> None:
         """From now on, no message about this resource shows what ``secrecy`` notes."""
@@ -88,14 +89,20 @@ class Host:
         self, severity: Literal["DEBUG", "INFO", "WARNING"], message: str, urn: str, *, ephemeral: bool = False
     ) -> None:
         with self._lock:
-            channel = self._channel
+            channel, stub = self._channel, self._stub
         if channel is None:
             return
         import grpc  # noqa: PLC0415
         from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc  # noqa: PLC0415
 
+        if stub is None:  # making one takes as long as a message does
+            stub = engine_pb2_grpc.EngineStub(channel)
+            with self._lock:
+                if self._channel is channel:
+                    self._stub = stub
+
         level = engine_pb2.LogSeverity.Value(severity)
         request = engine_pb2.LogRequest(severity=level, message=self.clean(message, urn), urn=urn, ephemeral=ephemeral)
         # ValueError: the channel was closed meanwhile.
         with contextlib.suppress(grpc.RpcError, ValueError):
-            engine_pb2_grpc.EngineStub(channel).Log(request, timeout=10)
+            stub.Log(request, timeout=10)

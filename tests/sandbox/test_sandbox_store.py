@@ -54,6 +54,20 @@ def test_a_move_may_expect_where_it_starts(store: Store) -> None:
         store.jobs.move("one", "Runing")
 
 
+def test_jobs_that_only_wait_are_left_out_where_nothing_starts(store: Store) -> None:
+    for name in ("new", "waits", "is_cancelled", "has_nodes", "has_a_runner", "runs", "ended"):
+        store.jobs.add("/w", name, {"properties": {"jobType": "Command"}})
+        if name != "new":
+            store.jobs.move(name, {"runs": "Running", "ended": "Completed"}.get(name, "Queued"))
+    store.jobs.request_cancel("is_cancelled")
+    store.jobs.set_nodes("has_nodes", [0])
+    store.jobs.set_runner("has_a_runner", 1, 1)
+    assert [job.id for job in store.jobs.active(queued=False)] == [
+        *("new", "is_cancelled", "has_nodes", "has_a_runner", "runs"),
+    ]
+    assert "waits" in [job.id for job in store.jobs.active()]
+
+
 def test_jobs_of_one_name_in_two_workspaces_have_keys_of_their_own(store: Store) -> None:
     first, second = store.jobs.add("/W", "one", {}), store.jobs.add("/V", "one", {})
 

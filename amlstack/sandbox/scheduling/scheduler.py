@@ -92,7 +92,7 @@ class Scheduler:
         limits: list[float] = []
         held = self.store.holds_jobs()
         while True:
-            jobs = self.store.jobs.active()
+            jobs = self.store.jobs.active(queued=not held)  # held ones stay queued, however many
             self._look_at_jobs(jobs, held=held)
             moved, limits = self._look_at_parents(jobs, now, held=held)
             if not moved:

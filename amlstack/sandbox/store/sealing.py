@@ -7,8 +7,10 @@ home or an excerpt of it in a report shows none. It is no protection from whoeve
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
+import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.sandbox.store.database import StateError
@@ -73,18 +75,38 @@ def _open(value: Any, database: Path) -> Any:
         raise StateError(message + "Run `amlstack sandbox reset` to start from nothing.") from None
 
 
+_KNOWN: Final[dict[str, tuple[tuple[int, int, int], AESGCM]]] = {}
+"""Key file → its inode, times of change in ns, and its cipher: a list of jobs would read the file for each variable."""
+
+
 def _cipher(folder: Path) -> AESGCM:
+    path = f"{folder}{os.sep}{KEY}"
+    with contextlib.suppress(FileNotFoundError):
+        found = os.stat(path)  # noqa: PTH116 - a tenth of the time of `Path.stat`, once for each variable
+        seen, known = (found.st_ino, found.st_mtime_ns, found.st_ctime_ns), _KNOWN.get(path)
+        if known is not None and known[0] == seen:
+            return known[1]
+        _KNOWN[path] = seen, _read(folder / KEY)
+        return _KNOWN[path][1]
+    return _made(folder)
+
+
+def _read(path: Path) -> AESGCM:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - most jobs have no variables
 
-    path = folder / KEY
-    fresh = folder / f"{KEY}.{os.getpid()}"
-    if not path.exists():
-        fresh.touch(mode=0o600)
-        fresh.write_bytes(AESGCM.generate_key(bit_length=256))
-        try:
-            os.link(fresh, path)  # of several processes one makes it
-        except FileExistsError:
-            pass
-        finally:
-            fresh.unlink()
     return AESGCM(path.read_bytes())
+
+
+def _made(folder: Path) -> AESGCM:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - most jobs have no variables
+
+    fresh = folder / f"{KEY}.{os.getpid()}.{threading.get_ident()}"
+    fresh.touch(mode=0o600)
+    fresh.write_bytes(AESGCM.generate_key(bit_length=256))
+    try:
+        os.link(fresh, folder / KEY)  # of several processes and threads one makes it
+    except FileExistsError:
+        pass
+    finally:
+        fresh.unlink()
+    return _read(folder / KEY)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.arm.ids import ArmPath
     from amlstack.sandbox.store.store import JobRow, ResourceRow
+    from amlstack.sandbox.store.tables.jobs import ListedJob
 
 TYPE = f"{ML}/workspaces/jobs"
 ABOVE = frozenset({GROUPS.lower(), f"{ML}/workspaces".lower()})
@@ -152,26 +153,30 @@ def _end(context: KindContext, jobs: Iterable[JobRow | None]) -> bool:
 
 def _list(context: KindContext, workspace: str, query: Mapping[str, str]) -> Reply:
     view = query.get("listViewType", "ActiveOnly")
-    rows = context.store.jobs.list(workspace)
+    rows = context.store.jobs.listed(workspace)
     children = context.store.family.members()
     shown = [
         job
         for job in rows
         if job.id not in children
-        and (view == "All" or bool(job.properties.get("isArchived", False)) is (view == "ArchivedOnly"))
-        and _asked_for(query, job.properties)
+        and (view == "All" or job.archived is (view == "ArchivedOnly"))
+        and _asked_for(query, job)
     ]
     address = f"{context.base}{workspace}/jobs"
-    return Reply(200, lists.page(address, query, shown[: lists.count(query)], lambda job: job.id, render))
+
+    def rendered(job: ListedJob) -> Body:
+        return render(context.store.jobs[job.id])
+
+    return Reply(200, lists.page(address, query, shown[: lists.count(query)], lambda job: job.id, rendered))
 
 
-def _asked_for(query: Mapping[str, str], properties: Body) -> bool:
+def _asked_for(query: Mapping[str, str], job: ListedJob) -> bool:
     """Whether a job has what a list is narrowed to: ``jobType``, ``tag`` (its name), ``properties``."""
-    if (kind := query.get("jobType")) and kind.lower() != str(properties.get("jobType")).lower():
+    if (kind := query.get("jobType")) and kind.lower() != job.type.lower():
         return False
-    if (tag := query.get("tag")) and tag not in (properties.get("tags") or {}):
+    if (tag := query.get("tag")) and tag not in job.tags:
         return False
-    return lists.holds(query.get("properties", ""), properties.get("properties") or {})
+    return lists.holds(query.get("properties", ""), job.properties)
 
 
 def _put(context: KindContext, path: ArmPath, body: Any, query: Mapping[str, str]) -> Reply:

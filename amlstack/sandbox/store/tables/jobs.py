@@ -119,6 +119,24 @@ class ActiveJob:
     runner_started: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class ListedJob:
+    """What a list is narrowed by; the body, which is most of a row, is read for the jobs of one page.
+
+    Attributes:
+        id: Key of the jobs table.
+        type: ``jobType`` of the body.
+        archived: ``isArchived`` of the body.
+        tags, properties: Those of the body.
+    """
+
+    id: str
+    type: str
+    archived: bool
+    tags: dict[str, Any]
+    properties: dict[str, Any]
+
+
 class JobTable:
     """The jobs table. Every change of status is also written to the history, in the same transaction."""
 
@@ -167,9 +185,17 @@ class JobTable:
             if workspace is None or row["workspace"].lower() == workspace.lower()
         )
 
-    def active(self) -> tuple[ActiveJob, ...]:
-        """The jobs that have not ended, in order of creation."""
-        rows = self._db.all(_ACTIVE, *sorted(STATUSES - TERMINAL))
+    def listed(self, workspace: str) -> tuple[ListedJob, ...]:
+        """The jobs of a workspace (its ARM id in any letter case) in order of creation."""
+        return tuple(_listed(row) for row in self._db.all(_LISTED, workspace.lower()))
+
+    def active(self, *, queued: bool = True) -> tuple[ActiveJob, ...]:
+        """The jobs that have not ended, in order of creation.
+
+        Args:
+            queued: Also those that only wait in the queue: ``Queued``, without nodes, a runner or a wish to end.
+        """
+        rows = self._db.all(_ACTIVE.format("" if queued else _NOT_WAITING), *sorted(STATUSES - TERMINAL))
         return tuple(_active(row) for row in rows)
 
     def on_compute(self, compute: str) -> tuple[str, ...]:
@@ -257,8 +283,14 @@ _ACTIVE = f"""
 SELECT id, status, json_extract(body, '$.properties.jobType') AS type,
   json_extract(body, '$.properties.computeId') AS cluster, nodes <> '[]' AS placed, cancel_requested, runner_pid,
   runner_started
-FROM jobs WHERE status IN ({", ".join("?" * len(STATUSES - TERMINAL))}) ORDER BY created, id
+FROM jobs WHERE status IN ({", ".join("?" * len(STATUSES - TERMINAL))}) {{}} ORDER BY created, id
 """  # noqa: S608 - our words
+_NOT_WAITING = "AND NOT (status = 'Queued' AND nodes = '[]' AND runner_pid IS NULL AND NOT cancel_requested)"
+_LISTED = """
+SELECT id, json_extract(body, '$.properties.jobType', '$.properties.isArchived', '$.properties.tags',
+  '$.properties.properties') AS labels
+FROM jobs WHERE lower(workspace) = ? ORDER BY created, id
+"""
 
 
 def _row(row: sqlite3.Row, database: Path) -> JobRow:
@@ -275,3 +307,8 @@ def _active(row: sqlite3.Row) -> ActiveJob:
     values = dict(row)
     compute = values["cluster"]
     return ActiveJob(**{**values, "cluster": str(compute).lower() if compute else None})
+
+
+def _listed(row: sqlite3.Row) -> ListedJob:
+    kind, archived, tags, properties = json.loads(row["labels"])
+    return ListedJob(row["id"], str(kind), bool(archived), tags or {}, properties or {})

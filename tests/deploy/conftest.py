@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.base.paths import PROJECT
+from tests.support.deploy import state_place
 from tests.support.deploy.state_story import Story
 from tests.support.harness import STAND_IN, Stack
 from tests.support.running import running_sandbox
@@ -21,16 +21,12 @@ if TYPE_CHECKING:
 def story(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """Two stacks on a sandbox: the one of deploy/state, and the project's own, whose state is on this machine."""
     with running_sandbox(tmp_path_factory.mktemp("sandbox")) as sandbox:
-        env = {**sandbox.environ, **sandbox.endpoint.azure_names()}
-        place = Stack(
-            PROJECT / "deploy" / "state", tmp_path_factory.mktemp("place"), engine.folders,
-            name="state", env=env, path=(STAND_IN,),
-        )  # fmt: skip
-        stack = Stack.of_project(
-            tmp_path_factory.mktemp("stack"), engine.folders, name="dev", env=env, path=(STAND_IN,)
-        )
-        try:
-            yield Story(place, stack, sandbox)
-        finally:
-            place.close()
-            stack.close()
+        env = state_place.environ(sandbox)
+        with state_place.unmade(engine, sandbox, tmp_path_factory.mktemp("place")) as place:
+            stack = Stack.of_project(
+                tmp_path_factory.mktemp("stack"), engine.folders, name="dev", env=env, path=(STAND_IN,)
+            )
+            try:
+                yield Story(place, stack, sandbox)
+            finally:
+                stack.close()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.sandbox.arm import entra
+from tests.support.deploy import state_place
 from tests.support.deploy.state_story import PAGE
 from tests.support.stack.small_jobs import job, runs_of, settings, store_of
 
@@ -79,8 +80,7 @@ def declare(story: Story, *names: str) -> None:
 
 
 def blobs(story: Story) -> dict[str, str]:
-    with store_of(story.sandbox.home) as store:
-        return {blob.name: blob.etag for blob in store.blobs.under(ACCOUNT, "state")}
+    return state_place.blobs_of(story.sandbox, ACCOUNT)
 
 
 def resource(story: Story, kind: str, name: str = "") -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""The steps of deploy/azure-pipelines in clean checkouts, against a sandbox that stands for Azure.
+"""The steps of deploy/azure-pipelines in clean checkouts, against a sandbox that stands for Azure and keeps the state.
 
-Main deploys after an approval; a pull request is previewed and commented, and a new push edits the comment; drift
-made by hand becomes a work item. What the steps share with deploy/github is played there.
+Main deploys after an approval; a pull request is checked, its job rehearsed, a review stack trained, the real stack
+previewed, and a new run edits the comment; drift made by hand becomes a work item.
 """
 
 from __future__ import annotations
@@ -14,48 +14,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.cli.sandbox_arm import connect
-from tests.support.gitops import azure_pipelines
 from tests.support.gitops.azure_pipelines import Agent
-from tests.support.gitops.team import SIZE, Team, clone_verb, working
-from tests.support.loopback import Loopback, reply
+from tests.support.gitops.devops import DevOps, served
+from tests.support.gitops.team import SIZE, Team, clone_verb, left, row, working
 from tests.support.stack.small_jobs import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from http.server import BaseHTTPRequestHandler
 
     from tests.support.gitops.github import JobRun
+    from tests.support.loopback import Loopback
     from tests.support.running import Engine
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
-
-
-@dataclass
-class DevOps:
-    """The service's REST, as far as our files ask: threads of a pull request, and work items."""
-
-    threads: list[dict[str, Any]] = field(default_factory=list)
-    items: list[dict[str, Any]] = field(default_factory=list)
-
-    def take(self, request: BaseHTTPRequestHandler, content: bytes) -> None:
-        path, _, query = request.path.partition("?")
-        good = str(request.headers.get("Authorization")).startswith("Bearer build-") and query == "api-version=7.1"
-        body = json.loads(content) if content else None
-        answer = self._answer(request.command, path, body) if good else None
-        reply(request, 200 if answer is not None else 401, answer or {})
-
-    def _answer(self, method: str, path: str, body: Any) -> Any:
-        if path.endswith("/_apis/wit/wiql"):
-            alive = [one for one in self.items if one["fields"].get("System.State") != "Done"]
-            return {"workItems": [{"id": one["id"]} for one in alive if one["fields"]["System.Title"] in body["query"]]}
-        if "/_apis/wit/workitems/" in path:
-            if path.endswith("/$Issue"):
-                self.items.append({"id": len(self.items) + 1, "fields": {}})
-            one = self.items[-1] if path.endswith("/$Issue") else self.items[int(path.rpartition("/")[2]) - 1]
-            fields = [part for part in body if part["path"].startswith("/fields/")]
-            one["fields"] |= {part["path"].removeprefix("/fields/"): part["value"] for part in fields}
-            return one
-        return azure_pipelines.threads(self.threads, method, path, body)
+pytestmark = [pytest.mark.engine, pytest.mark.training, pytest.mark.timeout(3600)]
 
 
 @dataclass
@@ -71,22 +42,15 @@ class Played:
 
 @pytest.fixture(scope="module")
 def played(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
-    folder, devops = tmp_path_factory.mktemp("team"), DevOps()
-    (folder / "devops").mkdir()
-    service = Loopback(folder / "devops", devops.take)
-    try:
-        with working(engine, folder) as team:
-            (team.folder / "Pulumi.review.yaml").unlink()
-            team.set(jobs=[])
-            assert clone_verb(team, "gitops", "add", "azure-pipelines", "--stack", "prod").returncode == 0
-            (team.folder / "Pulumi.review.yaml").unlink()
-            first = team.commit("Azure Pipelines, and neither a job nor a review stack")
-            team.forge.git("push", "--quiet", str(team.forge.origin), "HEAD:refs/heads/main", at=team.folder)
-            one = Played(team, devops)
-            play(one, agent(team, service, folder), first)
-            yield one
-    finally:
-        service.close()
+    folder = tmp_path_factory.mktemp("team")
+    with served(folder / "devops") as (devops, service), working(engine, folder) as team:
+        team.set(jobs=["training/ring.yml"])
+        assert clone_verb(team, "gitops", "add", "azure-pipelines", "--stack", "prod").returncode == 0
+        first = team.commit("Azure Pipelines, and one job")
+        team.forge.git("push", "--quiet", str(team.forge.origin), "HEAD:refs/heads/main", at=team.folder)
+        one = Played(team, devops)
+        play(one, agent(team, service, folder), first)
+        yield one
 
 
 def agent(team: Team, service: Loopback, folder: Path) -> Agent:
@@ -96,7 +60,7 @@ def agent(team: Team, service: Loopback, folder: Path) -> Agent:
     spn = {"servicePrincipalId": azure["AZURE_CLIENT_ID"], "tenantId": azure["AZURE_TENANT_ID"]}
     spn |= {"idToken": team.forge.assertion, "subscription": azure["AZURE_SUBSCRIPTION_ID"]}
     env = {**team.runner.env, "CURL_CA_BUNDLE": str(bundle)}
-    groups = {"amlstack": {"PULUMI_BACKEND_URL": team.runner.variables["PULUMI_BACKEND_URL"]}}
+    groups = {"amlstack": {"PULUMI_BACKEND_URL": team.place.backend}}
     found = Agent(
         team.forge,
         folder / "builds",
@@ -117,13 +81,20 @@ def play(one: Played, agent: Agent, first: str) -> None:
 
     team.branch("more")
     team.set(clusters=[{"name": "a100", "size": SIZE, "nodes": {"min": 0, "max": 8}}])
-    head = team.commit("More nodes")
+    team.commit("More nodes")
+    (team.folder / "training" / "code" / "ring.py").write_text("print('a better ring')\n", "utf-8")
+    head = team.commit("A better ring")
     team.forge.git("push", "--quiet", str(team.forge.origin), "HEAD:refs/heads/more", at=team.folder)
+    merge = team.forge.merged(head)
     asked = {"Build.Reason": "PullRequest", "System.PullRequest.PullRequestId": "7"}
+    asked |= {"Build.SourceBranch": "refs/pull/7/merge", "Build.SourceVersion": merge}
     asked |= {"System.PullRequest.TargetBranch": "refs/heads/main", "System.PullRequest.SourceCommitId": head}
-    one.runs["asked"] = agent.run("amlstack-pull-request.yml", head, {**where, **asked})
+    before = team.place.blobs()
+    one.runs["asked"] = agent.run("amlstack-pull-request.yml", merge, {**where, **asked})
+    one.seen["unwritten"] = before == team.place.blobs()
+    one.seen["left of the review stack"] = left(one.runs["asked"]["check"])
     one.seen["comment"] = json.loads(json.dumps(one.devops.threads))
-    one.runs["again"] = agent.run("amlstack-pull-request.yml", head, {**where, **asked})
+    one.runs["again"] = agent.run("amlstack-pull-request.yml", merge, {**where, **asked}, without=("check",))
 
     with store_of(team.azure.home) as store:
         (cluster,) = store.clusters()
@@ -145,16 +116,34 @@ def test_main_waits_for_approval_and_applies_its_plan(played: Played) -> None:
 
 
 def test_a_pull_request_has_one_comment_that_a_new_run_edits(played: Played) -> None:
-    for step in ("asked", "again"):
+    for step, check in (("asked", "success"), ("again", "skipped")):
         results = {key: one.result for key, one in played.runs[step].items()}
-        assert results == {"check": "success", "preview": "success", "comment": "success"}, played.said(step)
+        assert results == {"check": check, "preview": "success", "comment": "success"}, played.said(step)
     (thread,) = played.seen["comment"]
     text = thread["comments"][0]["content"]
-    assert text.startswith("<!-- amlstack: prod -->\n### Stack `prod`: 1 updated in place")
+    assert text.startswith("<!-- amlstack: prod -->\n### Stack `prod`: ")
     assert (thread["status"], thread["edits"]) == ("closed", 0)
     assert "updated in place: `Compute a100`" in text
     (thread,) = played.devops.threads
     assert thread["edits"] == 1
+
+
+def test_a_pull_request_rehearses_the_job_that_changed_and_trains_the_review_stack(played: Played) -> None:
+    (thread,) = played.seen["comment"]
+    text = thread["comments"][0]["content"]
+    assert row(text, "check").startswith("| check | ✅ 1 job file"), text
+    assert row(text, "rehearsal") == "| rehearsal of changed jobs | ✅ 1 completed |"
+    assert row(text, "review") == "| review stack on the sandbox | ✅ up, `review` Completed |"
+    check = played.runs["asked"]["check"]
+    kept = played.team.forge.artifacts(check.run) / "results" / "reports"
+    assert len(list(kept.glob("*.html"))) == 1
+    assert check.step("Take the review stack down").code == 0
+    assert played.seen["left of the review stack"] == {}
+
+
+def test_a_pull_request_reads_the_state_and_writes_none(played: Played) -> None:
+    assert ".pulumi/stacks/amlstack/prod.json" in played.team.place.blobs()
+    assert played.seen["unwritten"] is True
 
 
 def test_drift_is_one_work_item_that_is_closed_when_it_is_gone(played: Played) -> None:

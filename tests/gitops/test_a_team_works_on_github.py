@@ -1,5 +1,6 @@
 """The steps of deploy/github in clean checkouts of a team's repository, against a sandbox that stands for Azure.
 
+The state is in ``azblob://``, its secrets in ``azurekeyvault://``, at a place that deploy/state has made there.
 One story: main deploys; a good pull request is checked, rehearsed, trained as a review stack, previewed, commented and
 merged, and exactly its plan is applied; one with a violation and one that edits a running job are stopped.
 """
@@ -9,15 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from amlstack.cli.sandbox_arm import connect
-from tests.support.gitops.team import IMAGE, SIZE, Team, working
+from tests.support.gitops.team import IMAGE, SIZE, Team, left, row, working
 from tests.support.stack.small_jobs import runs_of, store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.gitops.github import JobRun
     from tests.support.running import Engine
 
 pytestmark = [pytest.mark.engine, pytest.mark.training, pytest.mark.timeout(3600)]
@@ -39,7 +40,9 @@ def played(team: Team) -> None:
     team.set(clusters=[{"name": "a100", "size": SIZE, "nodes": {"min": 1, "max": 8}}])
     (team.folder / "training" / "code" / "ring.py").write_text("print('a better ring')\n", "utf-8")
     team.commit("More nodes, and a better ring")
+    before = team.place.blobs()
     good = team.asked("good", "more-nodes")
+    team.seen["unwritten by a pull request"] = before == team.place.blobs()
     team.seen |= {"good run": good["check"].run, "left of the review stack": left(good["check"])}
 
     team.branch("no-fabric")
@@ -67,7 +70,9 @@ def played(team: Team) -> None:
     body = cluster(team)
     body["properties"]["properties"]["scaleSettings"]["maxNodeCount"] = 5
     by_hand(team, body)
+    before = team.place.blobs()
     team.nightly("drift")
+    team.seen["unwritten by the night"] = before == team.place.blobs()
     team.nightly("drift, again")
     body["properties"]["properties"]["scaleSettings"]["maxNodeCount"] = 8
     by_hand(team, body)
@@ -113,24 +118,12 @@ def look(team: Team, step: str) -> None:
         team.seen[job][step] = len(runs_of(team.azure.home, job))
 
 
-def left(job: JobRun) -> dict[str, str]:
-    """Id → type of what a runner's own sandbox holds."""
-    assert job.folder
-    with store_of(job.folder / ".amlstack") as store:
-        return {row.id: row.type for row in store.resources.all() if "rg-amlstack-review" in row.id}
-
-
 def result(team: Team, step: str) -> dict[str, str]:
     return {key: one.result for key, one in team.runs[step].items()}
 
 
 def said(team: Team, step: str) -> str:
     return "\n".join(f"===== {key}: {one.result}\n{one.text()}" for key, one in team.runs[step].items())
-
-
-def row(text: str, what: str) -> str:
-    (found,) = [line for line in text.splitlines() if line.startswith(f"| {what}")]
-    return found
 
 
 def test_a_push_to_main_waits_for_approval_and_then_deploys(team: Team) -> None:
@@ -222,6 +215,21 @@ def test_another_plan_than_the_approved_one_is_not_applied(team: Team) -> None:
     assert "Compute a100" in said_up.text()
     assert team.seen["laptop"].returncode == 0, team.seen["laptop"].stderr
     assert team.seen["held"]["overtaken"] == team.seen["held"]["laptop"]
+
+
+def test_the_state_is_in_azure_and_only_deployments_write_it(team: Team) -> None:
+    blobs = team.place.blobs()
+    assert ".pulumi/stacks/amlstack/prod.json" in blobs
+    assert [name for name in blobs if "/locks/" in name] == []
+    assert team.seen["unwritten by a pull request"] is True
+    assert team.seen["unwritten by the night"] is True
+
+
+def test_the_settings_name_the_key_and_no_runner_has_a_passphrase(team: Team) -> None:
+    settings = yaml.safe_load((team.folder / "Pulumi.prod.yaml").read_text("utf-8"))
+    assert settings["secretsprovider"] == team.place.secrets
+    assert settings["encryptedkey"]
+    assert [name for name in team.runner.env if "PASSPHRASE" in name] == []
 
 
 def test_no_step_has_a_right_that_its_job_does_not_name(team: Team) -> None:

@@ -145,6 +145,12 @@ class Forge:
         self.save(state)
         return {"number": number, "pull_request": pull}
 
+    def merged(self, head: str) -> str:
+        """The merge of a commit into main that a service checks for a pull request; no branch has it."""
+        main = self.git("rev-parse", "refs/heads/main", at=self.origin)
+        tree = self.git("merge-tree", "--write-tree", main, head, at=self.origin)
+        return self.git("commit-tree", tree, "-p", main, "-p", head, "-m", f"Merge {head}", at=self.origin)
+
     def merge(self, number: int, at: Path) -> str:
         """Merges a pull request of this clone by fast forward: the commit of main."""
         state = self.state()

@@ -14,14 +14,17 @@ import yaml
 
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.server import daemon
+from tests.support.deploy import state_place
 from tests.support.gitops.forge import Forge
 from tests.support.gitops.github import JobRun, Runner
 from tests.support.running import ended_with_us, running_sandbox
 from tests.support.stack.fresh_clone import Clone
+from tests.support.stack.small_jobs import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from tests.support.deploy.state_place import Place
     from tests.support.running import Engine, Sandbox
 
 IMAGE = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"
@@ -49,6 +52,7 @@ class Team:
     forge: Forge
     azure: Sandbox
     runner: Runner
+    place: Place
     runs: dict[str, dict[str, JobRun]] = field(default_factory=dict)
     seen: dict[str, Any] = field(default_factory=dict)
 
@@ -116,7 +120,7 @@ class Team:
 
     def deploys_from_a_laptop(self) -> subprocess.CompletedProcess[str]:
         """A person of the team deploys what the clone declares, signed in as themselves."""
-        env = {**self.azure.environ, "PULUMI_BACKEND_URL": self.runner.variables["PULUMI_BACKEND_URL"]}
+        env = {**self.azure.environ, "PULUMI_BACKEND_URL": self.place.backend}
         del env["AMLSTACK_HOME"]
         return clone_verb(self, "up", "--stack", "prod", "--yes", env=env)
 
@@ -136,18 +140,18 @@ def working(engine: Engine, folder: Path) -> Iterator[Team]:
         azure = ends.enter_context(running_sandbox(home))
         forge = Forge(folder / "forge", Path(azure.environ["AZURE_FEDERATED_TOKEN_FILE"]).read_text())
         ends.callback(forge.close)
+        place = state_place.made(engine, azure, folder / "place", "team")
         variables = {
-            "PULUMI_BACKEND_URL": f"file://{folder / 'state'}?metadata=skip",
+            "PULUMI_BACKEND_URL": place.backend,
             "AZURE_TENANT_ID": azure.environ["AZURE_TENANT_ID"],
             "AZURE_SUBSCRIPTION_ID": azure.environ["AZURE_SUBSCRIPTION_ID"],
             "AZURE_PREVIEW_CLIENT_ID": azure.environ["AZURE_CLIENT_ID"],
         }
-        (folder / "state").mkdir()
         of_prod = {"prod": {"AZURE_CLIENT_ID": azure.environ["AZURE_CLIENT_ID"]}}
         runner = Runner(forge, folder / "runs", _env(engine, azure, forge), variables, of_prod)
-        team = Team(clone, forge, azure, runner)
+        team = Team(clone, forge, azure, runner, place)
         ends.callback(_end, team)
-        _begin(team, engine, variables["PULUMI_BACKEND_URL"])
+        _begin(team)
         yield team
 
 
@@ -175,10 +179,10 @@ def _env(engine: Engine, azure: Sandbox, forge: Forge) -> dict[str, str]:
     return {
         **kept,
         **where,
+        **azure.endpoint.azure_names(),
         **dict.fromkeys(("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), str(bundle)),
         "AMLSTACK_CACHE": cache,
         "PATH": os.pathsep.join(map(str, path)),
-        "PULUMI_CONFIG_PASSPHRASE": "only-for-tests",
         "PULUMI_SKIP_UPDATE_CHECK": "1",
         "NO_COLOR": "1",
         "COLUMNS": "200",
@@ -186,7 +190,7 @@ def _env(engine: Engine, azure: Sandbox, forge: Forge) -> dict[str, str]:
     }
 
 
-def _begin(team: Team, engine: Engine, backend: str) -> None:
+def _begin(team: Team) -> None:
     folder = team.folder
     (folder / ".gitignore").write_text(".venv\n/.amlstack/\n__pycache__/\n", "utf-8")
     (folder / "Pulumi.prod.yaml").write_text(yaml.safe_dump({"config": SETTINGS}, sort_keys=False), "utf-8")
@@ -196,9 +200,9 @@ def _begin(team: Team, engine: Engine, backend: str) -> None:
     )
     (folder / "training" / "code").mkdir()
     (folder / "training" / "code" / "ring.py").write_text(RING, "utf-8")
-    env = {**team.runner.env, "PULUMI_BACKEND_URL": backend, "HOME": str(folder.parent), "PYTHONPATH": str(folder)}
-    command = ["pulumi", "stack", "init", "prod", "--non-interactive"]
-    subprocess.run(command, cwd=folder, env=env, check=True, capture_output=True)
+    person = {**team.azure.environ, "PULUMI_BACKEND_URL": team.place.backend, "HOME": str(folder.parent)}
+    command = ["pulumi", "stack", "init", "prod", "--secrets-provider", team.place.secrets, "--non-interactive"]
+    subprocess.run(command, cwd=folder, env={**team.runner.env, **person}, check=True, capture_output=True)
     team.forge.git("init", "--quiet", "--initial-branch=main", at=folder)
     said = clone_verb(team, "gitops", "add", "github", "--stack", "prod")
     assert said.returncode == 0, said.stderr
@@ -212,6 +216,19 @@ def clone_verb(team: Team, *words: str, env: Mapping[str, str] | None = None) ->
     command = [sys.executable, "-m", "amlstack.cli.main", *words]
     env = {**team.runner.env, "HOME": str(team.folder.parent), "PYTHONPATH": str(team.folder), **(env or {})}
     return subprocess.run(command, cwd=team.folder, env=env, capture_output=True, text=True, check=False)
+
+
+def left(job: JobRun) -> dict[str, str]:
+    """Id → type of what a runner's own sandbox holds of the review stack."""
+    assert job.folder
+    with store_of(job.folder / ".amlstack") as store:
+        return {row.id: row.type for row in store.resources.all() if "rg-amlstack-review" in row.id}
+
+
+def row(comment: str, what: str) -> str:
+    """The row of a comment's table."""
+    (found,) = [line for line in comment.splitlines() if line.startswith(f"| {what}")]
+    return found
 
 
 def _end(team: Team) -> None:

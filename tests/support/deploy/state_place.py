@@ -1,0 +1,68 @@
+"""A place for states on a sandbox, made by deploy/state; the engine reaches it under Azure's own host names."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from amlstack.base.paths import PROJECT
+from tests.support.harness import STAND_IN, Stack
+from tests.support.stack.small_jobs import store_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support.running import Engine, Sandbox
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where states lie, and the key of their secrets.
+
+    Attributes:
+        backend: ``azblob://…``, for ``PULUMI_BACKEND_URL``.
+        secrets: ``azurekeyvault://…``, for ``--secrets-provider``.
+    """
+
+    backend: str
+    secrets: str
+    account: str
+    sandbox: Sandbox
+
+    def blobs(self) -> dict[str, str]:
+        """Name → ETag of each blob in the container."""
+        return blobs_of(self.sandbox, self.account)
+
+
+@contextlib.contextmanager
+def unmade(engine: Engine, sandbox: Sandbox, folder: Path) -> Iterator[Stack]:
+    """The stack of deploy/state without settings."""
+    env = environ(sandbox)
+    stack = Stack(PROJECT / "deploy" / "state", folder, engine.folders, name="state", env=env, path=(STAND_IN,))
+    try:
+        yield stack
+    finally:
+        stack.close()
+
+
+def made(engine: Engine, sandbox: Sandbox, folder: Path, name: str) -> Place:
+    """The place of a team of that name."""
+    with unmade(engine, sandbox, folder) as stack:
+        for key, value in (("name", name), ("location", "westeurope")):
+            stack.set(key, value)
+        stack.up().ok()
+        outputs = stack.outputs()
+    return Place(outputs["backend"], outputs["secrets_provider"], f"{name}state", sandbox)
+
+
+def environ(sandbox: Sandbox) -> dict[str, str]:
+    """What makes the engine's own drivers for states and secrets clients of the sandbox, beside all others."""
+    return {**sandbox.environ, **sandbox.endpoint.azure_names()}
+
+
+def blobs_of(sandbox: Sandbox, account: str) -> dict[str, str]:
+    """Name → ETag of each blob in an account's container for states."""
+    with store_of(sandbox.home) as store:
+        return {blob.name: blob.etag for blob in store.blobs.under(account, "state")}

@@ -70,10 +70,6 @@ without-openmpi: venv ## the guide's examples with an empty HOME and no Open MPI
 kills: venv ## 20 rounds of kill -9 of engine, provider and sandbox at random moments, each with its seed (minutes)
 	@KILL_ROUNDS=20 $(PY) -m pytest -s tests/stack/test_kills_at_random_moments.py
 
-.PHONY: refreshes
-refreshes: venv ## 50 rounds of `pulumi up --refresh` over finished, running and deleted runs: nothing starts (minutes)
-	@REFRESH_ROUNDS=50 $(PY) -m pytest tests/provider/test_an_operators_loop_runs_nothing_again.py
-
 .PHONY: clients
 clients: venv ## 64 clients submit, poll and cancel for two minutes while the sandbox's server is killed 20 times
 	@CLIENTS=64 CLIENT_KILLS=20 CLIENT_SECONDS=120 $(PY) -m pytest -s tests/sandbox/test_many_clients_and_a_killed_server.py

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-OURS = ("amlstack", "amlcpu", "amlnode", "infra", "jobs", "policies")
+OURS = ("amlstack", "amlcpu", "amlnode", "amlparallel", "infra", "jobs", "policies")
 
 # Room → rooms of ours that it may import, itself included. What is not listed is forbidden.
 BASE = "amlstack.base"
@@ -20,6 +20,7 @@ MAY = {
     BASE: (BASE,),
     "amlnode": ("amlnode",),
     "amlcpu": ("amlcpu",),
+    "amlparallel": ("amlparallel",),
     "amlstack.catalog": ("amlstack.catalog", BASE),
     "policies.checks": ("policies.checks", "amlstack.catalog", BASE),
     "jobs": ("jobs", "policies.checks", "amlstack.catalog", "amlstack.snapshot", BASE),

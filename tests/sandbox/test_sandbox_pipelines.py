@@ -72,7 +72,8 @@ CHANGES = [
     ("second", {"componentId": "{W}/components/trian/versions/1"}, 400, "Did you mean '{W}/components/train/versions/1'?"),
     ("second", {"componentId": "azureml://registries/azureml/components/c/versions/1"}, 501, "components of a registry"),
     ("second", {"componentId": None}, 400, "the step names no component"),
-    ("second", {"type": "parallel"}, 501, "steps of the type 'parallel' (properties.jobs.second), only command, sweep, pipeline"),
+    ("second", {"type": "spark"}, 501, "steps of the type 'spark' (properties.jobs.second), only command, sweep, pipeline, parallel"),
+    ("second", {"type": "parallel"}, 400, "a step of the type 'parallel' names a component of the type 'command'"),
     ("second", {"type": "pipeline"}, 400, "a step of the type 'pipeline' names a component of the type 'command'"),
     ("second", {"inputs": {"date": "x"}}, 400, "the component has no input 'date'. Did you mean 'data'?"),
     ("second", {"outputs": {"modle": {}}}, 400, "the component has no output 'modle'. Did you mean 'model'?"),
@@ -195,7 +196,7 @@ SPECS = [
     ({**SPEC, "command": ""}, "the required property 'command' of a command component is missing."),
     ({**SPEC, "environment": None}, "the required property 'environment'"),
     ({**SPEC, "inputs": {"data": "uri_folder"}}, "an input or output is an object with a 'type'."),
-    ({**SPEC, "type": "spark"}, "components of the type 'spark', only command and pipeline"),
+    ({**SPEC, "type": "spark"}, "components of the type 'spark', only command, pipeline, parallel"),
     ({"type": "pipeline"}, "the required property 'jobs' of a pipeline component is missing."),
     ({"type": "pipeline", "jobs": {"a": {"componentId": "/none"}}}, "the component '/none' was not found"),
 ]  # fmt: skip
@@ -246,3 +247,54 @@ def test_tags_are_removed_through_run_history(manager: Manager, train: str) -> N
     ).body
 
     assert fields["tags"] == {"b": "2", "c": "3"}
+
+
+PARALLEL: dict[str, Any] = {
+    "type": "parallel",
+    "mini_batch_size": "2",
+    "input_data": "${{inputs.data}}",
+    "inputs": {"data": {"type": "uri_folder"}},
+    "outputs": {"rows": {"type": "uri_file"}},
+    "task": {"type": "run_function", "entry_script": "score.py", "environment": CURATED},
+}
+
+
+@pytest.mark.parametrize(
+    ("step", "says"),
+    [
+        ({"input_data": "${{inputs.date}}"}, "`input_data` must be one of the step's inputs"),
+        ({"mini_batch_size": "ten"}, "`mini_batch_size` must be a number of files, or a size such as 10kb"),
+        ({"mini_batch_error_threshold": -2}, "`mini_batch_error_threshold` must be a whole number of at least -1"),
+        ({"retry_settings": {"timeout": 0}}, "`timeout` must be a whole number of at least 1 and at most 259200"),
+        ({"logging_level": "loud"}, "`logging_level` must be one of INFO, WARNING, DEBUG, got `LOUD`."),
+        ({"partition_keys": "Store"}, "`partition_keys` must be a list of names of columns, got `Store`."),
+        ({"task": {"append_row_to": "${{outputs.row}}"}}, "`append_row_to` must name an output of the step"),
+        ({"task": {"type": "model"}}, "parallel tasks of the type 'model', only run_function"),
+    ],
+)
+def test_a_parallel_step_that_cannot_be_split_is_refused(manager: Manager, step: dict[str, Any], says: str) -> None:
+    path = f"{manager.workspace}/components/score/versions/1"
+    assert manager.call("PUT", path, {"properties": {"componentSpec": PARALLEL}})[0] == 201
+    uri = "azureml://datastores/workspaceblobstore/paths/in/"
+    fields = {
+        "type": "parallel",
+        "componentId": path,
+        "inputs": {"data": {"job_input_type": "uri_folder", "uri": uri}},
+        **step,
+    }
+    properties = {"jobType": "Pipeline", "jobs": {"score": fields}}
+
+    status, answer = put(manager, {"properties": properties})
+
+    assert (status in (400, 501), says in answer["message"]) == (True, True), answer
+
+
+def test_a_parallel_component_without_a_script_is_refused(manager: Manager) -> None:
+    spec = {**PARALLEL, "task": {"type": "run_function", "environment": CURATED}}
+
+    answer = manager.call(
+        "PUT", f"{manager.workspace}/components/score/versions/1", {"properties": {"componentSpec": spec}}
+    )
+
+    assert answer[0] == 400
+    assert "the required property 'entry_script' of a parallel task is missing" in answer[1]["message"]

@@ -34,6 +34,30 @@ jobs:
     environment: {image: "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"}
     inputs: {data: "${{parent.jobs.write.outputs.data}}"}
     outputs: {result: "${{parent.outputs.result}}"}
+  score:
+    type: parallel
+    inputs: {data: "${{parent.jobs.write.outputs.data}}"}
+    outputs: {rows: {type: uri_file}}
+    input_data: ${{inputs.data}}
+    mini_batch_size: "1"
+    mini_batch_error_threshold: 0
+    max_concurrency_per_instance: 1
+    resources: {instance_count: 2}
+    retry_settings: {max_retries: 1, timeout: 60}
+    task:
+      type: run_function
+      code: src
+      entry_script: score.py
+      environment: {image: "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"}
+      program_arguments: --word ${{inputs.data}}
+      append_row_to: ${{outputs.rows}}
+"""
+SCORE = """\
+def init():
+    pass
+
+def run(mini_batch):
+    return [open(file).read() for file in mini_batch]
 """
 SWEEP = """\
 $schema: https://azuremlschemas.azureedge.net/latest/sweepJob.schema.json
@@ -56,6 +80,7 @@ def test_azure_ai_ml_runs_a_pipeline_and_a_sweep(own_sandbox: Sandbox, tmp_path:
     arm.make_cluster(arm.make_workspace("space1"))
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "word.txt").write_text("hello\n")
+    (tmp_path / "src" / "score.py").write_text(SCORE)
     files = [tmp_path / "pipeline.yml", tmp_path / "sweep.yml"]
     for file, text in zip(files, (PIPELINE, SWEEP), strict=True):
         file.write_text(text)
@@ -73,7 +98,11 @@ def test_azure_ai_ml_runs_a_pipeline_and_a_sweep(own_sandbox: Sandbox, tmp_path:
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout.rsplit("\n", 1)[-1])
     assert seen["pipeline"]["status"] == "Completed"
-    assert [child[1:] for child in seen["pipeline"]["children"]] == [["write", "Completed"], ["read", "Completed"]]
+    assert [child[1:] for child in seen["pipeline"]["children"]] == [
+        ["write", "Completed"],
+        ["read", "Completed"],
+        ["score", "Completed"],
+    ]
     name = seen["sweep"]["name"]
     assert seen["sweep"]["status"] == "Completed"
     assert [(child[0], child[2]) for child in seen["sweep"]["children"]] == [

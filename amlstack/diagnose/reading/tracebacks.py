@@ -32,7 +32,7 @@ _NAMED = re.compile(
 _LIBRARY = re.compile(
     r"(?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python3|^<|[/\\]python3\.\d+[/\\]|^/opt/conda/(?!.*(?:work|code))"
     r"|^/usr/(?:local/)?bin/|[/\\]bin[/\\](?:torchrun|accelerate|deepspeed|horovodrun)"
-    r"|[/\\]amlcpu[/\\]\w+\.py$"  # a rehearsal's own calls between the job and torch
+    r"|[/\\](?:amlcpu|amlparallel)[/\\]\w+\.py$"  # a rehearsal's own calls beside the job's
 )
 _PACKAGE = re.compile(r"(?:site|dist)-packages[/\\](?P<name>\w+)")
 _LAYER = re.compile(r"[/\\]environment-\d+[/\\]")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.arm.refusals import invalid, near, not_emulated
+from amlstack.sandbox.parents import parallel_step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import Store
 
 TYPE = "Microsoft.MachineLearningServices/workspaces/components/versions"
-KINDS = ("command", "pipeline")
+KINDS = ("command", "pipeline", "parallel")
 """Kinds of components that the sandbox runs."""
 LITERALS = frozenset({"string", "number", "integer", "boolean"})
 """Types of inputs that are values; all others are data."""
@@ -47,7 +48,7 @@ class ComponentPort:
 
 @dataclass(frozen=True, slots=True)
 class StepComponent:
-    """A component that a step of the pipeline runs: a command, or a pipeline of its own.
+    """A component that a step of the pipeline runs: a command, a parallel task, or a pipeline of its own.
 
     Attributes:
         id: ARM id of its version.
@@ -91,14 +92,16 @@ def find(store: Store, component_id: str, where: str) -> StepComponent:
 
 
 def check(spec: Any, where: str) -> None:
-    """Refuses a specification that is no component of a command or of a pipeline."""
+    """Refuses a specification that is no component that the sandbox runs."""
     if not isinstance(spec, dict):
         raise invalid(where, "a component specification is an object.")
     kind = kind_of(spec)
     if kind not in KINDS:
-        raise not_emulated(f"components of the type '{kind}', only {' and '.join(KINDS)}")
+        raise not_emulated(f"components of the type '{kind}', only {', '.join(KINDS)}")
     if kind == "pipeline" and not isinstance(spec.get("jobs"), dict):
         raise invalid(f"{where}.jobs", "the required property 'jobs' of a pipeline component is missing.")
+    if kind == "parallel":
+        parallel_step.check_task(spec.get("task"), f"{where}.task")
     for name in ("command", "environment") if kind == "command" else ():
         if not isinstance(spec.get(name), str) or not spec[name]:
             raise invalid(f"{where}.{name}", f"the required property '{name}' of a command component is missing.")

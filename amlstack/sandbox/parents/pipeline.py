@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.parents import best_trial, bindings, pipeline_body, step_body
-from amlstack.sandbox.parents.binding_values import BindingValues
+from amlstack.sandbox.parents.bindings.values import BindingValues
 from amlstack.sandbox.runner.contract.spec import RefusedError
 from amlstack.sandbox.runner.files.storage import Storage
 from amlstack.sandbox.store.store import JobError

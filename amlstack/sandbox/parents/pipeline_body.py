@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from amlstack.sandbox.parents.component_record import StepComponent
     from amlstack.sandbox.store.store import Store
 
-STEP_TYPES = ("command", "sweep", "pipeline")
+STEP_TYPES = ("command", "sweep", "pipeline", "parallel")
 """The types of steps that the sandbox runs."""
 
 
@@ -127,8 +127,8 @@ def _node(store: Store, name: str, step: Any) -> PipelineStep:
         if source.step is not None and source.side == "outputs"
     }
     runs = component_record.find(store, component, where)
-    if runs.is_pipeline is not (kind == "pipeline"):
-        of = component_record.kind_of(runs.spec)
+    of = component_record.kind_of(runs.spec)
+    if of != ("command" if kind == "sweep" else kind):
         raise invalid(where, f"a step of the type '{kind}' names a component of the type '{of}' ('{component}').")
     return PipelineStep(name, kind, step, runs, frozenset(needs), where)
 

@@ -1,4 +1,4 @@
-"""From a step of a pipeline to the body of its child: a command job, or a sweep."""
+"""From a step of a pipeline to the body of its child: a command job, a sweep, a pipeline, a parallel step's driver."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.spelling import camel
 from amlstack.sandbox.arm.refusals import invalid, not_emulated
 from amlstack.sandbox.data.datastore_places import DEFAULT, output_uri
-from amlstack.sandbox.parents import bindings, component_record
+from amlstack.sandbox.parents import bindings, component_record, parallel_step
 from amlstack.sandbox.parents.component_record import MODES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.sandbox.parents.binding_values import BindingValues, Wire
+    from amlstack.sandbox.parents.bindings.values import BindingValues, Wire
     from amlstack.sandbox.parents.pipeline_body import PipelineStep
 
 DISTRIBUTIONS = {"pytorch": "PyTorch", "mpi": "Mpi", "tensorflow": "TensorFlow", "ray": "Ray"}
@@ -48,6 +48,8 @@ def body(node: PipelineStep, bound: BindingValues, *, parent: str, name: str) ->
         return _pipeline(node, bound, parent=parent, name=name)
     step = bound.deep({key: value for key, value in node.body.items() if key not in ("inputs", "outputs")}, node.where)
     spec = node.component.spec
+    if node.kind == "parallel":
+        return _parallel(node, step, bound, parent=parent, name=name)
     resources = step.get("resources") or spec.get("resources")
     common = {
         **_of_any_kind(node, step, bound, parent=parent, name=name),
@@ -104,6 +106,32 @@ def _pipeline(node: PipelineStep, bound: BindingValues, *, parent: str, name: st
     settings = {**(bound.properties.get("settings") or {}), **(node.body.get("settings") or {})}
     of_any_kind = _of_any_kind(node, step, bound, parent=parent, name=name)
     return _filled({**of_any_kind, "jobType": "Pipeline", "componentId": node.component.id, "settings": settings})
+
+
+def _parallel(node: PipelineStep, step: Mapping[str, Any], bound: BindingValues, *, parent: str, name: str) -> Wire:
+    """A parallel step: one process on each node drives the workers there."""
+    given = parallel_step.merged(step, node.component.spec)
+    task = given["task"]
+    parallel_step.check_task(task, f"{node.where}.task")
+    split = parallel_step.split_input(given, node.component.inputs, node.where)
+    wire = _of_any_kind(node, step, bound, parent=parent, name=name)
+    wire["properties"][parallel_step.PROPERTY] = "true"
+    if (wire["inputs"].get(split) or {}).get("mode") == "Direct":
+        # The service's driver reads such a table from storage itself; this one reads it from a mount.
+        wire["inputs"][split] = {**wire["inputs"][split], "mode": "ReadOnlyMount"}
+    return _filled(
+        {
+            **wire,
+            "jobType": "Command",
+            "codeId": component_record.asset(task["code"]) if task.get("code") else None,
+            "command": parallel_step.command(given, node.component.outputs, node.where),
+            "environmentId": component_record.asset(task["environment"]),
+            "environmentVariables": given.get("environment_variables") or {},
+            "distribution": {"distributionType": "PyTorch", "processCountPerInstance": 1},
+            "resources": _resources(given.get("resources"), node.where),
+            "limits": _limits(step.get("limits")),
+        }
+    )
 
 
 def _compute(step: Mapping[str, Any], pipeline: Mapping[str, Any], where: str) -> str | None:

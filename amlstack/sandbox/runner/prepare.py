@@ -13,7 +13,15 @@ from amlstack.sandbox.runner import free_ports, pip_layer
 from amlstack.sandbox.runner.contract import expressions, launch, tracking
 from amlstack.sandbox.runner.contract.spec import RefusedError
 from amlstack.sandbox.runner.contract.variables import LOGS, environ, gpus_here, replaced, torchrun_logs
-from amlstack.sandbox.runner.files import environments, inputs, namespace, node_data, substitutes, temporary_folder
+from amlstack.sandbox.runner.files import (
+    environments,
+    inputs,
+    namespace,
+    node_data,
+    parallel_driver,
+    substitutes,
+    temporary_folder,
+)
 from amlstack.sandbox.runner.files.storage import Location, Storage
 from amlstack.sandbox.runner.mpi import mpirun
 from amlstack.sandbox.runner.node_agent import NodePlan, RankProcess
@@ -29,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from amlstack.catalog.sizes import Size
     from amlstack.sandbox.runner.contract.spec import Spec
     from amlstack.sandbox.store.store import JobRow, Store
 
@@ -160,6 +169,8 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
         there = data.on(root)
         for name, path in there.uploads.items():
             sources[name].append(path)
+        if parallel_driver.wanted(job):
+            parallel_driver.place(work, spec, _size(store, job))
         command = expressions.resolve(spec.command, there.inputs, there.outputs)
         ranks = tuple(
             RankProcess(
@@ -204,10 +215,15 @@ def _carrying(store: Store, job: JobRow, spec: Spec, built: Path, place: launch.
     """How GPU calls run on the CPU; None where the processes have GPUs, or the job is to run as it is."""
     if launch.gpus(spec, place, gpus_here()) or gpu_code.is_off(store, job):
         return None
+    size = _size(store, job)
+    return gpu_code.carrying(built, launch.taken_gpus(spec, size.gpus if size is not None else None))
+
+
+def _size(store: Store, job: JobRow) -> Size | None:
+    """The size of the nodes that the job is given; None where it is not known."""
     compute = cluster_of(job)
     cluster = store.resources.get(compute) if compute is not None else None
-    size = quota.size_of_job(job) if cluster is None else quota.size_of_cluster(cluster.body)
-    return gpu_code.carrying(built, launch.taken_gpus(spec, size.gpus if size is not None else None))
+    return quota.size_of_job(job) if cluster is None else quota.size_of_cluster(cluster.body)
 
 
 def _announce(carrying: gpu_code.Carrying | None, spec: Spec, work: Path, note: Callable[[str], None]) -> None:

@@ -21,11 +21,11 @@ DEFAULT_VERSION = "azureml_default"
 
 
 class ComponentVersions(Versions):
-    """Component versions: a command, or a pipeline, with declared inputs and outputs."""
+    """Component versions: a command, a parallel task or a pipeline, with declared inputs and outputs."""
 
     type = f"{ML}/workspaces/components/versions"
     noun = "a component version"
-    note = f"Components of commands and of pipelines. {Versions.note}"
+    note = f"Components of commands, of parallel tasks and of pipelines. {Versions.note}"
     schema = Schema(
         "machinelearningservices", "ComponentVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
     )

@@ -1,0 +1,1 @@
+"""The name under which an entry script finds the service's helpers."""

@@ -1,0 +1,194 @@
+"""The first node's part: gives out mini-batches, tries failed ones again, decides when the step is over."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import socketserver
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from amlparallel import link
+
+if TYPE_CHECKING:
+    from amlparallel.arguments import StepSettings
+    from amlparallel.mini_batches import MiniBatch
+
+
+class Master:
+    """What is known of a step's mini-batches.
+
+    Args:
+        settings: The step's.
+        batches: Its mini-batches.
+        slots: Worker processes on all nodes; each has a connection.
+    """
+
+    def __init__(self, settings: StepSettings, batches: list[MiniBatch], slots: int) -> None:
+        self.settings = settings
+        self.total = len(batches)
+        self.slots = slots
+        self.texts: dict[int, str] = {}
+        self.failed: dict[int, str] = {}
+        self.failed_items = 0
+        self.processed = 0
+        self.reason: str | None = None
+        self._waiting: collections.deque[MiniBatch] = collections.deque(batches)
+        self._tries: dict[int, int] = {}
+        self._changed = threading.Condition()
+        self._ended = 0
+        self._told = 0
+        self._moved = time.monotonic()
+
+    @property
+    def ended(self) -> int:
+        """Mini-batches that were processed, or given up."""
+        return self._ended
+
+    @property
+    def _over(self) -> bool:
+        return self.reason is not None or self.ended == self.total
+
+    def take(self) -> MiniBatch | None:
+        """The next mini-batch; waits while others may still fail and come back. None when the step is over."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._over or self._waiting)
+            return None if self._over else self._waiting.popleft()
+
+    def leave(self) -> None:
+        """A connection will ask no more."""
+        with self._changed:
+            self._told += 1
+            self._changed.notify_all()
+
+    def settle(self, batch: MiniBatch, who: str, answer: link.Message | None) -> None:
+        """What became of a mini-batch; an ``answer`` of None is a node that went away."""
+        answer = answer or {"error": "its node went away"}
+        with self._changed:
+            self._moved = time.monotonic()
+            error = answer.get("error")
+            if error is None:
+                wanted, items = int(answer["wanted"]), int(answer["items"])
+                self.processed += items
+                self.texts[batch.number] = str(answer["text"])
+                self._ended += 1
+                if items < wanted:
+                    self.failed_items += wanted - items
+                if items < wanted and not self.settings.partition_keys:
+                    # Not so for the values of columns: entry scripts of Azure's examples return nothing for them.
+                    self.failed[batch.number] = f"run() returned {items} of {wanted} items"
+            else:
+                tries = self._tries[batch.number] = self._tries.get(batch.number, 0) + 1
+                say(f"mini-batch {batch.number} failed on {who}, try {tries} of {self.settings.tries}: {last(error)}")
+                if tries < self.settings.tries:
+                    self._waiting.append(batch)
+                else:
+                    self.failed[batch.number] = str(error)
+                    self._ended += 1
+                    self.failed_items += int(answer.get("wanted") or len(batch.files))
+            self._judge()
+            self._changed.notify_all()
+
+    def fail(self, reason: str) -> None:
+        """The step cannot go on."""
+        with self._changed:
+            self.reason = self.reason or reason
+            self._changed.notify_all()
+
+    def wait(self) -> str | None:
+        """Waits for the end, and until every connection knows of it; why the step failed, or None."""
+        limit = self.settings.progress_timeout
+        with self._changed:
+            while not self._over:
+                left = None if limit is None else self._moved + limit - time.monotonic()
+                if left is not None and left <= 0:
+                    self.reason = f"no mini-batch ended for {limit:g} s (--progress_update_timeout)"
+                    break
+                self._changed.wait(left)
+            self._changed.notify_all()
+            if self.reason is None:
+                self._changed.wait_for(lambda: self._told >= self.slots)
+        return self.reason
+
+    def rows(self) -> list[str]:
+        """What all mini-batches returned, in their order."""
+        return [self.texts[index] for index in sorted(self.texts)]
+
+    def _judge(self) -> None:
+        """Compares with the thresholds."""
+        if self.reason is not None:
+            return
+        allowed = self.settings.mini_batch_error_threshold
+        percent = self.settings.allowed_failed_percent
+        failed = f"{len(self.failed)} of {self.total} mini-batches failed"
+        if 0 <= allowed < len(self.failed):
+            self.reason = f"{failed}, more than `mini_batch_error_threshold` {allowed} allows"
+        elif 100.0 * len(self.failed) > percent * self.total:
+            self.reason = f"{failed}, more than the {percent:g} % of `--allowed_failed_percent`"
+        elif 0 <= self.settings.error_threshold < self.failed_items:
+            most = self.settings.error_threshold
+            self.reason = f"{self.failed_items} items failed, more than `error_threshold` {most} allows"
+        step = max(1, self.total // 20)
+        if self.reason is None and (self.ended == self.total or self.ended % step == 0):
+            say(f"{self.ended} of {self.total} mini-batches ended, {len(self.failed)} failed, {self.processed} items")
+
+
+class Server(socketserver.ThreadingTCPServer):
+    """Where the nodes ask for mini-batches.
+
+    Args:
+        address: Host and port.
+        master: What it gives out.
+    """
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def __init__(self, address: Any, master: Master) -> None:
+        super().__init__(address, _Connection)
+        self.master = master
+
+
+class _Connection(socketserver.StreamRequestHandler):
+    """One worker's: gives it one mini-batch after the other."""
+
+    server: Server
+
+    def handle(self) -> None:
+        master = self.server.master
+        hello = link.receive(self.rfile)
+        if hello is None:
+            return
+        batch: MiniBatch | None = None
+        try:
+            while (batch := master.take()) is not None:
+                link.send(self.wfile, batch=batch.wire())
+                answer = link.receive(self.rfile)
+                if answer is not None and answer.get("fatal"):
+                    say(f"init() failed on {hello['who']}: {last(answer['error'])}")
+                    master.failed.setdefault(-1, str(answer["error"]))
+                    master.fail(f"init() of the entry script failed on {hello['who']}")
+                    break
+                master.settle(batch, str(hello["who"]), answer)
+            link.send(self.wfile, batch=None)
+        except OSError:
+            if batch is not None:
+                master.settle(batch, str(hello["who"]), None)
+        finally:
+            with contextlib.suppress(OSError):
+                self.wfile.close()
+            master.leave()
+
+
+def last(error: Any) -> str:
+    """The last line of a traceback."""
+    lines = str(error).strip().splitlines()
+    return lines[-1] if lines else ""
+
+
+def say(line: str) -> None:
+    """One line of the step's own log."""
+    sys.stdout.write(f"{time.strftime('%H:%M:%S')} {line}\n")
+    sys.stdout.flush()

@@ -1,0 +1,211 @@
+"""An MLTable: which files it names, and its rows as a pandas DataFrame."""
+
+from __future__ import annotations
+
+import glob
+import importlib
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple, Sequence
+
+FILE = "MLTable"
+FALLBACK = Path(__file__).resolve().parent.parent / "fallback"
+"""Where a YAML reader lies for environments without one."""
+READERS = ("read_delimited", "read_parquet", "read_json_lines")
+ENCODINGS = {"utf8": "utf-8", "iso88591": "iso-8859-1", "latin1": "latin-1", "windows1252": "cp1252"}
+HEADERS = ("all_files_same_headers", "from_first_file", "no_header", "all_files_different_headers")
+_FIELD = re.compile(r"\{([^{}:]+)(?::[^{}]*)?\}")
+
+
+class TableError(Exception):
+    """The MLTable says what the sandbox does not read; the message says what."""
+
+
+class Table(NamedTuple):
+    """An MLTable.
+
+    Attributes:
+        folder: Where its file lies.
+        files: Paths below the folder.
+        readers: Its reader and what follows, each by name with its settings; empty for a list of files.
+    """
+
+    folder: str
+    files: list[str]
+    readers: list[tuple[str, Any]]
+
+
+def find(place: str) -> Table | None:
+    """The MLTable of a folder; None where it has none.
+
+    Raises:
+        TableError: It names what the sandbox does not read.
+    """
+    file = os.path.join(place, FILE)
+    if not os.path.isfile(file):
+        return None
+    with open(file, encoding="utf-8") as opened:
+        text = _yaml().safe_load(opened) or {}
+    files: list[str] = []
+    for entry in text.get("paths") or []:
+        files += _files(place, entry)
+    steps = [_step(one) for one in text.get("transformations") or []]
+    known = [step for step in steps if step[0] in READERS]
+    if steps and (len(known) != 1 or steps[0] is not known[0]):
+        raise TableError(f"the transformations of an MLTable begin with one of {', '.join(READERS)}")
+    return Table(place, list(dict.fromkeys(files)), steps)
+
+
+def frame(table: Table, files: Sequence[str], part: int = 0, parts: int = 1) -> Any:
+    """The rows of files of a table, of one file a share of them.
+
+    Raises:
+        TableError: A transformation is not known, or pandas is not there.
+    """
+    pandas = _pandas()
+    one = [_transformed(table, _read(table, file), file) for file in files]
+    found = pandas.concat(one, ignore_index=True) if len(one) != 1 else one[0]
+    if parts > 1:
+        found = found.iloc[len(found) * part // parts : len(found) * (part + 1) // parts].reset_index(drop=True)
+    return found
+
+
+def groups(table: Table, keys: Sequence[str]) -> list[tuple[dict[str, str], list[str]]]:
+    """The values that columns have together, as text, each with the files in which they occur.
+
+    Raises:
+        TableError: The table has no such column.
+    """
+    found: dict[tuple[str, ...], list[str]] = {}
+    for file in table.files:
+        rows = frame(table, [file])
+        missing = [key for key in keys if key not in rows.columns]
+        if missing:
+            raise TableError(f"`partition_keys` names {', '.join(missing)}; the table has {', '.join(rows.columns)}")
+        for values in rows[list(keys)].astype(str).drop_duplicates().itertuples(index=False, name=None):
+            found.setdefault(values, []).append(file)
+    return [(dict(zip(keys, values)), files) for values, files in found.items()]
+
+
+def of_group(rows: Any, keys: dict[str, str]) -> Any:
+    """The rows whose columns have these values as text."""
+    for key, value in keys.items():
+        rows = rows[rows[key].astype(str) == value]
+    return rows.reset_index(drop=True)
+
+
+def _files(folder: str, entry: dict[str, str]) -> list[str]:
+    kind, path = next(iter(entry.items()))
+    if "://" in path or os.path.isabs(path):
+        raise TableError(f"the MLTable names {path}; the sandbox reads paths below the MLTable's own folder")
+    if kind == "pattern":
+        names = glob.glob(os.path.join(glob.escape(folder), path), recursive=True)
+    else:
+        names = [os.path.join(folder, path)]
+    found: list[str] = []
+    for name in sorted(names):
+        if os.path.isdir(name):
+            found += sorted(str(one) for one in Path(name).rglob("*") if one.is_file())
+        elif os.path.isfile(name):
+            found.append(name)
+        else:
+            raise TableError(f"the MLTable names {path}, which is not there")
+    inside = os.path.realpath(folder)
+    if any(os.path.commonpath([inside, os.path.realpath(name)]) != inside for name in found):
+        raise TableError(f"the MLTable names {path}, which lies outside of its folder")
+    return [os.path.relpath(name, folder) for name in found]
+
+
+def _step(one: Any) -> tuple[str, Any]:
+    if isinstance(one, str):
+        return one, {}
+    name, value = next(iter(one.items()))
+    return str(name), {} if value is None else value
+
+
+def _read(table: Table, file: str) -> Any:
+    pandas = _pandas()
+    kind, options = table.readers[0]
+    path = os.path.join(table.folder, file)
+    if kind == "read_parquet":
+        rows = pandas.read_parquet(path)
+    elif kind == "read_json_lines":
+        rows = pandas.read_json(path, lines=True)
+    else:
+        header = str(options.get("header") or HEADERS[0])
+        if header not in HEADERS:
+            raise TableError(f"the MLTable's header is {header}; known are {', '.join(HEADERS)}")
+        encoding = str(options.get("encoding") or "utf8")
+        named: dict[str, Any] = {"header": 0}
+        if header == "no_header":
+            named = {"header": None}
+        elif header == "from_first_file" and file != table.files[0]:
+            first = os.path.join(table.folder, table.files[0])
+            columns = pandas.read_csv(first, sep=options.get("delimiter") or ",", nrows=0).columns
+            named = {"header": None, "names": columns}
+        rows = pandas.read_csv(
+            path,
+            sep=options.get("delimiter") or ",",
+            encoding=ENCODINGS.get(encoding, encoding),
+            keep_default_na=not options.get("empty_as_string"),
+            dtype=None if options.get("infer_column_types", True) else str,
+            **named,
+        )
+        if header == "no_header":
+            rows.columns = [f"Column{number + 1}" for number in range(len(rows.columns))]
+    if isinstance(options, dict) and options.get("include_path_column"):
+        rows.insert(0, "Path", path)
+    return rows
+
+
+def _transformed(table: Table, rows: Any, file: str) -> Any:
+    for name, value in table.readers[1:]:
+        if name == "extract_columns_from_partition_format":
+            for column, text in _from_path(str(value["partition_format"]), file).items():
+                rows[column] = text
+        elif name == "drop_columns":
+            rows = rows.drop(columns=[column for column in _names(value) if column in rows.columns])
+        elif name == "keep_columns":
+            rows = rows[_names(value)]
+        elif name == "take":
+            rows = rows.head(int(value))
+        elif name == "skip":
+            rows = rows.iloc[int(value) :]
+        else:
+            raise TableError(f"the sandbox does not know the MLTable's transformation `{name}`")
+    return rows
+
+
+def _names(value: Any) -> list[str]:
+    return [str(each) for each in value] if isinstance(value, (list, tuple)) else [str(value)]
+
+
+def _from_path(form: str, file: str) -> dict[str, str]:
+    """The columns that a path has by its form: ``{Store}/{Brand}/{name}.csv``."""
+    pattern, at, names = "", 0, []
+    for found in _FIELD.finditer(form):
+        names.append(found[1])
+        pattern += re.escape(form[at : found.start()]) + r"([^/]+?)"
+        at = found.end()
+    pattern += re.escape(form[at:])
+    match = re.search(f"(?:^|/){pattern.lstrip('/')}$", file.replace(os.sep, "/"))
+    if match is None:
+        raise TableError(f"the path {file} is not of the MLTable's form {form}")
+    return dict(zip(names, match.groups()))
+
+
+def _pandas() -> Any:
+    try:
+        return importlib.import_module("pandas")
+    except ImportError:
+        raise TableError("the input is a table, for which the step's environment needs pandas") from None
+
+
+def _yaml() -> Any:
+    try:
+        return importlib.import_module("yaml")
+    except ImportError:
+        sys.path.append(str(FALLBACK))
+        return importlib.import_module("yaml")

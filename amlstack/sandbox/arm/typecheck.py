@@ -81,10 +81,14 @@ def _nested(items: Any) -> Any:
     ]
 
 
+_SELDOM = frozenset({"monitor", "network", "privatedns"})
+"""Modules of azure-native for which a stack without networks and diagnostics has no use: half the time of them all."""
+
+
 def warm(kinds: Iterable[ResourceKind]) -> None:
-    """Imports the generated modules, so that the first PUT does not wait for them."""
+    """Imports the generated modules of what most stacks make, so that the first PUT does not wait for them."""
     for kind in kinds:
-        if kind.schema is not None:
+        if kind.schema is not None and kind.schema.module not in _SELDOM:
             shapes.of(shapes.load(kind.schema.module, kind.schema.args))
 
 

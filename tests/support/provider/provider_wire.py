@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
 
 import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc
 
+from amlstack.provider.arm import transport
+from amlstack.provider.arm.transport import LeanTransport
 from amlstack.provider.server import Provider
 from amlstack.rpc import Host, decode, encode, start
 from amlstack.rpc.host import CHANNEL_OPTIONS
@@ -171,6 +174,13 @@ class Resource:
         self.id = ""
 
 
+class _Connections(LeanTransport):
+    """Connections that outlive a deployment: else most of the time of a thousand of them goes into handshakes."""
+
+    def close(self) -> None:
+        """They end with the process, see `Wire.stop`."""
+
+
 class Wire:
     """A provider process's worth of state behind a real gRPC channel; `restart` forgets it as a new process does."""
 
@@ -179,6 +189,9 @@ class Wire:
         self.start()
 
     def start(self) -> None:
+        self.transports: dict[str | None, _Connections] = {}
+        self.patch = mock.patch.object(transport, "LeanTransport", self._transport)
+        self.patch.start()
         self.plugin = Provider(Host(self.engine))
         self.server, port = start(self.plugin, workers=8)
         self.channel = grpc.insecure_channel(f"127.0.0.1:{port}", options=CHANNEL_OPTIONS)
@@ -189,10 +202,16 @@ class Wire:
         """The engine does so once in each deployment."""
         self.stub.Configure(provider_pb2.ConfigureRequest(), timeout=LIMIT)
 
+    def _transport(self, ca: str | None = None) -> LeanTransport:
+        return self.transports.setdefault(ca, _Connections(ca))
+
     def stop(self) -> None:
         self.channel.close()
         self.server.stop(None).wait()
         self.plugin.host.close()
+        self.patch.stop()
+        for one in self.transports.values():
+            LeanTransport.close(one)
 
     def restart(self) -> None:
         self.stop()

@@ -52,10 +52,14 @@ def check(plan: PlannedNode, environ: Mapping[str, str], root: Path = ROOT) -> C
         wrong.append(("NCCL_IB_HCA", "no active InfiniBand port is among these"))
     if not _interfaces(values.get("NCCL_SOCKET_IFNAME", ""), root):
         wrong.append(("NCCL_SOCKET_IFNAME", "the node has no such interface"))
-    if (topology := values.get("NCCL_TOPO_FILE")) and not (root / topology.lstrip("/")).is_file():
-        doubtful.append(("NCCL_TOPO_FILE", "the image has no such file"))
+    doubtful += [
+        (name, "the image has no such file")
+        for name in ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")
+        if (file := values.get(name)) and not (root / file.lstrip("/")).is_file()
+    ]
+    rack = values.get("NCCL_MNNVL_ENABLE") == "1"  # NVLink joins all GPUs of a node there, and no rank needs memory
     for name, loss in (("NCCL_P2P_DISABLE", "GPUs talk through memory"), ("NCCL_SHM_DISABLE", "so do ranks")):
-        if values.get(name, "0").strip() not in ("", "0"):
+        if values.get(name, "0").strip() not in ("", "0") and not (rack and name == "NCCL_SHM_DISABLE"):
             doubtful.append((name, loss))
     if not wrong and not doubtful:
         return Check("nccl", GOOD, "nothing that keeps NCCL off the fabric")

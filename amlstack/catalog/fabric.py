@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING, Any, Literal
 from amlstack.catalog.files import day, load
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
     from datetime import date
 
     from amlstack.catalog.sizes import Size
 
 Collectives = Literal["nccl", "mpi", "gloo"]
 """The library that carries the collectives of a job."""
+
+Block = Literal["azure-tuned", "sharp", "topology"]
+"""Variables that a job gets only when it asks: Azure's own tuning of its tests, reduction in the switches, and the
+topology files of Azure's HPC images, for an image that holds them.
+"""
 
 Network = Literal["nvlink", "xgmi", "infiniband", "ethernet"]
 
@@ -40,6 +45,7 @@ class Bandwidth:
 
     Attributes:
         nodes: Number of nodes of the measurement.
+        racks: 1 for nodes of one rack; None where a source does not say, or they are of several.
         network: What carries the traffic that limits it.
         expected: Least and most of what is reported.
         warn_below: Below it somebody should look; None where no source draws a line.
@@ -50,6 +56,7 @@ class Bandwidth:
     """
 
     nodes: int
+    racks: int | None
     network: Network
     expected: tuple[float, float]
     warn_below: float | None
@@ -65,8 +72,9 @@ def settings(
     collectives: Collectives,
     mpi_starts_ranks: bool = False,
     image_files: Collection[str] = (),
+    blocks: Collection[Block] = (),
 ) -> tuple[FabricSetting, ...]:
-    """The variables that let a job use the InfiniBand of its size; none for sizes and jobs that need none.
+    """The variables that let a job use the fabric of its size; none for sizes and jobs that need none.
 
     CPU sizes get none, nor do jobs whose collectives MPI or Gloo carries: the variables that keep MPI on TCP are right
     only where NCCL does the work, and would send everybody else over Ethernet. ``NCCL_IB_DISABLE`` is never among them.
@@ -76,18 +84,39 @@ def settings(
         collectives: The library that carries the collectives.
         mpi_starts_ranks: Whether mpirun starts the processes although NCCL carries the collectives.
         image_files: Absolute paths known to exist in the image, for settings that name a file in it.
+        blocks: Blocks that the job asks for; a value of theirs goes before the usual one.
     """
-    if not (size.gpus and size.fabric.usable):
-        return ()
-    return tuple(
-        _setting(row)
-        for row in _rows("fabric")
-        if collectives in row["collectives"]
-        and (row["series"] is None or size.series in row["series"])
-        and (row["vendors"] is None or size.gpu_vendor in row["vendors"])
-        and (mpi_starts_ranks or not row["only_if_mpi_starts_ranks"])
-        and (row["only_if_image_has"] is None or row["only_if_image_has"] in image_files)
-    )
+    found: dict[str, FabricSetting] = {}
+    for row in _of(size):
+        if (
+            collectives in row["collectives"]
+            and (mpi_starts_ranks or not row["only_if_mpi_starts_ranks"])
+            and (row["block"] is None or row["block"] in blocks or row["only_if_image_has"] in image_files)
+            and (row["name"] not in found or row["block"] is not None)
+        ):
+            found[row["name"]] = _setting(row)
+    return tuple(found.values())
+
+
+def blocks(size: Size) -> tuple[Block, ...]:
+    """The blocks that a job on this size may ask for."""
+    return tuple(dict.fromkeys(row["block"] for row in _of(size) if row["block"] is not None))
+
+
+def _of(size: Size) -> Iterator[dict[str, Any]]:
+    """The rows about a size: it is named, or its series, or all that have GPUs and a fabric."""
+    if not size.gpus:
+        return
+    for row in _rows("fabric"):
+        named = (row["series"] is None and row["sizes"] is None) or (
+            size.series in (row["series"] or ()) or size.name in (row["sizes"] or ())
+        )
+        if (
+            named
+            and (size.fabric.usable or row["without_infiniband"])
+            and (row["vendors"] is None or size.gpu_vendor in row["vendors"])
+        ):
+            yield row
 
 
 def docker_args(size: Size) -> str | None:
@@ -99,7 +128,7 @@ def docker_args(size: Size) -> str | None:
 
 
 def bandwidths(size: Size) -> tuple[Bandwidth, ...]:
-    """What is known of all_reduce on this size, by number of nodes; empty when nothing is."""
+    """What is known of all_reduce on this size, by number of nodes and racks; empty when nothing is."""
     return tuple(
         _bandwidth(row) for row in _rows("bandwidth") if size.series in row["series"] or size.name in row["sizes"]
     )
@@ -118,6 +147,7 @@ def _bandwidth(row: dict[str, Any]) -> Bandwidth:
     low, high = row["expected"]
     return Bandwidth(
         nodes=row["nodes"],
+        racks=row["racks"],
         network=row["network"],
         expected=(low, high),
         warn_below=row["warn_below"],

@@ -13,11 +13,12 @@ from amlstack import snapshot
 from amlstack.base.findings import Finding, Level
 from amlstack.base.paths import is_dir
 from jobs.local_data import LocalData
-from jobs.model.step import Node
+from jobs.model.step import ComponentNode, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from amlstack.catalog.fabric import Block
     from infra.settings import JobFile
 
     Environment = Callable[[Any], dict[str, Any]]
@@ -151,19 +152,32 @@ def with_overrides(declared: jobs.Declared, job_file: JobFile, environment: Envi
         overrides: dict[str, Any] = {} if job_file.enabled is None else {"is_enabled": job_file.enabled}
     else:
         overrides = job_file.overrides
-    return with_environments(declared.model_copy(update=overrides), environment)
+    return with_environments(declared.model_copy(update=overrides), environment, fabric=job_file.fabric)
 
 
-def with_environments(declared: jobs.Declared, environment: Environment) -> jobs.Declared:
-    """A declaration with each part's environment as the stack means it, in nested pipelines too."""
+def with_environments(
+    declared: jobs.Declared, environment: Environment, *, fabric: tuple[Block, ...] = ()
+) -> jobs.Declared:
+    """A declaration with each part's environment as the stack means it, in nested pipelines too.
+
+    Args:
+        declared: A job, a sweep, a pipeline or a schedule.
+        environment: From a job or a component to its environment in the stack.
+        fabric: Blocks of the fabric that the stack asks for, for each job, trial and step; empty for each one's own.
+    """
+    asked: dict[str, Any] = {"fabric": fabric} if fabric else {}
 
     def changed(value: Any) -> Any:
-        if isinstance(value, jobs.Job | jobs.Component):
+        if isinstance(value, jobs.Job):
+            return value.model_copy(update={**environment(value), **asked})
+        if isinstance(value, jobs.Component):
             return value.model_copy(update=environment(value))
         if isinstance(value, jobs.PassthroughComponent):
             inner = {name: changed(step) for name, step in value.jobs.items()}
             return value.model_copy(update={**environment(value), "jobs": inner})
         # A step; one that runs the id of a registered component, or none of its own, stays as it is.
+        if isinstance(value, ComponentNode) and asked:
+            value = value.model_copy(update=asked)
         return value.with_runs(changed(value.runs)) if isinstance(value, Node) else value
 
     return declared.with_parts(changed)

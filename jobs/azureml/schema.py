@@ -22,8 +22,8 @@ from jobs.model.sweep import Sweep
 from jobs.wire.keys import PLACES, blocks
 
 Schema = dict[str, Any]
-NOT_IN_FILES = {"rerun", "on_edit", "wait", "after", "delete_history", "enrich", "extra", "schema_uri", "file",
-                "source", "source_job", "inline", "resource_id"}  # fmt: skip
+NOT_IN_FILES = {"rerun", "on_edit", "wait", "after", "delete_history", "enrich", "fabric", "extra", "schema_uri",
+                "file", "source", "source_job", "inline", "resource_id"}  # fmt: skip
 KINDS = {"Job": "command", "InlineStep": "command", "Step": "command", "Component": "command",
          "Sweep": "sweep", "SweepStep": "sweep", "Pipeline": "pipeline"}  # fmt: skip
 TEXTS: Schema = {"description": "Text by name.", "type": "object", "additionalProperties": {"type": ["string", "null"]}}

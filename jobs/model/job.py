@@ -14,6 +14,7 @@ from jobs.model.values import (
     AnyValue,
     CodeFolder,
     Environment,
+    FabricBlocks,
     Identity,
     Input,
     Limits,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Literal
 
+    from amlstack.catalog.fabric import Block
     from jobs.model.values import AssetType, Code, Output
 
 
@@ -79,7 +81,9 @@ class Job(RunFields, Resources):
     """Run that this one is filed under."""
 
     enrich: StrictBool | None = None
-    """Add the fabric's variables and shared memory; unset: for typed launchers only."""
+    """Add the fabric's variables and shared memory; unset: for typed launchers, and where `fabric` asks."""
+    fabric: FabricBlocks = ()
+    """Further variables of the size's fabric: `azure-tuned`, `sharp`, `topology` (docs/fabric.md)."""
 
     if TYPE_CHECKING:
         # What may be given is wider than what a field holds (`code="src"`), which editors cannot see in the fields.
@@ -100,6 +104,7 @@ class Job(RunFields, Resources):
             services: Mapping[str, Service] | None = None,
             parent_job_name: str | None = None,
             enrich: bool | None = None,
+            fabric: Block | Sequence[Block] = (),
             # As of every run.
             name: str | None = None,
             display_name: str | None = None,

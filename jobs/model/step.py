@@ -15,6 +15,7 @@ from jobs.model.search_space import SearchSpace
 from jobs.model.sweep import SweepResources, Trials
 from jobs.model.values import (
     AnyValue,
+    FabricBlocks,
     Identity,
     Input,
     Limits,
@@ -54,7 +55,9 @@ class Node(Model):
     comment: str | None = None
     """A remark, shown in the studio."""
     enrich: StrictBool | None = None
-    """Add the fabric's variables and shared memory; unset: for typed launchers only."""
+    """Add the fabric's variables and shared memory; unset: for typed launchers, and where `fabric` asks."""
+    fabric: FabricBlocks = ()
+    """Further variables of the size's fabric: `azure-tuned`, `sharp`, `topology`."""
 
     @property
     def runs(self) -> Any:
@@ -89,7 +92,7 @@ class ComponentNode(Node):
         update: dict[str, Any] = {
             "inputs": {**job.inputs, **self.inputs},
             "outputs": {**job.outputs, **{name: value for name, value in self.outputs.items() if value is not None}},
-            **{name: getattr(self, name) for name in ("compute", "identity", "queue_settings", "enrich")},
+            **{name: getattr(self, name) for name in ("compute", "identity", "queue_settings", "enrich", "fabric")},
         }
         given = self.own_resources
         if given is not None and any(getattr(given, name) is not None for name in RESOURCE_FIELDS):

@@ -24,6 +24,7 @@ from pydantic import (
 )
 
 from amlstack.base.durations import whole_seconds
+from amlstack.catalog.fabric import Block
 from jobs.model.location import Source
 
 EXPRESSION = re.compile(r"\$\{\{\s*(\S*?)\s*\}\}")
@@ -80,6 +81,13 @@ def _expression(value: Any) -> Any:
         raise ValueError(message)
     return value
 
+
+def _several(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
+
+
+FabricBlocks = Annotated[tuple[Block, ...], BeforeValidator(_several)]
+"""Blocks of the fabric's variables, or the only one by itself."""
 
 Count = Annotated[
     Annotated[StrictInt, Field(ge=1)] | StrictStr,

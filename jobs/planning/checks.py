@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import exists, is_dir, is_file, names_in
-from amlstack.catalog import environments, regions
+from amlstack.catalog import environments, fabric, regions
 from jobs.launchers import Custom
 from jobs.model.distribution import RayDistribution
 from jobs.model.secret_variables import secret_of
@@ -69,6 +69,42 @@ def nodes(job: Job, count: int, target: Target) -> Iterator[Finding]:
             "Write `compute` (a cluster) or `instance_type` (serverless).",
             Level.WARNING,
         )
+
+
+def fabric_blocks(job: Job, collectives: str, target: Target) -> Iterator[Finding]:
+    """What of the blocks that a job asks for would not be added."""
+    size = target.facts
+    if not job.fabric:
+        return
+    if job.enrich is False:
+        yield Finding(
+            "fabric-block",
+            "fabric",
+            f"The job asks for {_listed(job.fabric)} and says `enrich=False`",
+            "Blocks of the fabric are variables that are added to a job",
+            "Leave one of the two out.",
+        )
+    elif size is not None and collectives != "nccl":
+        yield Finding(
+            "fabric-block",
+            "fabric",
+            f"The job asks for {_listed(job.fabric)}, and {collectives} carries its collectives on {size.name}",
+            "These blocks are settings of NCCL",
+            "Leave `fabric` out.",
+        )
+    elif size is not None and (missing := [block for block in job.fabric if block not in fabric.blocks(size)]):
+        known = _listed(fabric.blocks(size))
+        yield Finding(
+            "fabric-block",
+            "fabric",
+            f"There is no block {_listed(missing)} for {size.name}",
+            "A block has what Azure publishes for the size",
+            f"Of that size there is {known}; leave the rest out." if known else "Leave `fabric` out.",
+        )
+
+
+def _listed(names: Collection[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def processes(lowered: Lowered, count: int, target: Target) -> Iterator[Finding]:

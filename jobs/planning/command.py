@@ -108,6 +108,7 @@ def plan(
         *checks.locations(job),
         *checks.environment(job, environments),
         *_findings(job, lowered, count, target, base=source.base),
+        *checks.fabric_blocks(job, job.launcher.collectives(shape), target),
     )
     ranks = lowered.processes_per_node
     return Plan(

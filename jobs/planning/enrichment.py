@@ -41,7 +41,8 @@ class Added:
 def enriched(job: Job, lowered: Lowered, shape: Shape, target: Target) -> tuple[Job, tuple[Added, ...]]:
     """The job in Azure ML's words with everything added, and the list of that.
 
-    An az ml file is passed through unchanged: a `Custom` launcher adds nothing, unless the job says ``enrich``.
+    An az ml file is passed through unchanged: a `Custom` launcher adds nothing, unless the job says ``enrich`` or
+    asks for blocks of the ``fabric``.
     """
     added: list[Added] = []
     update: dict[str, Any] = {"launcher": Custom(distribution=lowered.distribution)}
@@ -60,7 +61,7 @@ def enriched(job: Job, lowered: Lowered, shape: Shape, target: Target) -> tuple[
         if name not in variables:
             variables[name] = value
             added.append(Added(f"environment_variables.{name}", value, by, reason))
-    if job.typed if job.enrich is None else job.enrich:
+    if job.typed or job.fabric if job.enrich is None else job.enrich:
         update |= _from_size(job, lowered, shape, target, variables=variables, added=added)
     if variables != job.environment_variables:
         update["environment_variables"] = variables
@@ -76,7 +77,7 @@ def _from_size(
         return update
     collectives = job.launcher.collectives(shape)
     starts = isinstance(lowered.distribution, MpiDistribution)
-    for setting in fabric.settings(size, collectives=collectives, mpi_starts_ranks=starts):
+    for setting in fabric.settings(size, collectives=collectives, mpi_starts_ranks=starts, blocks=job.fabric):
         if setting.name not in variables:
             variables[setting.name] = setting.value
             added.append(Added(f"environment_variables.{setting.name}", setting.value, "fabric", setting.why))

@@ -92,11 +92,18 @@ def ports(size: Size) -> int:
 
 
 def expected(size: Size, nodes: int) -> float | None:
-    """The line below which all_reduce is broken on so many nodes, else what is reached at least; None: unknown."""
-    for row in fabric.bandwidths(size):
-        if row.nodes == nodes and row.network != "ethernet":
-            return row.fault_below or row.warn_below or row.expected[0]
-    return None
+    """The line below which all_reduce is broken on so many nodes, else what is reached at least; None: unknown.
+
+    Azure ML does not say in which racks the nodes of a job are: where one line is known for nodes of one rack and one
+    for those of several, the lower one is taken. The latter holds for more nodes too.
+    """
+    domain = size.nvlink_nodes or 1
+    lines = [
+        row.fault_below or row.warn_below or row.expected[0]
+        for row in fabric.bandwidths(size)
+        if row.network != "ethernet" and (row.nodes == nodes or (row.nodes == domain < nodes and row.racks is None))
+    ]
+    return min(lines, default=None)
 
 
 @lru_cache(maxsize=4096)

@@ -7,6 +7,7 @@ import pytest
 
 import jobs
 from amlstack.base.paths import PROJECT
+from amlstack.catalog import sizes
 from amlstack.snapshot import scan
 from jobs.model.location import Source
 from jobs.planning import nodeside
@@ -102,6 +103,27 @@ def test_it_travels_when_the_command_or_the_code_asks_for_it(
 def test_amlnode_needs_code_when_the_command_runs_it() -> None:
     job = jobs.Job(command=RUNS, environment="acpt-pytorch-2.8-cuda12.6")
     assert [finding.code for finding in nodeside.check(job)] == ["amlnode-without-code"]
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "least"),
+    [
+        ("Standard_ND96isr_H100_v5", 8, 300),
+        ("Standard_ND96isr_H100_v5", 9, None),
+        ("Standard_ND128isr_GB300_v6", 17, None),
+        ("Standard_ND128isr_GB300_v6", 18, 150),
+        ("Standard_ND128isr_GB300_v6", 36, 150),
+        ("Standard_ND40rs_v2", 2, 16.3),
+        ("Standard_NC80adis_H100_v5", 1, 208),
+        ("Standard_HB120rs_v3", 2, None),
+    ],
+)
+def test_the_line_is_that_of_several_racks_where_the_nodes_may_be_of_several(
+    name: str, nodes: int, least: float | None
+) -> None:
+    size = sizes.get(name)
+    assert size is not None
+    assert nodeside.expected(size, nodes) == least
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,12 @@ def test_the_disk_has_room(tmp_path: Path, plan: PlannedNode, size: int | None, 
         ({"NCCL_SOCKET_IFNAME": "^docker0,lo"}, "good", ()),
         ({"NCCL_SOCKET_IFNAME": "^docker,lo,eth"}, "bad", ("NCCL_SOCKET_IFNAME",)),
         ({"NCCL_TOPO_FILE": "/opt/none.xml"}, "warning", ("NCCL_TOPO_FILE",)),
+        ({"NCCL_GRAPH_FILE": "/opt/none.xml"}, "warning", ("NCCL_GRAPH_FILE",)),
         ({"NCCL_P2P_DISABLE": "1"}, "warning", ("NCCL_P2P_DISABLE",)),
+        ({"NCCL_SHM_DISABLE": "1"}, "warning", ("NCCL_SHM_DISABLE",)),
+        # Azure's own settings for racks of Grace Blackwell.
+        ({"NCCL_SHM_DISABLE": "1", "NCCL_MNNVL_ENABLE": "1"}, "good", ()),
+        ({"NCCL_P2P_DISABLE": "1", "NCCL_MNNVL_ENABLE": "1"}, "warning", ("NCCL_P2P_DISABLE",)),
     ],
 )
 def test_settings_that_keep_nccl_off_the_fabric_are_named(

@@ -142,7 +142,8 @@ def test_nccl_on_infiniband_gpus_gets_the_settings_of_its_series() -> None:
         "NCCL_SOCKET_IFNAME": "eth0",
     }
 
-    assert variables("Standard_ND96asr_v4", "nccl") == common
+    assert variables("Standard_ND96asr_v4", "nccl") == {**common, "NCCL_IGNORE_CPU_AFFINITY": "1"}
+    assert variables("Standard_ND40rs_v2", "nccl") == {**common, "NCCL_IGNORE_CPU_AFFINITY": "1"}
     assert variables("Standard_ND96isr_H100_v5", "nccl") == {**common, "NCCL_IGNORE_CPU_AFFINITY": "1"}
     assert variables("Standard_ND96isr_H200_v5", "nccl") == {**common, "NCCL_IGNORE_CPU_AFFINITY": "1"}
     assert "CUDA_DEVICE_ORDER" not in variables("Standard_ND96isr_MI300X_v5", "nccl")
@@ -179,6 +180,62 @@ def test_the_topology_file_is_named_only_when_the_image_holds_it() -> None:
     assert variables("Standard_ND96asr_v4", "nccl", image_files=[ndv4, ndv5])["NCCL_TOPO_FILE"] == ndv4
     assert variables("Standard_ND96isr_H100_v5", "nccl", image_files=[ndv4, ndv5])["NCCL_TOPO_FILE"] == ndv5
     assert "NCCL_TOPO_FILE" not in variables("Standard_ND40rs_v2", "nccl", image_files=[ndv4, ndv5])
+    asked = variables("Standard_ND40rs_v2", "nccl", blocks=["topology"])
+    assert asked["NCCL_TOPO_FILE"] == "/opt/microsoft/ndv2-topo.xml"
+    assert variables("Standard_ND96isr_H200_v5", "nccl", blocks=["topology"])["NCCL_TOPO_FILE"] == ndv5
+
+
+def test_four_a100_without_infiniband_get_affinity_and_on_request_graph_and_topology() -> None:
+    four, one = "Standard_NC96ads_A100_v4", "Standard_NC24ads_A100_v4"
+
+    assert variables(four, "nccl") == {"NCCL_IGNORE_CPU_AFFINITY": "1"}
+    assert variables(four, "nccl", blocks=["topology"]) == {
+        "NCCL_IGNORE_CPU_AFFINITY": "1",
+        "NCCL_TOPO_FILE": "/opt/microsoft/ncv4-topo.xml",
+        "NCCL_GRAPH_FILE": "/opt/microsoft/ncv4-graph.xml",
+    }
+    assert variables(one, "nccl", blocks=["topology"]) == {}
+    assert variables(four, "gloo", blocks=["topology"]) == {}
+    assert variables("Standard_NC144lds_xl_RTXPRO6000BSE_v6", "nccl") == {"NCCL_SOCKET_IFNAME": "eth0"}
+
+
+@pytest.mark.parametrize(
+    ("name", "blocks"),
+    [
+        ("Standard_ND96isr_H100_v5", {"topology", "azure-tuned", "sharp"}),
+        ("Standard_ND96isr_H200_v5", {"topology", "azure-tuned", "sharp"}),
+        ("Standard_ND96asr_v4", {"topology"}),
+        ("Standard_ND128isr_GB300_v6", {"azure-tuned"}),
+        ("Standard_ND96isr_MI300X_v5", set()),
+        ("Standard_ND96is_H100_v5", set()),
+        ("Standard_HB120rs_v3", set()),
+    ],
+)
+def test_a_size_has_the_blocks_that_azure_publishes_for_it(name: str, blocks: set[str]) -> None:
+    assert set(fabric.blocks(size(name))) == blocks
+
+
+def test_a_block_adds_its_variables_and_goes_before_the_usual_values() -> None:
+    h100, gb = "Standard_ND96isr_H100_v5", "Standard_ND128isr_GB300_v6"
+    usual = variables(h100, "nccl")
+
+    tuned = variables(h100, "nccl", blocks=["azure-tuned"])
+    assert {name: value for name, value in tuned.items() if name not in usual} == {
+        "NCCL_PXN_DISABLE": "1",
+        "NCCL_MIN_NCHANNELS": "32",
+        "NCCL_IB_QPS_PER_CONNECTION": "4",
+        "NCCL_P2P_NET_CHUNKSIZE": "2097152",
+    }
+    sharp = variables(h100, "nccl", blocks=["sharp"])
+    assert sharp.keys() - usual.keys() == {
+        "NCCL_COLLNET_ENABLE",
+        "SHARP_COLL_ENABLE_SAT",
+        "SHARP_SMX_UCX_INTERFACE",
+        "SHARP_COLL_ENABLE_PCI_RELAXED_ORDERING",
+    }
+    assert variables(gb, "nccl")["NCCL_MNNVL_ENABLE"] == "2"
+    assert variables(gb, "nccl", blocks=["azure-tuned"])["NCCL_MNNVL_ENABLE"] == "1"
+    assert variables(gb, "nccl", blocks=["sharp"]) == variables(gb, "nccl")
 
 
 def test_containers_lock_memory_only_where_there_is_rdma_to_register_it() -> None:
@@ -194,6 +251,10 @@ def test_containers_lock_memory_only_where_there_is_rdma_to_register_it() -> Non
         ("Standard_ND96isr_H100_v5", 1, "nvlink", (460, 460), 460),
         ("Standard_ND96isr_H100_v5", 8, "infiniband", (450, 450), 300),
         ("Standard_ND40rs_v2", 2, "infiniband", (16.3, 16.3), None),
+        ("Standard_ND96is_H200_v5", 1, "nvlink", (432, 432), 432),
+        ("Standard_NC80adis_H100_v5", 1, "nvlink", (208, 208), 208),
+        ("Standard_ND128isr_GB300_v6", 18, "nvlink", (937, 937), 600),
+        ("Standard_ND128isr_GB300_v6", 18, "infiniband", (200, 200), 150),
     ],
 )
 def test_bandwidth_to_expect(

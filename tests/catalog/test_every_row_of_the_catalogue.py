@@ -8,7 +8,7 @@ from dataclasses import fields
 from datetime import date
 from fractions import Fraction
 from importlib.resources import files
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -198,6 +198,10 @@ def test_fabric_settings_name_series_and_bandwidths_name_sizes_that_exist() -> N
 
     for row in rows("fabric"):
         assert set(row["series"] or ()) <= series
+        assert all(sizes.get(name) is not None for name in row["sizes"] or ())
+        assert row["block"] in {None, *get_args(fabric.Block)}
+        # A file of the image is named only where a job, or what is known of the image, says that it is there.
+        assert (row["block"] == "topology") == (row["only_if_image_has"] is not None) == ("_FILE" in row["name"])
         assert set(row["collectives"]) <= {"nccl", "mpi", "gloo"}
         assert row["why"]
     for row in rows("bandwidth"):
@@ -208,23 +212,20 @@ def test_fabric_settings_name_series_and_bandwidths_name_sizes_that_exist() -> N
         low, high = row["expected"]
         marks = [mark for mark in (row["fault_below"], row["warn_below"], low, high) if mark is not None]
         assert marks == sorted(marks)
-        assert (row["nodes"] == 1) == (row["network"] in {"nvlink", "xgmi"})
+        assert (row["racks"] == 1) == (row["network"] in {"nvlink", "xgmi"})
+        assert row["nodes"] > 1 or row["racks"] == 1
 
 
 def test_no_setting_ever_switches_infiniband_off() -> None:
     assert not {row["name"] for row in rows("fabric")} & {"NCCL_IB_DISABLE", "NCCL_NET", "NCCL_P2P_DISABLE"}
 
 
-def test_no_size_gets_one_variable_twice() -> None:
+def test_no_size_has_two_values_of_one_variable_in_one_block() -> None:
     for size in SIZES:
-        everything = fabric.settings(
-            size,
-            collectives="nccl",
-            mpi_starts_ranks=True,
-            image_files=[row["only_if_image_has"] for row in rows("fabric") if row["only_if_image_has"]],
-        )
-        names = [setting.name for setting in everything]
-        assert len(names) == len(set(names)), size.name
+        named = [(row["name"], row["block"]) for row in fabric._of(size)]
+        assert len(named) == len(set(named)), size.name
+        asked = [block for _, block in named if block is not None]
+        assert set(asked) == set(fabric.blocks(size)), size.name
 
 
 def test_environment_names_state_framework_and_cuda() -> None:

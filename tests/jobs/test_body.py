@@ -57,6 +57,7 @@ def test_a_torchrun_job_on_two_a100_nodes() -> None:
                 "UCX_IB_PCI_RELAXED_ORDERING": "on",
                 "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
                 "NCCL_SOCKET_IFNAME": "eth0",
+                "NCCL_IGNORE_CPU_AFFINITY": "1",
             },
             "distribution": {"distributionType": "PyTorch", "processCountPerInstance": 1},
             "resources": {

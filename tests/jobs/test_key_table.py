@@ -16,7 +16,7 @@ from jobs.model.resources import RESOURCE_FIELDS
 from jobs.model.schedule import Declared
 from jobs.wire import keys, pipeline_nodes
 
-OF_THE_STACK = {"rerun", "on_edit", "wait", "after", "delete_history", "enrich"}
+OF_THE_STACK = {"rerun", "on_edit", "wait", "after", "delete_history", "enrich", "fabric"}
 """Fields that say how a run behaves in a stack; Azure ML never sees them."""
 
 

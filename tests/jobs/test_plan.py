@@ -208,6 +208,46 @@ def test_azures_own_words_are_enriched_only_when_asked() -> None:
     assert "environment_variables.NCCL_SOCKET_IFNAME" in {each.what for each in asked.added}
 
 
+def test_blocks_of_the_fabric_are_added_to_any_launcher_that_asks() -> None:
+    plain = job(launcher=jobs.Custom(distribution={"type": "pytorch", "process_count_per_instance": 8}))
+    plan = jobs.plan(plain.model_copy(update={"fabric": ("azure-tuned", "sharp")}), H100)
+
+    given = plan.enriched.environment_variables
+    assert (given["NCCL_MIN_NCHANNELS"], given["NCCL_COLLNET_ENABLE"], given["NCCL_SOCKET_IFNAME"]) == (
+        "32",
+        "1",
+        "eth0",
+    )
+    assert codes(plan) == []
+    assert job(fabric="sharp").fabric == ("sharp",)
+    assert "NCCL_MIN_NCHANNELS" not in jobs.plan(job(launcher=jobs.TorchRun()), H100).enriched.environment_variables
+    mine = job(launcher=jobs.TorchRun(), fabric=["sharp"], environment_variables={"NCCL_COLLNET_ENABLE": "0"})
+    assert jobs.plan(mine, H100).enriched.environment_variables["NCCL_COLLNET_ENABLE"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("target", "fields", "says"),
+    [
+        (A100, {"fabric": ["sharp", "topology"]}, "There is no block `sharp` for Standard_ND96asr_v4"),
+        (A100, {"fabric": ["sharp"]}, "Of that size there is `topology`"),
+        (jobs.Target("Standard_ND96isr_MI300X_v5"), {"fabric": "sharp"}, "Leave `fabric` out"),
+        (CPU, {"fabric": "sharp"}, "gloo carries its collectives on Standard_HB120rs_v3"),
+        (H100, {"fabric": "sharp", "enrich": False}, "says `enrich=False`"),
+        (BLIND, {"fabric": "sharp"}, None),
+        (H100, {"fabric": ["sharp", "topology"]}, None),
+        (H100, {}, None),
+        (A100, {"enrich": False}, None),
+    ],
+)
+def test_a_block_that_would_not_be_added_is_a_finding(
+    target: jobs.Target, fields: dict[str, Any], says: str | None
+) -> None:
+    plan = jobs.plan(job(launcher=jobs.TorchRun(), **fields), target)
+
+    found = [finding for finding in plan.findings if finding.code == "fabric-block"]
+    assert [says] == [says for finding in found if says in str(finding)] if says else found == []
+
+
 def test_a_typed_launcher_may_refuse_to_be_enriched() -> None:
     plan = jobs.plan(job(launcher=jobs.TorchRun(), enrich=False), A100)
     assert {each.what for each in plan.added} == {"command", "distribution"}

@@ -70,7 +70,7 @@ def test_only_what_is_added_differs(
         "    NCCL_DEBUG: INFO  # talkative\n",
         "    NCCL_DEBUG: INFO  # talkative\n    NCCL_IB_PCI_RELAXED_ORDERING: '1'\n"
         "    UCX_IB_PCI_RELAXED_ORDERING: 'on'\n"
-        "    CUDA_DEVICE_ORDER: PCI_BUS_ID\n    NCCL_SOCKET_IFNAME: eth0\n",
+        "    CUDA_DEVICE_ORDER: PCI_BUS_ID\n    NCCL_SOCKET_IFNAME: eth0\n    NCCL_IGNORE_CPU_AFFINITY: '1'\n",
     )
     assert capsys.readouterr().out == expected
 
@@ -83,7 +83,7 @@ def test_line_ends_and_the_byte_order_mark_stay(start: str, ends: str, tmp_path:
     text, _ = enriched(path)
     assert text is not None
     assert text.startswith(f"{start}# Trains.{ends}")
-    assert text.count("\n") == text.count(ends) == FILE.count("\n") + 6
+    assert text.count("\n") == text.count(ends) == FILE.count("\n") + 7
 
 
 def test_new_blocks_stand_where_people_write_them(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_new_blocks_stand_where_people_write_them(tmp_path: Path) -> None:
     assert text is not None
     keys = [line.partition(":")[0] for line in text.splitlines() if line[:1].isalpha()]
     assert keys == ["command", "environment", "environment_variables", "compute", "resources"]
-    assert "NCCL_SOCKET_IFNAME: eth0\n\n# where\ncompute: gpu\nresources:" in text
+    assert "NCCL_IGNORE_CPU_AFFINITY: '1'\n\n# where\ncompute: gpu\nresources:" in text
     assert text.endswith("# end\n")
 
 

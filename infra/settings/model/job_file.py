@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from amlstack.catalog.fabric import Block
 from infra.settings.model.base import SettingsModel
 from infra.settings.model.secret import SecretVariable, VariableName
 
@@ -30,6 +31,13 @@ class JobFile(SettingsModel):
         description="Jobs of this stack, each by its name or by its job file, that must have completed before the "
         "file's jobs are submitted; beside what these name themselves.",
     )
+    fabric: Annotated[
+        tuple[Block, ...], BeforeValidator(_several, json_schema_input_type=Block | tuple[Block, ...])
+    ] = Field(
+        (),
+        description="Further variables of the fabric for the file's jobs, trials and steps: `azure-tuned`, `sharp`, "
+        "`topology` (docs/fabric.md). Jobs in Azure ML's own words get the usual ones with them.",
+    )
     environment_variables: dict[VariableName, SecretVariable] = Field(
         default_factory=dict,
         description="Variables of the file's jobs, trials and steps that hold a secret of the stack: "
@@ -45,4 +53,6 @@ class JobFile(SettingsModel):
     @property
     def overrides(self) -> dict[str, str | bool]:
         """What the stack sets for runs instead of the job file."""
-        return dict(self.model_dump(exclude={"file", "enabled", "after", "environment_variables"}, exclude_none=True))
+        return dict(
+            self.model_dump(exclude={"file", "enabled", "after", "environment_variables", "fabric"}, exclude_none=True)
+        )

@@ -81,9 +81,10 @@ def environ(
 def replaced(spec: Spec) -> dict[str, tuple[str, str]]:
     """Job variables that cannot hold on one machine: name → (declared, used); an empty ``used`` means dropped."""
     found = launch.replaced(spec)
-    topology = spec.variables.get("NCCL_TOPO_FILE")
-    if topology and not Path(topology).is_file():  # a file of the real image
-        found["NCCL_TOPO_FILE"] = (topology, "")
+    for name in ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE"):
+        file = spec.variables.get(name)
+        if file and not Path(file).is_file():  # a file of the real image
+            found[name] = (file, "")
     return found
 
 

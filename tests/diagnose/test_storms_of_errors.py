@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from amlstack.diagnose.reading import lines, prefixes
+from amlstack.diagnose.reading import lines
 from amlstack.diagnose.reading.scanner import scan
+from amlstack.diagnose.reading.writers import prefixes
 
 MEMORY = "[rank{rank}]: RuntimeError: CUDA out of memory. Tried to allocate {number} MiB"
 

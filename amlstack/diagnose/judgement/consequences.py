@@ -49,6 +49,7 @@ class _Victims:
     waiting: frozenset[int | None]
     nameless: frozenset[str]
     timed_out: frozenset[Writer]
+    first_timeout: dict[str, int]
 
 
 def demoted(events: Iterable[Event]) -> list[Event]:
@@ -72,6 +73,9 @@ def _victims(events: Iterable[Event]) -> _Victims:
         waiting=frozenset(event.rank for event in waiting),
         nameless=frozenset(event.file for event in waiting if event.rank is None),
         timed_out=frozenset((event.file, event.rank) for event in everyone if event.code in WAITED),
+        first_timeout={
+            event.file: event.line for event in sorted(everyone, key=lambda event: -event.line) if event.code in WAITED
+        },
     )
 
 
@@ -86,7 +90,9 @@ def _with_role(event: Event, victims: _Victims) -> Event:
     inner = str(event.facts.get("inner", ""))
     if event.code == "traceback-cut-short" and (_COMMUNICATION.search(inner) or victims.waiting - {event.rank}):
         return replace(event, role=EventRole.SUMMARY)  # it failed; whether by itself, its end would say
-    waited = (event.file, event.rank) in victims.timed_out
+    waited = (event.file, event.rank) in victims.timed_out or (
+        event.rank is None and event.line > victims.first_timeout.get(event.file, event.line)
+    )
     if waited and (_COMMUNICATION.search(inner) or event.code == "loss-not-finite"):
         # It waited in vain before: what the library then raises, and numbers that never came, follow from that.
         return replace(event, role=EventRole.VICTIM)

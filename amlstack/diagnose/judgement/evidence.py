@@ -102,7 +102,7 @@ def _only_failed(log: Log) -> list[Event]:
     ]
     named = [event for event in failed if event.rank is not None or event.local is not None]
     shown = [each for each in log.events if each.role in (EventRole.CULPRIT, EventRole.VICTIM)]
-    raised = [each for each in shown if each.origin is Origin.TRACEBACK]
+    raised = [each for each in shown if each.origin is Origin.TRACEBACK and each.code != "traceback-cut-short"]
     one = len(raised) == 1 or (not raised and len({each.code for each in shown}) == 1)
     return named if one and len({(event.rank, event.local) for event in named}) == 1 else []
 

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.redaction import scrub
 from amlstack.diagnose import exit_codes
 from amlstack.diagnose.events import Event, Origin
-from amlstack.diagnose.reading import prefixes, tracebacks
+from amlstack.diagnose.reading import tracebacks
+from amlstack.diagnose.reading.writers import prefixes
 from amlstack.diagnose.signatures import EventRole
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from amlstack.diagnose import timestamps
-    from amlstack.diagnose.reading.prefixes import Line
+    from amlstack.diagnose.reading.writers.prefixes import Line
     from amlstack.diagnose.signatures import Signature
 
 MOST_OF_ONE = 6
@@ -70,6 +73,10 @@ class Collector:
         """A line is part of an end: of a traceback, of a victim's words, of a storm of errors."""
         self._covered.add(number // BUCKET)
 
+    def cover_all(self, numbers: Iterable[int]) -> None:
+        """The same of several lines."""
+        self._covered |= {number // BUCKET for number in numbers}
+
     def ending(self, lines: int) -> int:
         """The line from which on a log of that many lines does nothing but end."""
         begin = lines
@@ -92,6 +99,10 @@ class Collector:
             rank, node = self._named  # the lines before named the process
         if rank is None:
             rank = prefixes.inline_rank(text)
+        if rank is not None and (text.startswith("srun: ") or (line.task and "rank" not in facts)):
+            facts = {**facts, "task": rank}
+        if rank is None and (pid := line.pid or prefixes.process(text)):
+            facts = {**facts, "pid": pid}
         local = facts.get("local", line.local)
         key = (signature.code, rank, local, origin is Origin.TRACEBACK)
         self._kept[key] += 1

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from amlstack.diagnose.reading.prefixes import strip
+from amlstack.diagnose.reading.writers.prefixes import strip
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    from amlstack.diagnose.reading.writers.prefixes import Line
 
 TAIL = 64 * 1024
 """Bytes before a log's end in which the last counter of each rank is looked for."""
@@ -52,27 +54,28 @@ def counter(text: str) -> tuple[str, float] | None:
     return None
 
 
-def progress(tail: bytes, lines: int) -> dict[int | None, tuple[int, ...]]:
+def progress(tail: bytes, lines: int, of: Callable[[str], Line] = strip) -> dict[int | None, tuple[int, ...]]:
     """Lines at the end of a log on which each rank came forward: counters and progress bars; None for nameless ones.
 
     Args:
         tail: The log's last bytes.
         lines: How many lines the log has.
+        of: Tells who wrote a line.
     """
     found: dict[int | None, list[int]] = {}
     rows = tail.removesuffix(b"\n").split(b"\n")
     for number, raw in enumerate(rows, start=lines - len(rows) + 1):
         if _FORWARD.search(raw):
-            found.setdefault(strip(raw[:LONGEST].decode(errors="replace")).rank, []).append(number)
+            found.setdefault(of(raw[:LONGEST].decode(errors="replace")).rank, []).append(number)
     return {rank: tuple(numbers[-MOST_LINES:]) for rank, numbers in found.items()}
 
 
-def last(tail: bytes) -> dict[int | None, tuple[str, float]]:
+def last(tail: bytes, of: Callable[[str], Line] = strip) -> dict[int | None, tuple[str, float]]:
     """The last counter of each rank that the end of a log names; None stands for lines that name none."""
     found: dict[int | None, tuple[str, float]] = {}
     worth = [raw for raw in tail.splitlines() if _WORTH.search(raw)]
     for raw in worth[-MOST_LINES:]:
-        line = strip(raw[:LONGEST].decode(errors="replace"))
+        line = of(raw[:LONGEST].decode(errors="replace"))
         if (reached := counter(line.text)) is not None:
             found[line.rank] = reached
     return found

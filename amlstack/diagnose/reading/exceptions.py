@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from amlstack.diagnose.events import Origin
-from amlstack.diagnose.reading import messages, pieces, prefixes, tracebacks, watchdog
+from amlstack.diagnose.reading import messages, pieces, tracebacks, watchdog
+from amlstack.diagnose.reading.writers import prefixes
 from amlstack.diagnose.signatures import EventRole, by_code, match
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from amlstack.diagnose import timestamps
     from amlstack.diagnose.reading.collector import Collector
-    from amlstack.diagnose.reading.prefixes import Line
+    from amlstack.diagnose.reading.writers.prefixes import Line
 
     Writer = tuple[int | None, int | None]
 
@@ -27,6 +28,7 @@ PATIENCE = 200
 ATTENTION = 20_000
 """Lines of a log that are read only because they may continue a message."""
 _SPAWNED = re.compile(r"^-- Process (\d{1,5}) terminated with the following error")
+_LOCAL = re.compile(r"--local[_-]rank=(\d{1,5})\b")
 _IGNORED = ("Exception ignored in", "--- Logging error ---")
 _WRAPPERS = ("Exception", "Exception:")
 
@@ -72,9 +74,10 @@ class Exceptions:
         inside = reader.open
         if (bare := reader.bare(line.text)) != line.text:
             line = replace(line, text=bare)
-        raised = tracebacks.inline(line.text, number) or reader.feed(line.text, number)
-        if raised is not None:
+        one = reader.feed(line.text, number) if not (several := tracebacks.inline(line.text, number)) else None
+        for raised in several or filter(None, (one,)):
             self._raised(writer, raised, prefixes.named(line, reader.before), stamp())
+        if several or one is not None:
             return None
         if not reader.open:
             return None if self._goes_on(writer, number, line) else line
@@ -172,4 +175,5 @@ def _facts(raised: tracebacks.Raised) -> dict[str, Any]:
     return {
         **({"packages": raised.packages} if raised.packages else {}),
         **({"inner": raised.inner} if raised.inner else {}),
+        **({"local": int(local[1])} if raised.own_command and (local := _LOCAL.search(raised.text)) else {}),
     }

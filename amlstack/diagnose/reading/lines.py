@@ -2,8 +2,8 @@
 
 Training output repeats itself: a million lines are a handful of forms that differ in their numbers, hexadecimal ones
 among them. A line without the signs of such numbers is its form; a form in whose first line no word of the table occurs
-is remembered as dull and costs a look-up from then on. An error that is repeated a hundred thousand times is not new
-after its first lines: from then on only lines of another writer are read.
+is remembered as dull. A block whose forms are all dull is passed over as a whole. An error that is repeated a hundred
+thousand times is not new after its first lines: from then on only lines of another writer are read.
 """
 
 from __future__ import annotations
@@ -40,8 +40,6 @@ _MARKS = (
     "current thread",
     "failures:",
     "root cause",
-    "error",
-    "exception",
     "nproc_per_node",
     "nranks",
     "world_size",
@@ -88,14 +86,14 @@ def as_utf8(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
 
 
 def interesting(
-    blocks: Iterable[bytes], attentive: Callable[[], bool], skipped: Callable[[int], None] | None = None
+    blocks: Iterable[bytes], attentive: Callable[[], bool], skipped: Callable[[Iterable[int]], None] | None = None
 ) -> Iterator[tuple[int, str, Callable[[], str]]]:
     """Lines worth a look; all lines while the reader is attentive.
 
     Args:
         blocks: What `whole_lines` gives.
         attentive: Asked after every line: whether the next one is wanted whatever it holds.
-        skipped: Gets the number of each line that only repeats others.
+        skipped: Gets the numbers of the lines that only repeat others.
 
     Yields:
         The 1-based number of the line, its text, and a function that gives the text before it. After the last line
@@ -103,66 +101,101 @@ def interesting(
     """
     number = 1
     ended = True
-    dull: set[int] = set()
-    storms = _Storms()
+    forms = _Forms()
+    storms = forms.storms
     awake = attentive()
     for block in blocks:
-        texts = block.split(b"\n")
-        ended = not texts[-1]
+        marks = block.translate(None, NUMBERS).split(b"\n")
+        ended = not marks[-1] and block.endswith(b"\n")
         if ended:
-            texts.pop()
-        for index, form in enumerate(map(hash, block.translate(None, NUMBERS).split(b"\n")[: len(texts)])):
-            if not awake:
-                if form in dull:
+            marks.pop()
+        count = len(marks)
+        if awake or not forms.dull.issuperset(map(hash, marks)):
+            keys = list(map(hash, marks))
+            del marks
+            texts = block.split(b"\n")
+            at = 0
+            while awake and at < count:
+                yield from _parts(number + at, texts, at)
+                awake, at = attentive(), at + 1
+            repeated: list[int] = []
+            for index in forms.promising(keys):
+                if index < at:
                     continue
-                if form not in storms.forms and not notable(texts[index].translate(None, DIGITS)):
-                    if len(dull) >= MOST_FORMS:
-                        dull.clear()
-                    dull.add(form)
+                key = keys[index]
+                if key in storms:  # the most frequent lines of the largest logs: no call for these
+                    place, known = storms[key]
+                    name = texts[index][place].translate(None, _NO_DIGITS)
+                    if name in known or forms.repeats(key, name):
+                        repeated.append(index)
+                        continue
+                elif not forms.wanted(key, texts[index]):
                     continue
-            if storms.repeats(form, texts[index]) and not awake:
-                if skipped is not None:
-                    skipped(number + index)
-                continue
-            for part in _parts(texts[index]):
-                yield number + index, part, _before(texts, index)
-            awake = attentive()
-        number += len(texts) if ended else len(texts) - 1
+                yield from _parts(number + index, texts, index)
+                awake, at = attentive(), index + 1
+                while awake and at < count:
+                    yield from _parts(number + at, texts, at)
+                    awake, at = attentive(), at + 1
+            if skipped is not None and repeated:
+                skipped([number + index for index in repeated])
+            del keys, texts  # before the next block is taken apart
+        number += count if ended else count - 1
     yield number - 1 if ended else number, "", str
 
 
-class _Storms:
-    """Which lines only repeat what the same writer has written many times. Bounded in memory.
+class _Forms:
+    """What is known of the forms of a log's lines. Bounded in memory.
 
     Attributes:
-        forms: How many lines of each form were read.
+        dull: Forms that hold no word of the table.
+        storms: Forms that were read often → where a line's begin names its writer, and the writers that were read
+            often enough.
     """
 
+    __slots__ = ("_read", "_writers", "dull", "storms")
+
     def __init__(self) -> None:
-        self.forms: dict[int, int] = {}
-        self._begins: dict[int, int] = {}
+        self.dull: set[int] = set()
+        self.storms: dict[int, tuple[slice, set[bytes]]] = {}
+        self._read: dict[int, int] = {}
         self._writers: dict[int, dict[bytes, int]] = {}
 
-    def repeats(self, form: int, line: bytes) -> bool:
-        """Whether a line of that form is one of a storm, and its writer has had lines read."""
-        count = self.forms.get(form, 0)
-        if count < STORM:
-            if len(self.forms) >= MOST_FORMS:
-                self.forms.clear()
-                self._begins.clear()
-                self._writers.clear()
-            self.forms[form] = count + 1
-            return False
-        begin = self._begins.get(form)
-        if begin is None:
-            begin = self._begins[form] = _after_times(line)
-        writers = self._writers.setdefault(form, {})
-        # The digits at its beginning tell one rank, node or process from another.
-        name = line[begin : begin + _WRITER].translate(None, _NO_DIGITS)
-        count = writers.get(name, 0)
-        if count >= OF_A_WRITER or (not count and len(writers) >= MOST_WRITERS):
+    def promising(self, keys: list[int]) -> list[int]:
+        """The places of the lines whose form is not known to be dull."""
+        dull = self.dull
+        return [index for index, key in enumerate(keys) if key not in dull]
+
+    def wanted(self, key: int, line: bytes) -> bool:
+        """Whether a line of a form that is no storm yet is to be read."""
+        count = self._read.get(key, 0)
+        if count:
+            self._read[key] = count + 1
+            if count + 1 >= STORM:
+                begin = _after_times(line)
+                self.storms[key], self._writers[key] = (slice(begin, begin + _WRITER), set()), {}
             return True
-        writers[name] = count + 1
+        if key in self.dull:
+            return False
+        if notable(line.translate(None, DIGITS)):
+            if len(self._read) >= MOST_FORMS:
+                for known in (self._read, self.storms, self._writers):
+                    known.clear()
+            self._read[key] = 1
+            return True
+        if len(self.dull) >= MOST_FORMS:
+            self.dull.clear()
+        self.dull.add(key)
+        return False
+
+    def repeats(self, key: int, name: bytes) -> bool:
+        """Whether there are more writers of a storm than there can be; the digits of its name tell one from another."""
+        counts = self._writers[key]
+        count = counts.get(name, 0)
+        if not count and len(counts) >= MOST_WRITERS:
+            return True
+        counts[name] = count + 1
+        if count + 1 >= OF_A_WRITER:
+            self.storms[key][1].add(name)
         return False
 
 
@@ -173,7 +206,7 @@ def _after_times(line: bytes) -> int:
 
 
 def notable(form: bytes) -> bool:
-    """Whether a line without its digits holds a word of the table, likewise without digits."""
+    """Whether a line without its digits holds a word of the table, likewise without digits, or names an exception."""
     return _words().search(form.lower()) is not None
 
 
@@ -183,7 +216,7 @@ def _words() -> re.Pattern[bytes]:
     words |= {mark.encode() for mark in _MARKS}
     # A word that contains another one adds nothing.
     least = [word for word in words if not any(other in word for other in words if other != word)]
-    return re.compile(_trie(sorted(least)))
+    return re.compile(_trie(sorted(least)) + rb"|(?:error|exception)(?=:|\W*$)")
 
 
 def _trie(words: list[bytes]) -> bytes:
@@ -197,13 +230,14 @@ def _trie(words: list[bytes]) -> bytes:
     return branches[0] if len(branches) == 1 else b"(?:" + b"|".join(branches) + b")"
 
 
-def _parts(line: bytes) -> Iterator[str]:
-    """A line's text; progress bars return to the margin instead of ending it, which gives several."""
+def _parts(number: int, texts: list[bytes], index: int) -> Iterator[tuple[int, str, Callable[[], str]]]:
+    """A line's number, text and what was before; progress bars return to the margin instead of ending it: several."""
+    line = texts[index]
     for part in line.split(b"\r"):
         if part and (
             len(part) == len(line) or notable(part.translate(None, DIGITS)) or b"\r" not in line.rstrip(b"\r")
         ):
-            yield _text(part)
+            yield number, _text(part), _before(texts, index)
 
 
 def _before(texts: list[bytes], index: int) -> Callable[[], str]:

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from amlstack.diagnose import exit_codes, timestamps
 from amlstack.diagnose.events import Log, Origin
 from amlstack.diagnose.reading import (
     counters,
-    learned,
     lines,
     messages,
     pieces,
-    prefixes,
     tracebacks,
     watchdog,
 )
 from amlstack.diagnose.reading.collector import Collector
 from amlstack.diagnose.reading.exceptions import Exceptions
-from amlstack.diagnose.reading.layout import Layout
 from amlstack.diagnose.reading.records import torchrun_table
+from amlstack.diagnose.reading.writers import learned, prefixes, processes
+from amlstack.diagnose.reading.writers.layout import Layout
 from amlstack.diagnose.signatures import EventRole, by_code, hedged, match
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from amlstack.diagnose.reading.prefixes import Line
+    from amlstack.diagnose.reading.writers.prefixes import Line
     from amlstack.diagnose.signatures import Signature
 
 
@@ -47,7 +47,7 @@ class Scanner:
     """
 
     __slots__ = (
-        "_block", "_exceptions", "_looked_back", "_notes", "_prefixes", "_table", "collector", "layout", "name", "node"
+        "_block", "_exceptions", "_looked_back", "_notes", "_table", "collector", "layout", "name", "node", "prefixes"
     )  # fmt: skip
 
     def __init__(self, name: str, rank: int | None = None, node: str | None = None) -> None:
@@ -57,7 +57,7 @@ class Scanner:
         self._exceptions = Exceptions(self.collector)
         self._table = torchrun_table.TableReader()
         self._block = messages.BlockReader()
-        self._prefixes = learned.Prefixes()
+        self.prefixes = learned.Prefixes()
         self._notes = self._looked_back = 0
 
     def attentive(self) -> bool:
@@ -82,7 +82,7 @@ class Scanner:
         """Takes one line."""
         if self._is_note(number, raw):
             return
-        line = self._prefixes.strip(raw, prefixes.strip(raw))
+        line = self.prefixes.of(raw)
         self.layout.feed(line)
         self._exceptions.notice(line)
 
@@ -115,13 +115,22 @@ class Scanner:
             facts = {**pieces.values(found[1]), "block": True}
             self.collector.add(found[0], begin, line, text, time=stamp(), facts=facts)
 
-    def finish(self, lines: int) -> Log:
-        """The log with everything that was seen."""
+    def finish(self, lines: int, parts: Iterable[bytes] = ()) -> Log:
+        """The log with everything that was seen.
+
+        Args:
+            lines: How many it has.
+            parts: Its begin and its end, which may tell the ranks of processes.
+        """
         row = self._table.finish()
         if row is not None:
             self._row(row)
         self._exceptions.finish(lines)
-        layout = self.layout
+        layout, events = self.layout, self.collector.events
+        if any(event.rank is None and "pid" in event.facts for event in events):
+            events = processes.ranked(events, processes.seen(parts), layout.world)
+        if layout.launcher:  # each task is a launcher's, on a node of its own
+            events = [each if "task" not in each.facts else replace(each, rank=None) for each in events]
         rank = None if layout.rank is None or not layout.launcher else str(layout.rank)
         return Log(
             name=self.name,
@@ -133,7 +142,7 @@ class Scanner:
             ready=frozenset(layout.ready),
             world=layout.world,
             per_node=layout.per_node,
-            events=tuple(sorted(self.collector.events, key=lambda event: event.line)),
+            events=tuple(sorted(events, key=lambda event: event.line)),
             ending=self.collector.ending(lines),
         )
 
@@ -194,9 +203,15 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
     number = 0
     tail = counters.LogTail()
     blocks = lines.whole_lines(tail.keep(chunks))
-    for number, text, before in lines.interesting(blocks, scanner.attentive, scanner.collector.cover):
+    first = next(blocks, None)
+    begin = b"" if first is None else first[: processes.LONGEST]
+    scanner.prefixes.sample(first or b"")
+    for number, text, before in lines.interesting(
+        chain(() if first is None else (first,), blocks), scanner.attentive, scanner.collector.cover_all
+    ):
         if text:
             scanner.feed(number, text, before)
-    log = scanner.finish(number)
-    progress = counters.progress(tail.kept, number) if log.events else {}
-    return replace(log, reached=counters.last(tail.kept), progress=progress)
+    log = scanner.finish(number, (begin, tail.kept))
+    of = scanner.prefixes.of
+    progress = counters.progress(tail.kept, number, of) if log.events else {}
+    return replace(log, reached=counters.last(tail.kept, of), progress=progress)

@@ -37,6 +37,7 @@ _LIBRARY = re.compile(
 _PACKAGE = re.compile(r"(?:site|dist)-packages[/\\](?P<name>\w+)")
 _LAYER = re.compile(r"[/\\]environment-\d+[/\\]")
 """Where a job's own pip installs in a rehearsal: no package of the environment."""
+_OWN_COMMAND = "cmd=process.args"
 MOST_FOREIGN = 40
 """Lines of others that may come inside a traceback before it is given up."""
 MOST_LINES = 4000
@@ -54,6 +55,8 @@ class Raised:
         original: It is the exception that a worker process sent to this one: the previous one is its wrapper.
         bare: There was no header: only the last line was seen.
         inner: The file of the innermost frame of all.
+        own_command: The source shows that the command in the message is the failed process's own. Some versions of
+            torch's launcher show the one that they started last instead.
         packages: Packages of the environment that it came through below the user's own code, the innermost first.
     """
 
@@ -65,6 +68,7 @@ class Raised:
     bare: bool = False
     inner: str = ""
     packages: tuple[str, ...] = ()
+    own_command: bool = False
 
 
 @dataclass(slots=True)
@@ -83,6 +87,7 @@ class TracebackReader:
     _last: int = 0
     _chained: bool = False
     _original: bool = False
+    _own_command: bool = False
     before: str = ""
 
     def bare(self, text: str) -> str:
@@ -126,10 +131,12 @@ class TracebackReader:
             self._foreign, self._last = 0, number
             return None
         if not bare or quoted(text):
+            self._own_command |= _OWN_COMMAND in text
             return None
         if exception(bare):
             raised = Raised(number, bare, self._frame(), self._chained, self._original, packages=self._packages())
-            raised = replace(raised, inner=self._frames[-1].file if self._frames else "")
+            inner = self._frames[-1].file if self._frames else ""
+            raised = replace(raised, inner=inner, own_command=self._own_command)
             self._end()
             return raised
         self._foreign += 1
@@ -139,7 +146,7 @@ class TracebackReader:
 
     def _begin(self, *, original: bool) -> None:
         self.open, self._frames, self._foreign, self._lines = True, [], 0, 0
-        self._original = original
+        self._original, self._own_command = original, False
 
     def _end(self) -> None:
         self.open, self._chained, self._original = False, False, False
@@ -161,18 +168,16 @@ class TracebackReader:
         return own[-1] if own else (self._frames[-1] if self._frames else None)
 
 
-def inline(text: str, number: int) -> Raised | None:
-    """The exception of a traceback that is quoted in one line, its line ends escaped, as services do."""
+def inline(text: str, number: int) -> list[Raised]:
+    """The exceptions of a traceback quoted in one line, its line ends escaped, as services do; the root first."""
     _, header, rest = text.partition(HEADER)
     lines = _ESCAPED.split(rest)
     if not header or len(lines) < 3:
-        return None
+        return []
     reader = TracebackReader()
     reader.feed(HEADER, number)
-    for line in lines[1:]:
-        if raised := reader.feed(line.replace("\\", ""), number):
-            return raised
-    return None
+    fed = [reader.feed(line.replace("\\", "").removesuffix('",'), number) for line in lines[1:]]
+    return [raised for at, raised in enumerate(filter(None, fed)) if not at or raised.chained]
 
 
 def quoted(text: str) -> bool:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from amlstack.diagnose.reading.counters import counter
-from amlstack.diagnose.reading.prefixes import strip
+from amlstack.diagnose.reading.writers.prefixes import strip
 from amlstack.report.content import Series
 
 if TYPE_CHECKING:

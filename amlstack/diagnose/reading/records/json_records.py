@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.redaction import scrub
 from amlstack.diagnose import exit_codes, timestamps
 from amlstack.diagnose.events import Event, Log, Origin
-from amlstack.diagnose.reading import prefixes, tracebacks
+from amlstack.diagnose.reading import tracebacks
 from amlstack.diagnose.reading.records import azure_errors
+from amlstack.diagnose.reading.writers import prefixes
 from amlstack.diagnose.signatures import EventRole, by_code, match
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from amlstack.diagnose.reading.prefixes import Line
+    from amlstack.diagnose.reading.writers.prefixes import Line
 
 MOST_RANKS = 4000
 

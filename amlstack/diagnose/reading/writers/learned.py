@@ -1,4 +1,4 @@
-"""Prefixes that a log itself teaches: what stood before a traceback's header names the writer of every other line."""
+"""Prefixes that a log itself teaches: numbers before most of its lines, and what stood before a traceback's header."""
 
 from __future__ import annotations
 
@@ -7,15 +7,24 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from amlstack.diagnose.reading.tracebacks import HEADER
+from amlstack.diagnose.reading.writers import prefixes
 
 if TYPE_CHECKING:
-    from amlstack.diagnose.reading.prefixes import Line
+    from amlstack.diagnose.reading.writers.prefixes import Line
 
 MOST = 8
 """Forms of prefixes that are remembered of one log."""
 LONGEST = 200
 _RANKED = re.compile(r"\brank[ _:=]{0,2}(?P<rank>\d{1,6})(?![\d./])|^\[(?P<rank2>\d{1,6})\]", re.IGNORECASE)
 _NUMBERED = re.compile(r"(?P<open>\[?)(?P<rank>\d{1,6})(?P<close>\]?:? )(?:Traceback \(most|slurmstepd: )")
+SAMPLE = 400
+"""Lines that show whether a log's lines are labelled."""
+_LABELS = (
+    re.compile(r" {0,5}(?P<rank>\d{1,6}):(?: |$)"),  # srun --label
+    re.compile(r"\[ {0,5}(?P<rank>\d{1,6})\](?::? |$)"),  # hydra's and others' -l
+)
+_OTHERS = ("srun:", "slurmstepd:", "-----", "=====")
+"""What launchers write between the lines that they label."""
 MOST_WORDS = 6
 """Words of a prefix: more are a sentence."""
 _WORDS = re.compile(r"[A-Za-z]{2,}")
@@ -27,6 +36,28 @@ class Prefixes:
     """The forms of one log."""
 
     _forms: list[re.Pattern[str]] = field(default_factory=list)
+    _label: re.Pattern[str] | None = None
+
+    def of(self, raw: str) -> Line:
+        """The line without its prefixes, and who wrote it."""
+        if self._label is not None and (found := self._label.match(raw)):
+            line = prefixes.strip(raw[found.end() :])
+            return line if line.rank is not None else replace(line, rank=int(found["rank"]), task=True)
+        return self.strip(raw, prefixes.strip(raw))
+
+    def sample(self, begin: bytes) -> None:
+        """Takes the begin of the log: numbers before most of its lines are labels, unless they only count the lines.
+
+        A counter gives each number once, labels come again.
+        """
+        rows = [row.decode(errors="replace") for row in begin.splitlines()[-SAMPLE:] if row.strip()]
+        rows = [row for row in rows if not row.startswith(_OTHERS)]
+        for form in _LABELS:
+            numbers = [found["rank"] for row in rows if (found := form.match(row))]
+            bracketed = form is _LABELS[1]
+            if len(numbers) * 10 >= len(rows) * 6 and len(numbers) > len(set(numbers)) > bracketed:
+                self._label = form
+                return
 
     def strip(self, raw: str, line: Line) -> Line:
         """The line without a prefix that this log has taught, its rank known.

@@ -64,8 +64,14 @@ def path() -> Path | None:
     """The file that is read; None when there is none."""
     if chosen := os.environ.get(VARIABLE):
         return Path(chosen).absolute()
-    default = paths.PROJECT / NAME
-    return default if paths.is_file(default) else None
+    default = _default(paths.PROJECT)
+    return Path(default) if paths.is_file(default) else None
+
+
+@cache
+def _default(project: Path) -> str:
+    """The file in the project's folder, as text: every question of the catalogue looks whether it is there."""
+    return str(project / NAME)
 
 
 def current() -> Overlay:

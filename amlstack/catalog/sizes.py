@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from math import log2
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from amlstack.base import near_misses
 from amlstack.catalog import gpus as gpu_models
@@ -20,7 +20,7 @@ from amlstack.catalog import overlay, prices
 from amlstack.catalog.files import day, load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import date
     from pathlib import Path
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 Price = prices.Price
 NodePrice = prices.NodePrice
+
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
 
 PREFIX = "standard_"
 GIB = 1024**3
@@ -231,6 +234,36 @@ def get(name: str) -> Size | None:
     return _by_lower_name().get(name.lower())
 
 
+class _Answers:
+    """Answers about one table: of a thousand files most ask the same question. Another table has others."""
+
+    _MOST = 1000
+
+    def __init__(self) -> None:
+        self._table: Mapping[str, Size] | None = None
+        self._known: dict[Any, Any] = {}
+
+    def once(self, question: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
+        """A question whose answer follows from what is given with it and the table."""
+
+        @wraps(question)
+        def asked(*given: _Given.args, **named: _Given.kwargs) -> _Answer:
+            table = _by_lower_name()
+            if self._table is not table or len(self._known) > self._MOST:
+                self._table, self._known = table, {}
+            key = (question, given, tuple(named.items()))
+            if key not in self._known:
+                self._known[key] = question(*given, **named)
+            answer: _Answer = self._known[key]
+            return answer
+
+        return asked
+
+
+_ANSWERS = _Answers()
+
+
+@_ANSWERS.once
 def near(name: str, n: int = 3) -> tuple[str, ...]:
     """Names that somebody who wrote ``name`` may have meant, best first; empty when nothing is close."""
     known = {lower.removeprefix(PREFIX): lower for lower in _by_lower_name()}
@@ -238,6 +271,7 @@ def near(name: str, n: int = 3) -> tuple[str, ...]:
     return tuple(_by_lower_name()[known[match]].name for match in near_misses.near(wanted, known, n))
 
 
+@_ANSWERS.once
 def nearest_compliant(size: Size, on: date) -> Size | None:
     """The size that comes closest to this one among those alive on that day with SR-IOV InfiniBand.
 
@@ -260,6 +294,7 @@ def nearest_compliant(size: Size, on: date) -> Size | None:
     return min(candidates, key=lambda other: (_distance(size, other), other.name), default=None)
 
 
+@_ANSWERS.once
 def nearest_open(size: Size, on: date) -> Size | None:
     """The size that comes closest to this one among those that new subscriptions get, with GPUs and fabric like it."""
     candidates = [

@@ -150,7 +150,7 @@ def test_gate_and_pack_give_one_verdict_on_generated_declarations(
 
     monkeypatch.setattr(gate.Gate, "judge", recorded)
     hits: set[str] = set()
-    for _ in range(examples(1.5)):
+    for _ in range(examples(1)):
         size = chance.choice(SIZES)
         values, job = some_settings(chance, size), some_job(chance, chance.choice(SIZES))
         (tmp_path / "run.yml").write_text(json.dumps(job))  # JSON is YAML, and quick to write

@@ -1,4 +1,4 @@
-"""Benchmarks: ``python tools/bench [NAME …] [--quick] [--json FILE] [--write]``; ``make bench`` runs them all.
+"""Benchmarks: ``python tools/bench [NAME …] [--quick | --full] [--resume] [--out FOLDER] [--write]``; ``make bench``.
 
 A benchmark is a module in ``benches/`` with ``run(*, quick: bool) -> Iterable[Row]``. What it is compared with, the
 anchor, is measured in the same run, so that a busy or slow machine moves both. Nothing here is a test: nothing fails
@@ -8,20 +8,23 @@ for time.
 from __future__ import annotations
 
 import argparse
+import inspect
 import os
 import platform
+import subprocess
 import sys
 import time
 import traceback
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
-from pages import Report, Section, as_json, as_markdown
-from plot import as_svg
+from pages import Report, Section, goals
+from results import Results
 
 HERE = Path(__file__).resolve().parent
-DOCS = HERE.parent.parent / "docs"
+PROJECT = HERE.parent.parent
 
 
 def names() -> list[str]:
@@ -38,60 +41,77 @@ def machine() -> str:
     return f"Measured on {day}: {cores} cores, {system}, Python {platform.python_version()}{busy}."
 
 
-def measured(name: str, *, quick: bool) -> Section:
+def commit() -> str:
+    """What is measured, as git names it; empty outside of a clone."""
+    command = ["git", "-C", str(PROJECT), "describe", "--always", "--dirty", "--exclude=*"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def measured(name: str, *, quick: bool, full: bool) -> Section:
     """Run one benchmark.
 
     Raises:
         Exception: Whatever it raises; a benchmark without all its figures says nothing.
     """
     module = import_module(f"benches.{name}")
-    start = time.monotonic()
+    more = {"full": full} if "full" in inspect.signature(module.run).parameters else {}
+    load, start = os.getloadavg()[0], time.monotonic()
     rows = []
-    for row in module.run(quick=quick):
-        print(f"{name}: {row.what}: {row.value:.3g} {row.unit}", file=sys.stderr, flush=True)
-        rows.append(row)
-    return Section(name, (module.__doc__ or "").strip(), tuple(rows), time.monotonic() - start)
+    for row in module.run(quick=quick, **more):
+        ratio = "" if row.ratio is None else f", {row.ratio:.3g} times {row.anchor}"
+        print(f"{name}: {row.what}: {row.value:.3g} {row.unit}{ratio}", file=sys.stderr, flush=True)
+        rows.append(replace(row, met=None) if quick else row)  # the goals are about other sizes
+    seconds = time.monotonic() - start
+    print(f"{name}: {seconds:.0f} s, load {load:.1f} before and {os.getloadavg()[0]:.1f} behind", file=sys.stderr)
+    return Section(name, (module.__doc__ or "").strip(), tuple(rows), seconds, load)
 
 
 def main() -> int:
-    """Run the benchmarks that are named, or all; print their tables, and write them where that is asked for.
+    """Run the benchmarks that are named, or all; print their tables, and write them after each.
 
     Returns:
-        1 when a benchmark failed; the others are run and printed nevertheless, and nothing is written.
+        1 when a benchmark failed; the others are run, printed and written nevertheless.
     """
     words = argparse.ArgumentParser(prog="bench", description=__doc__.splitlines()[0])
     words.add_argument("name", nargs="*", metavar="NAME", help=f"of {', '.join(names())}; unset: all")
-    words.add_argument("--quick", action="store_true", help="smaller sizes: a look, no figure to quote")
-    words.add_argument("--json", type=Path, metavar="FILE", help="write every figure to FILE as JSON")
+    size = words.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="smaller sizes, two minutes: a look, no figure to quote")
+    size.add_argument("--full", action="store_true", help="every size of the goals, a quarter of an hour longer")
+    words.add_argument(
+        "--out", type=Path, metavar="FOLDER", default=PROJECT / "build" / "bench", help="results go here"
+    )
+    words.add_argument("--resume", action="store_true", help="keep the results there that are of this commit and size")
     words.add_argument("--write", action="store_true", help="write docs/benchmarks.md, .json and .svg as well")
-    result = words.parse_args()
-    unknown = [name for name in result.name if name not in names()]
+    given = words.parse_args()
+    unknown = [name for name in given.name if name not in names()]
     if unknown:
         words.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(names())}")
-    if result.write and (result.quick or result.name):
+    if given.write and (given.quick or given.name):
         words.error("--write writes the whole page at full size: leave --quick and the names out")
-    about, sections, failed = machine(), [], []
-    print(about)
-    for name in result.name or names():
+    chosen = "quick" if given.quick else "full" if given.full else "usual"
+    results = Results(given.out, Report(machine(), chosen, commit(), ()))
+    kept = results.earlier() if given.resume else {}
+    print(results.report.machine)
+    failed = []
+    for name in given.name or names():
         try:
-            section = measured(name, quick=result.quick)
+            section = kept.get(name) or measured(name, quick=given.quick, full=given.full)
         except Exception:  # noqa: BLE001 - one benchmark's failure must not lose the figures of the others
             traceback.print_exc()
             failed.append(name)
             continue
         print(f"\n{section.markdown()}", flush=True)
-        sections.append(section)
-    report = Report(about, result.quick, tuple(sections))
-    print(f"\n{sum(section.seconds for section in sections):.0f} s in all")
+        results.add(section)
+    sections = results.report.sections
+    print(f"\n{goals(sections)}\n" if not given.quick else "")
+    print(f"{sum(section.seconds for section in sections):.0f} s in all; in {given.out}")
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
         return 1
-    if result.json:
-        result.json.write_text(as_json(report))
-    if result.write:
-        (DOCS / "benchmarks.md").write_text(as_markdown(report))
-        (DOCS / "benchmarks.json").write_text(as_json(report))
-        (DOCS / "benchmarks.svg").write_text(as_svg(report))
+    if given.write:
+        results.write(PROJECT / "docs")
+        print(f"written to {PROJECT / 'docs'} as well")
     return 0
 
 

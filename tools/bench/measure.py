@@ -40,6 +40,11 @@ class Row:
         """The figure by its anchor's: below 1 is less than the anchor; None without an anchor."""
         return self.value / self.anchor_value if self.anchor_value else None
 
+    @property
+    def aim(self) -> str:
+        """The goal and whether it is reached, in words; empty for none."""
+        return self.goal if self.met is None else f"{self.goal}: {'reached' if self.met else 'missed'}"
+
 
 def table(rows: Iterable[Row]) -> str:
     """Rows as a Markdown table; the ratio is ours by the anchor's figure."""
@@ -47,8 +52,8 @@ def table(rows: Iterable[Row]) -> str:
     for row in rows:
         anchor = "" if row.anchor_value is None else f"{row.anchor_value:.3g} {row.unit}"
         ratio = "" if row.ratio is None else f"{row.ratio:.3g}"
-        goal = row.goal if row.met is None else f"{row.goal}: {'reached' if row.met else 'missed'}"
-        lines.append(f"| {row.what} | {row.value:.3g} {row.unit} | {row.anchor or ''} | {anchor} | {ratio} | {goal} |")
+        cells = row.what, f"{row.value:.3g} {row.unit}", row.anchor or "", anchor, ratio, row.aim
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from measure import table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from measure import Row
 
 INTRO = """\
@@ -16,9 +18,12 @@ INTRO = """\
 
 <!-- Written by `python tools/bench --write`. -->
 
-`make bench` prints these tables for your machine, `make bench QUICK=1` smaller ones. What each figure is
-compared with is measured in the same run; times are CPU seconds of this process and its children unless a row says
-otherwise. They are measurements, not tests. The same figures as data: [benchmarks.json](benchmarks.json).
+`make bench` prints these tables for your machine within a quarter of an hour on two cores, and writes them to
+`build/bench` after each benchmark; `make bench RESUME=1` goes on behind the last one of the same commit.
+`make bench QUICK=1` takes two minutes, with smaller sizes; `make bench FULL=1` half an hour, with every size of the
+goals. What each figure is compared with is measured in the same run; times are CPU seconds of this process and its
+children unless a row says otherwise. They are measurements, not tests. The same figures as data:
+[benchmarks.json](benchmarks.json).
 
 ![Each figure beside its anchor](benchmarks.svg)
 """
@@ -33,12 +38,14 @@ class Section:
         about: What is measured, and how.
         rows: In the order of the module.
         seconds: How long the benchmark took, by the clock.
+        load: The machine's when it began: processes that wanted a core, over the last minute.
     """
 
     name: str
     about: str
     rows: tuple[Row, ...]
     seconds: float
+    load: float
 
     @property
     def title(self) -> str:
@@ -47,7 +54,8 @@ class Section:
 
     def markdown(self) -> str:
         """Heading, description and table."""
-        return f"## {self.title}\n\n{self.about}\n\n{table(self.rows)}"
+        took = f"Measured in {self.seconds:.0f} s, from a load of {self.load:.1f} on."
+        return f"## {self.title}\n\n{self.about}\n\n{took}\n\n{table(self.rows)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +64,34 @@ class Report:
 
     Attributes:
         machine: The machine in a line.
-        quick: Whether sizes were reduced.
+        size: ``usual``, ``quick`` (smaller sizes) or ``full`` (each size of the goals).
+        commit: What was measured, as git names it; empty when it does not.
         sections: One for each benchmark.
     """
 
     machine: str
-    quick: bool
+    size: str
+    commit: str
     sections: tuple[Section, ...]
 
 
 def as_markdown(report: Report) -> str:
     """The page of the docs."""
-    return "\n".join([INTRO, report.machine, *(f"\n{section.markdown()}" for section in report.sections)]) + "\n"
+    parts = [INTRO, report.machine]
+    if report.size != "quick":
+        parts.append(f"\n{goals(report.sections)}")
+    return "\n".join([*parts, *(f"\n{section.markdown()}" for section in report.sections)]) + "\n"
+
+
+def goals(sections: Iterable[Section]) -> str:
+    """Heading, count and table of what has a goal, the missed ones first."""
+    rows = [(section, row) for section in sections for row in section.rows if row.met is not None]
+    lines = [f"## Goals\n\n{sum(row.met is True for _, row in rows)} of {len(rows)} reached.\n"]
+    lines += ["| what | benchmark | ratio | goal |", "| --- | --- | --: | --- |"]
+    for section, row in sorted(rows, key=lambda each: each[1].met is True):
+        ratio = "" if row.ratio is None else f"{row.ratio:.3g}"
+        lines.append(f"| {row.what} | {section.title} | {ratio} | {row.aim} |")
+    return "\n".join(lines)
 
 
 def as_json(report: Report) -> str:
@@ -76,8 +100,10 @@ def as_json(report: Report) -> str:
         {
             "name": section.name,
             "seconds": round(section.seconds, 1),
+            "load": round(section.load, 1),
             "rows": [{**asdict(row), "ratio": row.ratio} for row in section.rows],
         }
         for section in report.sections
     ]
-    return json.dumps({"machine": report.machine, "quick": report.quick, "sections": sections}, indent=2) + "\n"
+    about = {"machine": report.machine, "size": report.size, "commit": report.commit}
+    return json.dumps({**about, "sections": sections}, indent=2) + "\n"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 PROJECT = Path(__file__).resolve().parents[3]
 EXAMPLES = PROJECT / "examples"
-PAIRS = 3
+PAIRS = 2
 MOST = 1.15
 NODES, PER_NODE, PER_NODE_QUICK = 2, 4, 2
 AS_WRITTEN = "RANKS_PER_NODE = 2"
@@ -47,13 +47,21 @@ def run(*, quick: bool) -> Iterator[Row]:
         del cases[1:]
     ranks = PER_NODE_QUICK if quick else PER_NODE
     with _sandbox() as environ:
-        for name, folder, bare in cases:
+        for number, (name, folder, bare) in enumerate(cases):
             work = functools.partial(bare, python, ranks)
-            yield _compared(name, folder, work, environ, ranks=ranks, count=1 if quick else PAIRS)
+            count, warm = (1, False) if quick else (PAIRS, number == 0)
+            yield _compared(name, folder, work, environ, ranks=ranks, count=count, warm=warm)
 
 
 def _compared(
-    name: str, folder: str, bare: Callable[[Path], None], environ: Mapping[str, str], *, ranks: int, count: int
+    name: str,
+    folder: str,
+    bare: Callable[[Path], None],
+    environ: Mapping[str, str],
+    *,
+    ranks: int,
+    count: int,
+    warm: bool,
 ) -> Row:
     def rehearse() -> float:
         with tempfile.TemporaryDirectory() as place:
@@ -73,8 +81,8 @@ def _compared(
             shutil.copytree(PROJECT / "amlnode", Path(place, "amlnode"))  # it travels beside the code that imports it
             return _timed(lambda: bare(Path(place)))
 
-    if count > 1:
-        rehearse()  # once for the caches; by hand has none of its own
+    if warm:
+        rehearse()  # once for the caches of both examples; by hand has none of its own
     pairs = []
     for number in range(count):
         if number % 2:

@@ -1,109 +1,24 @@
-"""Flight recorders' dumps, the service's own errors, archives and several attempts of one run."""
+"""The service's own errors, archives and several attempts of one run."""
 
 from __future__ import annotations
 
 import gzip
+import io
 import json
-import pickle
+import shutil
+import tarfile
 import zipfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from amlstack.diagnose import diagnose, read
 from amlstack.diagnose.reading import files
-from amlstack.diagnose.reading.records import azure_errors, flight_recorder
+from amlstack.diagnose.reading.records import azure_errors
 from tests.support.diagnose.log_texts import CLOSED, steps, traceback
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"
-
-
-def dump(last: int, pending: int | None, *, group: str = "0", members: str = "[0, 1, 2, 3]") -> dict[str, Any]:
-    """As torch writes it: the last collectives of one group, those from ``pending`` on without an end."""
-    entries = [
-        {
-            "process_group": (group, "default_pg"),
-            "collective_seq_id": number,
-            "profiling_name": "nccl:all_reduce",
-            "state": "scheduled" if pending is not None and number >= pending else "completed",
-            "retired": pending is None or number < pending,
-            "is_p2p": False,
-        }
-        for number in range(max(1, last - 9), last + 1)
-    ]
-    return {"version": "2.9", "pg_config": {group: {"name": group, "desc": "g", "ranks": members}}, "entries": entries}
-
-
-def write(folder: Path, dumps: dict[int, dict[str, Any]], *, as_json: bool) -> None:
-    for rank, data in dumps.items():
-        if as_json:
-            (folder / f"nccl_trace_rank_{rank}.json").write_text(json.dumps(data))
-        else:
-            (folder / f"nccl_trace_rank_{rank}").write_bytes(pickle.dumps(data, protocol=2))
-
-
-@pytest.mark.parametrize("as_json", [False, True])
-@pytest.mark.parametrize(
-    ("late", "ranks"),
-    [
-        ({2: dump(40, None)}, [2]),  # it never enqueued number 41
-        ({2: dump(44, 39)}, [2]),  # it is still in number 39, which the others have left
-        ({1: dump(40, None), 2: dump(40, None)}, [1, 2]),
-    ],
-)
-def test_the_ranks_that_the_others_wait_for_are_named(
-    late: dict[int, dict[str, Any]], ranks: list[int], as_json: bool, tmp_path: Path
-) -> None:
-    write(tmp_path, {rank: late.get(rank, dump(44, 41)) for rank in range(4)}, as_json=as_json)
-    verdict = diagnose([tmp_path])
-    assert verdict.cause == "rank-did-not-join"
-    assert verdict.rank == (ranks[0] if len(ranks) == 1 else None)
-    assert verdict.rank is not None or [each.rank for each in verdict.pointers] == ranks
-    assert "nccl:all_reduce number 41" in (verdict.text or "")
-
-
-def test_a_rank_without_a_dump_is_missing(tmp_path: Path) -> None:
-    write(tmp_path, {rank: dump(44, 41) for rank in range(3)}, as_json=False)
-    assert diagnose([tmp_path]).rank == 3
-
-
-def test_who_waits_for_another_group_is_not_to_blame(tmp_path: Path) -> None:
-    """Rank 1 did not come to the group of 0 and 1, as it waits for rank 2 in another one."""
-    first = {"members": "[0, 1]", "group": "5"}
-    second = {"members": "[1, 2]", "group": "6"}
-    both = dump(40, None, **first)
-    other = dump(9, 9, **second)
-    both["pg_config"] |= other["pg_config"]
-    both["entries"] += other["entries"]
-    write(tmp_path, {0: dump(41, 41, **first), 1: both, 2: dump(8, None, **second)}, as_json=False)
-    verdict = diagnose([tmp_path])
-    assert (verdict.cause, verdict.rank) == ("rank-did-not-join", 2)
-
-
-@pytest.mark.parametrize("pending", [None, 41])
-def test_ranks_that_came_equally_far_name_nobody(pending: int | None, tmp_path: Path) -> None:
-    write(tmp_path, {rank: dump(44, pending) for rank in range(4)}, as_json=False)
-    assert not diagnose([tmp_path]).found
-
-
-class Harmful:
-    def __reduce__(self) -> tuple[Any, ...]:
-        return print, ("this must never be called",)
-
-
-@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-def test_a_dump_that_would_call_something_is_not_read(
-    protocol: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    content = pickle.dumps({"pg_config": {}, "entries": [Harmful()]}, protocol=protocol)
-    assert flight_recorder.looks_like_one(content)
-    assert flight_recorder.parse("nccl_trace_rank_0", content) is None
-    (tmp_path / "nccl_trace_rank_0").write_bytes(content)
-    read([tmp_path])
-    assert "never" not in capsys.readouterr().out
 
 
 SERVICE = {
@@ -162,6 +77,39 @@ def test_an_archive_is_read_like_the_folder_in_it(tmp_path: Path) -> None:
     for path in (archive, tmp_path):
         verdict = diagnose([path])
         assert (verdict.cause, verdict.rank, verdict.files) == ("cuda-out-of-memory", 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("form", "suffix"),
+    [("tar", ".tar"), ("gztar", ".tar.gz"), ("gztar", ".tgz"), ("bztar", ".tar.bz2"), ("xztar", ".tar.xz")],
+)
+def test_a_tar_is_read_like_the_folder_in_it(form: str, suffix: str, tmp_path: Path) -> None:
+    folder, archive = tmp_path / "run", tmp_path / "packed" / f"logs{suffix}"
+    texts = {
+        "user_logs/std_log_process_00.txt": steps(3) + traceback(CLOSED),
+        "user_logs/std_log_process_01.txt": steps(3) + traceback(OOM),
+        "outputs/model.txt": traceback("ValueError: not a log"),
+    }
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / "user_logs" / "std_log_process_09.txt").symlink_to("/etc/hostname")
+    archive.parent.mkdir()
+    Path(shutil.make_archive(str(tmp_path / "made"), form, tmp_path, "run")).rename(archive)
+    for path in (archive, archive.parent):
+        verdict = diagnose([path])
+        assert (verdict.cause, verdict.rank, verdict.files) == ("cuda-out-of-memory", 1, 2)
+        assert str(verdict.file).endswith("run/user_logs/std_log_process_01.txt")
+
+
+@pytest.mark.parametrize("cut", [0, 60, 200])
+def test_a_tar_that_was_cut_off_is_no_traceback(cut: int, tmp_path: Path) -> None:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as packed:
+        packed.add(Path(__file__), "std_log_process_00.txt")
+    (tmp_path / "logs.tgz").write_bytes(content.getvalue()[:cut])
+    found = read([tmp_path / "logs.tgz"])
+    assert not any(log.events for log in found.logs)
 
 
 def test_a_damaged_archive_is_a_finding_and_no_traceback(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amlstack.diagnose.events import Event, Origin
 from amlstack.diagnose.signatures import by_code
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from amlstack.diagnose.events import Log
-    from amlstack.diagnose.reading.records.flight_recorder import Group
+    from amlstack.diagnose.reading.records.flight_recorder import Exchange, Flight, Group
 
 CODE = "flight-recorder-waits"
 
@@ -25,14 +25,22 @@ def waits(logs: Sequence[Log]) -> list[Event]:
         ranks = {rank: flight.groups[name] for rank, (_, flight) in flights.items() if name in flight.groups}
         if missing := _behind(ranks):
             behind[name] = missing
-    missing = _roots(behind, {rank: flight.groups for rank, (_, flight) in flights.items()})
+    alone = {rank: flight for rank, (_, flight) in flights.items()}
+    collective, exchanged = _in_collectives(behind, alone), _in_exchanges(alone)
+    missing = _roots(collective, exchanged, alone)
     if not missing:
         return []
-    return [
-        _event(flights[rank][0], rank, group, missing)
-        for rank in sorted(flights)
-        if rank not in missing and (group := _waited(flights[rank][1].groups, behind)) is not None
-    ]
+    events = []
+    for rank in sorted(set(flights) - set(missing)):
+        log, flight = flights[rank]
+        if (group := _waited(flight.groups, behind)) is not None:
+            text = f"rank {rank} waits in {group.operation} number {group.pending} of the group {group.description}"
+            events.append(_event(log, rank, text, {"missing": missing, "group": group.name, "seq": group.pending}))
+        elif exchange := next(iter(exchanged.get(rank, {}).values()), None):
+            way = "send to" if exchange.sends else "receive from"
+            text = f"rank {rank} waits to {way} rank {exchange.peer} in the group {exchange.group}"
+            events.append(_event(log, rank, text, {"missing": missing}))
+    return events
 
 
 def _behind(ranks: Mapping[int, Group]) -> tuple[int, ...]:
@@ -48,24 +56,51 @@ def _behind(ranks: Mapping[int, Group]) -> tuple[int, ...]:
     return tuple(sorted(few)) if 0 < len(few) * 2 <= len(members) else ()
 
 
-def _roots(behind: Mapping[str, tuple[int, ...]], groups: Mapping[int, Mapping[str, Group]]) -> tuple[int, ...]:
-    """Of those that others wait for the ones that wait for nobody themselves; all where each waits for another."""
-    missing = {rank for ranks in behind.values() for rank in ranks}
-    waiting = {
-        rank
-        for rank in missing
-        for name, ranks in behind.items()
-        if rank not in ranks and name in groups.get(rank, {}) and groups[rank][name].pending is not None
-    }
-    return tuple(sorted(missing - waiting or missing))
+def _in_collectives(behind: Mapping[str, tuple[int, ...]], flights: Mapping[int, Flight]) -> dict[int, set[int]]:
+    """Ranks that wait in a collective → those that they wait for."""
+    found: dict[int, set[int]] = {}
+    for name, ranks in behind.items():
+        for rank, flight in flights.items():
+            if rank not in ranks and name in flight.groups and flight.groups[name].pending is not None:
+                found.setdefault(rank, set()).update(ranks)
+    return found
+
+
+def _in_exchanges(flights: Mapping[int, Flight]) -> dict[int, dict[int, Exchange]]:
+    """Ranks that wait for the other end of point-to-points → that rank and what they wait for.
+
+    Of messages of which both ends are pending the transfer is under way, and nobody waits for anybody.
+    """
+    pending = {(rank, each.peer, each.sends): each for rank, flight in flights.items() for each in flight.exchanges}
+    found: dict[int, dict[int, Exchange]] = {}
+    for (rank, peer, sends), exchange in pending.items():
+        other = pending.get((peer, rank, not sends))
+        if exchange.count > (0 if other is None else other.count):
+            found.setdefault(rank, {}).setdefault(peer, exchange)
+    return found
+
+
+def _roots(
+    collective: Mapping[int, set[int]], exchanged: Mapping[int, Mapping[int, Exchange]], flights: Mapping[int, Flight]
+) -> tuple[int, ...]:
+    """Of the ranks that others wait for the few that wait for nobody themselves.
+
+    A receive that was posted ahead waits for nobody yet: where point-to-points make each wait for another, the
+    collectives alone decide, and where these do so too, all that they name.
+    """
+    every = {rank: {*collective.get(rank, ()), *exchanged.get(rank, ())} for rank in (*collective, *exchanged)}
+    for waiting in (every, collective):
+        awaited = {rank for ranks in waiting.values() for rank in ranks}
+        roots = awaited - set(waiting)
+        if roots and len(roots) * 2 <= len(awaited | set(flights)):
+            return tuple(sorted(roots))
+    return tuple(sorted({rank for ranks in collective.values() for rank in ranks}))
 
 
 def _waited(groups: Mapping[str, Group], behind: Mapping[str, tuple[int, ...]]) -> Group | None:
     return next((groups[name] for name in behind if name in groups and groups[name].pending is not None), None)
 
 
-def _event(log: Log, rank: int, group: Group, missing: tuple[int, ...]) -> Event:
+def _event(log: Log, rank: int, text: str, facts: dict[str, Any]) -> Event:
     signature = by_code(CODE)
-    text = f"rank {rank} waits in {group.operation} number {group.pending} of the group {group.description}"
-    facts = {"missing": missing, "group": group.name, "seq": group.pending}
     return Event(signature, log.name, 1, text, signature.role, Origin.RECORD, rank=rank, node=log.node, facts=facts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
@@ -68,17 +69,18 @@ def read(paths: Iterable[Path]) -> LogFiles:
     findings: list[Finding] = []
     wanted: list[tuple[LogSource, Path]] = []
     seen: set[Path] = set()
-    for path in paths:
-        for source in _sources(path, findings):
-            identity = source.identity()
-            if identity not in seen:
-                seen.add(identity)
-                wanted.append((source, path))
     logs: list[Log] = []
-    for log, found in _all(wanted):
-        findings += found
-        if log is not None:
-            logs.append(log)
+    with ExitStack() as opened:
+        for path in paths:
+            for source in _sources(path, findings, opened):
+                identity = source.identity()
+                if identity not in seen:
+                    seen.add(identity)
+                    wanted.append((source, path))
+        for log, found in _all(wanted):
+            findings += found
+            if log is not None:
+                logs.append(log)
     return LogFiles(tuple(logs), tuple(findings))
 
 
@@ -135,7 +137,7 @@ def attempt_of(path: Path, root: Path) -> int | None:
     return None
 
 
-def _sources(path: Path, findings: list[Finding]) -> Iterator[LogSource]:
+def _sources(path: Path, findings: list[Finding], opened: ExitStack) -> Iterator[LogSource]:
     if path.is_file() and not sources.is_archive(path):
         yield LogSource(path)
         return
@@ -144,7 +146,7 @@ def _sources(path: Path, findings: list[Finding]) -> Iterator[LogSource]:
         remedy = did_you_mean(path.name, _beside(path), otherwise=otherwise)
         findings.append(_finding("path-missing", path, "does not exist", remedy, Level.ERROR))
         return
-    below = sources.of_archive(path) if path.is_file() else sources.of_folder(path)
+    below = sources.of_archive(path, opened) if path.is_file() else sources.of_folder(path, opened)
     found = sorted(below, key=sources.natural)
     if path.name in _PLACES and (path.parent / "report.json").is_file():
         found.append(LogSource(path.parent / "report.json"))
@@ -161,7 +163,7 @@ def _one(wanted: tuple[LogSource, Path]) -> tuple[Log | None, list[Finding]]:
     """One log and what is wrong with its file; a JSON file that is no record of a run is neither."""
     (source, root), path = wanted, wanted[0].path
     name = _shown(path, root)
-    base = root if root.is_dir() or source.archive == root else root.parent
+    base = root if root.is_dir() or source.archive is not None else root.parent
     rank, node = rank_of(path, base), node_of(path, base)
     try:
         with source.open() as file:

@@ -1,22 +1,30 @@
-"""Where bytes of logs come from: files of folders, and members of archives as the studio gives them."""
+"""Where bytes of logs come from: files of folders, and members of archives as the studio and people give them."""
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import re
+import shutil
+import tarfile
 import zipfile
 import zlib
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, cast
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 MOST_FILES = 20_000
 _TEXTS = frozenset({"", ".txt", ".log", ".out", ".err", ".json", ".gz", ".stdout", ".stderr", ".o", ".e", ".pickle"})
 _GZIP = b"\x1f\x8b"
+_TAR = re.compile(r"\.(?:tar|t(?:ar\.)?(?P<packed>gz|bz2|xz))$", re.IGNORECASE)
+_PACKERS: dict[str, Any] = {"gz": gzip, "bz2": bz2, "xz": lzma}
+_DAMAGED: tuple[Any, ...] = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError)
 _NO_LOGS = frozenset({"inputs", "outputs", "wd", ".git", "__pycache__", "node_modules"})
 
 
@@ -26,18 +34,20 @@ class LogSource:
 
     Attributes:
         path: Where it lies; of a member of an archive the archive's path, and the member's below it.
-        archive: The archive that it is a member of.
+        archive: The archive that it is a member of, unpacked where that is a packed tar.
         member: Its name there.
+        length: Its bytes there.
     """
 
     path: Path
     archive: Path | None = None
     member: str = ""
+    length: int = 0
 
     @property
     def size(self) -> int:
-        """Bytes, as they lie in the archive or on the disk."""
-        return self.path.stat().st_size if self.archive is None else 0
+        """Bytes, unpacked if it is a member of an archive, else as they lie on the disk."""
+        return self.path.stat().st_size if self.archive is None else self.length
 
     def identity(self) -> Path:
         """What two names of one log have in common."""
@@ -55,21 +65,29 @@ class LogSource:
                 file: IO[bytes]
                 if self.archive is None:
                     file = opened.enter_context(self.path.open("rb"))
-                else:
+                elif zipfile.is_zipfile(self.archive):
                     archive = opened.enter_context(zipfile.ZipFile(self.archive))
                     file = opened.enter_context(archive.open(self.member))
+                else:
+                    tar = opened.enter_context(tarfile.open(self.archive, "r:"))
+                    file = opened.enter_context(cast("IO[bytes]", tar.extractfile(self.member)))
                 if self.path.suffix == ".gz" and file.read(2) == _GZIP:
                     file.seek(0)
                     file = cast("IO[bytes]", opened.enter_context(gzip.open(file, "rb")))
                 elif self.path.suffix == ".gz":
                     file.seek(0)
                 yield file
-            except (RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
+            except (RuntimeError, NotImplementedError, KeyError, *_DAMAGED[2:]) as error:
                 raise OSError(str(error)) from error
 
 
-def of_folder(root: Path) -> Iterator[LogSource]:
-    """The logs below a folder, and those in its archives."""
+def of_folder(root: Path, opened: ExitStack) -> Iterator[LogSource]:
+    """The logs below a folder, and those in its archives.
+
+    Args:
+        root: The folder.
+        opened: As for `of_archive`.
+    """
     try:
         entries = sorted(root.iterdir())
     except OSError:
@@ -79,36 +97,57 @@ def of_folder(root: Path) -> Iterator[LogSource]:
             continue
         if entry.is_dir():
             if entry.name not in _NO_LOGS:
-                yield from of_folder(entry)
+                yield from of_folder(entry, opened)
         elif entry.is_file() and is_archive(entry):
-            yield from of_archive(entry)
+            yield from of_archive(entry, opened)
         elif entry.is_file() and textual(entry):
             yield LogSource(entry)
 
 
 def is_archive(path: Path) -> bool:
     """Whether a file is an archive by its name and its first bytes."""
-    if path.suffix.lower() != ".zip":
-        return False
     try:
-        return zipfile.is_zipfile(path)
-    except OSError:
+        if path.suffix.lower() == ".zip":
+            return zipfile.is_zipfile(path)
+        return _TAR.search(path.name) is not None and tarfile.is_tarfile(path)
+    except _DAMAGED:
         return False
 
 
-def of_archive(path: Path) -> Iterator[LogSource]:
-    """The logs in an archive, in the order of their names; none where it is damaged."""
+def of_archive(path: Path, opened: ExitStack) -> Iterator[LogSource]:
+    """The logs in an archive, in the order of their names; none where it is damaged.
+
+    Args:
+        path: A zip, or a tar. A packed tar can only be read from its begin on: it is unpacked once, as a file.
+        opened: Removes what was unpacked when it is closed.
+    """
+    archive = path
     try:
-        with zipfile.ZipFile(path) as archive:
-            names = sorted(each.filename for each in archive.infolist() if not each.is_dir())
-    except (OSError, zipfile.BadZipFile):
+        if path.suffix.lower() == ".zip":
+            with zipfile.ZipFile(path) as packed:
+                lengths = {each.filename: each.file_size for each in packed.infolist() if not each.is_dir()}
+        else:
+            archive = _unpacked(path, opened)
+            with tarfile.open(archive, "r:") as tar:
+                lengths = {each.name: each.size for each in tar if each.isreg()}
+    except _DAMAGED:
         return
-    for name in names:
+    for name in sorted(lengths):
         parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".", "..")]
         if parts and not _NO_LOGS & set(parts[:-1]):
             member = path.joinpath(*parts)
             if textual(member):
-                yield LogSource(member, path, name)
+                yield LogSource(member, archive, name, lengths[name])
+
+
+def _unpacked(path: Path, opened: ExitStack) -> Path:
+    found = _TAR.search(path.name)
+    if found is None or found["packed"] is None:
+        return path
+    target = Path(opened.enter_context(TemporaryDirectory(prefix="amlstack-logs-"))) / "logs.tar"
+    with _PACKERS[found["packed"].lower()].open(path, "rb") as packed, target.open("wb") as file:
+        shutil.copyfileobj(packed, file, 1 << 20)
+    return target
 
 
 def textual(path: Path) -> bool:

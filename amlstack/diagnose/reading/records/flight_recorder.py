@@ -1,7 +1,8 @@
-"""Dumps of torch's flight recorder: how far one rank came in each process group.
+"""Dumps of torch's flight recorder: how far one rank came in each process group, and whom it sends to or receives from.
 
 A dump is a dict, as a pickle or as JSON: ``pg_config`` has the groups and their ranks, ``entries`` the last collectives
-with their number in the group (``collective_seq_id``) and state. Source:
+with their number in the group (``collective_seq_id``) and state; a point-to-point's name has the ranks of both ends
+within the group (``nccl:recv 0<-3``). Source:
 https://docs.pytorch.org/tutorials/unstable/flight_recorder_tutorial.html
 """
 
@@ -11,6 +12,7 @@ import io
 import json
 import pickle
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 LARGEST = 64 << 20
 """Bytes of a dump: 2,000 entries with their stacks have a few mebibytes."""
 MOST_RANKS = 1 << 16
+_EXCHANGE = re.compile(r"\b(?P<what>send|recv) (?P<own>\d{1,6})(?:->|<-)(?P<peer>\d{1,6})$")
 _RANK = re.compile(r"(\d{1,6})(?:\.(?:json|pickle|pkl))?$")
 
 
@@ -44,16 +47,35 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange:
+    """Point-to-points of one rank with another that did not end.
+
+    Attributes:
+        peer: The other rank.
+        sends: They go to it, rather than come from it.
+        group: The process group's description.
+        count: How many there are.
+    """
+
+    peer: int
+    sends: bool
+    group: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Flight:
     """One rank's dump.
 
     Attributes:
         rank: By the file's name.
         groups: By name.
+        exchanges: Point-to-points that did not end.
     """
 
     rank: int
     groups: Mapping[str, Group] = field(default_factory=dict)
+    exchanges: tuple[Exchange, ...] = ()
 
 
 class _Plain(pickle.Unpickler):
@@ -119,12 +141,33 @@ def of_dump(rank: int, data: Any) -> Flight | None:
     groups = {name: _group(name, each, configured.get(name)) for name, each in entries.items()}
     for name, config in configured.items():
         groups.setdefault(str(name), _group(str(name), [], config))
-    return Flight(rank, groups)
+    return Flight(rank, groups, _exchanges(rank, data["entries"], groups))
+
+
+def _exchanges(rank: int, entries: list[Any], groups: Mapping[str, Group]) -> tuple[Exchange, ...]:
+    """Those that did not end. Of several that were issued as one, that one alone knows whether they did."""
+    entries = [entry for entry in entries if isinstance(entry, dict) and entry.get("is_p2p")]
+    together = {
+        (_name(entry), entry.get("p2p_seq_id")): _pending(entry)
+        for entry in entries
+        if str(entry.get("profiling_name", "")).endswith("coalesced")
+    }
+    found: Counter[tuple[int, bool, str]] = Counter()
+    for entry in entries:
+        name = _name(entry)
+        named = _EXCHANGE.search(str(entry.get("profiling_name", "")))
+        if named is None or not together.get((name, entry.get("p2p_seq_id")), _pending(entry)):
+            continue
+        members = groups[name].members if name in groups else ()
+        own, peer = int(named["own"]), int(named["peer"])
+        if own < len(members) and members[own] == rank and peer < len(members):
+            found[members[peer], named["what"] == "send", groups[name].description] += 1
+    return tuple(Exchange(*key, count) for key, count in found.items())
 
 
 def _group(name: str, entries: list[dict[str, Any]], config: Any) -> Group:
     config = config if isinstance(config, dict) else {}
-    pending = [each for each in entries if not each.get("retired") and each.get("state") != "completed"]
+    pending = [each for each in entries if _pending(each)]
     pending.sort(key=lambda each: int(each["collective_seq_id"]))
     last = max((int(each["collective_seq_id"]) for each in entries), default=0)
     shown = pending[0] if pending else (entries[-1] if entries else {})
@@ -136,6 +179,10 @@ def _group(name: str, entries: list[dict[str, Any]], config: Any) -> Group:
         pending=int(pending[0]["collective_seq_id"]) if pending else None,
         operation=str(shown.get("profiling_name", "")),
     )
+
+
+def _pending(entry: Mapping[str, Any]) -> bool:
+    return not entry.get("retired") and entry.get("state") != "completed"
 
 
 def _name(entry: Mapping[str, Any]) -> str:

@@ -1,12 +1,12 @@
-"""What the name of an image says, as far as Microsoft's naming is known; nothing of any other image."""
+"""What is known of the image of an environment: of the curated ones, of Azure ML's bases, of public images by name."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
-from amlstack.catalog import environments
+from amlstack.catalog import environments, image_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,10 +27,13 @@ class Image:
 
     Attributes:
         name: What to call it.
-        architectures: CPUs that it is built for, as sizes write them.
+        architectures: CPUs that it is built for, as sizes write them; empty where nobody says.
         cuda: CUDA release that it is built with; None where it has none or nobody says.
         torch: PyTorch in it, with the CUDA release that it was compiled for; None where it is not known to have one.
         open_mpi: Open MPI in it; None where it has none or nobody says.
+        vendor: For whose GPUs it is built, ``NVIDIA`` or ``AMD``; None where nobody says.
+        build: Release of PyTorch where it is PyTorch's own build for ``cuda``.
+        least: Least compute capability that its makers support; None where nobody says.
     """
 
     name: str
@@ -38,9 +41,27 @@ class Image:
     cuda: str | None = None
     torch: str | None = None
     open_mpi: str | None = None
+    vendor: str | None = None
+    build: str | None = None
+    least: str | None = None
+
+    def without_framework(self) -> Image:
+        """The same where another PyTorch may be installed in it."""
+        return replace(self, torch=None, build=None, least=None)
+
+    def under_conda(self) -> Image:
+        """The same under a conda environment of its own, whose packages run instead of the image's."""
+        return replace(self.without_framework(), vendor=None)
 
 
-def of(reference: str, known: Mapping[str, str]) -> Image | None:
+class Registered(NamedTuple):
+    """The image of an environment that the stack registers, and whether a conda environment lies on top."""
+
+    image: str
+    conda: bool = False
+
+
+def of(reference: str, known: Mapping[str, Registered]) -> Image | None:
     """What the environment of a job contains; None where nothing is known of it.
 
     Args:
@@ -49,8 +70,9 @@ def of(reference: str, known: Mapping[str, str]) -> Image | None:
     """
     if (curated := environments.of(reference)) is not None:
         return _of_curated(curated)
-    image = known.get(key(reference) or "")
-    return None if image is None else named(image)
+    registered = known.get(key(reference) or "")
+    image = None if registered is None else named(registered.image)
+    return image.under_conda() if image is not None and registered is not None and registered.conda else image
 
 
 def key(reference: str) -> str | None:
@@ -60,15 +82,26 @@ def key(reference: str) -> str | None:
 
 
 def named(image: str) -> Image | None:
-    """What an image's own name says: of Azure ML's base images, and of the curated environments' images."""
+    """What an image's own name says."""
     if found := _CURATED.match(image):
         curated = environments.get(found["name"])
         return None if curated is None else _of_curated(curated)
     if found := _BASE.match(image):
-        return Image(image, _X64, cuda=found["cuda"], open_mpi=found["mpi"])
+        cuda = found["cuda"]
+        return Image(image, _X64, cuda=cuda, open_mpi=found["mpi"], vendor="NVIDIA" if cuda else None)
+    if (said := image_names.read(image)) is not None:
+        return Image(image, (), said.cuda, vendor=said.vendor, build=said.torch, least=said.least)
     return None
 
 
 def _of_curated(curated: environments.CatalogEnvironment) -> Image:
     inside = curated.contains
-    return Image(curated.name, curated.architectures, inside.get("cuda"), inside.get("torch"), inside.get("open_mpi"))
+    cuda = inside.get("cuda")
+    return Image(
+        curated.name,
+        curated.architectures,
+        cuda,
+        inside.get("torch"),
+        inside.get("open_mpi"),
+        vendor="NVIDIA" if cuda else None,
+    )

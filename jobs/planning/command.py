@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.paths import is_dir
 from jobs.launchers.base import Shape
 from jobs.model.location import Source
-from jobs.planning import bindings, checks, command_text, idle_gpus, nodeside
+from jobs.planning import bindings, build_context, checks, command_text, idle_gpus, nodeside
 from jobs.planning.declared_data import declaration
 from jobs.planning.enrichment import Added, enriched
 from jobs.planning.resolved import Resolved
@@ -144,5 +144,6 @@ def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, base: P
     if job.compute is not None and job.compute.lower() == LOCAL:
         return
     yield from checks.nodes(job, count, target)
+    yield from build_context.check(job, target, base)
     yield from checks.processes(lowered, count, target)
     yield from idle_gpus.check(job, lowered, target, base)

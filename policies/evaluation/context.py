@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import date
 
+    from amlstack.catalog.images import Registered
     from policies.evaluation.facts import Unknown
     from policies.evaluation.subject import Subject
 
@@ -70,5 +71,5 @@ class Context:
     networks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     groups: dict[str, str | None] = field(default_factory=dict)
     components: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    images: dict[str, str] = field(default_factory=dict)
+    images: dict[str, Registered] = field(default_factory=dict)
     early: list[Early] = field(default_factory=list)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from amlstack.catalog.images import Registered
 from policies.evaluation.compute_subjects import classic_cluster, compute_subjects, machine_subjects
 from policies.evaluation.facts import Facts, Path, Unknown, dig, text
 from policies.evaluation.job_subjects import complete, component_key, jobs_in
@@ -54,14 +55,14 @@ def component(resource_type: str, props: Any) -> tuple[str, Mapping[str, Any]] |
     return None if spec is None or key is None else (key, spec)
 
 
-def image(resource_type: str, props: Any) -> tuple[str, str] | None:
+def image(resource_type: str, props: Any) -> tuple[str, Registered] | None:
     """The key and the image of an environment version; None for every other resource, and where it is not known."""
     if not resource_type.endswith((OWN_ENVIRONMENT, ":EnvironmentVersion")):
         return None
     for at in ("body", "properties", "environmentVersionProperties"):
         name, version, found = dig(props, "name"), dig(props, "version"), dig(props, at, "image")
         if isinstance(name, str) and isinstance(version, str) and isinstance(found, str):
-            return f"{name}/{version}".lower(), found
+            return f"{name}/{version}".lower(), Registered(found, dig(props, at, "condaFile") is not None)
     return None
 
 

@@ -117,7 +117,8 @@ def test_sizes_of_one_series_share_chip_and_generation() -> None:
         assert len({size.retired for size in members}) == 1
 
 
-ALL = ["sizes", "prices", "lifecycle", "gpus", "environments", "fabric", "bandwidth", "regions"]
+ALL = ["sizes", "prices", "lifecycle", "gpus", "environments", "fabric", "bandwidth", "regions", "torch_builds",
+       "ngc_releases"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ALL)

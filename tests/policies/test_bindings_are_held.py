@@ -98,6 +98,10 @@ OURS = OWN_ENVIRONMENT, {"name": "Ours", "version": "ab12", "body": {"image": BA
 THEIRS = "azure-native:machinelearningservices:EnvironmentVersion", {
     "name": "ours", "version": "ab12", "properties": {"image": BASE},
 }  # fmt: skip
+OF_TORCH = {"image": "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime"}
+TORCH = OWN_ENVIRONMENT, {"name": "Ours", "version": "ab12", "body": OF_TORCH}
+UNDER_CONDA = OWN_ENVIRONMENT, {**TORCH[1], "body": {**OF_TORCH, "condaFile": "dependencies: [pytorch]"}}
+RTX = "Standard_NC144ds_xl_RTXPRO6000BSE_v6"
 OUR_ID, OTHER_ID = (f"/subscriptions/s/workspaces/w/environments/ours/versions/{one}" for one in ("ab12", "cd34"))
 ON_SPOT, ONE_NODE = (COMPUTE, cluster(vmPriority="LowPriority")), {"instanceCount": 1, "shmSize": "950g"}
 OFF = {"environmentVariables": {"NCCL_IB_DISABLE": "1"}}
@@ -241,6 +245,10 @@ ROWS = [
     row("image-cannot-run-here", (COMPUTE, cluster(vmSize=GB200)), OURS, (JOB, own(command(environmentId=OTHER_ID))),
         speaks=False),
     row("image-cannot-run-here", (COMPUTE, cluster(vmSize=GB200)), THEIRS, (JOB, own(command(environmentId=OUR_ID)))),
+    # A conda environment on top replaces the image's PyTorch.
+    row("image-cannot-run-here", (COMPUTE, cluster(vmSize=RTX)), TORCH, (JOB, own(command(environmentId=OUR_ID)))),
+    row("image-cannot-run-here", (COMPUTE, cluster(vmSize=RTX)), UNDER_CONDA, (JOB, own(command(environmentId=OUR_ID))),
+        speaks=False),
     row("image-cannot-run-here", OURS, (JOB, own(command(environmentId=OUR_ID, command="mpirun -mca btl openib x")))),
     row("image-cannot-run-here", OURS,
         (JOB, own(command(environmentId=OUR_ID, environmentVariables={"OMPI_MCA_btl": "openib"})))),

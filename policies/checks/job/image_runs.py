@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
+from amlstack.catalog import gpus, torch_builds
 from policies.checks.examples import job
 from policies.checks.rule import NO_JOB, Rule
 
@@ -23,7 +24,9 @@ RULE = Rule(
         "CUDA release that its PyTorch was compiled for with the compute capability of the GPU. Beside that it refuses "
         "settings of the `openib` transport in an image with Open MPI 5, which has no such transport. Curated "
         "environments and Azure ML's base images are known by what they are really built with, not by what their names "
-        "say (`amlstack environments list`); nothing is said of other images."
+        "say (`amlstack environments list`). Public images are read by their names: CUDA or ROCm, PyTorch's own images "
+        "and their tables of compute capabilities, NVIDIA's releases, and the image that a build context's Dockerfile "
+        "starts from. Of PyTorch that is installed on top, and of what no maker documents, nothing is said."
     ),
     why=(
         "A container for x64 does not start on Grace CPUs, which are Arm. PyTorch that was compiled for an older CUDA "
@@ -75,13 +78,24 @@ def check(
 
 def _unfit(image: Image, size: Size) -> str:
     """What of the image does not go with the size; empty for nothing."""
-    if size.architecture not in image.architectures:
+    if image.architectures and size.architecture not in image.architectures:
         return f"{image.name} is built for {', '.join(image.architectures)}, and {size.name} is {size.architecture}"
-    if size.gpu is None or image.cuda is None:
+    if size.gpu is None:
         return ""
     chip = f"{size.name} has {size.gpu.model} GPUs"
-    if size.gpu.compute_capability is None:
-        return f"{image.name} is built for CUDA, and {chip} of {size.gpu.vendor}"
+    if image.vendor not in (None, size.gpu.vendor):
+        platform = "CUDA" if image.vendor == "NVIDIA" else "ROCm"
+        return f"{image.name} is built for {platform}, and {chip} of {size.gpu.vendor}"
+    capability = size.gpu.compute_capability
+    if capability is None:
+        return ""
+    if image.least is not None and gpus.version(capability) < gpus.version(image.least):
+        return f"{image.name} supports compute capability {image.least} and later, and {chip} ({capability})"
+    if image.cuda is None:
+        return ""
+    if image.build is not None and torch_builds.runs_on(image.build, image.cuda, capability) is False:
+        built = f"PyTorch {image.build} for CUDA {image.cuda}"
+        return f"{image.name} has {built}, which is built without compute capability {capability}, and {chip}"
     if image.torch is not None and not size.gpu.builds_for(image.cuda):
         need = f"compute capability {size.gpu.compute_capability}: CUDA {size.gpu.cuda_from}"
         until = f" to {size.gpu.cuda_until}" if size.gpu.cuda_until else " or later"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,6 +27,7 @@ CODES = frozenset(rule.code for rule in ALL)
 _DEFAULTS = {rule.code: rule.defaults() for rule in ALL}
 _SETTINGS = {rule.code: rule.settings for rule in ALL}
 _LEVELS: dict[str, Level] = {rule.code: rule.level for rule in ALL}
+_MANDATORY_WITH = {rule.code: rule.mandatory_with for rule in ALL if rule.mandatory_with}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,10 @@ class Config:
 
     def level(self, code: str) -> Level:
         """How a rule is enforced."""
-        return self.levels.get(code) or _LEVELS[code]
+        level = self.levels.get(code) or _LEVELS[code]
+        if level == "advisory" and code in _MANDATORY_WITH and self.values.get(code, {}).get(_MANDATORY_WITH[code]):
+            return "mandatory"
+        return level
 
     def enabled(self, code: str) -> bool:
         """Whether a rule judges at all."""
@@ -109,6 +114,7 @@ _WORDS = {
     "number": "a number, 0 or more",
     "array": "a list of texts",
     "object": "an object of texts",
+    "date": "a day such as 2026-07-01",
 }
 
 
@@ -121,10 +127,20 @@ def _fits(code: str, setting: Setting, value: Any) -> None:
             fits = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
         case "array":
             fits = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        case "date":
+            fits = isinstance(value, str) and _is_day(value)
         case _:
             fits = isinstance(value, Mapping) and all(isinstance(one, str) for one in value.values())
     if value is not None and not fits:
         raise ValueError(f"{code}: {setting.name} is {_WORDS[setting.kind]}, not {json.dumps(value, default=str)}.")
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _whole(value: Any) -> Any:

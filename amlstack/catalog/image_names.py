@@ -26,7 +26,7 @@ _OF_TORCH = "pytorch/pytorch"
 _DOCKER_HUB = ("docker.io/", "index.docker.io/", "registry-1.docker.io/")
 
 
-class Named(NamedTuple):
+class ImageName(NamedTuple):
     """What a name says.
 
     Attributes:
@@ -42,7 +42,7 @@ class Named(NamedTuple):
     least: str | None = None
 
 
-def read(image: str) -> Named | None:
+def read(image: str) -> ImageName | None:
     """What the name of an image says; None where it says nothing of GPUs, or of both vendors'."""
     found = _TAGGED.fullmatch(_DIGEST.sub("", image.strip()))
     if found is None:
@@ -52,17 +52,17 @@ def read(image: str) -> Named | None:
         repository = repository.removeprefix(prefix)
     if repository in _OF_CUDA:
         leading = _LEADING.match(tag)
-        return Named("NVIDIA", leading[1] if leading else None)
+        return ImageName("NVIDIA", leading[1] if leading else None)
     if repository == _OF_TORCH and (built := _TORCH.match(tag)):
-        return Named("NVIDIA", built[2], torch=built[1])
+        return ImageName("NVIDIA", built[2], torch=built[1])
     if repository.startswith(_NGC) and (release := _RELEASE.match(tag)):
         cuda, least = torch_builds.of_release(release[1])
-        return Named("NVIDIA", cuda, least=least)
+        return ImageName("NVIDIA", cuda, least=least)
     words = f"{repository}:{tag}"
     cuda = _cuda(words)
     if _ROCM.search(words):
-        return Named("AMD") if cuda is None else None
-    return None if cuda is None else Named("NVIDIA", cuda or None)
+        return ImageName("AMD") if cuda is None else None
+    return None if cuda is None else ImageName("NVIDIA", cuda or None)
 
 
 def _cuda(words: str) -> str | None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.paths import is_dir
 from jobs.launchers.base import Shape
 from jobs.model.location import Source
-from jobs.planning import bindings, build_context, checks, command_text, idle_gpus, nodeside
+from jobs.planning import bindings, checks, command_text, idle_gpus, nodeside
+from jobs.planning.checks import build_context
 from jobs.planning.declared_data import declaration
 from jobs.planning.enrichment import Added, enriched
 from jobs.planning.resolved import Resolved

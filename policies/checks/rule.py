@@ -21,13 +21,14 @@ class Setting:
 
     Attributes:
         name: Its key in the pack's configuration.
-        kind: JSON schema type: ``integer``, ``number``, ``array`` (of strings) or ``object`` (of strings).
+        kind: JSON schema type: ``integer``, ``number``, ``array`` (of strings) or ``object`` (of strings); ``date``
+            for a string that is a day such as ``2026-07-01``.
         help: What it means, as a sentence.
         default: Its value when it is not set; None leaves the rule silent on it.
     """
 
     name: str
-    kind: Literal["integer", "number", "array", "object"]
+    kind: Literal["integer", "number", "array", "object", "date"]
     help: str
     default: Any = None
 
@@ -38,6 +39,8 @@ class Setting:
             "object": {"additionalProperties": {"type": "string"}},
         }.get(self.kind, {"minimum": 0})
         default = {} if self.default is None else {"default": self.default}
+        if self.kind == "date":
+            return {"type": "string", "format": "date", "description": self.help, **default}
         return {"type": self.kind, "description": self.help, **inner, **default}
 
 
@@ -58,6 +61,7 @@ class Rule:
         sample: Settings under which the example is refused; empty when the defaults do.
         fix: What remediation writes, as a sentence; empty where no answer is safe.
         not_exported: Why Azure Policy cannot express it; empty where it can, at least in part.
+        mandatory_with: A setting that, once given, turns the rule's advice into an error; empty for none.
     """
 
     code: str
@@ -72,6 +76,7 @@ class Rule:
     sample: Mapping[str, Any] = field(default_factory=dict)
     fix: str = ""
     not_exported: str = ""
+    mandatory_with: str = ""
 
     def defaults(self) -> dict[str, Any]:
         """The settings' values when none is set."""

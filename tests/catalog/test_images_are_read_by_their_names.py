@@ -6,7 +6,7 @@ import pytest
 
 from amlstack.catalog import files, images, torch_builds
 from amlstack.catalog.gpus import version
-from amlstack.catalog.image_names import Named, read
+from amlstack.catalog.image_names import ImageName, read
 
 NVIDIA = "NVIDIA"
 
@@ -14,30 +14,30 @@ NVIDIA = "NVIDIA"
 @pytest.mark.parametrize(
     ("image", "said"),
     [
-        ("nvidia/cuda:12.4.1-cudnn-devel-ubuntu22.04", Named(NVIDIA, "12.4")),
-        ("docker.io/nvidia/cuda:12.4.1-base-ubuntu22.04@sha256:" + "0" * 64, Named(NVIDIA, "12.4")),
-        ("nvcr.io/nvidia/cuda:13.0.0-devel-ubuntu24.04", Named(NVIDIA, "13.0")),
-        ("nvidia/cuda", Named(NVIDIA)),
-        ("nvidia/cuda:latest", Named(NVIDIA)),
-        ("pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime", Named(NVIDIA, "12.4", torch="2.5.1")),
-        ("docker.io/pytorch/pytorch:2.9.0-cuda12.8-cudnn9-devel", Named(NVIDIA, "12.8", torch="2.9.0")),
+        ("nvidia/cuda:12.4.1-cudnn-devel-ubuntu22.04", ImageName(NVIDIA, "12.4")),
+        ("docker.io/nvidia/cuda:12.4.1-base-ubuntu22.04@sha256:" + "0" * 64, ImageName(NVIDIA, "12.4")),
+        ("nvcr.io/nvidia/cuda:13.0.0-devel-ubuntu24.04", ImageName(NVIDIA, "13.0")),
+        ("nvidia/cuda", ImageName(NVIDIA)),
+        ("nvidia/cuda:latest", ImageName(NVIDIA)),
+        ("pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime", ImageName(NVIDIA, "12.4", torch="2.5.1")),
+        ("docker.io/pytorch/pytorch:2.9.0-cuda12.8-cudnn9-devel", ImageName(NVIDIA, "12.8", torch="2.9.0")),
         ("pytorch/pytorch:latest", None),
-        ("mirror.example.org/pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime", Named(NVIDIA, "12.4")),
-        ("nvcr.io/nvidia/pytorch:24.05-py3", Named(NVIDIA, "12.4", least="6.0")),
-        ("nvcr.io/nvidia/pytorch:25.03-py3", Named(NVIDIA, None, least="7.5")),
-        ("nvcr.io/nvidia/tensorflow:22.05-tf2-py3", Named(NVIDIA, "11.7", least="6.0")),
-        ("nvcr.io/nvidia/pytorch:18.01-py3", Named(NVIDIA)),
-        ("mcr.microsoft.com/azureml/openmpi4.1.0-cuda11.8-cudnn8-ubuntu22.04:20240709.v1", Named(NVIDIA, "11.8")),
-        ("mcr.microsoft.com/aifx/acpt/stable-ubuntu2204-cu126-py310-torch280:latest", Named(NVIDIA, "12.6")),
+        ("mirror.example.org/pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime", ImageName(NVIDIA, "12.4")),
+        ("nvcr.io/nvidia/pytorch:24.05-py3", ImageName(NVIDIA, "12.4", least="6.0")),
+        ("nvcr.io/nvidia/pytorch:25.03-py3", ImageName(NVIDIA, None, least="7.5")),
+        ("nvcr.io/nvidia/tensorflow:22.05-tf2-py3", ImageName(NVIDIA, "11.7", least="6.0")),
+        ("nvcr.io/nvidia/pytorch:18.01-py3", ImageName(NVIDIA)),
+        ("mcr.microsoft.com/azureml/openmpi4.1.0-cuda11.8-cudnn8-ubuntu22.04:20240709.v1", ImageName(NVIDIA, "11.8")),
+        ("mcr.microsoft.com/aifx/acpt/stable-ubuntu2204-cu126-py310-torch280:latest", ImageName(NVIDIA, "12.6")),
         (
             "1.dkr.ecr.us-east-1.amazonaws.com/huggingface-pytorch-training:2.1.0-transformers4.36.0-gpu-py310-cu121",
-            Named(NVIDIA, "12.1"),
+            ImageName(NVIDIA, "12.1"),
         ),
         ("huggingface/transformers-pytorch-gpu:4.41.2", None),
-        ("team.azurecr.io/train-cuda118:7", Named(NVIDIA, "11.8")),
-        ("team.azurecr.io/train:cuda12", Named(NVIDIA)),
-        ("localhost:5000/train:cuda-12.1", Named(NVIDIA, "12.1")),
-        ("rocm/pytorch:rocm6.2_ubuntu22.04_py3.10_pytorch_release_2.3.0", Named("AMD")),
+        ("team.azurecr.io/train-cuda118:7", ImageName(NVIDIA, "11.8")),
+        ("team.azurecr.io/train:cuda12", ImageName(NVIDIA)),
+        ("localhost:5000/train:cuda-12.1", ImageName(NVIDIA, "12.1")),
+        ("rocm/pytorch:rocm6.2_ubuntu22.04_py3.10_pytorch_release_2.3.0", ImageName("AMD")),
         ("team.azurecr.io/train:cu124-rocm6.2", None),
         ("team.azurecr.io/barracuda12.4:1", None),
         ("python:3.11-slim", None),
@@ -45,7 +45,7 @@ NVIDIA = "NVIDIA"
         ("", None),
     ],
 )
-def test_the_name_of_an_image_says_what_its_makers_document(image: str, said: Named | None) -> None:
+def test_the_name_of_an_image_says_what_its_makers_document(image: str, said: ImageName | None) -> None:
     assert read(image) == said
 
 

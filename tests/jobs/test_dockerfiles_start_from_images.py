@@ -8,7 +8,7 @@ import pytest
 
 import jobs
 from jobs.model.location import Source
-from jobs.planning.build_context import Start, start
+from jobs.planning.checks.build_context import Start, start
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -231,6 +231,8 @@ ROWS = [
     row("fabric-switched-off", *on_cluster(command={"not": "text"}), speaks=False),
     row("size-closed", serverless("Standard_DS3_v2")),
     row("size-closed", serverless("Standard_DS3_v"), speaks=False),
+    row("size-closed", serverless("Standard_DS3_v2"), subscription_created="2026-07-01"),
+    row("size-closed", serverless("Standard_DS3_v2"), subscription_created="2026-06-30", speaks=False),
     row("size-closed", (COMPUTE, cluster(vmSize="Standard_DS3_v2")), (JOB, own(command())), speaks=False),
     row("size-closed", (COMPUTE, cluster(vmSize="Standard_D4s_v5")), speaks=False),
     # An image is known by the curated environment's name, or by the environment that the stack registers.

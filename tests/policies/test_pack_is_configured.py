@@ -54,6 +54,8 @@ def test_an_exception_without_owner_reason_or_day_is_none(entry: Any, message: s
         ({"size-old": "mandatory"}, r"no rule 'size-old'. Did you mean .*`size-retired`"),
         ({"xyzzy": "mandatory"}, "no rule 'xyzzy'. `amlstack policy list` lists them"),
         ({"node-ceiling": "strict"}, "'strict' is no level"),
+        ({"size-closed": {"subscription_created": "July"}}, "subscription_created is a day such as 2026-07-01, not"),
+        ({"size-closed": {"subscription_created": 3}}, "subscription_created is a day such as 2026-07-01, not 3"),
         ({"node-ceiling": {"node": 4}}, "no setting node. It has nodes"),
         ({"ssh-closed": {"node": 4}}, "no setting node. It has none"),
         ({"ssh-closed": 4}, "write a level, or an object of settings"),
@@ -76,3 +78,22 @@ def test_a_disabled_rule_is_silent_about_unknown_values_too() -> None:
     quiet = {rule.code: "disabled" for rule in config.ALL if rule not in checks.SIZE_RULES}
 
     assert seen(pack(quiet), COMPUTE, cluster(scaleSettings=UNKNOWN_OBJECT_VALUE)) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({}, ["advisory size-closed"]),
+        ({"subscription_created": "2026-07-01"}, ["mandatory size-closed"]),
+        ({"enforcementLevel": "advisory", "subscription_created": "2026-07-01"}, ["mandatory size-closed"]),
+        ({"subscription_created": "2026-06-30"}, ["advisory size-closed"]),
+        ({"enforcementLevel": "disabled", "subscription_created": "2026-07-01"}, []),
+        ({"enforcementLevel": "mandatory"}, ["mandatory size-closed"]),
+    ],
+)
+def test_a_closed_size_is_refused_in_a_subscription_of_after_its_closing(
+    said: dict[str, Any], expected: list[str]
+) -> None:
+    judge = pack({"size-closed": said})
+
+    assert seen(judge, COMPUTE, cluster(vmSize="Standard_DS3_v2")) == expected

@@ -38,10 +38,10 @@ def _retiring(subject: Subject, config: Mapping[str, Any], context: Context) -> 
         yield retiring_size.check(size, on=context.on, days=int(config["days"]), where=subject.where)
 
 
-def _closed(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
+def _closed(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
     size = size_of(subject, context) if subject.size is not None else None
     if size is not None:
-        yield closed_size.check(size, on=context.on, where=subject.where)
+        yield closed_size.check(size, on=context.on, where=subject.where, **config)
 
 
 BINDINGS: tuple[Binding, ...] = (

@@ -49,6 +49,8 @@ TABLES: dict[str, list[Row]] = {
         row(CPU, on=TODAY, says="Use Standard_D4s_v"),
         row(CPU, on=date(2026, 6, 30), says=None),
         row(CPU, on=date(2028, 5, 1), says=None),
+        row(CPU, on=TODAY, subscription_created="2026-07-01", says="created on 2026-07-01. Azure deploys it within"),
+        row(CPU, on=TODAY, subscription_created="2026-06-30", says="created on 2026-06-30. An older subscription"),
         row(size("Standard_HC44rs"), on=TODAY, says=None),
         row(size("Standard_D4s_v5"), on=TODAY, says=None),
         row(size("Standard_NC24rs_v3"), on=TODAY, says=None),

@@ -109,8 +109,58 @@ def test_a_misspelt_region_ends_with_the_right_one(capsys: pytest.CaptureFixture
 
 
 def test_a_filter_that_nothing_passes_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sizes", "--gpu", "H2O"]) == 0
+    assert main(["sizes", "--gpu", "H200", "--gpus", "3"]) == 0
     assert "No size is like that" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--gpu", "H2O"], "No size of the catalogue has `H2O` GPUs"),
+        (["--gpu", "H1000"], "Did you mean `H100`"),
+        (["--gpu", "xyzzy"], "There are `K80`, "),
+        (["--family", "ND_H100_v6"], "Did you mean `ND_H100_v5`"),
+        (["H100"], "`amlstack sizes --gpu H100` lists the sizes with H100"),
+    ],
+)
+def test_a_name_that_nothing_has_ends_with_what_there_is(
+    words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sizes", *words]) == 1
+    assert says in capsys.readouterr().err
+    assert main(["sizes", *words, "--json"]) == 1
+    assert len(json.loads(capsys.readouterr().out)["findings"]) == 1
+
+
+def test_a_gpu_is_meant_by_its_name_or_by_its_beginning(rows: Callable[..., list[dict[str, Any]]]) -> None:
+    assert {row["gpu_model"] for row in rows("--gpu", "a10")} == {"A10"}
+    assert {row["gpu_model"] for row in rows("--gpu", "gb")} == {"GB200", "GB300"}
+    assert {row["gpu_model"] for row in rows("--gpu", "RTX")} == {"RTX PRO 6000"}
+
+
+def test_a_price_that_a_region_has_not_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sizes", "Standard_ND40rs_v2", "--region", "uksouth"]) == 0
+    assert "not known in uksouth; 22.03 USD per hour in eastus, 2026-06" in capsys.readouterr().out
+    assert main(["sizes", "--gpu", "V100", "--region", "uksouth"]) == 0
+    assert "Without a price: the catalogue has none of uksouth." in capsys.readouterr().out
+    assert main(["sizes", "--gpu", "V100"]) == 0
+    assert "Without a price" not in capsys.readouterr().out
+
+
+def test_a_region_that_nobody_knows_is_shown_with_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sizes", "Standard_D4s_v5", "--region", "moon"]) == 0
+    shown = capsys.readouterr()
+    assert "`moon` is no region" in shown.err
+    assert "not known in moon" in shown.out
+
+
+def test_what_a_fabric_has_on_request_and_should_reach_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sizes", "Standard_ND128isr_GB300_v6"]) == 0
+    out = capsys.readouterr().out
+    assert "On request      azure-tuned\n" in out
+    assert "937 GB/s on 18 nodes of one rack over NVLink; 200 GB/s on 18 nodes over InfiniBand" in out
+    assert main(["sizes", "Standard_D4s_v5"]) == 0
+    assert "On request" not in capsys.readouterr().out
 
 
 def test_one_size_is_explained_with_the_nearest_compliant_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,17 +1,20 @@
-"""What the catalogue says of sizes, as lines for people: a table, and the facts of one."""
+"""What the catalogue says of sizes: a table, the facts of one, and plain data."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from datetime import date
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from amlstack.catalog import fabric
 from amlstack.cli.console import columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import date
 
+    from amlstack.catalog.fabric import Bandwidth
     from amlstack.catalog.sizes import Price, Size
 
 
@@ -22,6 +25,38 @@ def price_in(size: Size, region: str | None) -> Price | None:
     return next((price for price in size.prices if price.region == region), None)
 
 
+def as_dict(size: Size, on: date, region: str | None = None) -> dict[str, Any]:
+    """A size as plain data, the fabric's facts beside the others, days as ISO dates.
+
+    Args:
+        size: The size.
+        on: The day of its stage.
+        region: The region whose price is ``price_per_hour``; unset: the first known.
+    """
+    row = asdict(size)
+    fabric = row.pop("fabric")
+    price = price_in(size, region)
+    plain: dict[str, Any] = _plain(
+        {
+            **row,
+            **fabric,
+            "price_per_hour": asdict(price) if price else None,
+            "stage": size.stage(on),
+            "alive": not size.retired_on(on),
+            "multi_node": size.fabric.usable or not (size.gpus or size.fabric.rdma),
+        }
+    )
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
 def facts(size: Size, on: date, region: str | None) -> list[tuple[str, str]]:
     """Label and value of each fact of a size; see `price_in` for the region."""
     known = [
@@ -30,6 +65,8 @@ def facts(size: Size, on: date, region: str | None) -> list[tuple[str, str]]:
         ("vCPUs, memory", f"{_some(size.vcpus)} and {_some(size.memory_gib)} GiB, {size.architecture}"),
         ("GPUs", _chip(size) or "none"),
         ("Fabric", _fabric(size)),
+        ("On request", ", ".join(fabric.blocks(size))),
+        ("all_reduce", "; ".join(map(_bandwidth, fabric.bandwidths(size)))),
         ("NVLink domain", _nvlink(size)),
         ("Stage", _stage(size, on) or "unknown"),
         ("Retired", _retired(size, on) or "no date known"),
@@ -51,7 +88,9 @@ def table(found: Sequence[Size], on: date, region: str | None) -> None:
     typer.secho(headings, bold=True)
     for size, line in zip(found, lines, strict=True):
         typer.secho(line, dim=size.retired_on(on) or None)
-    typer.echo(f"{len(found)} sizes; `amlstack sizes NAME` explains one.")
+    typer.echo(f"{len(found)} size{'' if len(found) == 1 else 's'}; `amlstack sizes NAME` explains one.")
+    if region is not None and any(price_in(size, region) is None and not size.retired_on(on) for size in found):
+        typer.echo(f"Without a price: the catalogue has none of {region}.")
 
 
 HEADINGS = ("Size", "GPUs", "vCPUs", "GiB", "Fabric", "Gb/s", "SR-IOV", "Stage", "USD/h", "Region, month")
@@ -108,6 +147,15 @@ def _fabric(size: Size) -> str:
     return f"{size.fabric.infiniband} InfiniBand{rate}, {'SR-IOV' if size.fabric.sriov else 'without SR-IOV'}"
 
 
+def _bandwidth(row: Bandwidth) -> str:
+    low, high = row.expected
+    reached = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    nodes = f"{row.nodes} node{'' if row.nodes == 1 else 's'}"
+    rack = " of one rack" if row.racks == 1 and row.nodes > 1 else ""
+    network = {"nvlink": "NVLink", "xgmi": "xGMI", "infiniband": "InfiniBand", "ethernet": "Ethernet"}[row.network]
+    return f"{reached} GB/s on {nodes}{rack} over {network}"
+
+
 def _retired(size: Size, on: date) -> str:
     if size.retired is None:
         return ""
@@ -117,7 +165,9 @@ def _retired(size: Size, on: date) -> str:
 def _price(size: Size, on: date, region: str | None) -> str:
     price = price_in(size, region)
     if price is None:
-        return ""
+        first = size.price_per_hour
+        known = f"; {first.usd:,.2f} USD per hour in {first.basis(on)}" if first else ""
+        return f"not known in {region}{known}" if region is not None else ""
     less = "".join(
         f", {value:,.2f} {name}"
         for name, value in (("low priority", price.low_priority), ("spot", price.spot))

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from datetime import date
+import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from amlstack.cli.catalogue.text import facts, price_in, table
+from amlstack.cli.catalogue.text import as_dict, facts, table
 from amlstack.cli.console import print_findings, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import date
 
-    from amlstack.catalog.sizes import Size
+    from amlstack.base.findings import Finding
 
 app = typer.Typer(add_completion=False)
 
@@ -86,6 +87,7 @@ def sizes(
     """
     from amlstack.catalog import clock
     from amlstack.catalog import sizes as catalogue
+    from amlstack.cli.catalogue import filters
 
     day = clock.today()
     where = _region(region, as_json=as_json)
@@ -98,12 +100,15 @@ def sizes(
     if name is not None:
         _explain(name, day, where, as_json=as_json)
         return
+    everything = catalogue.all_sizes()
+    _stop(list(filters.unmet(gpu, family, everything)), as_json=as_json)
+    asked = filters.models(gpu, everything)
     found = [
         size
-        for size in catalogue.all_sizes()
+        for size in everything
         if (gpus is None or size.gpus == gpus)
-        and (gpu is None or (size.gpu_model or "").lower() == gpu.lower())
-        and (family is None or family.lower() in f"{size.series} {size.family or ''}".lower())
+        and (asked is None or size.gpu_model in asked)
+        and filters.of_family(size, family)
         and (infiniband is None or size.fabric.usable is infiniband)
         and (alive is None or size.retired_on(day) is not alive)
     ]
@@ -115,38 +120,6 @@ def sizes(
         table(found, day, where)
 
 
-def as_dict(size: Size, on: date, region: str | None = None) -> dict[str, Any]:
-    """A size as plain data, the fabric's facts beside the others, days as ISO dates.
-
-    Args:
-        size: The size.
-        on: The day of its stage.
-        region: The region whose price is ``price_per_hour``; unset: the first known.
-    """
-    row = asdict(size)
-    fabric = row.pop("fabric")
-    price = price_in(size, region)
-    plain: dict[str, Any] = _plain(
-        {
-            **row,
-            **fabric,
-            "price_per_hour": asdict(price) if price else None,
-            "stage": size.stage(on),
-            "alive": not size.retired_on(on),
-            "multi_node": size.fabric.usable or not (size.gpus or size.fabric.rdma),
-        }
-    )
-    return plain
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
-
-
 def _region(written: str | None, *, as_json: bool) -> str | None:
     """The region as programs write it; a name that is nearly one ends with a finding."""
     if written is None:
@@ -156,12 +129,21 @@ def _region(written: str | None, *, as_json: bool) -> str | None:
 
     finding = regions.finding(written, "--region")
     if finding is not None and finding.level is Level.ERROR:
-        if as_json:
-            print_json({"findings": [finding.as_dict()]})
-        else:
-            print_findings([finding], err=True)
-        raise typer.Exit(1)
+        _stop([finding], as_json=as_json)
+    elif finding is not None:
+        print_findings([finding], err=True)
     return regions.code(written)
+
+
+def _stop(findings: Sequence[Finding], *, as_json: bool) -> None:
+    """End with what is wrong with the words of the command, if anything is."""
+    if not findings:
+        return
+    if as_json:
+        print_json({"findings": [each.as_dict() for each in findings]})
+    else:
+        print_findings(findings, err=True)
+    raise typer.Exit(1)
 
 
 def _refresh(subscription: str | None, location: str, on: date, *, write: bool) -> None:
@@ -236,18 +218,18 @@ def _close(location: str, *, changed: bool, write: bool) -> None:
 
 def _explain(name: str, on: date, region: str | None, *, as_json: bool) -> None:
     from amlstack.catalog import sizes as catalogue
+    from amlstack.cli.catalogue import filters
     from policies.checks import sizes_for
     from policies.checks.size import known_size
 
     size = catalogue.get(name)
     if size is None:
         finding = known_size.check(name, "NAME")
-        findings = [finding] if finding else []
-        if as_json:
-            print_json({"findings": [each.as_dict() for each in findings]})
-        else:
-            print_findings(findings, err=True)
-        raise typer.Exit(1)
+        if finding is not None and (meant := filters.models(name, catalogue.all_sizes())):
+            remedy = f"`amlstack sizes --gpu {shlex.quote(name)}` lists the sizes with {', '.join(meant)}"
+            finding = replace(finding, remedy=remedy)
+        _stop([finding] if finding else [], as_json=as_json)
+        return
     findings = list(sizes_for(size.name, nodes=2, on=on, where="size"))
     nearest = catalogue.nearest_compliant(size, on) if findings else None
     if as_json:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _ISO = re.compile(
     r"(?P<y>20\d\d)[-/](?P<m>\d\d)[-/](?P<d>\d\d)[ T_](?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d)(?:[.,](?P<f>\d{1,9}))?"
@@ -46,9 +50,9 @@ def find(text: str) -> Stamp | None:
     return None
 
 
-def last(text: str) -> Stamp | None:
-    """The last time stamp of the lines before an event."""
-    for line in reversed(text.splitlines()[-30:]):
+def last(before: Iterable[str]) -> Stamp | None:
+    """The last time stamp of the lines before an event, of which the nearest comes first."""
+    for line in before:
         if stamp := find(line[:160]):
             return stamp
     return None

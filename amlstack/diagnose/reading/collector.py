@@ -74,7 +74,7 @@ class Collector:
         self._covered.add(number // BUCKET)
 
     def cover_all(self, numbers: Iterable[int]) -> None:
-        """The same of several lines."""
+        """The same of several lines, each of which stands for those around it."""
         self._covered |= {number // BUCKET for number in numbers}
 
     def ending(self, lines: int) -> int:

@@ -28,10 +28,12 @@ NUMBERS = DIGITS + b"abcdef"
 _NO_DIGITS = bytes(set(range(256)) - set(DIGITS))
 STORM = 200
 """Lines of one form that are read from any writer; afterwards as many of each writer as `OF_A_WRITER`."""
-OF_A_WRITER = 4
+OF_A_WRITER = 2
 MOST_WRITERS = 2048
 """Writers of one form: where there are more, a number that counts stands where others have their name."""
 _TIMES = re.compile(rb"\d{1,4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d[.,\d]*")
+EVERY = 32
+"""Lines of which one stands for all where it only matters that something repeats."""
 _WRITER = 40
 """Bytes at the beginning of a line that name its writer: rank, node, process. Times are left out."""
 # What the readers of tracebacks and tables must see, besides the table's own words.
@@ -87,22 +89,21 @@ def as_utf8(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
 
 def interesting(
     blocks: Iterable[bytes], attentive: Callable[[], bool], skipped: Callable[[Iterable[int]], None] | None = None
-) -> Iterator[tuple[int, str, Callable[[], str]]]:
+) -> Iterator[tuple[int, str, Callable[[], Iterable[str]]]]:
     """Lines worth a look; all lines while the reader is attentive.
 
     Args:
         blocks: What `whole_lines` gives.
         attentive: Asked after every line: whether the next one is wanted whatever it holds.
-        skipped: Gets the numbers of the lines that only repeat others.
+        skipped: Gets the number of a line near each that only repeats others: `EVERY` lines at a time.
 
     Yields:
-        The 1-based number of the line, its text, and a function that gives the text before it. After the last line
-        comes ``(number of lines, "", …)``.
+        The 1-based number of the line, its text, and a function that gives the lines before it, the nearest first.
+        After the last line comes ``(number of lines, "", …)``.
     """
     number = 1
     ended = True
     forms = _Forms()
-    storms = forms.storms
     awake = attentive()
     for block in blocks:
         marks = block.translate(None, NUMBERS).split(b"\n")
@@ -118,29 +119,19 @@ def interesting(
             while awake and at < count:
                 yield from _parts(number + at, texts, at)
                 awake, at = attentive(), at + 1
-            repeated: list[int] = []
-            for index in forms.promising(keys):
-                if index < at:
-                    continue
-                key = keys[index]
-                if key in storms:  # the most frequent lines of the largest logs: no call for these
-                    place, known = storms[key]
-                    name = texts[index][place].translate(None, _NO_DIGITS)
-                    if name in known or forms.repeats(key, name):
-                        repeated.append(index)
-                        continue
-                elif not forms.wanted(key, texts[index]):
+            for index in forms.promising(keys, texts):
+                if index < at or not forms.wanted(keys[index], texts[index]):
                     continue
                 yield from _parts(number + index, texts, index)
                 awake, at = attentive(), index + 1
                 while awake and at < count:
                     yield from _parts(number + at, texts, at)
                     awake, at = attentive(), at + 1
-            if skipped is not None and repeated:
-                skipped([number + index for index in repeated])
+            if skipped is not None and forms.storms:
+                skipped(number + begin for begin in forms.stormy(keys))
             del keys, texts  # before the next block is taken apart
         number += count if ended else count - 1
-    yield number - 1 if ended else number, "", str
+    yield number - 1 if ended else number, "", tuple
 
 
 class _Forms:
@@ -160,13 +151,28 @@ class _Forms:
         self._read: dict[int, int] = {}
         self._writers: dict[int, dict[bytes, int]] = {}
 
-    def promising(self, keys: list[int]) -> list[int]:
-        """The places of the lines whose form is not known to be dull."""
-        dull = self.dull
-        return [index for index, key in enumerate(keys) if key not in dull]
+    def promising(self, keys: list[int], texts: list[bytes]) -> list[int]:
+        """The places of lines that may be worth a look: not known to be dull, nor one more of their writer's storm.
+
+        One expression for all lines: it is what the largest logs cost.
+        """
+        dull, storm_of = self.dull, self.storms.get
+        return [
+            index
+            for index, key in enumerate(keys)
+            if key not in dull
+            and ((storm := storm_of(key)) is None or texts[index][storm[0]].translate(None, _NO_DIGITS) not in storm[1])
+        ]
+
+    def stormy(self, keys: list[int]) -> list[int]:
+        """Every so many lines the place of the first of these, if one of them belongs to a storm."""
+        storms = self.storms.keys()
+        return [begin for begin in range(0, len(keys), EVERY) if not storms.isdisjoint(keys[begin : begin + EVERY])]
 
     def wanted(self, key: int, line: bytes) -> bool:
-        """Whether a line of a form that is no storm yet is to be read."""
+        """Whether a line that may be worth a look is to be read."""
+        if key in self.storms:
+            return not self._repeats(key, line)
         count = self._read.get(key, 0)
         if count:
             self._read[key] = count + 1
@@ -187,15 +193,18 @@ class _Forms:
         self.dull.add(key)
         return False
 
-    def repeats(self, key: int, name: bytes) -> bool:
-        """Whether there are more writers of a storm than there can be; the digits of its name tell one from another."""
+    def _repeats(self, key: int, line: bytes) -> bool:
+        """Whether the writer of a storm's line had enough of them read, or there are more writers than there can be."""
+        place, known = self.storms[key]
+        # The digits at its beginning tell one rank, node or process from another.
+        name = line[place].translate(None, _NO_DIGITS)
         counts = self._writers[key]
         count = counts.get(name, 0)
-        if not count and len(counts) >= MOST_WRITERS:
+        if name in known or (not count and len(counts) >= MOST_WRITERS):
             return True
         counts[name] = count + 1
         if count + 1 >= OF_A_WRITER:
-            self.storms[key][1].add(name)
+            known.add(name)
         return False
 
 
@@ -230,7 +239,7 @@ def _trie(words: list[bytes]) -> bytes:
     return branches[0] if len(branches) == 1 else b"(?:" + b"|".join(branches) + b")"
 
 
-def _parts(number: int, texts: list[bytes], index: int) -> Iterator[tuple[int, str, Callable[[], str]]]:
+def _parts(number: int, texts: list[bytes], index: int) -> Iterator[tuple[int, str, Callable[[], Iterable[str]]]]:
     """A line's number, text and what was before; progress bars return to the margin instead of ending it: several."""
     line = texts[index]
     for part in line.split(b"\r"):
@@ -240,8 +249,8 @@ def _parts(number: int, texts: list[bytes], index: int) -> Iterator[tuple[int, s
             yield number, _text(part), _before(texts, index)
 
 
-def _before(texts: list[bytes], index: int) -> Callable[[], str]:
-    return lambda: "\n".join(_text(line[:200]) for line in texts[max(0, index - 30) : index])
+def _before(texts: list[bytes], index: int) -> Callable[[], Iterator[str]]:
+    return lambda: (_text(line[:200]) for line in reversed(texts[max(0, index - 30) : index]))
 
 
 def _text(line: bytes) -> str:

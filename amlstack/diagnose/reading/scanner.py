@@ -78,7 +78,7 @@ class Scanner:
             return True
         return _OURS.match(raw) is not None
 
-    def feed(self, number: int, raw: str, before: Callable[[], str]) -> None:
+    def feed(self, number: int, raw: str, before: Callable[[], Iterable[str]]) -> None:
         """Takes one line."""
         if self._is_note(number, raw):
             return

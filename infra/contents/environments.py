@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from infra.names import Names
     from infra.settings import Settings
 
+_LATEST = "@latest"
 UNNAMED = "amlstack-inline"
 """Name of what a job writes inline without a name: its version says what it is."""
 
 
 def environment_of(job: jobs.Job | jobs.Component, settings: Settings, root: Path) -> dict[str, Any]:
-    """What a job's environment means in a stack: one of its own by name, or a curated one at its version.
+    """What a job's environment means in a stack: one of its own by name, also with ``@latest``, or a curated one.
 
     Args:
         job: As its file declares it.
@@ -34,17 +35,21 @@ def environment_of(job: jobs.Job | jobs.Component, settings: Settings, root: Pat
     wanted = job.environment
     if not isinstance(wanted, str):
         return {}
-    wanted = wanted.removeprefix("azureml:")
+    name = wanted.removeprefix("azureml:")
+    own = name.removesuffix(_LATEST)  # the latest one of the stack's is what the stack declares
     for environment in settings.environments:
-        if isinstance(environment, CustomEnvironment) and environment.name == wanted:
+        if isinstance(environment, CustomEnvironment) and environment.name == own:
             conda = str(root / environment.conda) if environment.conda else None
             if conda and not is_file(Path(conda)):
                 conda = None  # the settings have a finding on it already
             return {"environment": jobs.Environment(name=environment.name, image=environment.image, conda_file=conda)}
-        if isinstance(environment, CuratedEnvironment) and environment.version:
+        if isinstance(environment, CuratedEnvironment):
             known = environments.get(environment.curated)
-            if known is not None and known is environments.get(wanted):
+            by_reference = name != wanted and environment.curated == own
+            if known is not None and environment.version and (by_reference or known is environments.get(name)):
                 return {"environment": known.version_id(environment.version)}
+            if known is not None and by_reference:
+                return {"environment": known.label_id()}
     return {}
 
 

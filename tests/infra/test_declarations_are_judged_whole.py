@@ -203,6 +203,25 @@ def test_a_pinned_curated_environment_is_used_at_its_version(project: Path) -> N
     )
 
 
+@pytest.mark.parametrize("written", ["azureml:acpt-pytorch-2.8-cuda12.6@latest", "azureml:acpt-pytorch-2.8-cuda12.6"])
+def test_a_curated_environment_of_the_stack_is_meant_by_its_name_as_a_reference(project: Path, written: str) -> None:
+    change(project, "workloads/ddp.py", "acpt-pytorch-2.8-cuda12.6", written)
+    (run,) = judged(project).runs
+    assert run.plan.enriched.environment == (
+        "azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/labels/latest"
+    )
+
+
+@pytest.mark.parametrize("written", ["azureml:mine@latest", "azureml:mine", "mine"])
+def test_the_latest_of_an_own_environment_is_what_the_stack_declares(project: Path, written: str) -> None:
+    change(project, "Pulumi.team.yaml", "[acpt-pytorch-2.8-cuda12.6]", "[{name: mine, image: ubuntu}]")
+    change(project, "workloads/ddp.py", "acpt-pytorch-2.8-cuda12.6", written)
+    declaration = judged(project)
+    assert declaration.findings == ()
+    environment: Any = declaration.runs[0].plan.enriched.environment
+    assert (environment.name, environment.image) == ("mine", "ubuntu")
+
+
 def test_an_own_environment_is_registered_by_its_content(project: Path) -> None:
     (project / "workloads" / "conda.yml").write_text("dependencies: [python=3.11]\n")
     change(

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tests.support.running import Sandbox
 
 PAGE = PROJECT / "docs" / "gitops-state.md"
-LEFT_OUT = ("cd ", "az ", "pulumi stack init state")
-"""The stack is in its folder, signed in and made already."""
+LEFT_OUT = ("cd ", "az ", "export PULUMI_CONFIG_PASSPHRASE=", "pulumi stack init state")
+"""The stack is in its folder, signed in and made already, with a passphrase of the tests."""
 
 
 @dataclass

@@ -5,7 +5,6 @@ Findings come back to the place that a person wrote: a path in the settings, or 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import jobs
@@ -90,7 +89,7 @@ def _worded(finding: Finding, words: Mapping[str, str]) -> Finding:
     """A finding whose remedy is worded for the place in which its reader writes; what an exception adds stays."""
     for of_the_resource, here in words.items():
         if finding.remedy.startswith(of_the_resource):
-            return replace(finding, remedy=here + finding.remedy.removeprefix(of_the_resource))
+            return finding.changed(remedy=here + finding.remedy.removeprefix(of_the_resource))
     return finding
 
 
@@ -177,7 +176,7 @@ def judged(
             inside = {"image": environment.image, "condaFile": _conda(environment, part)}
             props = {"name": named, "version": version, "body": inside}
             for finding in gate.judge(tokens.ENVIRONMENT, environment.name or name, props):
-                yield _located(replace(finding, where="environment.image"), planned, place, source, prefix)
+                yield _located(finding.changed(where="environment.image"), planned, place, source, prefix)
         refs[place.removeprefix("jobs.")] = jobs.Refs(WORKSPACE, None, environment_id)
     whole = refs.get("trial", refs.get("", jobs.Refs(WORKSPACE)))
     rendered = jobs.render(planned.enriched, whole, refs)
@@ -206,7 +205,7 @@ def judged(
         # Azure ML itself takes such a job in its own words, and on one node there is no fabric to judge.
         if level is Level.ERROR and finding.code == known_size.RULE.code and (asked := parts.get(place)):
             level = Level.WARNING if asked.nodes == 1 and not asked.job.typed else level
-        yield _located(replace(finding, where=field, level=level), planned, place, source, prefix)
+        yield _located(finding.changed(where=field, level=level), planned, place, source, prefix)
 
 
 def _conda(environment: jobs.Environment, part: jobs.Plan) -> str | None:

@@ -132,7 +132,7 @@ class Gate:
             return finding
         remedy = " ".join(part for part in (_sentence(finding.remedy) if weight.exception else finding.remedy,
                                             weight.exception.strip()) if part)  # fmt: skip
-        return replace(finding, level=LEVELS[weight.level], remedy=remedy)
+        return finding.changed(level=LEVELS[weight.level], remedy=remedy)
 
     def at_level(self, finding: Finding, name: str) -> Finding | None:
         """A finding of a plan, which may be of a rule and then has its level; None for a disabled rule."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -79,12 +80,17 @@ class CodeFolders:
         code, found = part.job.code, []
         if code is None or not code.local:
             return ()
-        for folder in (part.base / code.path, *(part.base / name for name in code.includes)):
-            if is_dir(folder):
-                there = folder.stat()
+        for name in (code.path, *code.includes):
+            folder = os.path.join(part.base, name)  # noqa: PTH118 - once for each of many jobs
+            try:
+                there = os.stat(folder)  # noqa: PTH116
+            except (OSError, ValueError):  # a folder that is not there is a finding elsewhere
+                continue
+            if stat.S_ISDIR(there.st_mode):
                 key = there.st_dev, there.st_ino, bool(part.beside)
                 if key not in self._inspected:
-                    self._inspected[key] = _named_from(folder, snapshot.inspect(folder, accompanied=key[2]))
+                    at = Path(folder)
+                    self._inspected[key] = _named_from(at, snapshot.inspect(at, accompanied=key[2]))
                 found.append(self._inspected[key])
         return tuple(found)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable  # noqa: TC003 - pydantic reads the annotations of a Source
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,8 +47,7 @@ class Source:
     def locate(self, finding: Finding) -> Finding:
         """The finding with its place in the file."""
         where, line, column = self.place(finding.where)
-        return replace(
-            finding,
+        return finding.changed(
             where=where,
             file=finding.file or self.file,
             line=finding.line or line,

@@ -219,11 +219,11 @@ def _texts(job: Job, command: str, base: Path) -> Iterator[tuple[str, str]]:
         return
     words = dict.fromkeys(word.rpartition("=")[2] for step in steps(command) for word in step)
     for name in [word for word in words if word.endswith(_ENDINGS)][:_FILES]:
-        file = base / job.code.path / name
+        file = os.path.join(base, job.code.path, name)  # noqa: PTH118 - as above, for each of many jobs
         if not is_file(file):
             continue
         try:
-            with file.open(encoding="utf-8", errors="replace") as opened:
+            with open(file, encoding="utf-8", errors="replace") as opened:  # noqa: PTH123
                 yield name, opened.read(_MOST_OF_A_FILE)
         except OSError:
             continue

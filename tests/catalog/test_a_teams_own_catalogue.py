@@ -175,3 +175,12 @@ def test_no_value_that_is_no_price_becomes_one(given: Callable[[str], Path], val
 
     with pytest.raises(overlay.OverlayError):
         size(H100)
+
+
+def test_the_file_is_looked_for_once_where_a_verb_asks_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(overlay.VARIABLE, raising=False)
+    monkeypatch.setattr("amlstack.base.paths.PROJECT", tmp_path)
+    with overlay.found_once():
+        (tmp_path / overlay.NAME).write_text("regions: [atlantis]")
+        assert overlay.path() is None
+    assert overlay.path() == tmp_path / overlay.NAME

@@ -6,6 +6,7 @@ end the process, and it drops duplicate keys. Nesting, size and alias expansion 
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -62,15 +63,17 @@ def read(path: Path) -> Text:
     """Read a file; a file that is missing, too large or not UTF-8 is a finding."""
     name = str(path)
     try:
-        if path.stat().st_size > MAX_BYTES:
-            return _refused(
-                name,
-                "file-too-large",
-                f"The file has {path.stat().st_size:,} bytes",
-                f"A job file has at most {MAX_BYTES:,}",
-                "Keep data out of it and name a path instead.",
-            )
-        content = path.read_bytes()
+        with open(name, "rb") as file:  # noqa: PTH123 - for each of many
+            size = os.fstat(file.fileno()).st_size
+            if size > MAX_BYTES:
+                return _refused(
+                    name,
+                    "file-too-large",
+                    f"The file has {size:,} bytes",
+                    f"A job file has at most {MAX_BYTES:,}",
+                    "Keep data out of it and name a path instead.",
+                )
+            content = file.read()
     except OSError as error:
         return _refused(
             name,

@@ -128,10 +128,12 @@ def check(  # noqa: PLR0917 - typer's options
 
         raise typer.Exit(judge_stack(files or [], stack, against, exempt or [], form=asked))
 
-    def verb(doing: Callable[[str], None]) -> int:
-        return _check(files or [], size, stack, policy_config, form=asked, doing=doing)
-
+    from amlstack.catalog import overlay
     from amlstack.cli.jobfiles import child_process
+
+    def verb(doing: Callable[[str], None]) -> int:
+        with overlay.found_once():
+            return _check(files or [], size, stack, policy_config, form=asked, doing=doing)
 
     if not any(file.suffix.lower() == ".py" for file in files or ()) or not child_process.possible():
         raise typer.Exit(verb(lambda _: None))

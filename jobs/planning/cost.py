@@ -23,7 +23,7 @@ class Cost:
         hours: Hours of that timeout; None without one.
         region: Region of the price.
         checked: When the price was looked up.
-        source: Where.
+        source: Where, and of low-priority nodes whether it is their price or that of dedicated ones, a bound.
     """
 
     per_hour: float
@@ -54,7 +54,9 @@ def _of_job(plan: Plan) -> Cost | None:
     price = size.price_in(plan.target.region) if size is not None else None
     if price is None:
         return None
-    per_hour = price.of(low_priority=plan.target.low_priority) * plan.nodes
+    low = plan.target.low_priority
+    per_hour = price.of(low_priority=low) * plan.nodes
+    which = f", {'dedicated nodes' if price.low_priority is None else 'low priority'}" if low else ""
     seconds = plan.job.limits.timeout if plan.job.limits else None
     hours = seconds / 3600 if seconds else None
     return Cost(
@@ -63,7 +65,7 @@ def _of_job(plan: Plan) -> Cost | None:
         hours=hours,
         region=price.region,
         checked=price.checked,
-        source=price.source,
+        source=f"{price.source}{which}",
     )
 
 

@@ -12,6 +12,7 @@ from amlstack.base import paths
 from amlstack.catalog import sizes
 from amlstack.catalog.sizes import Price
 from amlstack.cli import main
+from amlstack.cli.stack import summary
 from amlstack.cli.stack.anywhere import cost, judged, protected
 from amlstack.cli.stack.anywhere.plan import StackPlan
 from amlstack.cli.stack.state import State
@@ -116,6 +117,16 @@ def test_a_price_is_that_of_the_cluster_s_region_and_says_its_age(monkeypatch: p
     assert lines[2] == "prices of uksouth, 2026-08, 5 months old, Azure's price list"
     assert lines[3] == "prices of westeurope, 2026-06, 7 months old, Azure's price list in Karpenter's copy"
     assert len(lines) == 5
+
+
+def test_the_summary_takes_the_price_of_region_and_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AMLSTACK_TODAY", "2026-09-01")
+    cluster = {"size": "Standard_ND96isr_H100_v5", "min": 0, "max": 2, "priority": "dedicated"}
+
+    assert "up to 245.80 USD per hour (2 nodes; uksouth, 2026-08" in summary._cost({**cluster, "location": "UK South"})
+    low = {**cluster, "location": "uksouth", "priority": "low_priority"}
+    assert "up to 49.16 USD per hour (2 nodes; uksouth" in summary._cost(low)
+    assert "up to 196.64 USD per hour (2 nodes; eastus" in summary._cost(cluster)  # of an earlier version's outputs
 
 
 def test_a_price_that_is_not_known_is_said_and_is_no_number() -> None:

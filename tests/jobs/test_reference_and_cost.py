@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING
+
+import pytest
 
 import jobs
 from amlstack.base.models import described
@@ -13,9 +14,6 @@ from amlstack.catalog import sizes
 from amlstack.catalog.sizes import Price
 from jobs import launchers
 from jobs.planning.cost import costs
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def test_every_launcher_and_field_is_documented() -> None:
@@ -38,6 +36,23 @@ def test_a_cost_is_not_shown_without_a_price(monkeypatch: pytest.MonkeyPatch) ->
     unpriced = replace(row, prices=())
     monkeypatch.setattr(sizes, "get", lambda name: unpriced)
     assert costs(planned()) == {}
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        (jobs.Target("Standard_ND96isr_H100_v5", region="uksouth"), "245.80 USD per hour (uksouth, 2026-08, Azure's"),
+        (jobs.Target("Standard_ND96isr_H100_v5", region="uksouth", low_priority=True), "49.16 USD per hour (uksouth"),
+        (jobs.Target("Standard_ND96isr_H100_v5", region="uksouth", low_priority=True), "list, low priority)"),
+        (jobs.Target("Standard_ND96asr_v4", region="westeurope", low_priority=True), "70.71 USD per hour (westeurope"),
+        (jobs.Target("Standard_ND96asr_v4", region="westeurope", low_priority=True), "copy, dedicated nodes)"),
+        (jobs.Target("Standard_ND96asr_v4"), "54.39 USD per hour (eastus"),
+    ],
+)
+def test_a_cost_is_that_of_the_region_and_the_priority(target: jobs.Target, says: str) -> None:
+    job = jobs.Job(command="python t.py", environment="azureml:e:1", compute="a", nodes=2)
+
+    assert says in str(costs(jobs.plan(job, target))[""])
 
 
 def test_with_a_price_the_bound_follows_from_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -206,6 +206,16 @@ def test_price_of_a_size_is_shown_with_its_source(store: Store, monkeypatch: pyt
     )
 
 
+def test_price_is_that_of_the_cluster_s_region_and_priority(store: Store) -> None:
+    from amlstack.report.gathering import job as of_job
+
+    inner = {"vmSize": "Standard_ND96isr_H100_v5", "vmPriority": "LowPriority"}
+    body = {"location": "westeurope", "properties": {"computeLocation": "UK South", "properties": inner}}
+    store.resources.put(CLUSTER, f"{ML}/workspaces/computes", WORKSPACE, body)
+    facts = dict(of_job.gather(store, store.jobs[job(store, "train-1", "Queued")], time.time()).facts)
+    assert facts["cost on Azure"].startswith("$49.16 per hour for 2 nodes (uksouth, 2026-08-14)")
+
+
 def test_trials_are_shown_with_their_values_their_metric_and_which_is_best(store: Store, tmp_path: Path) -> None:
     best = {"best_child_run_id": "tune-1_1"}
     body = {"jobType": "Sweep", "objective": {"goal": "minimize", "primaryMetric": "loss"}, "properties": best}

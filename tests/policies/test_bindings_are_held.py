@@ -348,8 +348,8 @@ def priced(monkeypatch: pytest.MonkeyPatch) -> None:
     at_home = sizes.Price(100.0, "westeurope", TODAY, "made up")
     abroad = sizes.Price(120.0, "uksouth", TODAY, "made up", low_priority=24.0)
     with_price = replace(size, prices=(at_home, abroad))
-    known = {**sizes._by_lower_name(), H100.lower(): with_price}
-    monkeypatch.setattr(sizes, "_by_lower_name", lambda: known)
+    known = {**sizes.by_lower_name(), H100.lower(): with_price}
+    monkeypatch.setattr(sizes, "by_lower_name", lambda: known)
 
 
 def holds(one: Row) -> bool:

@@ -80,7 +80,7 @@ def test_a_sweep_costs_what_its_trials_cost_at_once(
     size = sizes.get("Standard_ND96isr_H100_v5")
     assert size is not None
     known = {size.name.lower(): replace(size, prices=(sizes.Price(100.0, "westeurope", TODAY, "made up"),))}
-    monkeypatch.setattr(sizes, "_by_lower_name", lambda: known)
+    monkeypatch.setattr(sizes, "by_lower_name", lambda: known)
     trial = {"command": "x", "resources": {"instanceType": size.name, "instanceCount": 2, "shmSize": "950g"}}
     sweep = {"jobType": "Sweep", "limits": {"maxTotalTrials": 4, **limits}, "trial": trial}
 

@@ -95,8 +95,8 @@ def priced(monkeypatch: pytest.MonkeyPatch) -> None:
     size = sizes.get("Standard_ND96isr_H100_v5")
     assert size is not None
     with_price = replace(size, prices=(sizes.Price(100.0, "westeurope", TODAY, "made up"),))
-    known = {**sizes._by_lower_name(), size.name.lower(): with_price}
-    monkeypatch.setattr(sizes, "_by_lower_name", lambda: known)
+    known = {**sizes.by_lower_name(), size.name.lower(): with_price}
+    monkeypatch.setattr(sizes, "by_lower_name", lambda: known)
 
 
 def test_every_setting_is_documented() -> None:

@@ -218,6 +218,7 @@ def _close(location: str, *, changed: bool, write: bool) -> None:
 
 def _explain(name: str, on: date, region: str | None, *, as_json: bool) -> None:
     from amlstack.catalog import sizes as catalogue
+    from amlstack.catalog.sizes import substitutes
     from amlstack.cli.catalogue import filters
     from policies.checks import sizes_for
     from policies.checks.size import known_size
@@ -231,7 +232,7 @@ def _explain(name: str, on: date, region: str | None, *, as_json: bool) -> None:
         _stop([finding] if finding else [], as_json=as_json)
         return
     findings = list(sizes_for(size.name, nodes=2, on=on, where="size"))
-    nearest = catalogue.nearest_compliant(size, on) if findings else None
+    nearest = substitutes.nearest_compliant(size, on) if findings else None
     if as_json:
         print_json(
             {

@@ -6,7 +6,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
-from amlstack.catalog import sizes
+from amlstack.catalog.sizes import substitutes
 from policies.checks.examples import cluster
 from policies.checks.rule import Rule, Setting
 
@@ -52,7 +52,7 @@ def check(size: Size, *, on: date, subscription_created: str | None = None, wher
     closed = size.lifecycle.closed_since if size.lifecycle else None
     if closed is None or on < closed or size.retired_on(on):
         return None
-    nearest = sizes.nearest_open(size, on)
+    nearest = substitutes.nearest_open(size, on)
     seen = f"{size.name} is closed to new subscriptions since {closed:%Y-%m}"
     rule, level = "Azure deploys it within quota of old subscriptions alone, and approves no more", Level.ERROR
     if subscription_created is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
-from amlstack.catalog import sizes
+from amlstack.catalog.sizes import substitutes
 from policies.checks.rule import Rule
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def check_job(nodes: int, *, cluster: str, single_node_jobs: bool, where: str = 
 
 
 def _remedy(size: Size, on: date, otherwise: str = "") -> str:
-    nearest = sizes.nearest_compliant(size, on)
+    nearest = substitutes.nearest_compliant(size, on)
     if nearest is None:
         return otherwise.removeprefix("or ").capitalize()
     return ", ".join(part for part in (f"Use {nearest.name} ({nearest.describe()})", otherwise) if part)

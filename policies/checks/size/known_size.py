@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from amlstack.base.findings import Finding
 from amlstack.catalog import sizes
+from amlstack.catalog.sizes import substitutes
 from policies.checks.rule import Rule
 
 RULE = Rule(
@@ -40,7 +41,7 @@ def check(name: str, where: str = "size") -> Finding | None:
     """
     if sizes.get(name) is not None:
         return None
-    near = sizes.near(name)
+    near = substitutes.near(name)
     return Finding(
         RULE.code,
         where,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
-from amlstack.catalog import sizes
+from amlstack.catalog.sizes import substitutes
 from policies.checks.rule import Rule
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def check(size: Size, *, on: date, where: str = "size") -> Finding | None:
     """
     if size.retired is None or on < size.retired:
         return None
-    nearest = sizes.nearest_compliant(size, on)
+    nearest = substitutes.nearest_compliant(size, on)
     return Finding(
         RULE.code,
         where,

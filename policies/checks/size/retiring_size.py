@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
-from amlstack.catalog import sizes
+from amlstack.catalog.sizes import substitutes
 from policies.checks.examples import cluster
 from policies.checks.rule import Rule, Setting
 
@@ -43,7 +43,7 @@ def check(size: Size, *, on: date, days: int, where: str = "size") -> Finding | 
     """
     if size.retired is None or not on < size.retired <= on + timedelta(days=days):
         return None
-    nearest = sizes.nearest_compliant(size, size.retired)
+    nearest = substitutes.nearest_compliant(size, size.retired)
     return Finding(
         RULE.code,
         where,

@@ -6,21 +6,18 @@ The rows lie in ``data/sizes.json``, one line each; ``data/sources.json`` says w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, wraps
-from math import log2
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from amlstack.base import near_misses
 from amlstack.catalog import gpus as gpu_models
 from amlstack.catalog import lifecycle as lifecycles
 from amlstack.catalog import overlay, prices
 from amlstack.catalog.files import day, load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import date
     from pathlib import Path
 
@@ -30,13 +27,8 @@ if TYPE_CHECKING:
 Price = prices.Price
 NodePrice = prices.NodePrice
 
-_Given = ParamSpec("_Given")
-_Answer = TypeVar("_Answer")
-
 PREFIX = "standard_"
 GIB = 1024**3
-_LETTERS = re.compile("[a-z]")
-_VERSION = re.compile(r"_v(\d+)$")
 
 SHM_FRACTION = 0.5
 """Share of a VM's memory that a container may use as shared memory.
@@ -197,7 +189,8 @@ class _Table(Mapping[str, "Size"]):
         return len(self._rows)
 
 
-def _by_lower_name() -> Mapping[str, Size]:
+def by_lower_name() -> Mapping[str, Size]:
+    """Every size by its name in lower case; the same mapping as long as the facts are the same."""
     return _table(overlay.path())
 
 
@@ -223,110 +216,12 @@ def _size(row: dict[str, Any]) -> Size:
 
 def all_sizes() -> tuple[Size, ...]:
     """Every size of the catalogue, in the order of the data file."""
-    return tuple(_by_lower_name().values())
+    return tuple(by_lower_name().values())
 
 
 def get(name: str) -> Size | None:
     """The size of that name in any letter case, or None.
 
-    The prefix ``Standard_`` belongs to the name: Azure knows no size without it, `near` puts it back.
+    The prefix ``Standard_`` belongs to the name: Azure knows no size without it, `substitutes.near` puts it back.
     """
-    return _by_lower_name().get(name.lower())
-
-
-class _Answers:
-    """Answers about one table: of a thousand files most ask the same question. Another table has others."""
-
-    _MOST = 1000
-
-    def __init__(self) -> None:
-        self._table: Mapping[str, Size] | None = None
-        self._known: dict[Any, Any] = {}
-
-    def once(self, question: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
-        """A question whose answer follows from what is given with it and the table."""
-
-        @wraps(question)
-        def asked(*given: _Given.args, **named: _Given.kwargs) -> _Answer:
-            table = _by_lower_name()
-            if self._table is not table or len(self._known) > self._MOST:
-                self._table, self._known = table, {}
-            key = (question, given, tuple(named.items()))
-            if key not in self._known:
-                self._known[key] = question(*given, **named)
-            answer: _Answer = self._known[key]
-            return answer
-
-        return asked
-
-
-_ANSWERS = _Answers()
-
-
-@_ANSWERS.once
-def near(name: str, n: int = 3) -> tuple[str, ...]:
-    """Names that somebody who wrote ``name`` may have meant, best first; empty when nothing is close."""
-    known = {lower.removeprefix(PREFIX): lower for lower in _by_lower_name()}
-    wanted = name.lower().removeprefix(PREFIX)
-    return tuple(_by_lower_name()[known[match]].name for match in near_misses.near(wanted, known, n))
-
-
-@_ANSWERS.once
-def nearest_compliant(size: Size, on: date) -> Size | None:
-    """The size that comes closest to this one among those alive on that day with SR-IOV InfiniBand.
-
-    A GPU size is matched with GPU sizes of the same vendor, a CPU size with CPU sizes. Only sizes that Microsoft
-    documents well enough to recommend (bandwidth and memory known) are considered.
-
-    Args:
-        size: What somebody wanted.
-        on: The day on which the answer must be available.
-    """
-    candidates = [
-        other
-        for other in all_sizes()
-        if other.fabric.usable
-        and other.fabric.gbps_per_node is not None
-        and other.memory_gib is not None
-        and not other.retired_on(on)
-        and other.gpu_vendor == size.gpu_vendor
-    ]
-    return min(candidates, key=lambda other: (_distance(size, other), other.name), default=None)
-
-
-@_ANSWERS.once
-def nearest_open(size: Size, on: date) -> Size | None:
-    """The size that comes closest to this one among those that new subscriptions get, with GPUs and fabric like it."""
-    candidates = [
-        other
-        for other in all_sizes()
-        if other.lifecycle is not None
-        and other.lifecycle.new_subscriptions is None
-        and not other.retired_on(on)
-        and (other.gpu_vendor, other.fabric.usable) == (size.gpu_vendor, size.fabric.usable)
-    ]
-    return min(candidates, key=lambda other: (_distance(size, other), *_unlike(size, other), other.name), default=None)
-
-
-def _unlike(wanted: Size, other: Size) -> tuple[int, int]:
-    """How many letters of the features in the two names differ, and then the newer version first."""
-    ours, theirs = ("".join(sorted(_LETTERS.findall(each.name.lower().split("_")[1]))) for each in (wanted, other))
-    version = _VERSION.search(other.name)
-    return abs(len(ours) - len(theirs)) + (ours != theirs), -int(version[1]) if version else 0
-
-
-def _distance(wanted: Size, other: Size) -> float:
-    """How far apart two sizes are: doublings of count and memory, plus what a user would have to change or fear."""
-    if wanted.gpus:
-        apart = _doublings(wanted.gpus, other.gpus) + _doublings(wanted.gpu_memory_gib, other.gpu_memory_gib)
-    else:
-        apart = _doublings(wanted.vcpus, other.vcpus) + _doublings(wanted.memory_gib, other.memory_gib)
-    apart += 1.0 * (wanted.gpu_model != other.gpu_model)
-    apart += 1.0 * (other.retired is not None)
-    apart += 0.5 * (other.azureml_supported is not True)
-    apart += 4.0 * (wanted.architecture != other.architecture)
-    return apart
-
-
-def _doublings(a: float | None, b: float | None) -> float:
-    return abs(log2(a / b)) if a and b else 1.0
+    return by_lower_name().get(name.lower())

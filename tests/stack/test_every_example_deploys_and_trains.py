@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from amlstack.base.paths import PROJECT
+from amlstack.diagnose import diagnose
 from amlstack.sandbox.runner.mpi import mpirun
 from amlstack.sandbox.server import processes
 from amlstack.sandbox.store.store import job_folder
@@ -172,6 +173,27 @@ def test_the_preflight_judges_both_nodes_and_measures_all_ranks(deployed: Deploy
     measured = json.loads(files["outputs/bandwidth.json"])
     assert (measured["world_size"], measured["nodes"], measured["backend"]) == (4, 2, "gloo")
     assert measured["verdict"]["state"] == "not judged"
+
+
+@pytest.mark.parametrize(
+    "kept", [("user_logs/", "report.json"), ("user_logs/",)], ids=["with-the-report", "logs-alone"]
+)
+def test_the_logs_of_runs_that_completed_raise_no_alarm(
+    deployed: Deployed, kept: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Under every launcher and framework, with all their harmless warnings."""
+    completed = [key for key, row in deployed.known.items() if row.status == "Completed"]
+    alarms = {}
+    for key in completed:
+        for name, text in deployed.files[key].items():
+            if name.startswith(kept):
+                (tmp_path / key / name).parent.mkdir(parents=True, exist_ok=True)
+                (tmp_path / key / name).write_text(text)
+        verdict = diagnose([tmp_path / key])
+        if verdict.found or verdict.rank is not None:
+            alarms[key] = (verdict.cause, verdict.rank, verdict.file, verdict.line, verdict.text)
+    assert alarms == {}
+    assert len(completed) >= len(TRAINING) - len(deployed.left_out)
 
 
 def test_a_second_up_changes_nothing_and_runs_nothing(deployed: Deployed) -> None:

@@ -45,7 +45,7 @@ OF_STEP = {"displayName": TEXT, "condition": TEXT, "name": TEXT}
 STEP = any_of(
     closed(["checkout"], checkout={"const": "self"}, fetchDepth=NUMBER, persistCredentials=TRUTH),
     closed(["bash", "displayName"], bash=TEXT, env={"type": "object"}, **OF_STEP),
-    closed(["task", "inputs"], task={"const": "AzureCLI@2"}, inputs=AZURE_CLI, **OF_STEP),
+    closed(["task", "inputs"], task={"const": "AzureCLI@2"}, inputs=AZURE_CLI, env={"type": "object"}, **OF_STEP),
     closed(
         ["task", "inputs"],
         task={"const": "Cache@2"},

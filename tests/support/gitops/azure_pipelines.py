@@ -94,6 +94,7 @@ class _Build:
 
     def _variables(self) -> dict[str, str]:
         found = {"Build.Repository.Provider": "TfsGit", "System.PullRequest.IsFork": "False", **self.predefined}
+        found |= {"System.OidcRequestUri": f"{self.agent.service}oidctoken"}
         found |= {"System.AccessToken": f"build-{self.id}", "Agent.OS": "Linux", "Build.BuildId": self.id}
         for entry in self.pipeline["variables"]:
             found |= self.agent.groups[entry["group"]] if "group" in entry else {entry["name"]: str(entry["value"])}
@@ -174,7 +175,7 @@ class _Build:
         az.chmod(0o755)
         self.paths.insert(0, str(tools))
         try:
-            return self._script(given["inlineScript"], folder, own)
+            return self._script(given["inlineScript"], folder, {**own, **self._filled(step.get("env") or {})})
         finally:
             self.paths.remove(str(tools))
 

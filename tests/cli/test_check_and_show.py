@@ -301,3 +301,38 @@ def test_a_file_that_is_no_job_shows_its_findings(here: Path, capsys: pytest.Cap
     shown = capsys.readouterr()
     assert shown.out == ""
     assert "[yaml-syntax]" in shown.err
+
+
+def test_a_stack_without_files_is_checked_with_the_jobs_that_it_lists(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "Pulumi.prod.yaml").write_text(STACK + "  amlstack:jobs: [job.py, {file: job.yml, rerun: again}]\n")
+    assert main(["check", "--stack", "prod"]) == 1
+    alone = capsys.readouterr().out
+    assert main(["check", "job.py", "job.yml", "--stack", "prod"]) == 1
+    assert capsys.readouterr().out == alone
+    assert "job.yml:1:1: error: command" in alone
+
+
+@pytest.mark.parametrize(
+    ("stack", "code", "words"),
+    [
+        (["--stack", "prod"], 2, "lists no job files"),
+        (["--stack", "nope"], 1, "nope"),
+        ([], 2, "Name job files"),
+    ],
+)
+def test_a_check_of_nothing_is_refused(
+    stack: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", *stack]) == code
+    printed = capsys.readouterr()
+    assert words in printed.out + printed.err
+
+
+def test_a_stack_whose_settings_are_wrong_is_checked_without_files(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "Pulumi.prod.yaml").write_text(STACK.replace("nodes:", "nods:"))
+    assert main(["check", "--stack", "prod", "--format", "github"]) == 1
+    assert "::error file=Pulumi.prod.yaml,line=7" in capsys.readouterr().out

@@ -25,7 +25,8 @@ Files = Annotated[
     list[Path] | None,
     typer.Argument(
         parser=Path,
-        help="Job files: Python, or Azure ML CLI v2 YAML; with --against also JSON files and folders of Azure Policy.",
+        help="Job files: Python, or Azure ML CLI v2 YAML; none: those of --stack. With --against also JSON files and "
+        "folders of Azure Policy.",
         show_default=False,
     ),
 ]
@@ -102,6 +103,8 @@ def check(  # noqa: PLR0917 - typer's options
 
         amlstack check workloads/*.py --stack prod --json
 
+        amlstack check --stack prod
+
         amlstack check job.yml --size Standard_ND96isr_H100_v5 --policy-config team.json
 
     With --against a stack is judged by the policies of the tenant that it will be created in: who would refuse, change
@@ -122,7 +125,7 @@ def check(  # noqa: PLR0917 - typer's options
         raise typer.Exit(_changed(files or [], stack, form, as_json=as_json, others=(size, policy_config, against)))
     asked = chosen(form, Format.TEXT, Format.JSON, Format.GITHUB, Format.SARIF, as_json=as_json)
     if not files and not against:
-        raise typer.BadParameter("Name job files, or policies with --against.")
+        files = _of_stack(stack)
     if against:
         from amlstack.cli.stack.tenant.verb import judge_stack
 
@@ -154,6 +157,22 @@ def check(  # noqa: PLR0917 - typer's options
         else:
             print_findings((finding,))
     raise typer.Exit(1 if ended.code is None else ended.code)
+
+
+def _of_stack(stack: str | None) -> list[Path]:
+    """The job files that a stack lists, as its ``up`` reads them."""
+    from amlstack.cli import targets
+
+    if stack is None:
+        raise typer.BadParameter(
+            "Name job files, a stack with --stack whose jobs are meant, or policies with --against."
+        )
+    where = targets.find(None, stack)
+    listed = [where.root / each.file for each in where.settings.jobs] if where.settings is not None else []
+    if not listed and not errors(where.findings):
+        raise typer.BadParameter(f"The stack `{stack}` lists no job files (`amlstack:jobs`). Name some.")
+    here = Path.cwd()
+    return [file.relative_to(here) if file.is_relative_to(here) else file for file in dict.fromkeys(listed)]
 
 
 def _changed(
@@ -209,7 +228,8 @@ def _check(
     if form is Format.JSON:
         print_json(_as_values(checked, found, about))
     elif form in beside_code.FORMS:
-        beside_code.show(form, found, where.root, str(files[0]), category="check", closing=closing)
+        shown_at = str(files[0]) if files else f"Pulumi.{stack}.yaml"
+        beside_code.show(form, found, where.root, shown_at, category="check", closing=closing)
     else:
         print_findings(found)
         typer.echo("\n".join([*_costs(checked), *closing]))  # at once: each writing reaches the terminal

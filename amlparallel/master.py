@@ -88,7 +88,7 @@ class Master:
                     self.failed[batch.number] = str(error)
                     self._ended += 1
                     self.failed_items += int(answer.get("wanted") or len(batch.files))
-            self._judge()
+            self._judge(ended=error is None or batch.number in self.failed)
             self._changed.notify_all()
 
     def fail(self, reason: str) -> None:
@@ -116,8 +116,8 @@ class Master:
         """What all mini-batches returned, in their order."""
         return [self.texts[index] for index in sorted(self.texts)]
 
-    def _judge(self) -> None:
-        """Compares with the thresholds."""
+    def _judge(self, *, ended: bool) -> None:
+        """Compares with the thresholds, and says how far it is when one has ended."""
         if self.reason is not None:
             return
         allowed = self.settings.mini_batch_error_threshold
@@ -131,7 +131,7 @@ class Master:
             most = self.settings.error_threshold
             self.reason = f"{self.failed_items} items failed, more than `error_threshold` {most} allows"
         step = max(1, self.total // 20)
-        if self.reason is None and (self.ended == self.total or self.ended % step == 0):
+        if self.reason is None and ended and (self.ended == self.total or self.ended % step == 0):
             say(f"{self.ended} of {self.total} mini-batches ended, {len(self.failed)} failed, {self.processed} items")
 
 

@@ -72,6 +72,13 @@ def test_a_run_has_the_experiment_that_its_processes_are_given(manager: Manager,
     assert by_id == by_name
 
 
+def test_a_run_shows_the_data_that_it_read_once_each(manager: Manager, run: str) -> None:
+    iris = {"dataset": {"name": "iris", "digest": "1", "source_type": "local", "source": "{}"}}
+    for _ in range(2):
+        assert call(manager, "POST", "runs/log-inputs", run_id=run, datasets=[iris])[0] == 200
+    assert call(manager, "GET", "runs/get", run_id=run)[1]["run"]["inputs"] == {"dataset_inputs": [iris]}
+
+
 def test_what_a_run_logs_as_files_lies_beside_its_outputs(manager: Manager, run: str) -> None:
     fields = call(manager, "GET", "runs/get", run_id=run)[1]["run"]
     assert fields["info"]["artifact_uri"] == (job_folder(manager.store.home, run) / "artifacts").as_uri()
@@ -81,7 +88,7 @@ REFUSED: list[tuple[str, str, dict[str, Any], int, str]] = [
     ("GET", "runs/get", {"run_id": "none"}, 404, "RESOURCE_DOES_NOT_EXIST"),
     ("POST", "runs/log-metric", {"run_id": "run", "key": "loss", "value": "much"}, 400, "INVALID_PARAMETER_VALUE"),
     ("POST", "runs/log-metric", {"run_id": "run"}, 400, "INVALID_PARAMETER_VALUE"),
-    ("POST", "runs/log-inputs", {}, 501, "NOT_IMPLEMENTED"),
+    ("POST", "runs/log-inputs", {"run_id": "run", "datasets": [{"dataset": {}}]}, 400, "INVALID_PARAMETER_VALUE"),
     ("POST", "traces", {}, 501, "NOT_IMPLEMENTED"),
     ("POST", "registered-models/alias", {"name": "m"}, 501, "NOT_IMPLEMENTED"),
     ("POST", "runs/set-tag", {"run_id": "run", "value": "no key"}, 400, "INVALID_PARAMETER_VALUE"),

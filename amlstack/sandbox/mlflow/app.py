@@ -120,6 +120,11 @@ def _log_model(context: KindContext, workspace: str, fields: Mapping[str, Any]) 
     return {}
 
 
+def _log_inputs(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
+    runs.read_data(context, workspace, runs.find(context, workspace, fields), fields.get("datasets") or [])
+    return {}
+
+
 def _history(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
     run = runs.find(context, workspace, fields)
     values = context.store.metrics.of(run.key, str(fields.get("metric_key") or ""))
@@ -222,6 +227,7 @@ CALLS: dict[tuple[str, str], Callable[[KindContext, str, Mapping[str, Any]], Any
     ("POST", "runs/log-batch"): _log_batch,
     ("POST", "runs/log-parameter"): _log_parameter,
     ("POST", "runs/log-model"): _log_model,
+    ("POST", "runs/log-inputs"): _log_inputs,
     ("POST", "runs/set-tag"): _set_tag,
     ("POST", "runs/delete-tag"): _delete_tag,
     ("GET", "metrics/get-history"): _history,

@@ -16,7 +16,7 @@ from amlstack.sandbox.runner.contract import launch
 from amlstack.sandbox.store.store import folder, job_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from amlstack.sandbox.kinds.base import KindContext
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 TYPE = "mlflow/runs"
 EXPERIMENT = "mlflow/experiments"
 """The type of the rows that keep names of experiments in which nothing ran yet."""
+INPUTS = "mlflow/inputs"
+"""The type of the rows that keep which datasets a run read."""
 STATUSES = {"Completed": "FINISHED", "Failed": "FAILED", "Canceled": "KILLED"}
 """MLflow's words for ends; all else is RUNNING."""
 REPORTED = "mlflow.status"
@@ -194,7 +196,29 @@ def show(context: KindContext, workspace: str, run: MlflowRun) -> Any:
         "params": pairs(run.parameters),
         "tags": pairs(run.tags),
     }
-    return {"info": info, "data": data, "inputs": {}}
+    kept = context.store.resources.get(_inputs(workspace, run))
+    return {"info": info, "data": data, "inputs": {} if kept is None else {"dataset_inputs": kept.body["datasets"]}}
+
+
+def read_data(context: KindContext, workspace: str, run: MlflowRun, datasets: Iterable[Mapping[str, Any]]) -> None:
+    """Notes which datasets a run reads (``mlflow.log_input``, and what autologging finds out).
+
+    Raises:
+        KeyError: One has no name, digest, source or type of source.
+    """
+    for one in datasets:
+        for field in ("name", "digest", "source_type", "source"):
+            one["dataset"][field]
+    place = _inputs(workspace, run)
+    with context.store.transaction():
+        before = context.store.resources.get(place)
+        known = [] if before is None else before.body["datasets"]
+        fresh = [dict(one) for one in datasets if one not in known]
+        context.store.resources.put(place, INPUTS, place.rsplit("/", 2)[0], {"datasets": [*known, *fresh]})
+
+
+def _inputs(workspace: str, run: MlflowRun) -> str:
+    return f"{workspace if run.job is None else run.job.arm_id}/runinputs/{run.id}"
 
 
 def pairs(values: Mapping[str, str]) -> list[dict[str, str]]:

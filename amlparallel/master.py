@@ -67,6 +67,8 @@ class Master:
         """What became of a mini-batch; an ``answer`` of None is a node that went away."""
         answer = answer or {"error": "its node went away"}
         with self._changed:
+            if self.reason is not None:
+                return
             self._moved = time.monotonic()
             error = answer.get("error")
             if error is None:

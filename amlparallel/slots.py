@@ -100,10 +100,14 @@ class WorkerProcess:
             self.process.wait(SHUTDOWN_SECONDS)
         self.kill()
 
-    def kill(self) -> None:
-        """Ends it with all that it started."""
+    def end(self) -> None:
+        """Ends it with all that it started; whoever waits for its answer hears of it."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
+
+    def kill(self) -> None:
+        """The same, for the thread that reads its answers."""
+        self.end()
         self.process.wait()
         if self._answers >= 0:
             os.close(self._answers)
@@ -141,9 +145,10 @@ class Slot(threading.Thread):
             self._worker.close()
 
     def stop(self) -> None:
-        """Ends its process."""
-        if self._worker is not None:
-            self._worker.kill()
+        """Ends its process, from another thread than its own."""
+        worker = self._worker
+        if worker is not None:
+            worker.end()
 
     def _one(self, batch: link.Message) -> link.Message:
         if self._worker is None:

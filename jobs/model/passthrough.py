@@ -73,8 +73,16 @@ class PassthroughStep(Node):
             environment=component.environment or NO_ENVIRONMENT,
             code=component.code,
             compute=self.compute,
+            nodes=self._nodes(component) if self.kind == "parallel" else None,
+            inputs=self.inputs if self.kind == "parallel" else {},
             enrich=False,
         )
+
+    def _nodes(self, component: PassthroughComponent) -> int | None:
+        """Nodes of a parallel step, of its own or its component's `resources`; None where that is no number."""
+        given = self.spec.get("resources") or component.spec.get("resources") or {}
+        count = given.get("instance_count") if isinstance(given, dict) else None
+        return count if isinstance(count, int) and count > 0 else None
 
 
 def literals(ports: Mapping[str, Port]) -> dict[str, Input | Scalar]:

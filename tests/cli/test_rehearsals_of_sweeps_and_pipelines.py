@@ -52,6 +52,41 @@ jobs:
     inputs:
       model: ${{{{parent.jobs.bad.outputs.model}}}}
 """
+SCORES = f"""\
+type: pipeline
+name: scores
+settings: {{default_compute: azureml:a100}}
+inputs:
+  files: {{type: uri_folder, path: ./files}}
+jobs:
+  score:
+    type: parallel
+    inputs: {{files: "${{{{parent.inputs.files}}}}"}}
+    outputs: {{rows: {{type: uri_file}}}}
+    input_data: ${{{{inputs.files}}}}
+    mini_batch_size: "2"
+    resources: {{instance_count: 2}}
+    max_concurrency_per_instance: 2
+    task:
+      type: run_function
+      code: ./src
+      entry_script: score.py
+      environment: {PLAIN}
+      append_row_to: ${{{{outputs.rows}}}}
+  check:
+    type: command
+    command: test "$(tr '\\n' , < ${{{{inputs.rows}}}})" = 11,22,33,
+    environment: {PLAIN}
+    inputs:
+      rows: {{type: uri_file, path: "${{{{parent.jobs.score.outputs.rows}}}}"}}
+"""
+SCORE = """\
+def init():
+    pass
+
+def run(mini_batch):
+    return [2 * open(file).read() for file in mini_batch]
+"""
 # Neither the name of the argument nor an example of the input: as years of tutorials write it.
 LOGS_WITH_PYTORCH = """\
 import mlflow
@@ -138,6 +173,20 @@ def test_the_pipeline_example_hands_its_data_from_step_to_step(home: Path) -> No
     assert "(2 ranks)" in ended.stdout
     assert f"judge: Completed; logs in {job_folder(home, steps['judge'].id)}" in ended.stdout
     assert processes.marked(home) == ()
+
+
+def test_a_parallel_step_runs_over_data_of_this_machine(home: Path, tmp_path: Path) -> None:
+    for name in ("src", "files"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "src" / "score.py").write_text(SCORE)
+    for number in "123":
+        (tmp_path / "files" / f"{number}.txt").write_text(number)
+    (tmp_path / "pipeline.yml").write_text(SCORES)
+
+    ended = rehearse(home, tmp_path / "pipeline.yml")
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "2 mini-batches, 2 node(s) with 2 process(es) each" in ended.stdout
 
 
 @pytest.mark.training

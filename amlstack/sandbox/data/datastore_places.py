@@ -28,16 +28,20 @@ MODELS: Final[Mapping[str, str]] = {
 """Types of outputs that are models: the word of a body, and that of run history. All others are data."""
 
 
-def output_uri(job: str, output: str, declared: str | None = None, *, store: str = DEFAULT) -> str:
-    """Where a job's output lies: where it was declared to, else in a folder of its own.
+def output_uri(
+    job: str, output: str, declared: str | None = None, *, store: str = DEFAULT, kind: str | None = None
+) -> str:
+    """Where a job's output lies: where it was declared to, else in a folder of its own, or as a file of its name.
 
     Args:
         job: Name of the job.
         output: Name of the output.
         declared: Its ``uri`` in the body; None or empty for none.
         store: Name of the datastore that the folder is in.
+        kind: Its type; of a ``uri_file`` the address has no slash at its end, by which clients would list a folder.
     """
-    return declared or f"azureml://datastores/{store}/paths/azureml/{job}/{output}/"
+    end = "" if kind == "uri_file" else "/"
+    return declared or f"azureml://datastores/{store}/paths/azureml/{job}/{output}{end}"
 
 
 def account_and_container(properties: Mapping[str, Any]) -> tuple[str, str]:

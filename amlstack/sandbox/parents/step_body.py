@@ -155,9 +155,9 @@ def _output(node: PipelineStep, bound: BindingValues, name: str, child: str) -> 
         uri, mode = uri or outer.get("uri"), mode or outer.get("mode")
     store = str((bound.properties.get("settings") or {}).get("default_datastore") or DEFAULT).rsplit("/", 1)[-1]
     values = {"name": child, "output_name": name, "default_datastore": store}
-    uri = output_uri(child, name, uri, store=store)
-    uri = _TEMPLATE.sub(lambda found: values[found[1]], bound.text(uri, node.where))
     kind = str(given.get("job_output_type") or port.type)
+    uri = output_uri(child, name, uri, store=store, kind=kind)
+    uri = _TEMPLATE.sub(lambda found: values[found[1]], bound.text(uri, node.where))
     mode = MODES.get(str(mode), str(mode)) if mode else port.mode
     return _filled({"jobOutputType": "uri_folder" if kind in ("path", "literal") else kind, "uri": uri, "mode": mode})
 

@@ -36,7 +36,10 @@ def of(store: Store, job: JobRow) -> dict[str, tuple[str, str]]:
         made = {place: row for place, row in rows.items() if row is not None}
         places = pipeline.outputs(store, job, made)
     else:
-        places = {name: output_uri(job.name, name, (port or {}).get("uri")) for name, port in declared.items()}
+        places = {
+            name: output_uri(job.name, name, (port or {}).get("uri"), kind=(port or {}).get("jobOutputType"))
+            for name, port in declared.items()
+        }
     return {
         name: (str((declared.get(name) or {}).get("jobOutputType") or "uri_folder"), _long(job, uri))
         for name, uri in places.items()

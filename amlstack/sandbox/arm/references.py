@@ -71,6 +71,8 @@ def _check_environment(context: KindContext, path: ArmPath, given: str) -> None:
     if (short := SHORT.fullmatch(given)) is not None:
         _check_curated(short["name"], where)
         return
+    if handed.curated(given) is not None and context.store.resources.get(given) is None:
+        return
     if not given.startswith("azureml:"):
         _check_known(context, path, given, "environments", where)
         return

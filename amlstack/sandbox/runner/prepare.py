@@ -104,6 +104,8 @@ def _declared(store: Store, spec: Spec) -> images.Declared:
     if not spec.environment.startswith("/"):
         return images.Declared(spec.environment)
     resource = store.resources.get(spec.environment)
+    if resource is None and (reference := environments.curated(spec.environment)) is not None:
+        return images.Declared(reference)
     if resource is None:
         message = f"The environment {spec.environment} does not exist."
         raise RefusedError(message)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from azure.ai.ml import Input, MLClient, Output, command, load_job
+from azure.ai.ml.dsl import pipeline
 from azure.ai.ml.entities import (
     AmlCompute,
     AmlComputeSshSettings,
@@ -34,6 +35,7 @@ from azure.ai.ml.entities import (
     RecurrenceTrigger,
     Workspace,
 )
+from azure.ai.ml.parallel import RunFunction, parallel_run_function
 from azure.identity import DefaultAzureCredential
 
 if TYPE_CHECKING:
@@ -52,6 +54,20 @@ jobs:
     environment: {image: mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04}
     inputs: {words: "${{parent.inputs.words}}"}
     outputs: {copied: "${{parent.outputs.last}}"}
+"""
+
+
+SCORE = """\
+import argparse
+
+def init():
+    global prefix
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--prefix")
+    prefix = parser.parse_known_args()[0].prefix
+
+def run(mini_batch):
+    return [f"{prefix} {open(file).read().strip()}" for file in mini_batch]
 """
 
 
@@ -131,6 +147,10 @@ class Session:
 
         name = "acpt-pytorch-2.8-cuda12.6"
         self.see("a curated environment by label", lambda: of().get(name, label="latest").name)
+        self.see("a curated environment by version", lambda: of().get(name, version="7").version)
+        own, short = self.client.environments, f"AzureML-{name}"
+        self.see("a curated environment in a workspace", lambda: own.get(short, label="latest").name)
+        self.see("its version in a workspace", lambda: own.get(short, version="3").id.rpartition("/workspaces/")[2])
         self.see("curated environments", lambda: name in [each.name for each in of().list()])
 
     def assets(self) -> None:
@@ -162,6 +182,7 @@ class Session:
         self.see("models", lambda: (models.get("model", label="latest").version, [each.name for each in models.list()]))
         self.see("a model downloaded", lambda: self.downloaded(lambda to: models.download("model", "1", to)))
         self.see("components", self.components)
+        self.see("components listed and archived", self.archived)
 
     def in_lake(self, folder: str) -> str:
         store = AzureDataLakeGen2Datastore(name="own_lake", account_name=self.name, filesystem="lake")
@@ -175,6 +196,56 @@ class Session:
             self.client.components.create_or_update(component)
         own = self.client.components
         return own.get("echo").version, own.get("echo", label="latest").version
+
+    def archived(self) -> list[Any]:
+        own = self.client.components
+
+        def there(view: str) -> list[str]:
+            return sorted(each.version for each in own.list("echo", list_view_type=view))
+
+        own.archive("echo", version="1")
+        seen = [there("ActiveOnly"), there("ArchivedOnly")]
+        own.restore("echo", version="1")
+        return [*seen, there("ActiveOnly"), [each.name for each in own.list()]]
+
+    def parallel(self) -> list[Any]:
+        """A pipeline of the SDK's own functions, whose parallel component is registered too."""
+        (self.folder / "src" / "score.py").write_text(SCORE)
+        score = parallel_run_function(
+            name="score",
+            inputs={"words": Input(type="uri_folder")},
+            outputs={"rows": Output(type="uri_file")},
+            input_data="${{inputs.words}}",
+            mini_batch_size="1",
+            instance_count=2,
+            max_concurrency_per_instance=2,
+            mini_batch_error_threshold=0,
+            retry_settings={"max_retries": 1, "timeout": 60},
+            logging_level="DEBUG",
+            task=RunFunction(
+                code=str(self.folder / "src"),
+                entry_script="score.py",
+                environment=PLAIN,
+                program_arguments="--prefix scored",
+                append_row_to="${{outputs.rows}}",
+            ),
+        )
+        registered = self.client.components.create_or_update(score.component)
+
+        @pipeline(default_compute="gpu")
+        def scoring(words):  # type: ignore[no-untyped-def]  # the client reads annotations, and not as texts
+            first = score(words=words)
+            again = registered(words=words)
+            again.resources = {"instance_count": 1}
+            return {"rows": first.outputs.rows, "again": again.outputs.rows}
+
+        made = self.client.jobs.create_or_update(scoring(Input(type="uri_folder", path=str(self.folder / "data"))))
+        self.client.jobs.stream(made.name)
+        steps = sorted(str(each.status) for each in self.client.jobs.list(parent_job_name=made.name))
+        target = tempfile.mkdtemp(dir=self.folder)
+        self.client.jobs.download(made.name, download_path=target, output_name="rows")
+        rows = [file.read_text() for file in Path(target).rglob("*") if file.is_file()]
+        return [registered.type, self.client.jobs.get(made.name).status, steps, rows]
 
     def run(self, label: str, **more: Any) -> str:
         """Status of a command job at its end."""
@@ -230,6 +301,7 @@ class Session:
         )
         self.see("a model from a job's files", self.model_of_a_job)
         self.see("a job reads a model", self.reads_model)
+        self.see("a parallel step", self.parallel)
         self.see("a schedule triggered", self.triggered)
         self.see("a schedule switched off, on and deleted", self.switched)
         self.see("a job cancelled", self.cancelled)

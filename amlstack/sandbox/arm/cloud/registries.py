@@ -1,7 +1,8 @@
 """The registry ``azureml`` with its curated environments, as ``MLClient(registry_name="azureml")`` reads it.
 
 Names come from the catalogue. Which versions the registry of Azure ML holds today only that one knows: here each
-environment has one version, called 1, and a job may name any.
+environment has one version, called 1, in lists and under ``latest``; any other whole number is answered where it is
+asked for by name, as a job may name any. A workspace has the same environments under the prefix ``AzureML-``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from amlstack.catalog.environments import CatalogEnvironment
-    from amlstack.sandbox.kinds.base import Body
+    from amlstack.sandbox.kinds.base import Body, KindContext
 
 NAME: Final = "azureml"
 GROUP: Final = "azureml-registry"
@@ -30,20 +31,25 @@ _REGISTRY = re.compile(
     r"(?P<registry>[^/]+)(?P<rest>(?:/.*)?)",
     re.IGNORECASE,
 )
+_IN_WORKSPACE = re.compile(
+    r"(?P<workspace>/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.MachineLearningServices/workspaces/"
+    r"[^/]+)/environments/(?P<name>AzureML-[^/]+)(?P<versions>/versions(?:/(?P<version>[^/]+))?)?/?",
+    re.IGNORECASE,
+)
 
 
-def answer(base: str, method: str, path: str, query: Mapping[str, str]) -> Reply | None:
-    """Answers a read of the registry or of its environments; None for a path that is none of a registry.
+def answer(context: KindContext, method: str, path: str, query: Mapping[str, str]) -> Reply | None:
+    """Answers a read of the registry or of its environments, in a workspace too; None for any other path.
 
     Raises:
         Refused: There is no such registry, environment or version, or the sandbox does not have that part of it.
     """
     if found := _DISCOVERY.fullmatch(path):
         _check(found["registry"])
-        return Reply(200, _discovery(base))
+        return Reply(200, _discovery(context.base))
     found = _REGISTRY.fullmatch(path)
     if found is None:
-        return None
+        return _in_workspace(context, method, path)
     _check(found["registry"])
     if method != "GET":
         raise not_emulated(f"{method} of a registry: the registry {NAME} can be read alone")
@@ -59,11 +65,35 @@ def answer(base: str, method: str, path: str, query: Mapping[str, str]) -> Reply
         return Reply(200, _container(one))
     if len(words) == 3:
         return Reply(200, {"value": [_version(one)]})
-    if words[3] != VERSION:
-        message = f"Version '{words[3]}' of the environment '{one.name}' was not found; it has '{VERSION}'."
-        raise Refused(404, "UserError", message)
     del query
-    return Reply(200, _version(one))
+    return Reply(200, _version(one, _number(one, words[3])))
+
+
+def _in_workspace(context: KindContext, method: str, path: str) -> Reply | None:
+    """Answers a read of a curated environment by its name in a workspace; None for anything else.
+
+    Raises:
+        Refused: It has no such version.
+    """
+    found = _IN_WORKSPACE.fullmatch(path) if method == "GET" else None
+    one = None if found is None else environments.get(found["name"])
+    if found is None or one is None or one.registry != NAME or context.store.resources.get(found["workspace"]) is None:
+        return None
+    above = f"{found['workspace']}/environments/{found['name']}"
+    if context.store.resources.get(above) is not None:
+        return None
+    if found["versions"] is None:
+        return Reply(200, {**_container(one), "id": above, "name": found["name"]})
+    number = VERSION if found["version"] is None else _number(one, found["version"])
+    version = {**_version(one, number), "id": f"{above}/versions/{number}"}
+    return Reply(200, {"value": [version]} if found["version"] is None else version)
+
+
+def _number(one: CatalogEnvironment, text: str) -> str:
+    if not re.fullmatch(r"[1-9]\d{0,5}", text):
+        message = f"Version '{text}' of the environment '{one.name}' was not found; versions are whole numbers."
+        raise Refused(404, "UserError", message)
+    return text
 
 
 def _check(registry: str) -> None:
@@ -113,12 +143,12 @@ def _container(one: CatalogEnvironment) -> Body:
     return {"id": _id("environments", one.name), "name": one.name, "properties": properties}
 
 
-def _version(one: CatalogEnvironment) -> Body:
+def _version(one: CatalogEnvironment, number: str = VERSION) -> Body:
     return {
-        "id": f"azureml://registries/{NAME}/environments/{one.name}/versions/{VERSION}",
-        "name": VERSION,
+        "id": f"azureml://registries/{NAME}/environments/{one.name}/versions/{number}",
+        "name": number,
         "properties": {
-            "image": f"mcr.microsoft.com/azureml/curated/{one.name}:{VERSION}",
+            "image": f"mcr.microsoft.com/azureml/curated/{one.name}:{number}",
             "environmentType": "Curated",
             "osType": "Linux",
             "isAnonymous": False,

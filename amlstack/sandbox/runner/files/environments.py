@@ -7,8 +7,10 @@ alone. A file in the outermost job's folder holds both, by step (empty for a job
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
+from amlstack.catalog import environments as catalogue
 from amlstack.sandbox.images import Chosen
 from amlstack.sandbox.images.references import read as reference
 from amlstack.sandbox.runner.files import substitutes
@@ -21,6 +23,11 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import JobRow, Store
 
 FILE = "environments.json"
+_CURATED = re.compile(
+    r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.MachineLearningServices/workspaces/[^/]+"
+    r"/environments/(?P<name>AzureML-[^/]+)/versions/(?P<version>[^/]+)",
+    re.IGNORECASE,
+)
 
 
 def write(home: Path, job: str, by_step: Mapping[str, Chosen]) -> None:
@@ -55,3 +62,10 @@ def _read(home: Path, job: str) -> dict[str, Chosen]:
     if not file.is_file():
         return {}
     return {step: Chosen.from_dict(data) for step, data in json.loads(file.read_text()).items()}
+
+
+def curated(environment_id: str) -> str | None:
+    """The curated environment behind an ARM id of a workspace's ``AzureML-NAME``, by its id in the registry."""
+    found = _CURATED.fullmatch(environment_id)
+    one = None if found is None else catalogue.get(found["name"])
+    return None if found is None or one is None else one.version_id(found["version"])

@@ -43,6 +43,8 @@ NATIVE: Mapping[str, str] = {
     "environments": "machinelearningservices:EnvironmentVersion",
     "data": "machinelearningservices:DataVersion",
     "jobs": "machinelearningservices:Job",
+    "components": "machinelearningservices:ComponentVersion",
+    "schedules": "machinelearningservices:Schedule",
 }
 OF_THE_RECORD = {"id", "name", "type", "systemData"}
 OF_NODES = {
@@ -56,6 +58,8 @@ ADDED: Mapping[str, set[str]] = {
     "environments": {"etag", "autoRebuild", "environmentType", "osType", "properties", "provisioningState"},
     "data": {"etag"},
     "jobs": {"services", "status"},
+    "components": {"etag", "provisioningState"},
+    "schedules": {"etag", "isEnabled", "provisioningState"},
 }
 """By kind, what the service adds to a body in which azure-ai-ml leaves nothing open; all but etag of its properties."""
 LEFT_OPEN: Mapping[str, set[str]] = {
@@ -67,6 +71,8 @@ LEFT_OPEN: Mapping[str, set[str]] = {
     "environments": {"isAnonymous", "isArchived"},
     "data": {"isAnonymous", "isArchived", "properties"},
     "jobs": {"isArchived", "resources.properties"},
+    "components": {"isArchived", "properties", "tags"},
+    "schedules": {"tags"},
 }
 """By kind, what it fills in beyond that where the program of a stack says nothing."""
 KINDS = tuple(ADDED)
@@ -151,6 +157,36 @@ class Both:
         }
         job.up(job_inputs(properties=properties, workspace=self.workspace, wait="completed"))
         self.sent = {"computes": {"properties": cluster}, "datastores": {"properties": store}}
+        spec = {
+            "name": "ours",
+            "version": "1",
+            "type": "command",
+            "command": "echo ${{inputs.rate}}",
+            "environment": f"azureml:{environment.id}",
+            "inputs": {"rate": {"type": "number", "default": "0.1"}},
+        }
+        component = self.wire.component()
+        body = {"componentSpec": spec, "isAnonymous": False, "description": "Words, ä."}
+        component.up({"workspace": self.workspace, "name": "ours", "version": "1", "body": body})
+        nightly = {
+            "trigger": {
+                "triggerType": "Cron",
+                "expression": "0 2 * * *",
+                "startTime": "2126-07-01 00:00:00",
+                "timeZone": "UTC",
+            },
+            "action": {
+                "actionType": "CreateJob",
+                "jobDefinition": {
+                    "jobType": "Pipeline",
+                    "jobs": {"only": {"type": "command", "componentId": component.id, "inputs": {}}},
+                    "settings": {"default_compute": f"{self.workspace}/computes/trains"},
+                },
+            },
+            "displayName": "Ours, ä",
+        }
+        schedule = {"workspace": self.workspace, "name": "ours", "body": {"properties": nightly}}
+        self.wire.schedule().up(schedule)
         for path, body in self.puts:
             self.sent.setdefault(path.removeprefix(self.workspace).split("/")[1], body)
         return {
@@ -159,6 +195,8 @@ class Both:
             "environments": ["ours", environment.outputs["version"]],
             "data": ["ours", "1"],
             "jobs": [job.id],
+            "components": ["ours", "1"],
+            "schedules": ["ours"],
         }
 
     def lead(self, reads: dict[str, list[str]], folder: Any, environ: Mapping[str, str]) -> None:

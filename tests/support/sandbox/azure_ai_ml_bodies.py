@@ -21,14 +21,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from azure.ai.ml import MLClient, Output, command
-from azure.ai.ml.entities import AmlCompute, AzureBlobDatastore, Data, Environment
+from azure.ai.ml import MLClient, Output, command, load_job
+from azure.ai.ml.entities import (
+    AmlCompute,
+    AzureBlobDatastore,
+    CommandComponent,
+    CronTrigger,
+    Data,
+    Environment,
+    JobSchedule,
+)
 from azure.identity import DefaultAzureCredential
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 IMAGE = "mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04"
+PIPELINE = """\
+type: pipeline
+settings: {default_compute: azureml:trains}
+jobs: {only: {type: command, component: "azureml:theirs:1"}}
+"""
 CONDA = {"name": "own", "channels": ["conda-forge"], "dependencies": ["python=3.11", {"pip": ["numpy==2.3.5"]}]}
 
 
@@ -79,6 +92,8 @@ def main(name: str, folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
         "computes": client.compute.get,
         "data": client.data.get,
         "datastores": client.datastores.get,
+        "components": client.components.get,
+        "schedules": client.schedules.get,
     }
     seen: dict[str, Any] = {
         kind: exchanges.of("GET", f"/{kind}/{names[0]}", partial(read[kind], *names))
@@ -117,12 +132,24 @@ def made(client: MLClient, folder: Path, version: str, exchanges: Exchanges) -> 
         display_name="Theirs",
         experiment_name="both",
     )
+    (folder.parent / "pipeline.yml").write_text(PIPELINE)
+    component = CommandComponent(
+        name="theirs", version="1", command="echo ä", environment="ours@latest", tags={"team": "a"}
+    )
+    trigger = CronTrigger(expression="0 2 * * *", start_time="2126-07-01 00:00:00")
+
+    def scheduled() -> JobSchedule:
+        pipeline = load_job(folder.parent / "pipeline.yml")
+        return JobSchedule(name="theirs", trigger=trigger, create_job=pipeline, display_name="Theirs, ä")
+
     makes: dict[str, Callable[[], Any]] = {
         "environments": lambda: client.environments.create_or_update(environment),
         "computes": lambda: client.compute.begin_create_or_update(cluster).result(),
         "datastores": lambda: client.datastores.create_or_update(store),
         "data": lambda: client.data.create_or_update(data),
         "jobs": lambda: client.jobs.create_or_update(job),
+        "components": lambda: client.components.create_or_update(component),
+        "schedules": lambda: client.schedules.begin_create_or_update(scheduled()).result(),
     }
     seen = {kind: exchanges.of("PUT", f"/{kind}/theirs", make) for kind, make in makes.items()}
     with contextlib.redirect_stdout(io.StringIO()):

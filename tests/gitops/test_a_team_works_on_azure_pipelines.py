@@ -100,11 +100,13 @@ def play(one: Played, agent: Agent, first: str) -> None:
         (cluster,) = store.clusters()
         body = {"location": cluster.body["location"], "properties": cluster.body["properties"]}
         body |= {"identity": cluster.body["identity"]} if "identity" in cluster.body else {}
+    before = team.place.blobs()
     for step, nodes in (("drift", 3), ("mended", 6)):
         body["properties"]["properties"]["scaleSettings"]["maxNodeCount"] = nodes
         connect(team.azure.endpoint).put(cluster.id, body)
         one.runs[step] = agent.run("amlstack-drift.yml", first, where)
         one.seen[step] = json.loads(json.dumps(one.devops.items))
+    one.seen["unwritten by the night"] = before == team.place.blobs()
 
 
 def test_main_waits_for_approval_and_applies_its_plan(played: Played) -> None:
@@ -141,9 +143,10 @@ def test_a_pull_request_rehearses_the_job_that_changed_and_trains_the_review_sta
     assert played.seen["left of the review stack"] == {}
 
 
-def test_a_pull_request_reads_the_state_and_writes_none(played: Played) -> None:
+def test_pull_requests_and_the_night_read_the_state_and_write_none(played: Played) -> None:
     assert ".pulumi/stacks/amlstack/prod.json" in played.team.place.blobs()
     assert played.seen["unwritten"] is True
+    assert played.seen["unwritten by the night"] is True
 
 
 def test_drift_is_one_work_item_that_is_closed_when_it_is_gone(played: Played) -> None:

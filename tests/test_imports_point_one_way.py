@@ -47,7 +47,7 @@ MAY = {
     "amlstack.rpc": ("amlstack.rpc", BASE),
     "amlstack.resources": ("amlstack.resources",),
     "amlstack.run_identity": (),
-    "amlstack.engine": ("amlstack.processes", BASE),
+    "amlstack.engine": ("amlstack.engine", "amlstack.processes", BASE),
     "amlstack.processes": ("amlstack.processes", BASE),
 }
 JOBS = {

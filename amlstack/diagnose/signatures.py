@@ -134,7 +134,7 @@ def hedged(text: str, signature: Signature) -> bool:
     places = [lower.find(word) for word in signature.any]
     at = found.start() if found else min((place for place in places if place >= 0), default=0)
     sentence = text[text.rfind(". ", 0, at) + 1 : at]
-    if _MAYBE.search(sentence):
+    if _MAYBE.search(sentence) or _LISTED.search(text[:at]):
         return True
     around = lower[max(0, lower.rfind(". ", 0, at)) :].split(". ")[0]
     if " or " not in around:
@@ -155,6 +155,8 @@ def _culprit(signature: Signature, words: tuple[str, ...], text: str) -> bool:
 _MAYBE = re.compile(
     r"\b(?:may|(?i:possibl[ey]|potential(?:ly)?|might|could|perhaps|e\.g\.|such as|usually|typically|sometimes))\b"
 )
+_LISTED = re.compile(r"\b(?i:potential|possible|likely|common)\b[^.:]{0,30}\b(?i:causes?|reasons?)\b")
+"""What introduces a list of guesses."""
 _GUESS = re.compile(rf"{_MAYBE.pattern}|\b(?i:or)\b")
 
 

@@ -71,6 +71,7 @@ def test_sentences_of_open_mpi_are_read_over_line_ends(tmp_path: Path) -> None:
         ("The process died, possibly because of CUDA out of memory", True),
         ("This may be an uncorrectable ECC error", True),
         ("worker failed: CUDA out of memory or uncorrectable ECC error", True),
+        ("The worker ended. There are some potential root causes. (1) A signal. (2) SIGSEGV or other errors.", True),
         ("slurmstepd: error: Detected 1 oom-kill event(s). Some processes may have been killed by the handler.", False),
         ("Mon May 1 10:00:00 2023 CUDA out of memory", False),
         ("RuntimeError: CUDA out of memory. Tried to allocate 2 GiB", False),

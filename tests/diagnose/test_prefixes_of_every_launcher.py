@@ -81,3 +81,27 @@ def test_a_traceback_is_read_behind_any_prefix(prefix: str, rank: int | None, no
     assert (verdict.rank, verdict.node) == (rank, node)
     assert verdict.source is not None
     assert (verdict.source.file, verdict.source.line, verdict.source.function) == ("/code/train.py", 41, "main")
+
+
+@pytest.mark.parametrize("indented", [True, False])
+def test_a_prefix_before_the_header_alone_names_the_whole_traceback(indented: bool, tmp_path: Path) -> None:
+    """One record of a logger with several lines, of which the first has its prefix; others may come between."""
+    lines = traceback("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB").splitlines()
+    lines = [line if indented else line.strip() for line in lines]
+    lines[0] = f"[2025-02-09 21:23:00 TP2] Scheduler hit an exception: {lines[0]}"
+    lines.insert(3, "[2025-02-09 21:23:00 TP0] waiting")
+    (tmp_path / "out.log").write_text("\n".join(lines) + "\n[2025-02-09 21:23:01] a child failed\n")
+    verdict = diagnose([tmp_path])
+    assert (verdict.cause, verdict.rank) == ("cuda-out-of-memory", 2)
+    assert verdict.source is not None
+    assert verdict.source.file == "/code/train.py"
+
+
+def test_lines_without_a_prefix_belong_to_nobody_whose_name_stands_before_every_line(tmp_path: Path) -> None:
+    mine = traceback("ValueError: bad label", prefix="[rank3]: ").splitlines()
+    other = traceback("KeyError: 'x'").splitlines()
+    mixed = [line for pair in zip(mine, other, strict=True) for line in pair]
+    (tmp_path / "out.log").write_text("\n".join(mixed) + "\n")
+    verdict = diagnose([tmp_path])
+    found = {(verdict.text, verdict.rank), *((each.text, each.rank) for each in verdict.pointers)}
+    assert found == {("ValueError: bad label", 3), ("KeyError: 'x'", None)}

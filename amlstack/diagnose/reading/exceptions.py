@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     Writer = tuple[int | None, int | None]
 
+NAMELESS = (None, None)
 MOST_WRITERS = 256
 CUT = 20
 """Lines after a traceback's last frame at a log's end: its exception was cut off rather than lost among others."""
@@ -40,7 +41,17 @@ class Exceptions:
         collector: Gets the events.
     """
 
-    __slots__ = ("_attention", "_collector", "_ignored", "_last_raised", "_messages", "_readers", "_spawned", "_until")
+    __slots__ = (
+        "_attention",
+        "_began",
+        "_collector",
+        "_ignored",
+        "_last_raised",
+        "_messages",
+        "_readers",
+        "_spawned",
+        "_until",
+    )
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
@@ -49,6 +60,7 @@ class Exceptions:
         self._last_raised: dict[Writer, int] = {}
         self._spawned: int | None = None
         self._ignored: set[Writer] = set()
+        self._began: Writer | None = None
         self._until, self._attention = 0, ATTENTION
 
     @property
@@ -69,7 +81,9 @@ class Exceptions:
             self._attention -= 1
             if number > self._until or self._attention < 0:
                 self._messages.clear()
-        writer = (line.rank, line.local)
+        writer = own = (line.rank, line.local)
+        if (begun := self._continued(writer, line.text)) is not None:
+            writer, line = begun, replace(line, rank=begun[0], local=begun[1])
         reader = self._reader(writer)
         inside = reader.open
         if (bare := reader.bare(line.text)) != line.text:
@@ -78,15 +92,28 @@ class Exceptions:
         for raised in several or filter(None, (one,)):
             self._raised(writer, raised, prefixes.named(line, reader.before), stamp())
         if several or one is not None:
+            if own != writer:  # its message goes on without a prefix as well
+                self.message(prefixes.Line("", *own), self._last_raised[writer], number)
             return None
         if not reader.open:
             return None if self._goes_on(writer, number, line) else line
         self._collector.cover(number)
         # Frames quote source code: words of an error in it mean nothing. Lines of others may come between.
         self._messages.pop(writer, None)
+        if not inside:
+            self._began = writer if writer != NAMELESS else None
         if not inside:  # the text before the header in its line is a summary, or a progress bar
             line = replace(line, text=line.text.partition(tracebacks.HEADER)[0])
         return None if tracebacks.quoted(line.text) else line
+
+    def _continued(self, writer: Writer, text: str) -> Writer | None:
+        """Whose traceback a line goes on with: that of a writer whose name stands before the header alone."""
+        if writer == self._began or (writer == NAMELESS and tracebacks.HEADER in text):
+            self._began = None  # its name stands before every line, or another traceback begins
+        begun = self._began
+        if begun is None or writer != NAMELESS or self._reader(NAMELESS).open:
+            return None
+        return begun if self._reader(begun).open else None
 
     def message(self, line: Line, at: int, number: int) -> None:
         """The message of an event may go on in the writer's next lines."""

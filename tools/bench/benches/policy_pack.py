@@ -2,10 +2,12 @@
 
 The two are run in turns, three times each, and each figure is the median; the provider behind them takes everything.
 The CPU seconds are the engine's, the program's and the pack's; a busy machine moves them less than the clock. One more
-run has a pack that names as many rules and answers every question with nothing: what the engine spends on
-asking any such pack and on noting each rule for each resource, and the least that ours can cost. The pack's memory is
-its peak after 10,000 jobs, judged one by one and then as a stack, asked as the engine asks; their clusters are not in
-the stack, so that the pack remembers every one.
+run has a pack that names as many rules and answers every question with nothing: what the engine spends on asking any
+such pack and on noting each rule for each resource, and the least that ours can cost. By itself, asked the same 2,000
+questions and once of the stack, our pack took 0.81 s of CPU on 2026-11-23 and the other 0.54 s: the rules are 0.03 of
+the ratio, and all else is the engine's and gRPC's. How many rules a pack names made no difference. The memory is its
+peak after 10,000 jobs, judged one by one and then as a stack, asked as the engine asks; their clusters are not in the
+stack, so that the pack remembers every one.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ back what it was given. Times are by the clock, each once: a turn costs minutes,
 goals. Plain's preview stands for its `up` with nothing to change as well, which takes a little longer. The engine has
 the settings of `make up` on all sides. Memory is the highest resident set of the process, as the kernel has it.
 
-An `up` is measured with 250 resources, as its time grows with the square of their number; `--full` measures 1,000,
+An `up` is measured with 200 resources, as its time grows with the square of their number; `--full` measures 1,000,
 which takes a quarter of an hour more, and on 2026-11-22 took 112 s for clusters (0.67 times plain's) and 239 s for jobs
 (1.35 times). With fewer resources the state is a smaller part of it, so that a goal reached there is none reached
 with 1,000, and is not shown as reached. What has nothing to change was made without checkpoints and is then measured
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from contextlib import AbstractContextManager
 
-UPS = 250
+UPS = 200
 QUICK = 20
 SKIP_CHECKPOINTS = "PULUMI_SKIP_CHECKPOINTS"
 AT_MOST = 1.2

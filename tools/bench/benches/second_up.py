@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 PROJECT = Path(__file__).resolve().parents[3]
-PAIRS = 4
+PAIRS = 3
 MOST, LONGEST = 1.0, 8.0
 OURS = ["make", "--no-print-directory", "up", "YES=1"]
 BY_HAND = ["pulumi", "up", "--yes", "--non-interactive", "--stack", "sandbox"]

@@ -22,7 +22,7 @@ from amlstack.base.paths import PROJECT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FEW, MANY, CLUSTERS, TIMES = 1_000, 10_000, 20, 3
+FEW, MANY, CLUSTERS, TIMES = 1_000, 10_000, 20, 2
 _JOB = """\
 command: python train.py --lr ${{{{inputs.lr}}}} --seed {number}
 code: ../src

@@ -1,4 +1,4 @@
-"""CPU seconds of one process from start to end, median of nine; the anchors are in the same turn of measurements."""
+"""CPU seconds of one process from start to end, median of seven; the anchors are in the same turn of measurements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from measure import Row, cpu_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TIMES = 9
+TIMES = 7
 IMPORTS = ("jobs", "jobs.azureml.read.command", "infra.settings", "policies.checks", "amlstack.cli.commands.check")
 OTHERS = ("pydantic", "pulumi", "pulumi_azure_native.machinelearningservices")
 

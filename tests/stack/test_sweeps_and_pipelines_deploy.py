@@ -43,8 +43,26 @@ PIPELINE: dict[str, Any] = {
             "inputs": {"data": "${{parent.jobs.write.outputs.data}}"},
             "outputs": {"result": "${{parent.outputs.result}}"},
         },
+        "score": {
+            "type": "parallel",
+            "inputs": {"data": "${{parent.jobs.write.outputs.data}}"},
+            "outputs": {"rows": {"type": "uri_file"}},
+            "input_data": "${{inputs.data}}",
+            "mini_batch_size": "1",
+            "max_concurrency_per_instance": 1,
+            "mini_batch_error_threshold": 0,
+            "resources": {"instance_count": 2},
+            "task": {
+                "type": "run_function",
+                "code": "src",
+                "entry_script": "score.py",
+                "environment": "azureml:small",
+                "append_row_to": "${{outputs.rows}}",
+            },
+        },
     },
 }
+SCORE = "def run(mini_batch):\n    return [open(file).read().strip() for file in mini_batch]\n"
 SWEEP: dict[str, Any] = {
     "type": "sweep",
     "name": "tries",
@@ -64,6 +82,7 @@ SWEEP: dict[str, Any] = {
 def test_they_run_once_and_their_parts_are_jobs_of_their_own(own: Own, tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "word.txt").write_text("hello\n")
+    (tmp_path / "src" / "score.py").write_text(SCORE)
     files = []
     for result in (PIPELINE, SWEEP):
         files.append(tmp_path / f"{result['name']}.yml")
@@ -79,11 +98,13 @@ def test_they_run_once_and_their_parts_are_jobs_of_their_own(own: Own, tmp_path:
     assert runs(own.home).keys() == before.keys()
 
     children = _children(own.home, before)
-    assert children["steps"].keys() == {"write", "read"}
+    assert children["steps"].keys() == {"write", "read", "score"}
     assert children["tries"].keys() == {"0", "1"}
     assert {row.status for row in before.values()} == {"Completed"}
     folder = job_folder(own.home, _parent(before, "steps").id)
     assert (folder / "outputs" / "result" / "read.txt").read_text() == "hello\n"
+    score = job_folder(own.home, children["steps"]["score"].id) / "user_logs" / "std_log_process_00.txt"
+    assert "1 mini-batches, 2 node(s) with 1 process(es) each" in score.read_text()
     trial = job_folder(own.home, children["tries"]["1"].id)
     assert (trial / "outputs" / "lr.txt").read_text() == "0.2\n"
     said = [text for _, text in summary.rows(Outcome(), outputs, {})]

@@ -149,7 +149,7 @@ class Provider(Plugin):
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
         failures = Failures()
         try:
-            _, secrecy, inputs = self._opened(request.urn, request.olds, request.news)
+            secrecy, _, (inputs, given) = self._opened(request.urn, request.olds, request.news)
         except ValueRefusedError as error:
             failures.add(error.path, error.reason)
             return failures.response({})
@@ -157,14 +157,16 @@ class Provider(Plugin):
         resource = self._resource(request.urn)
         _warn_of_ids(self.host, request.urn, resource.shape, secrecy)
         checked = resource.check(Call(request.urn, secrecy=secrecy), inputs, failures)
-        return failures.response(resource.shape.sealed(checked, opened(decode(request.news))[1]), secrecy)
+        return failures.response(resource.shape.sealed(checked, given), secrecy)
 
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:
-        old_inputs, secrecy, old, new = self._opened(request.urn, request.old_inputs, request.olds, request.news)
-        resource, wanted = self._resource(request.urn), opened(decode(request.news))[1]
+        secrecy, (old_inputs, _), (old, _), (new, wanted) = self._opened(
+            request.urn, request.old_inputs, request.olds, request.news
+        )
+        resource = self._resource(request.urn)
         with _as_answers(request.urn, request.id, resource.shape, secrecy):
             difference = resource.diff(Call(request.urn, secrecy=secrecy), request.id, old_inputs, old, new)
-        if not difference.replaces:
+        if not difference.replaces and wanted.places:
             # What has become secret lies in the clear in the state until that is written again.
             difference = dataclasses.replace(
                 difference, updates=(*difference.updates, *resource.shape.bared(decode(request.olds), wanted))
@@ -172,7 +174,7 @@ class Provider(Plugin):
         return _diff_response(difference, secrecy)
 
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:
-        inputs, secrecy = self._opened(request.urn, request.properties)
+        secrecy, (inputs, _) = self._opened(request.urn, request.properties)
         resource, call = self._resource(request.urn), _call(request, secrecy, preview=request.preview)
         with _as_answers(request.urn, request.urn.rsplit("::", 1)[-1], resource.shape, secrecy):
             resource_id, state = resource.create(call, inputs)
@@ -182,8 +184,8 @@ class Provider(Plugin):
         return provider_pb2.CreateResponse(id=resource_id, properties=properties)
 
     def Read(self, request: Any, context: grpc.ServicerContext) -> Any:
-        inputs, secrecy, old = self._opened(request.urn, request.inputs, request.properties)
-        resource, given = self._resource(request.urn), opened(decode(request.inputs))[1]
+        secrecy, (inputs, given), (old, _) = self._opened(request.urn, request.inputs, request.properties)
+        resource = self._resource(request.urn)
         with _as_answers(request.urn, request.id, resource.shape, secrecy):
             resource_id, state = resource.read(_call(request, secrecy), request.id, inputs, old)
         if not resource_id:
@@ -195,7 +197,7 @@ class Provider(Plugin):
         )
 
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:
-        _, secrecy, old, new = self._opened(request.urn, request.old_inputs, request.olds, request.news)
+        secrecy, _, (old, _), (new, _) = self._opened(request.urn, request.old_inputs, request.olds, request.news)
         resource, call = self._resource(request.urn), _call(request, secrecy, preview=request.preview)
         with _as_answers(request.urn, request.id, resource.shape, secrecy):
             state = resource.update(call, request.id, old, new)
@@ -204,7 +206,7 @@ class Provider(Plugin):
         return provider_pb2.UpdateResponse(properties=properties)
 
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:
-        inputs, secrecy, old = self._opened(request.urn, request.old_inputs, request.properties)
+        secrecy, (inputs, _), (old, _) = self._opened(request.urn, request.old_inputs, request.properties)
         resource = self._resource(request.urn)
         with _as_answers(request.urn, request.id, resource.shape, secrecy):
             resource.delete(_call(request, secrecy), request.id, inputs, old)
@@ -214,15 +216,15 @@ class Provider(Plugin):
         """What a request says while it waits, beside the resource that it is for."""
         self.host.status(message, _URN.get())
 
-    def _opened(self, urn: str, first: Struct, *others: Struct) -> Any:
-        """Plain values of one resource, and after the first of them what is secret in any.
+    def _opened(self, urn: str, *structs: Struct) -> Any:
+        """What is secret in any values of one resource, then each of the values, plain, with what is secret in it.
 
         No message about the resource shows that from here on.
         """
-        several = [opened(decode(struct)) for struct in (first, *others)]
+        several = [opened(decode(struct)) for struct in structs]
         secrecy = all_of(*(each for _, each in several))
         self.host.conceal(urn, secrecy)
-        return several[0][0], secrecy, *(values for values, _ in several[1:])
+        return secrecy, *several
 
     def _resource(self, urn: str) -> Resource:
         token = urn.split("::")[2].rsplit("$", 1)[-1] if urn.count("::") >= 3 else urn

@@ -146,13 +146,19 @@ class Secrecy:
         return text
 
 
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+"""The types of JSON that hold nothing."""
+
 NOTHING: Final = Secrecy()
 """Nothing is secret."""
 
 
 def opened(values: Mapping[str, Any]) -> tuple[dict[str, Any], Secrecy]:
     """The values without marks, and what was marked."""
-    marked = list(_secrets(values, ()))
+    marked: list[tuple[Place, Secret]] = []
+    _collect(values, (), marked)
+    if not marked:  # as of most resources
+        return bare(dict(values)), NOTHING
     texts = frozenset(text for _, secret in marked for text in _texts(secret.value) if text)
     return bare(dict(values)), Secrecy(frozenset(place for place, _ in marked), texts)
 
@@ -162,16 +168,18 @@ def all_of(*several: Secrecy) -> Secrecy:
     return reduce(Secrecy.__or__, several, NOTHING)
 
 
-def _secrets(value: Any, place: Place) -> Iterator[tuple[Place, Secret]]:
-    match value:
-        case Secret():
-            yield place, value
-        case dict():
-            for key, item in value.items():
-                yield from _secrets(item, (*place, key))
-        case list():
-            for index, item in enumerate(value):
-                yield from _secrets(item, (*place, index))
+def _collect(value: Any, place: Place, found: list[tuple[Place, Secret]]) -> None:
+    """Adds the secrets in a value to those that were found: no generator, as it is asked for each value on the wire."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if type(item) not in _PLAIN:
+                _collect(item, (*place, key), found)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            if type(item) not in _PLAIN:
+                _collect(item, (*place, index), found)
+    elif isinstance(value, Secret):
+        found.append((place, value))
 
 
 def _texts(value: Any) -> Iterator[str]:

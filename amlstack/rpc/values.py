@@ -41,15 +41,13 @@ class ValueRefusedError(ValueError):
 
 def bare(value: Any) -> Any:
     """The same value with every `Secret` unwrapped: what goes to a service, never into state or a log."""
-    match value:
-        case Secret():
-            return bare(value.value)
-        case dict():
-            return {key: bare(item) for key, item in value.items()}
-        case list():
-            return [bare(item) for item in value]
-        case _:
-            return value
+    if isinstance(value, str):  # most are
+        return value
+    if isinstance(value, dict):
+        return {key: item if isinstance(item, str) else bare(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [bare(item) for item in value]
+    return bare(value.value) if isinstance(value, Secret) else value
 
 
 def unknown_paths(value: Any, path: str = "") -> Iterator[str]:

@@ -87,57 +87,73 @@ def encode(
     Raises:
         ValueRefusedError: A type that JSON does not have, an integer that a double cannot hold, or an unknown.
     """
-    encoder = _Encoder(keep_secrets, keep_unknowns, drop_none)
-    return encoder.struct(values, "")
+    result = struct_pb2.Struct()
+    _Encoder(keep_secrets, keep_unknowns, drop_none).struct(result, values)
+    return result
 
 
 @dataclass(frozen=True, slots=True)
 class _Encoder:
+    """Writes values into messages in place; what is refused gets its path on the way out, as paths cost time."""
+
     keep_secrets: bool
     keep_unknowns: bool
     drop_none: bool
 
-    def struct(self, values: Mapping[str, Any], path: str) -> struct_pb2.Struct:
-        result = struct_pb2.Struct()
+    def struct(self, target: struct_pb2.Struct, values: Mapping[str, Any]) -> None:
+        fields = target.fields
         for key, value in values.items():
             if not isinstance(key, str):
-                raise ValueRefusedError(path, f"the key {key!r} is no string")
+                raise ValueRefusedError("", f"the key {key!r} is no string")
             if value is None and self.drop_none:
                 continue
-            result.fields[key].CopyFrom(self.value(value, member(path, key)))
-        return result
+            try:
+                self.value(fields[key], value)
+            except ValueRefusedError as refused:
+                raise ValueRefusedError(_joined(member("", key), refused.path), refused.reason) from None
 
-    def value(self, value: Any, path: str) -> struct_pb2.Value:
+    def value(self, target: struct_pb2.Value, value: Any) -> None:
         match value:
             case None:
-                return struct_pb2.Value(null_value=struct_pb2.NULL_VALUE)
+                target.null_value = struct_pb2.NULL_VALUE
+            case str():
+                target.string_value = str(value)
             case NotKnown():
                 if not self.keep_unknowns:
-                    raise ValueRefusedError(path, "is not known yet, and only a preview may leave it open")
-                return struct_pb2.Value(string_value=UNKNOWN_TEXT)
+                    raise ValueRefusedError("", "is not known yet, and only a preview may leave it open")
+                target.string_value = UNKNOWN_TEXT
             case Secret():
-                return self.secret(value, path)
+                self.secret(target, value)
             case bool():
-                return struct_pb2.Value(bool_value=value)
+                target.bool_value = value
             case int() if abs(value) > _EXACT:
-                raise ValueRefusedError(path, f"the integer {value} does not fit Pulumi's wire; write it as a string")
+                raise ValueRefusedError("", f"the integer {value} does not fit Pulumi's wire; write it as a string")
             case int() | float():
-                return struct_pb2.Value(number_value=float(value))
-            case str():
-                return struct_pb2.Value(string_value=str(value))
+                target.number_value = float(value)
             case Mapping():
-                return struct_pb2.Value(struct_value=self.struct(value, path))
+                target.struct_value.SetInParent()
+                self.struct(target.struct_value, value)
             case Sequence() if not isinstance(value, bytes | bytearray):
-                items = [self.value(item, f"{path}[{index}]") for index, item in enumerate(value)]
-                return struct_pb2.Value(list_value=struct_pb2.ListValue(values=items))
+                self.items(target.list_value, value)
             case _:
-                raise ValueRefusedError(path, f"a {type(value).__name__} is no JSON value")
+                raise ValueRefusedError("", f"a {type(value).__name__} is no JSON value")
 
-    def secret(self, secret: Secret, path: str) -> struct_pb2.Value:
-        inner = self.value(secret.value, path)
+    def items(self, target: struct_pb2.ListValue, values: Sequence[Any]) -> None:
+        target.SetInParent()
+        for index, item in enumerate(values):
+            try:
+                self.value(target.values.add(), item)
+            except ValueRefusedError as refused:
+                raise ValueRefusedError(_joined(f"[{index}]", refused.path), refused.reason) from None
+
+    def secret(self, target: struct_pb2.Value, secret: Secret) -> None:
         if not self.keep_secrets:
-            return inner
-        wrapped = struct_pb2.Struct()
-        wrapped.fields[SIGNATURE].string_value = SECRET
-        wrapped.fields["value"].CopyFrom(inner)
-        return struct_pb2.Value(struct_value=wrapped)
+            self.value(target, secret.value)
+            return
+        fields = target.struct_value.fields
+        fields[SIGNATURE].string_value = SECRET
+        self.value(fields["value"], secret.value)
+
+
+def _joined(outer: str, inner: str) -> str:
+    return f"{outer}{inner}" if not inner or inner.startswith("[") else f"{outer}.{inner}"

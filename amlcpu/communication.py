@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from amlcpu import callers, devices
+from amlcpu import callers, devices, ending
 from amlcpu.hooks import replace
 
 
@@ -64,6 +64,7 @@ def _groups(dist: Any) -> None:
         if kwargs.get("device_id") is not None:
             kwargs["device_id"] = None
         kwargs.pop("pg_options", None)
+        ending.wait_at_exit()
         return init(gloo(backend), *args, **kwargs)
 
     @functools.wraps(new)

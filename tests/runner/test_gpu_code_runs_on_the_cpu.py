@@ -66,6 +66,8 @@ group = dist.new_group(backend="nccl")
 dist.all_reduce(torch.ones(1).cuda(), group=group)
 assert torch.cuda.device_count() == 2
 print("devices", torch.cuda.device_count(), "peak", torch.cuda.max_memory_allocated())
+from amlcpu import ending
+print("waits at its end", ending._registered)
 dist.destroy_process_group()
 """
 OLD = """
@@ -121,6 +123,7 @@ def test_a_script_for_cuda_trains_as_the_same_script_for_a_cpu(lab: Lab) -> None
     assert len(losses(texts["cuda"])) == 5
     assert losses(texts["cuda"]) == losses(texts["cpu"])
     assert "devices 2 peak 0" in texts["cuda"]
+    assert "waits at its end True" in texts["cuda"]
     notes = (lab.folder("cuda") / "runner.log").read_text()
     assert notes.count(gpu_code.LINE) == 1
     assert "DS_ACCELERATOR=cpu" in notes

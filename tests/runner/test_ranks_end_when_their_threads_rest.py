@@ -1,0 +1,92 @@
+"""Threads of gloo free tensors of Python after a transfer: a process that ended before that would be aborted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+from amlstack.base.paths import PROJECT
+
+
+def printed(program: str) -> str:
+    """What a Python prints that starts as a rank's does, in a process of its own: the shim changes imports."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        check=False, cwd=PROJECT, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_thread_that_computes_is_seen_and_one_that_waits_is_not() -> None:
+    program = """
+        import hashlib, threading
+        from amlcpu import ending
+
+        begun, enough, data = threading.Event(), threading.Event(), bytes(1 << 20)
+
+        def compute():
+            while not enough.is_set():
+                hashlib.sha256(data)  # without the interpreter's lock, as gloo's threads
+                begun.set()
+
+        def rest():
+            begun.set()
+            enough.wait()
+
+        for work in (compute, rest):
+            begun.clear(), enough.clear()
+            thread = threading.Thread(target=work)
+            thread.start()
+            begun.wait()
+            if work is rest:
+                ending.wait()  # it may not have reached its wait yet
+            print(any(ending.others_run() for _ in range(1000)))
+            enough.set()
+            thread.join()
+    """
+    assert printed(program).split() == ["True", "False"]
+
+
+def test_an_end_waits_until_two_looks_in_a_row_find_nobody() -> None:
+    program = """
+        from amlcpu import ending
+
+        looks = iter([True, False, True, True, False, False, None])
+        ending.wait(running=lambda: next(looks))
+        print(next(looks))
+    """
+    assert printed(program).split() == ["None"]
+
+
+def test_an_end_does_not_wait_for_ever() -> None:
+    program = """
+        import itertools
+        from amlcpu import ending
+
+        clock, looks = itertools.count(0.0, 0.5), itertools.count(1)
+        ending.wait(running=lambda: bool(next(looks)), clock=lambda: next(clock))
+        print(next(looks) - 1)
+    """
+    # The clock starts at 0, and is read before each look: at 0.5, 1.0, 1.5 and, in vain, at 2.0.
+    assert printed(program).split() == ["3"]
+
+
+def test_a_process_waits_once_at_its_end_however_many_groups_it_makes() -> None:
+    program = """
+        import types
+        from amlcpu import communication, ending
+
+        made = []
+        torch = types.ModuleType("torch.distributed")
+        torch.init_process_group = lambda backend, **more: made.append(backend)
+        torch.new_group = lambda *more, **named: None
+        communication._groups(torch)
+        ending.wait, waited = None, []
+        ending.atexit = types.SimpleNamespace(register=waited.append)
+        torch.init_process_group("nccl")
+        torch.init_process_group("gloo")
+        print(made, len(waited))
+    """
+    assert printed(program).strip() == "['gloo', 'gloo'] 1"

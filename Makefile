@@ -66,6 +66,10 @@ failures: venv test-deps ## every failure of docs/diagnose.md rehearsed with 20 
 without-openmpi: venv ## the guide's examples with an empty HOME and no Open MPI, EXAMPLES="…" for some (tens of minutes)
 	@$(PY) tools/without_openmpi.py $(EXAMPLES)
 
+.PHONY: guide-jobs
+guide-jobs: venv test-deps ## all examples submitted, streamed and downloaded by azure-ai-ml, EXAMPLES="…" for some (tens of minutes)
+	@EXAMPLES="$(or $(EXAMPLES),all)" $(PY) -m pytest tests/sandbox/test_azure_ai_ml_runs_the_examples.py
+
 .PHONY: kills
 kills: venv ## 20 rounds of kill -9 of engine, provider and sandbox at random moments, each with its seed (minutes)
 	@KILL_ROUNDS=20 $(PY) -m pytest -s tests/stack/test_kills_at_random_moments.py

@@ -23,7 +23,11 @@ types below. What is not in the table is refused with `501 SandboxNotEmulated`; 
 mistake. Bodies are checked against the classes of the installed `pulumi-azure-native`: an unknown property, a missing
 one, a wrong enum value or type is `400 InvalidRequestContent` with its path and near misses. Azure lets some of that
 pass. Each type takes the api-versions that Azure has for it (`amlstack/sandbox/arm/api_versions.json` names the
-sources); another one is a 400 that lists them. A body beyond 4 MB is `413 RequestContentTooLarge`.
+sources); another one is a 400 that lists them. A body beyond 4 MB is `413 RequestContentTooLarge`, an upload beyond
+5,000 MiB `413 RequestBodyTooLarge`. A request whose head takes longer than 60 s, or that brings less than 4,096 bytes
+of its body in 60 s, is `408 RequestTimeout` and nothing of it is kept; the variable `AMLSTACK_SANDBOX_REQUEST_SECONDS`
+changes the bound when the sandbox starts. A name with `..`, a backslash or a control character in it, written out or
+percent-encoded, is `400 InvalidUri`, and so is an encoded slash outside the names of blobs.
 
 ## Resource types
 
@@ -87,7 +91,8 @@ account that lies here, so that its uploads and downloads stay here.
 A token opens what it was issued for (its `aud`): the resource manager takes tokens for this sandbox's address or for
 `https://management.azure.com`, the data plane those and tokens for `https://ml.azure.com`, blobs tokens for
 `https://storage.azure.com` alone; any other is `401 InvalidAuthenticationTokenAudience` (blobs:
-`InvalidAuthenticationInfo`). The PUT of a new pipeline, and of a new job with `identity: user_identity`, brings a
+`InvalidAuthenticationInfo`), one of another tenant `401 InvalidAuthenticationTokenTenant`. The PUT of a new pipeline,
+and of a new job with `identity: user_identity`, brings a
 second token, for Azure Machine Learning itself, in the header `x-azureml-token`, as azure-ai-ml sends it; without it
 the sandbox answers `400 UserError`.
 

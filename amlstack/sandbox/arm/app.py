@@ -5,9 +5,9 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -15,7 +15,7 @@ from amlstack.sandbox.arm import entra, service
 from amlstack.sandbox.arm import request_body as bodies
 from amlstack.sandbox.arm.cloud import azure_hosts, metadata, registries, subscriptions
 from amlstack.sandbox.arm.refusals import Refused, not_emulated
-from amlstack.sandbox.arm.requests import acting_identity
+from amlstack.sandbox.arm.requests import acting_identity, addresses
 from amlstack.sandbox.data import blobs, datastore_address, run_history, vault_keys
 from amlstack.sandbox.data.downloads import data_plane
 from amlstack.sandbox.data.growing_file import GrowingFile
@@ -43,17 +43,19 @@ def make(context: KindContext, federated: str) -> Starlette:
         # Starlette's path is decoded already; a blob's name may hold an encoded slash or question mark.
         raw = request.scope["raw_path"].decode("latin-1").partition("?")[0]
         raw = azure_hosts.path(request.headers.get("host", ""), raw)
-        if raw.startswith("/blob/"):
-            return await blobs.answer(context, request, raw)
         try:
-            return await _answer(context, federated, request, unquote(raw))
+            if raw.startswith(blobs.PREFIX):
+                return await blobs.answer(context, request, raw)
+            return await _answer(context, federated, request, addresses.read(raw))
         except Refused as refused:
-            headers = {"x-ms-error-code": refused.code, "x-ms-request-id": str(uuid.uuid4())}
+            answer = refusal(raw, refused)
             if refused.status == 401 and raw.startswith(vault_keys.PREFIX):
-                headers["WWW-Authenticate"] = vault_keys.CHALLENGE
+                answer.headers["WWW-Authenticate"] = vault_keys.CHALLENGE
             elif refused.status == 401:
-                headers["WWW-Authenticate"] = f'Bearer authorization_uri="{context.base}/{entra.TENANT}"'
-            return JSONResponse(refused.body, refused.status, headers)
+                answer.headers["WWW-Authenticate"] = f'Bearer authorization_uri="{context.base}/{entra.TENANT}"'
+            return answer
+        except ClientDisconnect:  # or it was cut off: nothing was stored, and nobody reads this
+            return Response(status_code=400)
 
     def broken(request: Request, error: Exception) -> Response:
         # The traceback goes to the log: Starlette raises it again after this answer.
@@ -63,12 +65,30 @@ def make(context: KindContext, federated: str) -> Starlette:
     def unsupported(request: Request, error: Exception) -> Response:
         del error
         code, text = "MethodNotAllowed", f"The requested resource does not support the HTTP method '{request.method}'."
-        if request.url.path.startswith("/blob/"):
-            return blobs.refusal(Refused(405, "UnsupportedHttpVerb", text))
-        return JSONResponse(Refused(405, code, text).body, 405, {"Allow": ", ".join(METHODS), "x-ms-error-code": code})
+        path = request.url.path
+        answer = refusal(path, Refused(405, "UnsupportedHttpVerb" if path.startswith(blobs.PREFIX) else code, text))
+        answer.headers["Allow"] = ", ".join(METHODS)
+        return answer
 
-    handlers = {Exception: broken, 405: unsupported}
+    def unnamed(request: Request, error: Exception) -> Response:
+        # The one route takes every path but those with a line break.
+        del error
+        text = "The path of the request holds a control character."
+        return refusal(request.url.path, Refused(400, "InvalidUri", text))
+
+    handlers = {Exception: broken, 404: unnamed, 405: unsupported}
     return Starlette(routes=[Route("/{path:path}", handle, methods=METHODS)], exception_handlers=handlers)
+
+
+def refusal(raw: str, refused: Refused) -> Response:
+    """A refusal in the form of the service that a path leads to: XML of the blob service, Entra ID's, else ARM's."""
+    if raw.startswith(blobs.PREFIX):
+        return blobs.refusal(raw, refused)
+    headers = {"x-ms-error-code": refused.code, "x-ms-request-id": str(uuid.uuid4())}
+    if raw.endswith(ENTRA_ROUTE):
+        description = f"AADSTS90023: {refused.message}"
+        return JSONResponse({"error": "invalid_request", "error_description": description}, refused.status, headers)
+    return JSONResponse(refused.body, refused.status, headers)
 
 
 async def _answer(context: KindContext, federated: str, request: Request, path: str) -> Response:

@@ -46,10 +46,12 @@ def sign(key: str, *words: str) -> str:
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
-def issue(key: str, audience: str, *, now: float | None = None, seconds: int = TOKEN_SECONDS) -> str:
+def issue(
+    key: str, audience: str, *, now: float | None = None, seconds: int = TOKEN_SECONDS, tenant: str = TENANT
+) -> str:
     """An access token (a JWT, HS256) for an audience, good for so many seconds."""
     at = int(time.time() if now is None else now)
-    claims = {"aud": audience, "iss": TENANT, "tid": TENANT, "appid": CLIENT, "oid": PRINCIPAL, "iat": at}
+    claims = {"aud": audience, "iss": tenant, "tid": tenant, "appid": CLIENT, "oid": PRINCIPAL, "iat": at}
     head = _word({"alg": "HS256", "typ": "JWT"})
     body = _word({**claims, "exp": at + seconds})
     return f"{head}.{body}.{sign(key, head, body)}"
@@ -87,12 +89,22 @@ def check_bearer(key: str, authorization: str | None, audiences: Collection[str]
 
 
 def audience_of(key: str, token: str) -> str:
-    """Whom a token is for, without a slash at the end; refuses (401) one that is not of this sandbox or is over."""
+    """Whom a token is for, without a slash at the end.
+
+    Raises:
+        Refused: 401; it is not of this sandbox, of another tenant, or over.
+    """
     head, _, rest = token.partition(".")
     body, _, signature = rest.partition(".")
     if not hmac.compare_digest(sign(key, head, body), signature):
         raise Refused(401, "InvalidAuthenticationToken", "The access token is invalid: this sandbox did not issue it.")
     claims = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+    if claims["tid"] != TENANT:
+        message = (
+            f"The access token is from the wrong issuer '{claims['iss']}'. It must match the tenant '{TENANT}' "
+            "associated with this subscription."
+        )
+        raise Refused(401, "InvalidAuthenticationTokenTenant", message)
     if claims["exp"] < time.time():
         raise Refused(401, "ExpiredAuthenticationToken", "The access token expired.")
     return str(claims["aud"]).rstrip("/")

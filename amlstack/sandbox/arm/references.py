@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from amlstack.catalog import environments, sizes
 from amlstack.catalog.sizes import substitutes
 from amlstack.sandbox.arm.refusals import Refused, invalid, near, not_emulated
+from amlstack.sandbox.arm.requests import addresses
 from amlstack.sandbox.runner.files import environments as handed
 
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ SHORT = re.compile(r"azureml:AzureML-(?P<name>[^/@:]+)(@latest|:[^/@:]+)")
 def check(context: KindContext, path: ArmPath, properties: Body) -> None:
     """Refuses a command job whose compute, code, environment or size does not exist, or whose nodes do not fit."""
     resources = properties.get("resources") or {}
+    for kind in ("inputs", "outputs"):
+        for name, port in (properties.get(kind) or {}).items():
+            where = f"properties.{kind}.{name}"
+            addresses.check_folder_name(name, where)
+            addresses.check_uri(str((port or {}).get("uri") or ""), f"{where}.uri")
     _check_place(context, path, properties, resources)
     if (code := properties.get("codeId")) is not None:
         _check_known(context, path, code, "codes", "properties.codeId")

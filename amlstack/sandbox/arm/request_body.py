@@ -71,13 +71,17 @@ def form(raw: bytes) -> dict[str, str] | None:
     return fields if all(value.isascii() for value in fields.values()) else None
 
 
-def authorization(request: Request) -> str | None:
+def authorization(request: Request, header: str = "authorization") -> str | None:
     """The header with the token.
+
+    Args:
+        request: Of the client.
+        header: Its name.
 
     Raises:
         Refused: 401; it holds characters that no token has.
     """
-    text = request.headers.get("authorization")
+    text = request.headers.get(header)
     if text is not None and not text.isascii():
         raise Refused(401, "InvalidAuthenticationToken", "The access token is invalid: it holds non-ASCII characters.")
     return text

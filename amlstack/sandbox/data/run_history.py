@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -115,10 +116,10 @@ def logs(context: KindContext, job: JobRow) -> tuple[str, ...]:
 def artifact(context: KindContext, path: str, query: Mapping[str, str]) -> Path:
     """The file behind a signed address of `details` (``/artifacts/<job key>/<path>?sig=…``)."""
     job, _, name = path.removeprefix("/artifacts/").partition("/")
+    if not hmac.compare_digest(query.get("sig", "").encode(), sign(context.key, "artifact", job, name).encode()):
+        raise Refused(403, "AuthenticationFailed", "The signature of this address is not valid.")
     folder = job_folder(context.store.home, job).resolve()
     file = (folder / name).resolve()
-    if query.get("sig") != sign(context.key, "artifact", job, name):
-        raise Refused(403, "AuthenticationFailed", "The signature of this address is not valid.")
     if not file.is_relative_to(folder) or not file.is_file():
         raise Refused(404, "ResourceNotFound", f"The artifact '{name}' of the job '{job}' was not found.")
     return file

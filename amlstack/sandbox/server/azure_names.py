@@ -14,6 +14,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from amlstack.sandbox.arm.cloud import azure_hosts
+from amlstack.sandbox.server import bounded_protocol
 
 if TYPE_CHECKING:
     import socket
@@ -31,7 +32,7 @@ async def serve(listener: socket.socket, port: int) -> None:
     """
 
     async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             await _meet(reader, writer, port)
         writer.close()
 
@@ -40,7 +41,9 @@ async def serve(listener: socket.socket, port: int) -> None:
 
 
 async def _meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:
-    found = _REQUEST.match(await reader.readuntil(b"\r\n\r\n"))
+    async with asyncio.timeout(bounded_protocol.seconds()):
+        asked = await reader.readuntil(b"\r\n\r\n")
+    found = _REQUEST.match(asked)
     host = found[1].decode() if found else ""
     if found is None or found[2] != b"443" or not azure_hosts.is_known(host):
         names = ", ".join(azure_hosts.NAMES)

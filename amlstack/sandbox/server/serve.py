@@ -21,7 +21,7 @@ from amlstack.sandbox import kinds
 from amlstack.sandbox.arm import app, entra, provisioning, typecheck
 from amlstack.sandbox.kinds.base import KindContext
 from amlstack.sandbox.runner import free_ports
-from amlstack.sandbox.server import azure_names, processes, tls
+from amlstack.sandbox.server import azure_names, bounded_protocol, processes, tls
 from amlstack.sandbox.server.injected_faults import InjectedFaults
 from amlstack.sandbox.store.places import PRIVATE, private
 from amlstack.sandbox.store.store import Store, folder
@@ -73,6 +73,8 @@ async def _serve(home: Path) -> None:
         config = uvicorn.Config(
             InjectedFaults(app.make(context, federated), context),
             ssl_certfile=str(server_pem),
+            http=bounded_protocol.protocol(app.refusal, bounded_protocol.seconds()),
+            h11_max_incomplete_event_size=bounded_protocol.HEAD_BYTES,
             log_level="warning",
             ws="none",
             # Clients keep connections between polls; one closed under them costs a retry.

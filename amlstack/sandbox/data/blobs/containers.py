@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 DATASTORES = f"{ML}/workspaces/datastores"
 NAMES = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*|\$root|\$web")
+LONGEST_NUMBER = 18
+"""Digits of a number in a query."""
 PAGE = 5000
 """The most entries of a page, and as many as a client gets that asks for no number."""
 
@@ -94,7 +96,7 @@ def remove(context: KindContext, place: BlobPlace, headers: Mapping[str, str]) -
 
 def all_of(context: KindContext, account: str, query: Mapping[str, str]) -> Response:
     """Answers the list of an account's containers: those with a prefix, by pages."""
-    prefix, most, after = query.get("prefix", ""), _most(query), _place_of(query.get("marker", ""))
+    prefix, most, after = query.get("prefix", ""), _most(query), place_of(query.get("marker", ""), "marker")
     made = {each.name: each for each in context.store.blobs.containers(account)}
     stores = (account_and_container(row.body["properties"]) for row in context.store.resources.of_type(DATASTORES))
     names = {name for owner, name in stores if owner == account} | set(made)
@@ -132,7 +134,7 @@ def listing(context: KindContext, place: BlobPlace, query: Mapping[str, str]) ->
     """Answers a list of blobs: those with a prefix, cut at a delimiter, ``maxresults`` of them from ``marker`` on."""
     check(context, place)
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
-    most, after = _most(query), _place_of(query.get("marker", ""))
+    most, after = _most(query), place_of(query.get("marker", ""), "marker")
     found: dict[str, str] = {}
     following = ""
     blobs = context.store.blobs.listed(place.account, place.container, prefix, after)
@@ -198,8 +200,9 @@ def _most(query: Mapping[str, str]) -> int:
     text = query.get("maxresults", "")
     if not text:
         return PAGE
-    if not text.isdecimal() or int(text) == 0:
-        message = f"The value '{text}' of the query parameter maxresults is out of range: a whole number from 1 on."
+    if not text.isdecimal() or len(text) > LONGEST_NUMBER or int(text) == 0:
+        value = f"The value '{text[:100]}' of the query parameter maxresults"
+        message = f"{value} is out of range: a whole number from 1 on."
         raise Refused(400, "OutOfRangeQueryParameterValue", message)
     return min(int(text), PAGE)
 
@@ -208,10 +211,10 @@ def _marker(name: str) -> str:
     return base64.urlsafe_b64encode(name.encode()).decode()
 
 
-def _place_of(marker: str) -> str:
-    """The last name of the page before."""
+def place_of(marker: str, parameter: str) -> str:
+    """The last name of the page before, by what that page gave for the following one."""
     try:
         return base64.urlsafe_b64decode(marker.encode("ascii")).decode()
     except ValueError:
-        message = "The value of the query parameter marker is none that an earlier page gave."
+        message = f"The value of the query parameter {parameter} is none that an earlier page gave."
         raise Refused(400, "OutOfRangeQueryParameterValue", message) from None

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 from amlstack.sandbox.arm import entra
+from amlstack.sandbox.arm import request_body as bodies
 from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.data import registered_code, sas
+from amlstack.sandbox.data.blobs.wire import MOST_BYTES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,9 +26,6 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.kinds.base import KindContext
     from amlstack.sandbox.store.store import Blob
-
-MOST_BYTES = 5_000 * 1024 * 1024
-"""The largest source of Put Blob From URL."""
 
 
 def fetch(context: KindContext, request: Request, file: Path, account: str | None = None) -> tuple[Blob, str]:
@@ -75,7 +74,7 @@ def fetch(context: KindContext, request: Request, file: Path, account: str | Non
 
 def _authorize(context: KindContext, request: Request, place: tuple[str, str, str], query: dict[str, str]) -> None:
     account, container, _ = place
-    if token := request.headers.get("x-ms-copy-source-authorization"):
+    if token := bodies.authorization(request, "x-ms-copy-source-authorization"):
         entra.check_bearer(context.key, token, entra.storage(account))
     elif "sig" in query:
         sas.check(context.key, query, account, container, "r")

@@ -31,7 +31,7 @@ def answer(request: Request, blob: Blob) -> Response:
         return Response(blob.path.read_bytes(), headers=headers, media_type=blob.type)
     if not wanted:
         return FileResponse(blob.path, headers=headers, media_type=blob.type)
-    found = re.fullmatch(r"bytes=(\d+)-(\d*)", wanted)
+    found = re.fullmatch(r"bytes=(\d{1,18})-(\d{0,18})", wanted)
     if found is None or int(found[1]) >= blob.size:
         raise Refused(416, "InvalidRange", "The range specified is invalid for the current size of the resource.")
     first = int(found[1])

@@ -11,11 +11,11 @@ import base64
 import hashlib
 import shutil
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from starlette.responses import JSONResponse, Response
 
 from amlstack.sandbox.arm.refusals import Refused
+from amlstack.sandbox.arm.requests import addresses
 from amlstack.sandbox.data.blobs import conditions, containers, downloads, leases, properties, wire
 from amlstack.sandbox.store.tables.blobs import FOLDER
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import Blob
 
 PAGE = 5000
+LARGEST = 1 << 44
+"""Bytes of a file: more than Azure's own bound for an append, and few enough to be counted."""
 
 
 def addressed(account: str) -> bool:
@@ -161,10 +163,15 @@ async def _append(context: KindContext, request: Request, place: BlobPlace) -> R
         staged.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(blob.path, staged)
         staged.chmod(0o600)
-    with staged.open("r+b") as out:
-        out.seek(at)
-        async for chunk in request.stream():
-            out.write(chunk)
+    # What is cut off leaves nothing behind: parts are written where they belong once they are whole.
+    part = context.store.blobs.fresh()
+    await wire.receive(request, part)
+    try:
+        with part.open("rb") as source, staged.open("r+b") as out:
+            out.seek(at)
+            shutil.copyfileobj(source, out)
+    finally:
+        part.unlink()
     return Response(status_code=202, headers=wire.common())
 
 
@@ -198,8 +205,8 @@ def _md5(file: Path) -> bytes:
 
 def _position(request: Request) -> int:
     text = request.query_params.get("position", "")
-    if not text.isdecimal():
-        message = f"The value '{text}' of the query parameter position is invalid: a whole number."
+    if not text.isdecimal() or len(text) > len(str(LARGEST)) or int(text) > LARGEST:
+        message = f"The value '{text[:100]}' of the query parameter position is no whole number up to {LARGEST}."
         raise Refused(400, "InvalidQueryParameterValue", message)
     return int(text)
 
@@ -224,8 +231,12 @@ def _delete(context: KindContext, request: Request, place: BlobPlace) -> Respons
 
 
 def _rename(context: KindContext, request: Request, place: BlobPlace) -> Response:
-    words = unquote(request.headers["x-ms-rename-source"].partition("?")[0]).strip("/").split("/")
+    source_name = addresses.decoded(request.headers["x-ms-rename-source"].partition("?")[0]).strip("/")
+    words = addresses.check_name(source_name).split("/")
     name = place.name.strip("/")
+    if words[0] != place.container and not request.headers.get("authorization"):
+        message = "This request is not authorized to perform this operation: its signature is of another file system."
+        raise Refused(403, "AuthorizationPermissionMismatch", message)
     with context.store.transaction():
         source = _found(context, wire.BlobPlace(place.account, words[0], "/".join(words[1:])))
         conditions.check(request.headers, context.store.blobs.get(place.account, place.container, name))
@@ -248,9 +259,9 @@ def _list(context: KindContext, request: Request, place: BlobPlace) -> Response:
     if top:
         _found(context, wire.BlobPlace(place.account, place.container, top))
     text = query.get("maxResults", "")
-    most = min(int(text), PAGE) if text.isdecimal() and int(text) else PAGE
+    most = min(int(text), PAGE) if text.isdecimal() and len(text) < 10 and int(text) else PAGE
     prefix = f"{top}/" if top else ""
-    after = base64.urlsafe_b64decode(query["continuation"]).decode() if query.get("continuation") else ""
+    after = containers.place_of(query.get("continuation", ""), "continuation")
     rows: list[Body] = []
     headers = wire.common()
     for blob in context.store.blobs.listed(place.account, place.container, prefix, after):

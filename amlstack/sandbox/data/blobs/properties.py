@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
-from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
 from starlette.responses import Response
@@ -89,13 +88,8 @@ def _tags(blob: Blob) -> Response:
 
 
 def _read_tags(text: bytes) -> dict[str, str]:
-    if b"<!" in text:  # tags have neither document type nor entities
-        raise Refused(400, "InvalidXmlDocument", "XML specified is not syntactically valid.")
-    try:
-        rows = ET.fromstring(text).iter("Tag")  # noqa: S314 - without a document type there is nothing to expand
-        tags = {row.findtext("Key") or "": row.findtext("Value") or "" for row in rows}
-    except ET.ParseError:
-        raise Refused(400, "InvalidXmlDocument", "XML specified is not syntactically valid.") from None
+    rows = wire.read_xml(text).iter("Tag")
+    tags = {row.findtext("Key") or "": row.findtext("Value") or "" for row in rows}
     if len(tags) > MOST_TAGS or any(not 1 <= len(key) <= 128 or len(value) > 256 for key, value in tags.items()):
         message = (
             f"The tags specified are invalid: {MOST_TAGS} at most, names of 1 to 128 and values up to 256 letters."

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import uuid
 from typing import TYPE_CHECKING, Any, NoReturn
-from urllib.parse import unquote
 
 from starlette.responses import Response
 
 from amlstack.sandbox.arm import entra
 from amlstack.sandbox.arm import request_body as bodies
 from amlstack.sandbox.arm.refusals import Refused
+from amlstack.sandbox.arm.requests import addresses
 from amlstack.sandbox.data import sas
 from amlstack.sandbox.data.blobs import (
     blocks,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from amlstack.sandbox.kinds.base import KindContext
     from amlstack.sandbox.store.store import Blob
 
+PREFIX = "/blob/"
 NEEDS = {"GET": "r", "HEAD": "r", "PUT": "cw", "PATCH": "w", "DELETE": "d"}
 LONGEST = 1024
 """Characters of a blob's name."""
@@ -42,17 +43,30 @@ STORAGE = "Microsoft.Storage/storageAccounts"
 
 
 async def answer(context: KindContext, request: Request, raw: str) -> Response:
-    """Answers one call of the data plane; refusals are XML with ``x-ms-error-code``, as the SDKs expect."""
-    try:
-        words = [unquote(word) for word in raw.removeprefix("/blob/").split("/")]
-        # azure-ai-ml puts the cloud's suffix behind the account's name; see `datastore_address`.
-        place = BlobPlace(words[0].partition(".")[0], words[1] if len(words) > 1 else "", "/".join(words[2:]))
-        _authorize(context, request, place)
-        if paths.addressed(words[0]):
-            return await paths.answer(context, request, place)
-        return await _route(context, request, place)
-    except Refused as refused:
-        return paths.refusal(refused) if paths.addressed(raw.split("/")[2]) else wire.refusal(refused)
+    """Answers one call of the data plane.
+
+    Args:
+        context: State.
+        request: Of the client.
+        raw: Its path here, percent-encoded.
+
+    Raises:
+        Refused: See `refusal`.
+    """
+    words = [addresses.decoded(word) for word in raw.removeprefix(PREFIX).split("/")]
+    # azure-ai-ml puts the cloud's suffix behind the account's name; see `datastore_address`.
+    place = BlobPlace(words[0].partition(".")[0], words[1] if len(words) > 1 else "", "/".join(words[2:]))
+    for one in (words[0], place.container, place.name):
+        addresses.check_name(one)
+    _authorize(context, request, place)
+    if paths.addressed(words[0]):
+        return await paths.answer(context, request, place)
+    return await _route(context, request, place)
+
+
+def refusal(raw: str, refused: Refused) -> Response:
+    """A refusal as the SDKs expect it: XML with ``x-ms-error-code``, JSON at the endpoint ``dfs``."""
+    return paths.refusal(refused) if paths.addressed(raw.split("/")[2]) else wire.refusal(refused)
 
 
 def _authorize(context: KindContext, request: Request, place: BlobPlace) -> None:
@@ -171,7 +185,10 @@ def _copy_blob(context: KindContext, request: Request, place: BlobPlace) -> Resp
 
 
 async def _put_block(context: KindContext, request: Request, place: BlobPlace) -> Response:
-    md5 = await wire.receive(request, blocks.staged(context, place, request.query_params.get("blockid", "")))
+    staged, file = blocks.staged(context, place, request.query_params.get("blockid", "")), context.store.blobs.fresh()
+    md5 = await wire.receive(request, file)
+    staged.parent.mkdir(parents=True, exist_ok=True)
+    file.replace(staged)
     return Response(status_code=201, headers={**wire.common(), "content-md5": md5})
 
 

@@ -6,7 +6,8 @@ import base64
 import email.utils
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
 from starlette.responses import Response
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from amlstack.sandbox.store.store import Blob
+
+
+MOST_BYTES: Final = 5_000 << 20
+"""Of one upload, as Put Blob takes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,21 @@ def refusal(refused: Refused) -> Response:
         f"<Message>{escape(refused.message)}</Message></Error>"
     )
     return Response(text, refused.status, headers, media_type="application/xml")
+
+
+def read_xml(text: bytes) -> ET.Element:
+    """The document in a request's body.
+
+    Raises:
+        Refused: 400; it is none in UTF-8, or has a document type, which no request of the service has.
+    """
+    try:
+        plain = text.decode("utf-8-sig")
+        if "<!" not in plain:
+            return ET.fromstring(plain)  # noqa: S314 - without a document type there is nothing to expand
+    except (UnicodeDecodeError, ValueError, ET.ParseError):
+        pass
+    raise Refused(400, "InvalidXmlDocument", "XML specified is not syntactically valid.") from None
 
 
 def common() -> dict[str, str]:
@@ -67,20 +87,37 @@ async def receive(request: Request, file: Path) -> str:
         Its MD5, in base64.
 
     Raises:
-        Refused: 400; it is another one than ``Content-MD5`` says.
+        Refused: 400; it is another one than ``Content-MD5`` says. 413; it is larger than the service takes.
+        ClientDisconnect: It did not come to its end. Of what is raised nothing is left in the file.
     """
-    digest = hashlib.md5(usedforsecurity=False)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("wb") as out:
-        async for chunk in request.stream():
-            digest.update(chunk)
-            out.write(chunk)
-    md5 = base64.b64encode(digest.digest()).decode()
+    digest, size = hashlib.md5(usedforsecurity=False), 0
+    try:
+        _check_size(request.headers.get("content-length", ""))
+        with file.open("wb") as out:
+            async for chunk in request.stream():
+                digest.update(chunk)
+                size += len(chunk)
+                _check_size(str(size))
+                out.write(chunk)
+        return _checked_md5(request, digest.digest())
+    except BaseException:
+        file.unlink(missing_ok=True)
+        raise
+
+
+def _checked_md5(request: Request, digest: bytes) -> str:
+    md5 = base64.b64encode(digest).decode()
     if request.headers.get("content-md5", md5) != md5:
-        file.unlink()
         message = "The MD5 value specified in the request did not match with the MD5 value calculated by the server."
         raise Refused(400, "Md5Mismatch", message)
     return md5
+
+
+def _check_size(text: str) -> None:
+    # The digits are counted first: a number of a thousand of them is refused unread.
+    if text.isdecimal() and (len(text.lstrip("0")) > len(str(MOST_BYTES)) or int(text) > MOST_BYTES):
+        message = f"The request body is too large and exceeds the maximum permissible limit of {MOST_BYTES} bytes."
+        raise Refused(413, "RequestBodyTooLarge", message)
 
 
 def stamp(etag: str, changed: float) -> dict[str, str]:

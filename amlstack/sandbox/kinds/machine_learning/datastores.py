@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.sandbox.arm.ids import ML
 from amlstack.sandbox.arm.refusals import Refused, invalid
+from amlstack.sandbox.arm.requests import addresses
 from amlstack.sandbox.data import sas
 from amlstack.sandbox.data.datastore_places import CONTAINER, DEFAULT, account_and_container
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema
@@ -48,6 +49,7 @@ class Datastores(ResourceKind):
         for name in ("accountName", CONTAINER[kind]):
             if not properties.get(name):
                 raise invalid(f"properties.{name}", f"the required property '{name}' of a datastore is missing.")
+            addresses.check_folder_name(str(properties[name]), f"properties.{name}")
         if before is not None and _is_own(before):
             old, new = map(account_and_container, (before.body["properties"], properties))
             if old != new:

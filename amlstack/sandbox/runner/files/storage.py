@@ -74,6 +74,7 @@ class Storage:
         parts = urlsplit(uri)
         words = unquote(parts.path).strip("/").split("/")
         if parts.scheme == "https" and words[0] == "blob" and len(words) >= 3:
+            _check_path("/".join(words[1:]), what)
             return Location(words[1].partition(".")[0], words[2], "/".join(words[3:]))
         if parts.scheme == "file" or (not parts.scheme and uri.startswith("/")):
             return Path(unquote(parts.path))
@@ -91,6 +92,7 @@ class Storage:
                 f"/subscriptions/{found['subscription']}/resourceGroups/{found['group']}"
                 f"/providers/Microsoft.MachineLearningServices/workspaces/{found['workspace']}"
             )
+        _check_path(found["path"], what)
         resource = self.store.resources.get(f"{workspace}/datastores/{name}")
         if resource is None:
             kind = "Microsoft.MachineLearningServices/workspaces/datastores"
@@ -153,6 +155,7 @@ class Storage:
         Raises:
             RefusedError: A name leads out of the folder.
         """
+        _check_path(place.path, "What is read")
         blobs = self.store.blobs
         artifacts.ensure(self.store, place.account, place.container, place.path)
         if place.path and (one := blobs.get(place.account, place.container, place.path)) is not None and not one.folder:
@@ -206,7 +209,11 @@ class Storage:
             place: The location.
             file: It is to become one file: its folder is made, and nothing at its own path.
         """
-        shared = folder(self.store.home) / "mounts" / place.account / place.container / place.path
+        root = folder(self.store.home) / "mounts"
+        shared = root / place.account / place.container / place.path
+        if not shared.resolve().is_relative_to(root.resolve()):
+            message = f"{place.container}/{place.path} in {place.account} leads out of the folder of mounts."
+            raise RefusedError(message)
         if file:
             shared.parent.mkdir(parents=True, exist_ok=True)
         elif not place.path or self.store.blobs.get(place.account, place.container, place.path) is None:
@@ -235,6 +242,12 @@ class Storage:
             blobs.put(place.account, place.container, name, fresh)
             published += 1
         return published
+
+
+def _check_path(path: str, what: str) -> None:
+    if ".." in path.replace("\\", "/").split("/") or "\0" in path:
+        message = f"{what} lies at {path!r}, which leads out of its folder."
+        raise RefusedError(message)
 
 
 def _linked(file: Path, name: Path) -> bool:

@@ -113,6 +113,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(name: str, verb: Verb, arguments: Sequence[str]) -> int:
     """Run one verb with its arguments; wrong use gives a message without a traceback, and 2."""
+    try:
+        return _run(name, verb, arguments)
+    except KeyboardInterrupt:  # also while a verb's modules are loaded
+        return 130
+
+
+def _run(name: str, verb: Verb, arguments: Sequence[str]) -> int:
     import typer
 
     from amlstack.catalog.clock import ClockError
@@ -127,8 +134,6 @@ def run(name: str, verb: Verb, arguments: Sequence[str]) -> int:
         found(args=list(arguments), prog_name=f"amlstack {name}")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    except KeyboardInterrupt:
-        return 130
     except (ClockError, OverlayError) as error:
         print(error, file=sys.stderr)  # noqa: T201 - of every verb that asks the catalogue
         return 2

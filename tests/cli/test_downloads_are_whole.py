@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from azure.core.exceptions import ServiceResponseError
+from azure.storage.blob import ContainerClient
 
 from amlstack.cli.workspace.downloads import Downloads, RemoteFile
 from amlstack.cli.workspace.local_names import RefusedNameError, inside
@@ -15,9 +16,11 @@ from amlstack.cli.workspace.place import WorkspacePlace
 from amlstack.provider.arm import ArmClient
 from amlstack.provider.blobs import ContainerAccess
 from amlstack.rpc import ProviderError
+from tests.support.loopback import Loopback
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from http.server import BaseHTTPRequestHandler
     from pathlib import Path
 
 CONTENT = b"0123456789" * 10
@@ -60,6 +63,52 @@ def test_a_connection_that_breaks_is_gone_on_with(tmp_path: Path) -> None:
     assert (tmp_path / "a.bin").read_bytes() == CONTENT
     assert container.asked == [0, 30, 50]
     assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
+
+
+def test_an_answer_of_the_storage_that_is_cut_in_its_body_is_gone_on_with(tmp_path: Path) -> None:
+    ranges: list[int] = []
+
+    def handle(http: BaseHTTPRequestHandler, _: bytes) -> None:
+        start = int(str(http.headers["x-ms-range"]).removeprefix("bytes=").partition("-")[0])
+        whole = len(ranges) >= 3  # so often the storage client asks by itself, a second apart
+        ranges.append(start)
+        http.send_response(206)
+        for name, value in {
+            "Content-Length": len(CONTENT) - start,
+            "Content-Range": f"bytes {start}-{len(CONTENT) - 1}/{len(CONTENT)}",
+            "Content-Type": "application/octet-stream",
+            "ETag": '"one"',
+            "Last-Modified": "Fri, 02 Jan 2026 00:00:00 GMT",
+            "x-ms-blob-type": "BlockBlob",
+        }.items():
+            http.send_header(name, str(value))
+        http.end_headers()
+        http.wfile.write(CONTENT[start:] if whole else CONTENT[: len(CONTENT) // 2])
+        http.close_connection = True
+
+    service = Loopback(tmp_path, handle)
+    try:
+        made = downloads(Container())
+        made._clients[ACCESS.url] = ContainerClient.from_container_url(
+            f"{service.url}/container?sig=x", connection_verify=str(service.ca), retry_total=0
+        )
+        (tmp_path / "to").mkdir()
+        made.fetch([remote(tmp_path / "to")])
+    finally:
+        service.close()
+    assert (tmp_path / "to/a.bin").read_bytes() == CONTENT
+    assert len(ranges) == 4
+
+
+def test_a_download_that_is_ended_leaves_no_half_under_the_files_name(tmp_path: Path) -> None:
+    made = downloads(Container([30]))
+    made._cancelled.set()  # as a Ctrl-C, or the failure of another file, while a part is on its way
+    made._one(remote(tmp_path))
+    assert not (tmp_path / "a.bin").exists()
+    container = Container()
+    downloads(container).fetch([remote(tmp_path)])
+    assert container.asked == [30]
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
 
 
 def test_a_half_has_not_the_files_name_and_the_same_again_goes_on(tmp_path: Path) -> None:

@@ -164,11 +164,13 @@ class Downloads:
         if file.is_there:
             return
         file.target.parent.mkdir(parents=True, exist_ok=True)
-        self._resume(file)
+        if not self._resume(file):
+            return
         os.utime(file.part, (file.changed.timestamp(), file.changed.timestamp()))
         file.part.replace(file.target)
 
-    def _resume(self, file: RemoteFile) -> None:
+    def _resume(self, file: RemoteFile) -> bool:
+        """Brings what is missing of a file; False where the work has ended before, and a half is there."""
         from azure.core import MatchConditions
         from azure.core.exceptions import HttpResponseError, ServiceRequestError, ServiceResponseError
 
@@ -177,7 +179,7 @@ class Downloads:
                 there = out.tell()
                 if there >= file.size:
                     out.truncate(file.size)
-                    return
+                    return True
                 try:
                     stream = self._client(file.container).download_blob(
                         file.blob, offset=there, etag=file.etag, match_condition=MatchConditions.IfNotModified
@@ -187,19 +189,19 @@ class Downloads:
                         with self._lock:
                             self.received += len(part)
                         if self._cancelled.is_set():
-                            return
-                except (ServiceRequestError, ServiceResponseError):
-                    if attempt == _ATTEMPTS - 1:
+                            return False
+                except (ServiceRequestError, ServiceResponseError, HttpResponseError) as error:
+                    if getattr(error, "status_code", None) == 416 and file.size == 0:
+                        return True
+                    # A body that was cut is an HttpResponseError without an answer, and no ServiceResponseError.
+                    if getattr(error, "response", None) is not None or attempt == _ATTEMPTS - 1:
                         raise
                     self.said(f"the connection was lost at {file.target.name}, going on with it")
-                except HttpResponseError as error:
-                    if error.status_code == 416 and file.size == 0:
-                        return
-                    raise
         if file.part.stat().st_size != file.size:
             raise ProviderError(
                 f"{file.blob} ended at {file.part.stat().st_size} of {file.size} bytes. The same again goes on."
             )
+        return True
 
     def _listed(
         self, access: ContainerAccess, prefix: str, folder: Path, *, whole: bool = False

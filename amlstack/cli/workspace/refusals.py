@@ -24,15 +24,24 @@ _OTHER_TENANT: Final = ("InvalidAuthenticationTokenTenant", "AADSTS50020", "AADS
 
 
 class Reached:
-    """The place that a verb has found, for messages about what went wrong later."""
+    """How far a verb has come, for messages about what went wrong later.
+
+    Attributes:
+        place: The place that it has found.
+        interrupted: What a Ctrl-C at this moment leaves behind, in one line.
+    """
 
     def __init__(self) -> None:
         self.place: WorkspacePlace | None = None
+        self.interrupted = "interrupted; nothing was changed"
 
 
 @contextlib.contextmanager
 def answered() -> Iterator[Reached]:
-    """Turns what the service and its absence say into a line, and ends the verb: 2 for wrong use, 1 otherwise."""
+    """Turns what the service and its absence say into a line, and ends the verb: 2 for wrong use, 1 otherwise.
+
+    After a Ctrl-C one line says what is left, and the exit status is 130.
+    """
     reached = Reached()
     try:
         yield reached
@@ -42,6 +51,9 @@ def answered() -> Iterator[Reached]:
         _end(missing(reached.place, error.workspace), USAGE)
     except ArmError as error:
         _end(words(error, reached.place), FAILED)
+    except KeyboardInterrupt:
+        typer.echo(reached.interrupted, err=True)
+        raise
 
 
 def words(error: ArmError, place: WorkspacePlace | None) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.provider.arm import InterruptedWaitError, pause
+from amlstack.provider.arm import THROTTLED, InterruptedWaitError, Response, pause
+from amlstack.provider.arm.retries import THROTTLED_PAUSE, THROTTLED_SECONDS
 
 if TYPE_CHECKING:
     from amlstack.provider.resource import Call, Services
@@ -14,6 +15,7 @@ AT_ONCE: Final = 8 * 1024 * 1024
 """Bytes of a file that is sent with one request, out of memory."""
 _BLOCK: Final = 4 * 1024 * 1024
 _RETRIES: Final = 5
+_READS: Final = frozenset({"GET", "HEAD"})
 BACKOFF: Final = (1, 2)
 """Seconds before a block is sent again: the first number, and the base of the power that is added each time."""
 JITTER: Final = 1
@@ -67,12 +69,24 @@ def container(services: Services, call: Call, access: ContainerAccess) -> Any:
     cancelled = services.cancelled
 
     class Transport(RequestsTransport):  # type: ignore[misc]  # it is loaded late, and has no type then
-        """Sends nothing more once the engine wants to end."""
+        """Sends nothing more once the engine wants to end; reads again what was throttled, as the client does not."""
 
         def send(self, request: Any, **options: Any) -> Any:
-            if cancelled.is_set():
-                raise InterruptedWaitError
-            return super().send(request, **options)
+            waited = 0.0
+            while True:
+                if cancelled.is_set():
+                    raise InterruptedWaitError
+                answer = super().send(request, **options)
+                if answer.status_code != THROTTLED or request.method not in _READS:
+                    return answer
+                headers = {name.lower(): value for name, value in answer.headers.items()}
+                seconds = Response(THROTTLED, {}, headers).retry_after or THROTTLED_PAUSE
+                waited += seconds
+                if waited > THROTTLED_SECONDS:
+                    return answer
+                answer.internal_response.close()
+                services.host.status(f"the storage asks to wait {seconds:.0f} s (429, too many requests)", call.urn)
+                pause(seconds, cancelled)
 
     class Retries(ExponentialRetry):
         """The storage client's own retries, announced, with sleeps that can be interrupted."""

@@ -63,15 +63,15 @@ def cancel(
             (progress.done if canceled else progress.fail)(f"job {found.name} has ended before: {status}")
             raise typer.Exit(0 if canceled else 1)
         progress.step(f"cancelling job {found.name}")
+        reached.interrupted = (
+            f"interrupted; whether job {found.name} was asked to end is not known: the same command asks again"
+        )
         Runs(where.arm).cancel(found.workspace, found.name)
+        reached.interrupted = f"job {found.name} was asked to end and will; this command does not wait for it any more"
         if no_wait:
             progress.done(f"job {found.name} was asked to end")
             return
-        try:
-            status = _ended(where, found, progress)
-        except KeyboardInterrupt:
-            progress.note(f"job {found.name} was asked to end and will; this command does not wait for it any more")
-            raise
+        status = _ended(where, found, progress)
     if status == CANCELED:
         progress.done(f"job {found.name} is canceled; its logs stay")
         return

@@ -70,6 +70,7 @@ def download(
         typer.echo(where.line, err=True)
         found = found_jobs.find(where, job)
         folder = (to or Path(found.name)).absolute()
+        reached.interrupted = "interrupted; the same command goes on from here"
         downloads = Downloads(where, found.workspace, progress.note)
         try:
             if logs:
@@ -80,9 +81,6 @@ def download(
         except (ProviderError, RefusedNameError) as error:
             progress.fail(str(error))
             raise typer.Exit(1) from None
-        except KeyboardInterrupt:
-            progress.note("interrupted; the same command goes on from here")
-            raise
     if count:
         progress.done(f"{count} file{'' if count == 1 else 's'} in {folder}")
     else:

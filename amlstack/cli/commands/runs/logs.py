@@ -48,11 +48,9 @@ def logs(
         reached.place = where = place.find(asked, options.announce)
         typer.echo(where.line, err=True)
         found = found_jobs.find(where, job)
-        try:
-            status = followed.follow(where, found, Plain(), rank, once=not follow)
-        except KeyboardInterrupt:
-            typer.echo(f"{found.name} goes on: `amlstack cancel {found.name}` ends it", err=True)
-            raise
+        if found.active:
+            reached.interrupted = f"{found.name} goes on: `amlstack cancel {found.name}` ends it"
+        status = followed.follow(where, found, Plain(), rank, once=not follow)
         if not follow:
             typer.echo(f"{found.name} is {status}", err=True)
 

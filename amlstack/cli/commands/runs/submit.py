@@ -12,6 +12,7 @@ from amlstack.cli.workspace import options
 if TYPE_CHECKING:
     from amlstack.cli.progress import Progress
     from amlstack.cli.workspace.place import WorkspacePlace
+    from amlstack.cli.workspace.refusals import Reached
     from amlstack.cli.workspace.submission.sent import Submission
     from infra.runs import Run
 
@@ -101,6 +102,9 @@ def submit(
             progress.fail(f"{len(wrong)} error{'' if len(wrong) == 1 else 's'}; nothing was sent")
             raise typer.Exit(1)
         runs = _chosen(declared.runs, only, name, rerun)
+        reached.interrupted = (
+            "interrupted; what was accepted runs: `amlstack status`. The same command goes on from here"
+        )
         submission = Submission(where, declared, progress, cancelled)
         try:
             sent = [run_id for run in runs if (run_id := _one(submission, run, yes=yes)) is not None]
@@ -109,12 +113,11 @@ def submit(
             raise typer.Exit(1) from None
         except KeyboardInterrupt:
             cancelled.set()
-            progress.fail("interrupted; what was accepted runs: `amlstack status`. The same command goes on from here")
             raise
         if len(sent) < len(runs):
             raise typer.Exit(1)
         if watch:
-            raise typer.Exit(max(_watched(where, run_id, progress) for run_id in sent))
+            raise typer.Exit(max(_watched(reached, where, run_id, progress) for run_id in sent))
 
 
 def _chosen(runs: tuple[Run, ...], only: str | None, name: str | None, rerun: str | None) -> list[Run]:
@@ -204,19 +207,16 @@ def _links(place: WorkspacePlace, run_id: str, progress: Progress) -> None:
     progress.note(f"`amlstack logs {run_id}{again}` follows it, `amlstack cancel {run_id}{again}` ends it")
 
 
-def _watched(place: WorkspacePlace, run_id: str, progress: Progress) -> int:
+def _watched(reached: Reached, place: WorkspacePlace, run_id: str, progress: Progress) -> int:
     from amlstack.cli.workspace import found_jobs
     from amlstack.cli.workspace.followed import follow
     from amlstack.provider.states import COMPLETED
 
+    reached.interrupted = (
+        f"{run_id} goes on: `amlstack cancel {run_id}` ends it, `amlstack logs {run_id} --follow` follows it"
+    )
     job = found_jobs.find(place, run_id)
-    try:
-        return 0 if follow(place, job, _InProgress(progress)) == COMPLETED else 1
-    except KeyboardInterrupt:
-        progress.note(
-            f"{run_id} goes on: `amlstack cancel {run_id}` ends it, `amlstack logs {run_id} --follow` follows it"
-        )
-        raise
+    return 0 if follow(place, job, _InProgress(progress)) == COMPLETED else 1
 
 
 class _InProgress:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.runner.mpi import mpirun
@@ -40,7 +41,8 @@ def written(example: str, project: Path) -> str:
         check=True,
     )
     if NEEDS_AMLNODE in shown.stderr + shown.stdout:
-        shutil.copytree(PROJECT / "amlnode", folder / "amlnode")
+        code = folder / yaml.safe_load(shown.stdout)["code"]
+        shutil.copytree(PROJECT / "amlnode", code / "amlnode", dirs_exist_ok=True)
     (folder / "az.yml").write_text(shown.stdout)
     return f"examples/{example}/az.yml"
 

@@ -13,6 +13,7 @@ import pytest
 
 from amlstack.base.paths import PROJECT
 from tests.support.running import running_sandbox
+from tests.support.sandbox import witness_record
 from tests.support.sandbox.sandbox_client import Arm
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 # Jobs run, one of them in an environment that may have to be built, and the clients may have to be installed.
 pytestmark = [pytest.mark.training, pytest.mark.timeout(3600)]
 
+CLIENTS = ("azure-mgmt-machinelearningservices=", "azure-storage-blob=", "azureml-mlflow=")
 CAPABILITIES: Mapping[str, Any] = {
     "workspaces": ["space1"],
     "workspaces of a subscription": ["space1"],
@@ -67,9 +69,11 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         arm = Arm(sandbox.endpoint)
         arm.make_cluster(arm.make_workspace("space1"))
         # The package index is another host than the sandbox: what leads to the latter is for the script alone.
-        led = [f"{name}={value}" for name, value in sandbox.environ.items()]
+        led = [f"{name}={value}" for name, value in {**sandbox.environ, "PYTHONPATH": str(PROJECT)}.items()]
+        requests = tmp_path_factory.mktemp("asked") / "requests.json"
+        words = ["python", "-W", "ignore", str(support / "other_clients.py"), "space1", "westeurope", str(requests)]
         done = subprocess.run(
-            [*asked, "env", *led, "python", "-W", "ignore", str(support / "other_clients.py"), "space1", "westeurope"],
+            [*asked, "env", *led, *words],
             env={name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"},
             capture_output=True,
             text=True,
@@ -77,13 +81,21 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.rsplit("\n", 2)[-2])
-    return found
+    return {"gives": found, "asks": json.loads(requests.read_text())}
 
 
 @pytest.mark.parametrize("capability", CAPABILITIES)
 def test_the_client_gets_what_azure_would_give(seen: dict[str, Any], capability: str) -> None:
-    assert seen[capability] == CAPABILITIES[capability]
+    assert seen["gives"][capability] == CAPABILITIES[capability]
 
 
 def test_no_capability_is_left_out(seen: dict[str, Any]) -> None:
-    assert set(seen) == set(CAPABILITIES)
+    assert set(seen["gives"]) == set(CAPABILITIES)
+
+
+def test_the_page_of_the_sandbox_names_what_the_clients_ran_and_nothing_else(seen: dict[str, Any]) -> None:
+    pinned = (PROJECT / "tests" / "support" / "sandbox" / "other_clients.txt").read_text().split()
+    clients = ", ".join(line.replace("==", " ") for line in pinned if line.startswith(CLIENTS))
+    witness_record.check(
+        "other_clients.json", clients, "tests/sandbox/test_other_clients_of_microsoft.py", seen["asks"]
+    )

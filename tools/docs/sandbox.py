@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from amlstack.sandbox import kinds
 from amlstack.sandbox.arm import allowances
 from amlstack.sandbox.kinds import witnesses
-from amlstack.sandbox.kinds.witnesses import open_answers
+from amlstack.sandbox.kinds.witnesses import beside, open_answers
 
 if TYPE_CHECKING:
     from amlstack.sandbox.kinds.base import ResourceKind
@@ -31,54 +31,26 @@ percent-encoded, is `400 InvalidUri`, and so is an encoded slash outside the nam
 
 ## Resource types
 
-The last column says how each operation is known. *client*: a test ran it with azure-ai-ml, unmodified, and the requests
-of that run were recorded (`amlstack/sandbox/kinds/witnesses/clients.json`). *documented*: the published REST interface;
-of a resource type its azure-native class, generated from the REST API specifications. *assumed*: neither of both. A
-test fails for an operation without a witness, and for one that the page says a client ran and none did.
+The last column says how each operation is known. *client*: a test ran it with azure-ai-ml,
+azure-mgmt-machinelearningservices, azure-storage-blob or azureml-mlflow, unmodified, and the requests of that run were
+recorded (`clients.json` and `other_clients.json` in `amlstack/sandbox/kinds/witnesses`). *documented*: the published
+REST interface; of a resource type its azure-native class, generated from the REST API specifications. *assumed*:
+neither of both. A test fails for an operation without a witness, and for one that the page says a client ran and none
+did.
 
 | type | verbs | provisioning | notes | known by |
 | --- | --- | --- | --- | --- |
 """
 
+BESIDE = """\
+| path | what | known by |
+| --- | --- | --- |
+"""
+
 DATA_PLANES = """
 ## Beside the resource manager
 
-| path | what |
-| --- | --- |
-| `POST /{tenant}/oauth2/v2.0/token` | Entra ID: the text of the token file is the client assertion (workload \
-identity, `az login --federated-token`) or the client secret |
-| `/metadata/endpoints`, `/{tenant}/v2.0/.well-known/openid-configuration` | \
-where a client of this cloud finds everything; asked without a token |
-| `{group}/providers/Microsoft.Resources/deployments/{name}` | a template deployed at once, incrementally: its \
-resources one after another as requests of their own; the functions of expressions that the template of azure-ai-ml's \
-`workspaces.begin_create` uses, and more; no nested deployments, no links |
-| `/history/v1.0{workspace}/rundata`, `/data/v1.0{workspace}/dataversion/batchGetResolvedUris` | \
-what azure-ai-ml downloads of a job: its named outputs, and from the datastore `workspaceartifactstore` its logs and \
-`outputs/`, which are blobs there once it has ended |
-| `/registrymanagement/v1.0/registries/azureml/discovery`, `/mferp/managementfrontend/…/registries/azureml` | \
-the registry of curated environments, by the names of the catalogue; each has one version here, 1 |
-| `/subscriptions`, `/tenants`, `{subscription}/resources`, `{subscription}/providers`, `…/checkNameAvailability` | \
-what az and others ask before and between; lists of workspaces and other tracked types of the whole subscription |
-| `/blob/{account}/{container}/{blob}` | block blobs by SAS or bearer: put, put from the URL of another blob, copy, \
-block, block lists, metadata, headers, tags, tier, lease, get with ranges, head, delete, list by pages, with \
-conditions (etags and times); containers made, listed, labelled, deleted. No snapshots, append and page blobs, batches |
-| `/blob/{account}.dfs.{suffix}/{file system}/{path}` | the same as files and directories (Data Lake Storage Gen2): \
-make, append, flush, get, head, list by pages, rename, delete; whether the account has a hierarchical namespace is not \
-looked at, and there are no access control lists |
-| `/history/v1.0{workspace}/…/runs/{job}` | GET the run, its `details` and its `children`; PATCH merges tags and \
-properties, sets displayName, description, hidden; PATCH of its `tags` sets and removes tags |
-| `/mlflow/v1.0{workspace}/api/2.0/mlflow/…` | MLflow's tracking service (API 2.0); every job's `MLFLOW_TRACKING_URI` \
-leads here. Jobs are runs; runs made within one (`start_run(nested=True)`) and outside of any, metrics, parameters, \
-tags, search, experiments; registered models, which are the workspace's models. Files (`mlflow.log_artifact`, \
-`log_text`, `log_dict`) lie in the job's `artifacts/`, a nested run's in `runs/<run>/artifacts/`, and so do \
-models that `log_model` logs, with MLflow 3's clients also as `logged-models`. No data sets \
-(`runs/log-inputs`), aliases, traces |
-| `GET /providers/{namespace}/operations`; a workspace's `privateEndpointConnections`, `privateLinkResources` | \
-what can be done with the types above; the private endpoints that lead to it |
-| a workspace's `features`, `connections`; a group's `registries` | empty lists, as nothing makes an entry here |
-| `/discovery` | where the data plane is: the same endpoint; asked without a token |
-| `GET …/Microsoft.MachineLearningServices/locations/{region}/usages`, `…/vmSizes`, `…/quotas` | quota and offered \
-sizes; beyond any stack unless `amlstack sandbox quota` lowers them ([quota.md](quota.md)) |
+BESIDE_TYPES
 
 Microsoft's clients work on it as they are, led by the environment alone: `eval "$(amlstack sandbox env)"`, then
 `MLClient(DefaultAzureCredential(), subscription, group, workspace)`. `--for az` signs az in, in a folder of its own;
@@ -154,7 +126,9 @@ def page() -> str:
     )
     extra = [_extra(row.owner, row.name, row.source, row.versions) for row in allowances.PROPERTIES]
     extra += [_extra(row.beside, f"{row.tag}: {row.value}", row.source, row.versions) for row in allowances.VARIANTS]
-    return HEAD + "\n".join(rows) + "\n" + DATA_PLANES.replace("OPEN_ANSWERS", answers) + "\n".join(extra) + "\n"
+    beside_types = "".join(f"| {row.paths} | {row.what} | {witnesses.way_beside(row)} |\n" for row in beside.ROWS)
+    planes = DATA_PLANES.replace("BESIDE_TYPES\n", BESIDE + beside_types).replace("OPEN_ANSWERS", answers)
+    return HEAD + "\n".join(rows) + "\n" + planes + "\n".join(extra) + "\n"
 
 
 def _verbs(kind: ResourceKind) -> str:

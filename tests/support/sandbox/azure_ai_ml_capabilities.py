@@ -8,14 +8,11 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import logging
 import os
-import re
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
 from azure.ai.ml import Input, MLClient, Output, command, load_job
 from azure.ai.ml.dsl import pipeline
@@ -37,6 +34,8 @@ from azure.ai.ml.entities import (
 )
 from azure.ai.ml.parallel import RunFunction, parallel_run_function
 from azure.identity import DefaultAzureCredential
+
+from tests.support.sandbox.asked_requests import AskedRequests
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -373,30 +372,13 @@ class Session:
         return sorted(str(file.relative_to(target)) for file in Path(target).rglob("*") if file.is_file())
 
 
-class Requests(logging.Handler):
-    """What the client asks for: method and path of every request, from the log of its own pipeline."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.INFO)
-        self.seen: set[tuple[str, str]] = set()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        text = record.getMessage()
-        found = re.search(r"Request URL: '([^']+)'\s+Request method: '(\w+)'", text)
-        if found:
-            self.seen.add((found[2], unquote(urlsplit(found[1]).path)))
-
-
 if __name__ == "__main__":
-    requests = Requests()
-    log = logging.getLogger("azure.core.pipeline.policies.http_logging_policy")
-    log.setLevel(logging.INFO)
-    log.addHandler(requests)
+    requests = AskedRequests()
     session = Session(sys.argv[1], Path(sys.argv[2]))
     session.workspaces()
     session.computes()
     session.registry()
     session.assets()
     session.runs()
-    (session.folder / "requests.json").write_text(json.dumps(sorted(requests.seen)))
+    requests.write(session.folder / "requests.json")
     sys.stdout.write(f"{json.dumps(session.seen)}\n")

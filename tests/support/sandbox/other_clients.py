@@ -23,6 +23,8 @@ from azure.identity import DefaultAzureCredential
 from azure.mgmt.machinelearningservices import MachineLearningServicesMgmtClient, models
 from azure.storage.blob import BlobServiceClient
 
+from tests.support.sandbox.asked_requests import AskedRequests
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -291,8 +293,10 @@ class OtherClients:
 
 
 if __name__ == "__main__":
+    asked = AskedRequests()
     session = OtherClients(sys.argv[1], sys.argv[2])
     session.management()
     session.blobs()
     session.tracking()
+    asked.write(Path(sys.argv[3]))
     sys.stdout.write(f"{json.dumps(session.seen)}\n")

@@ -1,6 +1,7 @@
 """How each answer of the sandbox is known: docs/sandbox.md shows it, and a test fails for an operation without it.
 
-- *client*: a test ran the operation with Microsoft's own client, unmodified; the requests of that run were recorded.
+- *client*: a test ran the operation with one of Microsoft's own clients, unmodified; the requests of that run were
+  recorded.
 - *documented*: Azure's REST interface as published: for a resource type its azure-native class, which is generated
   from the REST API specifications; otherwise the page that `DOCUMENTED` names.
 - *assumed*: neither; `ASSUMED` says why it is answered all the same.
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from amlstack.sandbox.kinds.base import ResourceKind
+    from amlstack.sandbox.kinds.witnesses import beside
 
+RECORDS: Final = ("clients.json", "other_clients.json")
+"""Files of what was recorded, one for each test of clients."""
 WAYS: Final = ("client", "documented", "assumed")
 LEARN: Final = "https://learn.microsoft.com/rest/api"
 DOCUMENTED: Final[Mapping[str, str]] = {
@@ -65,16 +69,29 @@ def operations(kind: ResourceKind) -> tuple[str, ...]:
 
 
 @functools.cache
-def clients() -> Mapping[str, Any]:
-    """The record of client, date and operations: ``{"client", "test", "recorded", "operations": […]}``."""
-    text = resources.files(__package__).joinpath("clients.json").read_text("utf-8")
-    found: Mapping[str, Any] = json.loads(text)
-    return found
+def records() -> tuple[Mapping[str, Any], ...]:
+    """The records of the clients' tests: ``{"client", "test", "recorded", "operations": […], "beside": […]}``."""
+    folder = resources.files(__package__)
+    return tuple(json.loads(folder.joinpath(name).read_text("utf-8")) for name in RECORDS)
+
+
+@functools.cache
+def asked() -> frozenset[str]:
+    """The operations that a client ran."""
+    return frozenset(one for record in records() for one in record["operations"])
+
+
+def way_beside(row: beside.Row) -> str | None:
+    """How a row beside the resource types is known, by which client or page; None for one without a witness."""
+    clients = [record["client"] for record in records() if row.name in record["beside"]]
+    if clients:
+        return f"client: {'; '.join(clients)}"
+    return f"[documented]({row.documented})" if row.documented else None
 
 
 def way(kind: ResourceKind, one: str) -> str | None:
     """How an operation of a type is known; None for one without a witness."""
-    if one in clients()["operations"]:
+    if one in asked():
         return "client"
     if one in ASSUMED:
         return "assumed"

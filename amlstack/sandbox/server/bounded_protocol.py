@@ -6,6 +6,7 @@ further such time has to bring a part of the body; while the service itself does
 
 from __future__ import annotations
 
+import math
 import os
 from typing import TYPE_CHECKING, Final
 
@@ -36,8 +37,12 @@ LINGER_SECONDS: Final = 2.0
 
 
 def seconds() -> float:
-    """The bound that the environment names, else `SECONDS`."""
-    return float(os.environ.get(VARIABLE) or SECONDS)
+    """The bound that the environment names, else `SECONDS`: for what is no number of seconds, too."""
+    try:
+        asked = float(os.environ.get(VARIABLE) or SECONDS)
+    except ValueError:
+        return SECONDS
+    return asked if 0 < asked < math.inf else SECONDS
 
 
 def protocol(refusal: Callable[[str, Refused], Response], bound: float) -> type[H11Protocol]:

@@ -6,6 +6,7 @@ there finds them once the job has ended: they get a second name in the blobs' fo
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 from typing import TYPE_CHECKING, Final
@@ -65,13 +66,20 @@ def _publish(store: Store, job: JobRow, account: str, container: str) -> None:
             for file in sorted((root / folder).rglob("*")):
                 if file.is_file():
                     fresh = store.blobs.fresh()
-                    _second_name(file, fresh)
+                    second_name(file, fresh)
                     store.blobs.put(account, container, f"{prefix(job.name)}{file.relative_to(root)}", fresh)
 
 
-def _second_name(file: Path, fresh: Path) -> None:
+def second_name(file: Path, fresh: Path) -> None:
+    """Gives a file another name; a copy where it is a link: what a link leads to is not the run's, and stays as it is.
+
+    Args:
+        file: One of the run's.
+        fresh: The other name, which becomes a blob's and is written to by nobody.
+    """
     fresh.unlink(missing_ok=True)
-    try:
-        fresh.hardlink_to(file)
-    except OSError:  # another disk
-        shutil.copyfile(file, fresh)
+    if not file.is_symlink():
+        with contextlib.suppress(OSError):  # another disk
+            fresh.hardlink_to(file)
+            return
+    shutil.copyfile(file, fresh)

@@ -93,9 +93,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # every few hundred is a tenth of its time, and looking through all of them at the end another.
         gc.set_threshold(50_000, 20, 100)
         try:
-            return main(sys.argv[1:])
+            code = main(sys.argv[1:])
         finally:
             gc.freeze()
+        _leave_threads_behind(code)
+        return code
     words = list(arguments)
     if not words or words[0] in {"-h", "--help", "help"}:
         return _help(words[1:])
@@ -138,6 +140,30 @@ def _run(name: str, verb: Verb, arguments: Sequence[str]) -> int:
         print(error, file=sys.stderr)  # noqa: T201 - of every verb that asks the catalogue
         return 2
     return 0
+
+
+def _leave_threads_behind(code: int) -> None:
+    """Ends the process here where a verb that was interrupted or failed left exchanges under way in daemon threads.
+
+    An ordinary end takes OpenSSL down below them, and one that is just reading crashes the process then.
+    """
+    if code == 0 or "threading" not in sys.modules:
+        return
+    import threading
+
+    others = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
+    if not others or not all(thread.daemon for thread in others):
+        return
+    import atexit
+    import os
+
+    atexit._run_exitfuncs()  # noqa: SLF001 - what an ordinary end runs
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:  # a pipe whose reader has gone
+        return
+    os._exit(code)
 
 
 def _as_app(function: Callable[..., Any], text: str) -> Any:

@@ -33,6 +33,11 @@ settings.register_profile("thorough", settings.get_profile("amlstack"), max_exam
 settings.load_profile("ci" if os.environ.get("CI") else "amlstack")
 
 
+# Where gRPC looks after forks, its threads have a child abort that is still to start its program, now and then. Tests
+# fork in order to start programs alone. It is read when gRPC is imported.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+
+
 def _own_surroundings() -> None:
     """Nothing of the shell that runs the tests decides what they see: no login, no stack, no day, no colour."""
     kept = {

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 from starlette.responses import Response
 
 from amlstack.sandbox.arm.refusals import Refused
-from amlstack.sandbox.data.blobs import wire
+from amlstack.sandbox.data.blobs import downloads, wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -105,9 +105,9 @@ def _copy(file: Path, blob: Blob | None, tag: str, block: str, out: BinaryIO) ->
     begin = 0
     for name, size in () if blob is None or tag == "Uncommitted" else blob.extra.get("blocks", ()):
         if name == block and blob is not None:
-            with blob.path.open("rb") as stream:
-                stream.seek(begin)
-                out.write(stream.read(size))
+            stream = blob.path.open("rb")
+            stream.seek(begin)
+            out.writelines(downloads.pieces(stream, size))
             return
         begin += size
     raise Refused(400, "InvalidBlockList", "The specified block list is invalid.")

@@ -5,18 +5,23 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, Response, StreamingResponse
 
 from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.data.blobs import wire
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
     from starlette.requests import Request
 
     from amlstack.sandbox.store.store import Blob
 
 AT_ONCE: Final = 4 << 20
 """Bytes that are read when they are asked for: a larger blob's file is gone when it is replaced before it is sent."""
+PIECE: Final = 1 << 20
+"""Bytes of a longer range, or of a block that is used again, that are held at once."""
 
 
 def answer(request: Request, blob: Blob) -> Response:
@@ -38,10 +43,21 @@ def answer(request: Request, blob: Blob) -> Response:
     last = min(int(found[2] or blob.size), blob.size - 1)
     if last < first:
         raise Refused(416, "InvalidRange", "The range specified is invalid: it ends before it begins.")
-    with blob.path.open("rb") as stream:
-        stream.seek(first)
-        data = stream.read(last - first + 1)
+    length = last - first + 1
     # A range has the whole blob's digest under another name.
     headers["x-ms-blob-content-md5"] = headers.pop("content-md5", "")
     headers["content-range"] = f"bytes {first}-{last}/{blob.size}"
-    return Response(data, 206, headers, media_type=blob.type)
+    stream = blob.path.open("rb")
+    stream.seek(first)
+    if length <= AT_ONCE:
+        with stream:
+            return Response(stream.read(length), 206, headers, media_type=blob.type)
+    return StreamingResponse(pieces(stream, length), 206, {**headers, "content-length": str(length)}, blob.type)
+
+
+def pieces(stream: BinaryIO, length: int) -> Iterator[bytes]:
+    """So many bytes of a file, `PIECE` at a time, whatever becomes of its name; closes it."""
+    with stream:
+        while length > 0 and (data := stream.read(min(PIECE, length))):
+            length -= len(data)
+            yield data

@@ -82,18 +82,17 @@ class Load:
         chance = random.Random(SEED * 1000 + number)
         try:
             client: PipelineClient[Any, Any]
-            with PipelineClient(self.url, policies=[self._signed_in()]) as client:
-                submitted = 0
-                while not self.over.is_set():
-                    self._one(client, chance, f"c{number}-{submitted}")
-                    submitted += 1
+            with WorkloadIdentityCredential() as credential:
+                signed_in = BearerTokenCredentialPolicy(credential, f"{self.url}/.default")
+                with PipelineClient(self.url, policies=[signed_in]) as client:
+                    submitted = 0
+                    while not self.over.is_set():
+                        self._one(client, chance, f"c{number}-{submitted}")
+                        submitted += 1
         except Exception as error:  # noqa: BLE001 - shown by the test
             with self._changed:
                 self.failed.append(f"{type(error).__name__}: {error}")
                 self._changed.notify_all()
-
-    def _signed_in(self) -> Any:
-        return BearerTokenCredentialPolicy(WorkloadIdentityCredential(), f"{self.url}/.default")
 
     def _one(self, client: PipelineClient[Any, Any], chance: random.Random, name: str) -> None:
         command = f'echo "$AZUREML_RUN_ID" >> {self.marks}'

@@ -7,6 +7,7 @@ built on it. `make clients` runs it at full size: CLIENTS (64), CLIENT_KILLS (20
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import random
 import signal
@@ -33,7 +34,12 @@ if TYPE_CHECKING:
 
     from tests.support.running import Sandbox
 
-pytestmark = [pytest.mark.training, pytest.mark.timeout(3600)]
+pytestmark = [
+    pytest.mark.training,
+    pytest.mark.timeout(3600),
+    # A client whose server was killed in the middle of an answer drops that connection without closing it.
+    pytest.mark.filterwarnings("ignore:unclosed .*SSLSocket:ResourceWarning"),
+]
 
 CLIENTS = int(os.environ.get("CLIENTS", "8"))
 KILLS = int(os.environ.get("CLIENT_KILLS", "2"))
@@ -162,6 +168,7 @@ def test_no_job_is_lost_and_none_runs_twice(
             load.wait_for(CLIENTS)
     finally:
         load.end()
+        gc.collect()  # dropped connections end within this test
     assert load.failed == []
     check_all_ended_well(home, load, marks)
 

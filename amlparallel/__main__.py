@@ -85,8 +85,8 @@ def _write(master: Master, reason: object) -> None:
     result = "The parallel step completed." if reason is None else f"The parallel step failed: {reason}."
     logs.joinpath("job_result.txt").write_text(result + "\n", encoding="utf-8")
     if master.failed:
-        told = [f"mini-batch {index}: {text.rstrip()}" for index, text in sorted(master.failed.items())]
-        logs.joinpath("user", "error.txt").write_text("\n\n".join(told) + "\n", encoding="utf-8")
+        failed = [f"mini-batch {index}: {text.rstrip()}" for index, text in sorted(master.failed.items())]
+        logs.joinpath("user", "error.txt").write_text("\n\n".join(failed) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

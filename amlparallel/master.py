@@ -39,7 +39,7 @@ class Master:
         self._tries: dict[int, int] = {}
         self._changed = threading.Condition()
         self._ended = 0
-        self._told = 0
+        self._left = 0
         self._moved = time.monotonic()
 
     @property
@@ -60,7 +60,7 @@ class Master:
     def leave(self) -> None:
         """A connection will ask no more."""
         with self._changed:
-            self._told += 1
+            self._left += 1
             self._changed.notify_all()
 
     def settle(self, batch: MiniBatch, who: str, answer: link.Message | None) -> None:
@@ -111,7 +111,7 @@ class Master:
                 self._changed.wait(left)
             self._changed.notify_all()
             if self.reason is None:
-                self._changed.wait_for(lambda: self._told >= self.slots)
+                self._changed.wait_for(lambda: self._left >= self.slots)
         return self.reason
 
     def rows(self) -> list[str]:

@@ -49,9 +49,10 @@ from jobs.model.sweep import (
     TruncationSelection,
 )
 from jobs.model.values import Build, Code, Environment, Identity, Input, Limits, Output, QueueSettings, Service
-from jobs.planning.command import Plan, plan
+from jobs.planning.command import plan
 from jobs.planning.enrichment import Added
 from jobs.planning.pipeline import PipelinePlan
+from jobs.planning.resolved import Plan
 from jobs.planning.schedule import SchedulePlan
 from jobs.planning.sweep import SweepPlan
 from jobs.planning.target import Target

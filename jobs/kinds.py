@@ -10,8 +10,9 @@ from jobs.model.location import Source
 from jobs.model.pipeline import Pipeline
 from jobs.model.schedule import Declared, Schedule
 from jobs.model.sweep import Sweep
-from jobs.planning.command import Plan, plan_job
+from jobs.planning.command import plan_job
 from jobs.planning.pipeline import PipelinePlan, plan_pipeline
+from jobs.planning.resolved import Plan
 from jobs.planning.schedule import SchedulePlan, plan_schedule
 from jobs.planning.sweep import SweepPlan, plan_sweep
 from jobs.wire.command import Rendered, body

@@ -65,6 +65,11 @@ READS_FILES = "amlstack.base.yamltext"
 MAY_READ_FILES = ("jobs.azureml", "jobs.loading")
 CIRCLES: list[list[str]] = []
 """Import circles that are still to be broken; a new one fails, and so does one that is broken and left here."""
+CIRCLES_OF_TYPES: list[list[str]] = [
+    # An expression names parameters and variables, whose values are expressions.
+    ["policies.templates.evaluate", "policies.templates.scope"],
+]
+"""Circles of which at least one import serves annotations alone."""
 CROWDED: set[str] = set()
 """Folders that are still to be divided."""
 SHARED_CLASS_NAMES: dict[str, list[str]] = {}
@@ -182,13 +187,13 @@ def test_what_runs_on_the_nodes_needs_the_standard_library_only() -> None:
             assert foreign == set(), module
 
 
-def loaded() -> dict[str, set[str]]:
-    """Module to the modules of ours that it imports, inside functions too; what only types need does not count."""
+def loaded(*, typing: bool = False) -> dict[str, set[str]]:
+    """Module to the modules of ours that it imports, inside functions too; with typing, for annotations as well."""
     paths = dict(modules())
     return {
         module: {
             name if name in paths else name.rpartition(".")[0]
-            for name in imported(path, typing=False)
+            for name in imported(path, typing=typing)
             if name in paths or name.rpartition(".")[0] in paths
         }
         - {module}
@@ -218,12 +223,19 @@ def test_a_circle_is_seen() -> None:
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == {frozenset({"b", "c"})}
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
+def circles_of_the_house(*, typing: bool) -> list[list[str]]:
     # A package's own module stands for all that it exports, so what it imports is no way back to it.
-    graph = {module: names for module, names in loaded().items() if module != "jobs"}
+    graph = {module: names for module, names in loaded(typing=typing).items() if module != "jobs"}
     graph = {module: {name for name in names if name in graph} for module, names in graph.items()}
+    return sorted(map(sorted, circles(graph)))
 
-    assert sorted(map(sorted, circles(graph))) == CIRCLES
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert circles_of_the_house(typing=False) == CIRCLES
+
+
+def test_no_modules_import_each_other_for_their_types() -> None:
+    assert circles_of_the_house(typing=True) == CIRCLES_OF_TYPES
 
 
 def test_no_folder_has_more_than_fifteen_modules_and_packages() -> None:

@@ -148,7 +148,7 @@ def _read(
     whole = _TreeHash(entries, is_file=ordered[0].place == str(root) if ordered else False)
     content.read(ordered, more=[whole])
     if memory is not None and not content.findings:
-        memory.keep(files, content)
+        memory.keep(files, content.facts, content.unsteady)
         memory.kept.write(_key(root, entries, digests_of(files, content)), whole.hexdigest())
     return _snapshot(root, files, whole.hexdigest(), content, findings)
 

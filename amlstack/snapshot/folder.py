@@ -151,7 +151,7 @@ def _hashes(
         content.read([file for file in files if file.place not in trusted])
         known = None if content.findings else memory.kept.read(f"hashes {key_of(digests_of(files, content), beside)}")
         if content.findings or known is not None:
-            memory.keep(inside, content)
+            memory.keep(inside, content.facts, content.unsteady)
             return known or ("", "", "")
     own = tuple(file for file in files if file.relative not in beside)
     left = litter(file.relative for file in own)
@@ -167,7 +167,7 @@ def _hashes(
     found = dict(zip(distinct, hashes, strict=True))
     result = (found[len(lists[0])], found[len(lists[1])], found[len(lists[2])])
     if memory is not None and not content.findings:
-        memory.keep(inside, content)
+        memory.keep(inside, content.facts, content.unsteady)
         memory.kept.write(f"hashes {key_of(digests_of(files, content), beside)}", result)
     return result
 

@@ -27,9 +27,8 @@ from amlstack.base.kept import Kept
 from amlstack.snapshot.walk import FileState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from amlstack.snapshot.content import Content
     from amlstack.snapshot.walk import File
 
 GRAIN: Final = 2_000_000_000
@@ -96,18 +95,24 @@ class Remembered:
                 found[file.place] = before[1]
         return found
 
-    def keep(self, files: Sequence[File], content: Content) -> None:
-        """Remembers files of the folder, those left out that changed too recently or while they were read."""
+    def keep(self, files: Sequence[File], facts: Mapping[str, FileContent], unsteady: Collection[str]) -> None:
+        """Remembers files of the folder, those left out that changed too recently or while they were read.
+
+        Args:
+            files: The files.
+            facts: What they hold, by place.
+            unsteady: Places of those that changed while they were read.
+        """
         limit = self.began - GRAIN
         reliable = _reliable_devices(files)
         new = {
-            file.place: (file.state, content.facts[file.place])
+            file.place: (file.state, facts[file.place])
             for file in files
             if file.state.changed < limit
             and file.state.modified < limit
             and file.state.device in reliable
-            and file.place in content.facts
-            and file.place not in content.unsteady
+            and file.place in facts
+            and file.place not in unsteady
         }
         if new != self.known:
             rows = {place: [*state, digest, *(secret or ())] for place, (state, (digest, secret)) in new.items()}

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from amlstack.base.paths import is_dir
 from jobs.launchers.base import Shape
 from jobs.model.location import Source
 from jobs.planning import bindings, checks, command_text, idle_gpus, nodeside
 from jobs.planning.checks import build_context
-from jobs.planning.declared_data import declaration
-from jobs.planning.enrichment import Added, enriched
-from jobs.planning.resolved import Resolved
+from jobs.planning.enrichment import enriched
+from jobs.planning.resolved import Plan
 from jobs.planning.target import Target
 from jobs.wire.command import LOCAL
 from jobs.wire.references import is_serverless
@@ -26,59 +23,6 @@ if TYPE_CHECKING:
     from jobs.launchers.base import Lowered
     from jobs.model.job import Job
     from jobs.planning.target import Find
-
-
-@dataclass(frozen=True)
-class Plan(Resolved):
-    """A job resolved against a target.
-
-    Attributes:
-        job: As declared.
-        enriched: In Azure ML's words, with all that was added; what `jobs.body` renders.
-        target: What it was planned against.
-        nodes: Number of nodes.
-        processes_per_node: Ranks per node; None where only the running job knows.
-        world_size: Ranks in total; None likewise.
-        added: What is not the person's own, value by value.
-        findings: What is wrong, placed in the job's file.
-        base: Folder that the job's relative paths start from.
-        beside: Packages that travel with the code; they are no part of the run's identity.
-    """
-
-    job: Job
-    enriched: Job
-    target: Target
-    nodes: int
-    processes_per_node: int | None
-    world_size: int | None
-    added: tuple[Added, ...]
-    findings: tuple[Finding, ...]
-    base: Path
-    beside: tuple[Path, ...] = ()
-
-    @property
-    def parts(self) -> dict[str, Plan]:
-        """The plan itself: a single job is its one part."""
-        return {"": self}
-
-    @cached_property
-    def declaration(self) -> dict[str, Any]:
-        """What the person wrote, for the run's identity: without names, tags and anything derived."""
-        return declaration(self.job, self.base)
-
-    @cached_property
-    def code(self) -> Path | None:
-        """The folder to upload; None when the job has none or names code that is registered already."""
-        if self.job.code is None or not self.job.code.local:
-            return None
-        folder = self.base / self.job.code.path
-        includes = [self.base / name for name in self.job.code.includes]
-        if not includes or not is_dir(folder):
-            return folder
-        from amlstack import snapshot  # noqa: PLC0415 - few jobs have such code
-        from amlstack.base import paths  # noqa: PLC0415 - few jobs have such code
-
-        return snapshot.staged(folder, includes, paths.cache() / "includes")
 
 
 def plan(

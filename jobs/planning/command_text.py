@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from jobs.model.job import Job
     from jobs.model.values import Code
-    from jobs.planning.command import Plan
+    from jobs.planning.resolved import Plan
 
 _BINDING = re.compile(r"\$\{\{.*?\}\}|\$?\[\[|\]\]", re.DOTALL)
 _SHELL = re.compile(r"(?<!\$)\$\{\s*(?P<kind>inputs|outputs|search_space)\.(?P<name>[\w.-]+)\s*\}(?!\})")

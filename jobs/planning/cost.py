@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from jobs.model.sweep import SweepLimits
-    from jobs.planning.command import Plan
-    from jobs.planning.resolved import Resolved
+    from jobs.planning.resolved import Plan, Resolved
 
 
 @dataclass(frozen=True, slots=True)

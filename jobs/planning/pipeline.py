@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from amlstack.base.findings import Finding
     from jobs.model.pipeline import AnyStep, Pipeline
     from jobs.model.sweep import SweepLimits
-    from jobs.planning.command import Plan
+    from jobs.planning.resolved import Plan
     from jobs.planning.target import Find
 
 _BOUND_INPUT = re.compile(r"\$\{\{\s*parent\.inputs\.(?P<name>[^}\s]+?)\s*\}\}")

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from jobs.model.location import Source
     from jobs.model.schedule import Cron, Schedule
     from jobs.model.sweep import SweepLimits
-    from jobs.planning.command import Plan
     from jobs.planning.pipeline import PipelinePlan
+    from jobs.planning.resolved import Plan
     from jobs.planning.sweep import SweepPlan
 
 

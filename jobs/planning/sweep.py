@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from jobs.model.sweep import Sweep, SweepLimits
-    from jobs.planning.command import Plan
+    from jobs.planning.resolved import Plan
     from jobs.planning.target import Find
 
 _BOUND = re.compile(r"\$\{\{\s*search_space\.([\w.-]+?)\s*\}\}")

@@ -187,7 +187,7 @@ class ResourceKind:
             properties["provisioningState"] = resource.state
         envelope = {key: value for key, value in resource.body.items() if key != "properties"}
         if envelope.get("identity"):
-            envelope["identity"] = principals.shown(context, resource, envelope["identity"])
+            envelope["identity"] = principals.shown(context.store, resource, envelope["identity"])
         return {
             "id": resource.id,
             "name": resource.name,

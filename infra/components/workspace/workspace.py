@@ -164,7 +164,8 @@ class StackWorkspace(pulumi.ComponentResource):
         Args:
             after: What Azure would not delete while there is a lock: role assignments.
         """
-        register_locks(self, after)
+        parts = {part: self.part(part) for part in self.security.locks}
+        register_locks(parts, self.names, parent=self, after=after)
 
     def part(self, part: Part) -> tuple[pulumi.Resource, ...]:
         """The resource of a part that the stack owns; none of what somebody else owns."""

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import is_file
-from amlstack.cli.rehearsal.mapping import secret_values, stand_in_tables
+from amlstack.cli.rehearsal.mapping import stand_in_tables
+from amlstack.cli.rehearsal.mapping.environment_places import is_place
 from amlstack.cli.rehearsal.mapping.toml_lines import line_of
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _secrets(file: Path, table: object, lines: list[str]) -> tuple[dict[str, str
     if not isinstance(table, dict):
         wrong = Finding(_CODE, SECRETS, f"`{SECRETS}` must be a table", "", remedy, file=str(file))
         return {}, [wrong]
-    good = {name: str(value) for name, value in table.items() if secret_values.is_place(value)}
+    good = {name: str(value) for name, value in table.items() if is_place(value)}
     rule = "The file never holds the secret itself"
     found = [
         Finding(

@@ -6,7 +6,6 @@ They go into the request alone, and from there into the processes of the job; no
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import typer
 
 from amlstack.base.findings import Finding
 from amlstack.cli.console import print_findings
+from amlstack.cli.rehearsal.mapping.environment_places import is_place
 from infra.runs.secrets import named
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from jobs.model.location import Source
 
 CODE = "rehearsal-secret"
-_FROM = re.compile(r"env:(?P<variable>[A-Za-z_][A-Za-z0-9_]*)\Z")
 
 
 def values(
@@ -48,7 +47,7 @@ def values(
         given |= table.secrets
     for text in options:
         name, _, place = text.partition("=")
-        if _FROM.match(place) is None:
+        if not is_place(place):
             seen = f"`--secret {name}…` names no variable of this machine"
             found.append(Finding(CODE, "", seen, "The option never holds the secret itself", _how(name or "NAME")))
         else:
@@ -88,11 +87,6 @@ def read(
         typer.echo("nothing was submitted", err=True)
         raise typer.Exit(2)
     return tuple(replace(each, secrets=result) for each in data)
-
-
-def is_place(value: object) -> bool:
-    """Whether a text says where a secret is on this machine: ``env:VARIABLE``."""
-    return isinstance(value, str) and _FROM.match(value) is not None
 
 
 def _how(name: str) -> str:

@@ -48,7 +48,7 @@ class Computes(ResourceKind):
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The size must exist, the scale must make sense, the nodes must be where the workspace has its network."""
-        principals.check(context, body)
+        principals.check(context.store, body)
         compute = body.get("properties")
         if compute is None:
             raise invalid("properties", "the required property is missing.")

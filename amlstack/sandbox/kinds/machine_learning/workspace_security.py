@@ -22,7 +22,7 @@ def check(context: KindContext, body: Body, before: Body | None) -> None:
         Refused: 400.
     """
     properties, old = body["properties"], (before or {}).get("properties", {})
-    principals.check(context, body)
+    principals.check(context.store, body)
     _check_primary(body)
     if before is not None and properties.get("hbiWorkspace", old.get("hbiWorkspace")) != old.get("hbiWorkspace"):
         raise invalid("properties.hbiWorkspace", "it is set when a workspace is created, and cannot be changed.")

@@ -47,7 +47,7 @@ class RoleAssignments(ResourceKind):
                 message = "Tenant ID, application ID, principal ID, and scope are not allowed to be updated."
                 raise Refused(400, "RoleAssignmentUpdateNotPermitted", message)
             return
-        if principals.is_ours(principal) and principal not in principals.all_of(context):
+        if principals.is_ours(principal) and principal not in principals.all_of(context.store):
             message = f"Principal {principal} does not exist in the directory."
             raise Refused(400, "PrincipalNotFound", message)
         for other in context.store.resources.under(path.parent, self.type):

@@ -13,9 +13,9 @@ from infra.components import azure_native, tokens
 from infra.components.order import behind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from infra.components.workspace.workspace import StackWorkspace
+    from infra.names import Names, Part
 
 NAME: Final = "amlstack"
 NOTES: Final = "Holds data of an Azure Machine Learning workspace. Set by amlstack:workspace.locks of its stack."
@@ -40,24 +40,31 @@ class RegisteredRoles:
             self.found.append(args.resource)
 
 
-def register_locks(workspace: StackWorkspace, after: Sequence[pulumi.Resource]) -> list[pulumi.Resource]:
-    """Lock the parts of the workspace that the settings name and the stack makes.
+def register_locks(
+    parts: Mapping[Part, Sequence[pulumi.Resource]],
+    names: Names,
+    *,
+    parent: pulumi.Resource,
+    after: Sequence[pulumi.Resource],
+) -> list[pulumi.Resource]:
+    """Lock parts of a workspace.
 
     Args:
-        workspace: Complete.
+        parts: The parts that the settings name, each with its resource; a part that the stack does not own has none.
+        names: The stack's names.
+        parent: The workspace.
         after: What goes only while there is no lock: role assignments.
     """
     made: list[pulumi.Resource] = []
-    for part in workspace.security.locks:
-        on = workspace.part(part)
+    for part, on in parts.items():
         if not on:
             continue
         properties = {
             "lockName": NAME,
-            "scope": behind(workspace.names.id(part).lstrip("/"), *on),
+            "scope": behind(names.id(part).lstrip("/"), *on),
             "level": "CanNotDelete",
             "notes": NOTES,
         }
-        opts = pulumi.ResourceOptions(parent=workspace, depends_on=[*after], delete_before_replace=True)
+        opts = pulumi.ResourceOptions(parent=parent, depends_on=[*after], delete_before_replace=True)
         made.append(azure_native.register(tokens.LOCK, f"{part.replace('_', '-')}-lock", properties, opts))
     return made

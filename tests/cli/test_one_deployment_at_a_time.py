@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
-from typing import TYPE_CHECKING
+import shutil
+import threading
+import time
+from datetime import UTC, datetime
+from typing import IO, TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +19,7 @@ from amlstack.cli.stack.anywhere.place import turn_of
 from amlstack.engine import Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 LOCKED = """\
@@ -53,6 +60,103 @@ def test_the_engines_own_lock_is_one_line(words: str, who: str) -> None:
     message = turns.engine_is_locked(Outcome(code=255, diagnostics=[("error", "", words)]), "dev")
     assert message.startswith(f"another `pulumi` command works on the stack `dev`{who}; nothing was changed here.")
     assert "\n" not in message
+
+
+def locked(seconds_ago: float) -> Outcome:
+    """What the engine answers where another one has taken the lock so long ago."""
+    moment = datetime.fromtimestamp(time.time() - seconds_ago, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Outcome(code=255, diagnostics=[("error", "", LOCKED.replace("2026-11-22T10:00:00Z", moment))])
+
+
+def test_a_command_begins_again_when_both_gave_up_in_the_same_moment() -> None:
+    answers = [locked(0), locked(0), Outcome()]
+    notes: list[str] = []
+    pauses: list[float] = []
+    done = turns.under_the_engines_lock(lambda: answers.pop(0), "dev", notes.append, pauses.append)
+    assert done.code == 0
+    assert len(pauses) == 2
+    assert min(pauses) >= 0.5, "longer than from the engine's first look for locks to its second"
+    assert notes[0].startswith("another command took the lock of `dev` in the same moment: trying again in ")
+
+
+@pytest.mark.parametrize(
+    ("answer", "attempts"),
+    [
+        (lambda: locked(60), 1),
+        (lambda: locked(0), 4),
+        (lambda: Outcome(code=255, output="error: [409] Conflict: Another update is currently in progress."), 1),
+        (
+            lambda: Outcome(
+                code=255, output="the stack is currently locked by 1 lock(s): created by a (pid 1) at noon"
+            ),
+            1,
+        ),
+    ],
+    ids=["one that works since a minute", "one after the other", "a service that lets one through", "no time"],
+)
+def test_a_command_ends_when_the_lock_stays(answer: Callable[[], Outcome], attempts: int) -> None:
+    pauses: list[float] = []
+    with pytest.raises(turns.BusyError):
+        turns.under_the_engines_lock(answer, "dev", lambda line: None, pauses.append)
+    assert len(pauses) == attempts - 1
+
+
+def test_a_lock_that_outlives_the_first_attempt_is_somebody_at_work() -> None:
+    answers = [locked(0), locked(60)]
+    pauses: list[float] = []
+    with pytest.raises(turns.BusyError, match=r"ann@mill, process 4711"):
+        turns.under_the_engines_lock(lambda: answers.pop(0), "dev", lambda line: None, pauses.append)
+    assert len(pauses) == 1
+
+
+def test_a_turn_whose_folder_goes_meanwhile_is_taken_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "stack" / "turn"
+    real = fcntl.flock
+    removed: list[Path] = []
+
+    def flock(turn: IO[str], how: int) -> None:
+        if not removed:  # a `down` ends between opening and locking
+            removed.append(file.parent)
+            shutil.rmtree(file.parent)
+        real(turn, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with turns.alone(file, "dev", "amlstack up"), pytest.raises(turns.BusyError):
+        turns.alone(file, "dev", "amlstack up").__enter__()
+
+
+def test_of_many_that_begin_at_once_exactly_one_has_the_turn(tmp_path: Path) -> None:
+    begin, done = threading.Barrier(8), threading.Barrier(8)
+    won: list[str] = []
+
+    def one() -> None:
+        begin.wait()
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(turns.alone(tmp_path / "folder" / "turn", "dev", "amlstack up"))
+                won.append("one")
+            except turns.BusyError:
+                pass
+            done.wait()
+
+    for _ in range(50):
+        won.clear()
+        threads = [threading.Thread(target=one) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert won == ["one"]
+
+
+def test_the_sandbox_stays_while_another_of_its_stacks_is_worked_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path))
+    with turns.alone(turn_of("dev", sandbox=True), "dev", "amlstack up"):
+        assert main.main(["down", "--yes"]) == turns.BUSY
+    assert "another `amlstack up` works on the stack `dev`" in capsys.readouterr().out
+    assert turn_of("dev", sandbox=True).is_file()
 
 
 def test_other_failures_are_no_lock() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -54,12 +55,20 @@ def down(*, stack: Stack = None, sandbox: Sandbox = False, yes: Yes = False) -> 
     if not consent.agreed(progress, home, _losses(home), yes=yes):
         return 1
     try:
-        with turns.alone(turn_of(STACK, sandbox=True), STACK, "amlstack down"):
+        with contextlib.ExitStack() as held:
+            for name in (STACK, *_others(home)):  # the sandbox goes, and with it all stacks that it has
+                held.enter_context(turns.alone(turn_of(name, sandbox=True), name, "amlstack down"))
             destroyed = _destroy(progress)
             return 0 if _remove(progress, home) and destroyed else 1
     except turns.BusyError as error:
         progress.fail(str(error))
         return turns.BUSY
+
+
+def _others(home: Path) -> tuple[str, ...]:
+    from amlstack.cli.stack.anywhere import sandboxed
+
+    return tuple(name for name in sandboxed.names(home) if name != STACK)
 
 
 def _losses(home: Path) -> Iterable[str]:
@@ -85,7 +94,10 @@ def _destroy(progress: Progress) -> bool:
         env = engines.environ(engine, daemon.up().environ())
         engines.clear_stale_lock()
         words = ["destroy", "--yes", "--non-interactive", "--stack", engines.STACK]
-        outcome = engines.run(words, env, on_event=progress.follow("previewing", "destroying"))
+        follow = progress.follow("previewing", "destroying")
+        outcome = turns.under_the_engines_lock(
+            lambda: engines.run(words, env, on_event=follow), engines.STACK, progress.note
+        )
     except (engines.EngineError, daemon.SandboxError) as error:
         progress.fail(str(error))
         return False

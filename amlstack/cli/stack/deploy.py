@@ -101,16 +101,15 @@ class Deployment:
 
     def _engine(self, verb: str, *words: str, phases: tuple[str, ...]) -> Outcome:
         follow = self.progress.follow(*phases)
-        outcome = engines.run(
-            [verb, "--non-interactive", "--stack", engines.STACK, *words],
-            self.env,
-            on_event=self.waited.before(follow) if self.waited else follow,
-        )
-        if self.waited:
-            self.waited.look()
-        if busy := turns.engine_is_locked(outcome, engines.STACK):
-            raise turns.BusyError(busy)
-        return outcome
+        command = [verb, "--non-interactive", "--stack", engines.STACK, *words]
+
+        def once() -> Outcome:
+            outcome = engines.run(command, self.env, on_event=self.waited.before(follow) if self.waited else follow)
+            if self.waited:
+                self.waited.look()
+            return outcome
+
+        return turns.under_the_engines_lock(once, engines.STACK, self.progress.note)
 
     def _agreed(self, lines: tuple[str, ...]) -> bool:
         if not lines:

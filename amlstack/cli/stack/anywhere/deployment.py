@@ -142,12 +142,14 @@ class StackDeployment:
             follow(event)
 
         command = [verb, "--non-interactive", "--stack", self.place.stack, *self.place.options, *words]
-        outcome = engines.run(command, self.place.env, on_event=taken, owner=self.place.owner)
-        if self.waited:
-            self.waited.look()
-        if busy := turns.engine_is_locked(outcome, self.place.stack):
-            raise turns.BusyError(busy)
-        return outcome
+
+        def once() -> Outcome:
+            outcome = engines.run(command, self.place.env, on_event=taken, owner=self.place.owner)
+            if self.waited:
+                self.waited.look()
+            return outcome
+
+        return turns.under_the_engines_lock(once, self.place.stack, self.progress.note)
 
 
 def failed(progress: Progress, deployed: Deployed, again: str) -> None:

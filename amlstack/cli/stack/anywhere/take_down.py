@@ -73,8 +73,8 @@ def run(asked: AskedDown) -> int:
                 else places.on_azure(asked.stack, engine)
             )
             code = _destroyed(asked, place, progress)
-        if code == 0 and asked.sandbox:
-            shutil.rmtree(SandboxedStack.of(judged.stack).folder, ignore_errors=True)
+            if code == 0 and asked.sandbox:
+                shutil.rmtree(SandboxedStack.of(judged.stack).folder, ignore_errors=True)
     except judging.NoStackError as error:
         progress.fail(str(error))
         return USAGE
@@ -147,7 +147,8 @@ def _engine(
 
     verb, *others = words
     command = [verb, "--non-interactive", "--stack", place.stack, *place.options, *others]
-    outcome = engines.run(command, place.env, on_event=taken, owner=place.owner)
-    if busy := turns.engine_is_locked(outcome, place.stack):
-        raise turns.BusyError(busy)
-    return outcome
+
+    def once() -> Outcome:
+        return engines.run(command, place.env, on_event=taken, owner=place.owner)
+
+    return turns.under_the_engines_lock(once, place.stack, progress.note)

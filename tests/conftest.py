@@ -114,8 +114,8 @@ def engine(request: pytest.FixtureRequest) -> Engine:
         done = subprocess.run(finder, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         pytest.fail("no Pulumi engine; tools/engine says why above", pytrace=False)
-    said = json.loads(done.stdout)
-    return Engine(tuple(Path(folder) for folder in said["path"]), said["version"], said["source"])
+    answer = json.loads(done.stdout)
+    return Engine(tuple(Path(folder) for folder in answer["path"]), answer["version"], answer["source"])
 
 
 @pytest.fixture

@@ -89,8 +89,10 @@ def named(image: str) -> Image | None:
     if found := _BASE.match(image):
         cuda = found["cuda"]
         return Image(image, _X64, cuda=cuda, open_mpi=found["mpi"], vendor="NVIDIA" if cuda else None)
-    if (said := image_names.read(image)) is not None:
-        return Image(image, (), said.cuda, vendor=said.vendor, build=said.torch, least=said.least)
+    if (documented := image_names.read(image)) is not None:
+        return Image(
+            image, (), documented.cuda, vendor=documented.vendor, build=documented.torch, least=documented.least
+        )
     return None
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 async def found(names: Names, settings: Settings, provider: pulumi.ProviderResource | None) -> Names:
-    """The names, after Azure has said that what the settings give by `existing` is there.
+    """The names, after Azure has confirmed what the settings give by `existing`.
 
     Args:
         names: Of the stack.

@@ -24,8 +24,10 @@ from jobs.model.values import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Unpack
 
     from jobs.model.location import Source
+    from jobs.model.resources import ResourceArguments
 
 Primitive = Literal["string", "number", "integer", "boolean"]
 PRIMITIVES: tuple[str, ...] = ("string", "number", "integer", "boolean")
@@ -128,14 +130,7 @@ class Component(Resources):
             schema_uri: str | None = None,
             source: Source | None = None,
             inline: bool = False,
-            # As of everything that runs on machines.
-            nodes: int | str | None = None,
-            instance_type: str | None = None,
-            locations: Sequence[str] | None = None,
-            max_instance_count: int | str | None = None,
-            shm_size: str | None = None,
-            docker_args: str | Sequence[str] | None = None,
-            resource_properties: Mapping[str, Any] | None = None,
+            **resources: Unpack[ResourceArguments],
         ) -> None: ...
 
     def job(self) -> Job:

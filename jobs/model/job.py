@@ -26,9 +26,10 @@ from jobs.model.values import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Literal
+    from typing import Literal, Unpack
 
     from amlstack.catalog.fabric import Block
+    from jobs.model.resources import ResourceArguments
     from jobs.model.values import AssetType, Code, Output
 
 
@@ -117,14 +118,7 @@ class Job(RunFields, Resources):
             wait: Literal["none", "started", "completed"] = "none",
             after: str | Sequence[str] = (),
             delete_history: bool = False,
-            # As of everything that runs on machines.
-            nodes: int | str | None = None,
-            instance_type: str | None = None,
-            locations: Sequence[str] | None = None,
-            max_instance_count: int | str | None = None,
-            shm_size: str | None = None,
-            docker_args: str | Sequence[str] | None = None,
-            resource_properties: Mapping[str, Any] | None = None,
+            **resources: Unpack[ResourceArguments],
         ) -> None: ...
 
     @property

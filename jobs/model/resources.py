@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jobs.model.values import Count, Model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import TypedDict
+
+    class ResourceArguments(TypedDict, total=False):
+        """What may be given for each field, for type checkers: wider than what the field holds."""
+
+        nodes: int | str | None
+        instance_type: str | None
+        locations: Sequence[str] | None
+        max_instance_count: int | str | None
+        shm_size: str | None
+        docker_args: str | Sequence[str] | None
+        resource_properties: Mapping[str, Any] | None
 
 
 class Resources(Model):

@@ -90,7 +90,7 @@ def passthrough_component_body(
         )
         if "class_name" in spec.get("entry", {}):
             spec["entry"] = {"file": spec["entry"]["class_name"]}  # of a component azure-ai-ml sends it as a file
-        spec["conf"] = _said(_conf(spec["conf"])) if spec.get("conf") else None
+        spec["conf"] = _without_unset(_conf(spec["conf"])) if spec.get("conf") else None
     elif component.kind == "pipeline":
         if component.is_deterministic is None:
             del result["is_deterministic"]
@@ -138,7 +138,7 @@ def _spark(step: PassthroughStep, component: PassthroughComponent | None) -> dic
     result |= step.spec
     if result.get("conf"):
         conf = _conf(result["conf"])
-        result["conf"] = _scaled(_said(conf) if component else conf)
+        result["conf"] = _scaled(_without_unset(conf) if component else conf)
     entry = result.get("entry")
     if entry:
         kind = "SparkJobPythonEntry" if "file" in entry else "SparkJobScalaEntry"
@@ -166,7 +166,7 @@ def _conf(conf: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _said(conf: dict[str, Any]) -> dict[str, Any]:
+def _without_unset(conf: dict[str, Any]) -> dict[str, Any]:
     """The same without settings of its own that say no, or nothing: azure-ai-ml drops them from a component."""
     own = {f"spark.{name}" for name in _CONF}
     return {key: value for key, value in conf.items() if value or key not in own}

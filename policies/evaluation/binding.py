@@ -81,8 +81,8 @@ def preemptible(subject: Subject, cluster: KnownCluster | None = None) -> bool:
     """
     if cluster is not None and cluster.low_priority:
         return True
-    said = subject.facts.text("priority") or subject.facts.text("tier") or ""
-    return said.lower() in {"lowpriority", "spot"}
+    priority = subject.facts.text("priority") or subject.facts.text("tier") or ""
+    return priority.lower() in {"lowpriority", "spot"}
 
 
 def paid_as(subject: Subject, cluster: KnownCluster | None = None) -> tuple[str | None, bool]:

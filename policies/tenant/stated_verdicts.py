@@ -51,8 +51,8 @@ def of_definition(
     """
     does, parameters = (effect or stated.effects[0]).lower(), {**stated.parameters, **(given or {})}
 
-    def about(said: Assessment, target: PolicyTarget | None = None) -> TenantVerdict:
-        return TenantVerdict(stated.id, stated.name, stated.version, source, target, said)
+    def about(assessment: Assessment, target: PolicyTarget | None = None) -> TenantVerdict:
+        return TenantVerdict(stated.id, stated.name, stated.version, source, target, assessment)
 
     if does != "disabled" and (stated.judges or does in ON_OTHERS):
         return [about(Assessment(Ruling.NOT_JUDGED, why=f"it judges {stated.judges}"))]
@@ -60,9 +60,9 @@ def of_definition(
     for target in stack.targets if does != "disabled" else ():
         if target.type.lower() != stated.on.lower():
             continue
-        said = _assessed(stated, _RULINGS[does], parameters, target, stack)
-        if said.ruling is not Ruling.PASSES:
-            found.append(about(said, target))
+        assessment = _assessed(stated, _RULINGS[does], parameters, target, stack)
+        if assessment.ruling is not Ruling.PASSES:
+            found.append(about(assessment, target))
     return found or [about(Assessment(Ruling.PASSES))]
 
 
@@ -81,8 +81,8 @@ def _assessed(
             return Assessment(Ruling.PASSES)
         missed = breaches(stated.requires, seen, stack, parameters)
     except FailingExpressionError as error:
-        said = Assessment(Ruling.DENIES, why=f"Azure cannot evaluate it, which refuses the request: {error.why}")
-        return _if_indexed(stated, target, said)
+        assessment = Assessment(Ruling.DENIES, why=f"Azure cannot evaluate it, which refuses the request: {error.why}")
+        return _if_indexed(stated, target, assessment)
     except OpenError as error:
         return Assessment(Ruling.OPEN, why=error.why)
     if not missed:
@@ -95,7 +95,7 @@ def _assessed(
     return _if_indexed(stated, target, Assessment(ruling, ConditionOutcome(holds=True, seen=fields), changes, why))
 
 
-def _if_indexed(stated: StatedDefinition, target: PolicyTarget, said: Assessment) -> Assessment:
+def _if_indexed(stated: StatedDefinition, target: PolicyTarget, assessment: Assessment) -> Assessment:
     if stated.mode.lower() != "indexed" or target.indexed:
-        return said
-    return Assessment(Ruling.PASSES) if target.indexed is False else if_indexed(said, target)
+        return assessment
+    return Assessment(Ruling.PASSES) if target.indexed is False else if_indexed(assessment, target)

@@ -89,14 +89,14 @@ def _verdict(policy: AppliedPolicy, target: PolicyTarget, stack: DeclaredStack) 
     def on(one: PolicyTarget) -> Assessment:
         return assessed(rule, policy.parameters, one, stack.place, stack.related, mode=mode, effect=policy.effect)
 
-    said = on(target)
-    if said.ruling not in REQUESTS:
+    assessment = on(target)
+    if assessment.ruling not in REQUESTS:
         standing = next(one for one in stack.standing if one.id == target.id and one.type == target.type)
-        said = said if standing is target else on(standing)
-    return None if said.ruling is Ruling.PASSES else _about(policy, said, target)
+        assessment = assessment if standing is target else on(standing)
+    return None if assessment.ruling is Ruling.PASSES else _about(policy, assessment, target)
 
 
-def _about(policy: AppliedPolicy, said: Assessment, target: PolicyTarget | None = None) -> TenantVerdict:
+def _about(policy: AppliedPolicy, assessment: Assessment, target: PolicyTarget | None = None) -> TenantVerdict:
     definition = policy.definition
     return TenantVerdict(
         policy.id,
@@ -104,7 +104,7 @@ def _about(policy: AppliedPolicy, said: Assessment, target: PolicyTarget | None 
         definition.version if definition else "",
         policy.source,
         target,
-        said,
+        assessment,
         policy.enforced,
         policy.exempt,
         policy.message,

@@ -74,19 +74,19 @@ def _key(one: TenantVerdict) -> tuple[Any, ...]:
 
 def _finding(alike: list[TenantVerdict]) -> tuple[Finding, PolicyTarget | None, str]:
     one = alike[0]
-    said = one.assessment
-    code, level = CODES[said.ruling]
+    assessment = one.assessment
+    code, level = CODES[assessment.ruling]
     seen, answers = _seen(one), _answers(one)
-    does = _DOES.get(said.ruling, "")
-    if not one.enforced and said.ruling in {Ruling.DENIES, Ruling.MODIFIES, Ruling.APPENDS, Ruling.DEPLOYS}:
+    does = _DOES.get(assessment.ruling, "")
+    if not one.enforced and assessment.ruling in {Ruling.DENIES, Ruling.MODIFIES, Ruling.APPENDS, Ruling.DEPLOYS}:
         level, does = Level.WARNING, "is not enforced, and reports it"
     if one.exempt:
         code, level, seen = EXEMPT, Level.INFO, f"{seen}; {one.exempt}"
     name = " ".join(part for part in (f"`{one.title}`", _short(one.policy_id), one.version) if part)
     source = f" of `{one.source}`" if one.source else ""
     rule = f"{name}{source} {does}" if does else f"{name}{source}"
-    remedy = " ".join(dict.fromkeys([*(_said(each) for each in answers), one.message])).strip()
-    if not answers and said.ruling in CODES and does and not one.exempt:
+    remedy = " ".join(dict.fromkeys([*(_answer_text(each) for each in answers), one.message])).strip()
+    if not answers and assessment.ruling in CODES and does and not one.exempt:
         remedy = f"{remedy} No setting of a stack is known that answers it.".strip()
     setting = next((each.setting for each in answers if each.setting), "")
     return Finding(code, _where(alike), seen, rule, remedy, level), one.target, setting
@@ -108,16 +108,18 @@ def _short(policy_id: str) -> str:
 
 
 def _seen(one: TenantVerdict) -> str:
-    said = one.assessment
-    if said.changes and said.ruling is not Ruling.DENIES:
+    assessment = one.assessment
+    if assessment.changes and assessment.ruling is not Ruling.DENIES:
         return "; ".join(
             f"`{_path(each.field, one)}` becomes {_value(each.after)}"
             + ("" if each.before in (None, "") else f" instead of {_value(each.before)}")
-            for each in said.changes
+            for each in assessment.changes
         )
-    if said.why:
-        return said.why
-    return "; ".join(f"`{_path(name, one)}` is {_value(value)}" for name, value in said.outcome.seen) or "It applies"
+    if assessment.why:
+        return assessment.why
+    return (
+        "; ".join(f"`{_path(name, one)}` is {_value(value)}" for name, value in assessment.outcome.seen) or "It applies"
+    )
 
 
 def _path(field: str, one: TenantVerdict) -> str:
@@ -140,5 +142,5 @@ def _answers(one: TenantVerdict) -> list[SettingAnswer]:
     return list(dict.fromkeys(each for each in found if each is not None))
 
 
-def _said(each: SettingAnswer) -> str:
+def _answer_text(each: SettingAnswer) -> str:
     return f"`amlstack:{each.setting}`: {each.say}" if each.setting else each.say

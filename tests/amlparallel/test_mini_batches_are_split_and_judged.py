@@ -173,5 +173,5 @@ def test_run_gets_a_dataframe_for_each_value_of_the_partition_keys(tmp_path: Pat
     assert code == 0, errors
     assert "3 mini-batches" in out
     assert sorted((tmp_path / "rows.txt").read_text().splitlines()) == ["a 1 1 1", "a 5 2 5", "b 2 1 2"]
-    said = "".join(file.read_text() for file in (tmp_path / "logs" / "user" / "stdout").rglob("*.txt"))
-    assert "['brand', 'sold', 'Store', 'total'] {'Store': '2', 'brand': 'a'}" in said
+    printed = "".join(file.read_text() for file in (tmp_path / "logs" / "user" / "stdout").rglob("*.txt"))
+    assert "['brand', 'sold', 'Store', 'total'] {'Store': '2', 'brand': 'a'}" in printed

@@ -12,7 +12,7 @@ NVIDIA = "NVIDIA"
 
 
 @pytest.mark.parametrize(
-    ("image", "said"),
+    ("image", "expected"),
     [
         ("nvidia/cuda:12.4.1-cudnn-devel-ubuntu22.04", ImageName(NVIDIA, "12.4")),
         ("docker.io/nvidia/cuda:12.4.1-base-ubuntu22.04@sha256:" + "0" * 64, ImageName(NVIDIA, "12.4")),
@@ -45,8 +45,8 @@ NVIDIA = "NVIDIA"
         ("", None),
     ],
 )
-def test_the_name_of_an_image_says_what_its_makers_document(image: str, said: ImageName | None) -> None:
-    assert read(image) == said
+def test_the_name_of_an_image_says_what_its_makers_document(image: str, expected: ImageName | None) -> None:
+    assert read(image) == expected
 
 
 @pytest.mark.parametrize(

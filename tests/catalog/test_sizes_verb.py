@@ -138,7 +138,7 @@ def test_a_gpu_is_meant_by_its_name_or_by_its_beginning(rows: Callable[..., list
     assert {row["gpu_model"] for row in rows("--gpu", "RTX")} == {"RTX PRO 6000"}
 
 
-def test_a_price_that_a_region_has_not_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_says_so_where_a_region_has_no_price(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sizes", "Standard_ND40rs_v2", "--region", "uksouth"]) == 0
     assert "not known in uksouth; 22.03 USD per hour in eastus, 2026-06" in capsys.readouterr().out
     assert main(["sizes", "--gpu", "V100", "--region", "uksouth"]) == 0

@@ -29,5 +29,5 @@ def test_else_the_policys_own_words_do() -> None:
     ]
 
 
-def test_what_was_said_before_is_not_said_again() -> None:
+def test_an_answer_is_shown_once() -> None:
     assert len(list(summary.verdict_lines(outcome(), known={CODE}))) == 1

@@ -128,7 +128,7 @@ def test_names_and_stacks_are_one_a_line_as_a_command_takes_them(
     assert "job.yml\n" in capsys.readouterr().out
 
 
-def test_nothing_touched_is_good_and_is_said(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_says_so_when_nothing_was_touched(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     edited("README.md")(repository)
     assert main(["check", "--changed", "HEAD"]) == 0
     head = git(repository, "rev-parse", "HEAD")[:10]

@@ -97,8 +97,8 @@ def test_an_exception_makes_a_violation_a_warning_and_names_its_owner(
 
     waiver = {"rule": "fabric-switched-off", "resource": "dd*", "owner": "hpc", "reason": "A comparison"}
     for expires, status in (("2026-01-01", 0), ("2025-12-31", 1)):
-        said = {"exception-expired": {"exceptions": [{**waiver, "expires": expires}]}}
-        (here / "team.json").write_text(json.dumps(said))
+        configured = {"exception-expired": {"exceptions": [{**waiver, "expires": expires}]}}
+        (here / "team.json").write_text(json.dumps(configured))
         assert main([*asked, "--policy-config", "team.json"]) == status
         out = capsys.readouterr().out
         assert ("Excepted until 2026-01-01 by hpc: A comparison." in out) is (status == 0)

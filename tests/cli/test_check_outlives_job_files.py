@@ -41,8 +41,8 @@ def test_a_file_that_ends_the_process_is_named(text: str, code: str, tmp_path: P
     (tmp_path / "bad.py").write_text(text)
     done = check("good.py", "bad.py", "--json", folder=tmp_path)
     assert done.returncode == 1, done.stderr
-    said = json.loads(done.stdout)
-    found = [*said["findings"], *(each for file in said["files"] for each in file["findings"])]
+    answer = json.loads(done.stdout)
+    found = [*answer["findings"], *(each for file in answer["files"] for each in file["findings"])]
     assert [each["file"] for each in found if each["code"] == code] == ["bad.py"]
 
 

@@ -54,7 +54,7 @@ class Workspace:
         """Submits a job; its name in the workspace."""
         ran = self.verbs("submit", str(self.job(name, command, **more))).ok()
         found = re.search(rf"submitted ({name}-[0-9a-f]{{10}})", ran.out)
-        assert found is not None, ran.said
+        assert found is not None, ran.printed
         return found[1]
 
     @contextmanager
@@ -129,9 +129,9 @@ def test_a_job_with_mistakes_is_refused_before_anything_is_sent(space: Workspace
     file = space.job("wrong", "python train.py", compute="azureml:gpuu", code="nowhere")
     ran = space.verbs("submit", str(file))
     assert ran.code == 1
-    assert "The workspace has no cluster `gpuu`" in ran.said
-    assert "Did you mean `gpu`?" in ran.said
-    assert "nothing was sent" in ran.said
+    assert "The workspace has no cluster `gpuu`" in ran.printed
+    assert "Did you mean `gpu`?" in ran.printed
+    assert "nothing was sent" in ran.printed
     assert space.verbs("status", "wrong").code == 2
 
 

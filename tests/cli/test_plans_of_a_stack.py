@@ -129,7 +129,7 @@ def test_the_summary_takes_the_price_of_region_and_priority(monkeypatch: pytest.
     assert "up to 196.64 USD per hour (2 nodes; eastus" in summary._cost(cluster)  # of an earlier version's outputs
 
 
-def test_a_price_that_is_not_known_is_said_and_is_no_number() -> None:
+def test_a_price_that_is_not_known_is_shown_as_no_number() -> None:
     costs = cost.of(settings({"name": "aaa", "size": "Standard_ND128isr_GB300_v6", "nodes": {"max": 2}}))
     idle, most, rest = cost.lines(costs)
     assert idle == "while idle: 0.00 USD per hour for nodes"

@@ -22,13 +22,13 @@ OUTPUTS: dict[str, Any] = {"workspace": {"name": "w", "resource_group": "g"}, "c
 
 def policy(name: str, level: str, resource: str) -> dict[str, Any]:
     urn = f"urn:pulumi:sandbox::amlstack::azure-native:machinelearningservices:Compute::{resource}"
-    said = {
+    violation = {
         "policyName": name,
         "enforcementLevel": level,
         "resourceUrn": urn,
         "message": f"{name} is a rule.\nDo this.",
     }
-    return {"policyEvent": said}
+    return {"policyEvent": violation}
 
 
 def outcome(*events: dict[str, Any]) -> Outcome:
@@ -63,9 +63,9 @@ def test_the_summary_breaks_no_word_that_is_there_to_be_copied(tmp_path: Path, m
     job = {"jobId": "/w/jobs/train-1", "status": "Completed", "nodes": 2, "processesPerNode": 2, "worldSize": 4}
     console = Console(width=50, record=True, file=StringIO(), force_terminal=True)
     summary.show(console, outcome(), {**OUTPUTS, "jobs": {"train": job}}, {})
-    said = console.export_text()
-    assert f"logs       {job_folder(paths.home(), 'train-1') / 'user_logs'}\n" in said
-    assert max(map(len, (line for line in said.splitlines() if not line.startswith("logs")))) <= 50
+    printed = console.export_text()
+    assert f"logs       {job_folder(paths.home(), 'train-1') / 'user_logs'}\n" in printed
+    assert max(map(len, (line for line in printed.splitlines() if not line.startswith("logs")))) <= 50
 
 
 def test_a_row_of_the_summary_is_one_line_in_a_file() -> None:

@@ -45,6 +45,8 @@ def test_a_job_that_a_check_holds_back_is_named_with_the_nodes_of_the_check(
     assert "(1 node of" in seen
 
 
-def test_nothing_is_said_where_no_check_holds_the_job_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_printed_where_no_check_holds_the_job_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert notes(tmp_path, capsys, "plain") == []
     assert notes(tmp_path, capsys, "gpus", fabric_check=False) == []

@@ -61,7 +61,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert main([*words, "--stack", "prod"]) == 0
     return capsys.readouterr().out
 
@@ -74,7 +74,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     ],
 )
 def test_the_plan_says_when_it_starts_and_what(file: str, starts: str, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = said(capsys, "show", file)
+    shown = printed(capsys, "show", file)
     assert f"starts    {starts}" in shown
     assert "nightly: jobs.train" in shown
     assert "2 nodes x 8 per node = 16 ranks" in shown
@@ -85,32 +85,32 @@ def test_one_start_is_priced(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert known is not None
     priced = replace(known, prices=(sizes.Price(100.0, "westeurope", date(2026, 1, 1), "a list"),))
     monkeypatch.setattr(sizes, "get", lambda _: priced)
-    assert "nightly: jobs.train costs 200.00 USD per hour, at most 400.00 USD in 2 h" in said(
+    assert "nightly: jobs.train costs 200.00 USD per hour, at most 400.00 USD in 2 h" in printed(
         capsys, "check", "nightly.yml"
     )
 
 
 def test_a_trigger_without_a_start_gives_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "schedule-starts-at-once" in said(capsys, "check", "nightly.yml")
-    assert "schedule-starts-at-once" not in said(capsys, "check", "nightly.py")
+    assert "schedule-starts-at-once" in printed(capsys, "check", "nightly.yml")
+    assert "schedule-starts-at-once" not in printed(capsys, "check", "nightly.py")
 
 
 @pytest.mark.parametrize("file", ["nightly.yml", "nightly.py"])
 def test_the_components_of_what_it_starts_are_shown(file: str, capsys: pytest.CaptureFixture[str]) -> None:
-    (result,) = json.loads(said(capsys, "show", file, "--as", "components"))
+    (result,) = json.loads(printed(capsys, "show", file, "--as", "components"))
     assert list(result) == ["train"]
 
 
 def test_what_it_starts_is_written_as_the_file_that_it_names(capsys: pytest.CaptureFixture[str]) -> None:
-    schedule, started = yaml.safe_load_all(said(capsys, "show", "nightly.py", "--as", "yaml"))
+    schedule, started = yaml.safe_load_all(printed(capsys, "show", "nightly.py", "--as", "yaml"))
     assert schedule["create_job"] == "./job.yml"
     assert "torchrun" in started["jobs"]["train"]["command"]
-    (only,) = list(yaml.safe_load_all(said(capsys, "show", "nightly.yml", "--as", "yaml")))
+    (only,) = list(yaml.safe_load_all(printed(capsys, "show", "nightly.yml", "--as", "yaml")))
     assert only["create_job"] == "./pipeline.yml"
 
 
 def test_the_body_holds_what_it_starts(capsys: pytest.CaptureFixture[str]) -> None:
-    body: dict[str, Any] = json.loads(said(capsys, "show", "nightly.yml", "--as", "arm"))
+    body: dict[str, Any] = json.loads(printed(capsys, "show", "nightly.yml", "--as", "arm"))
     definition = body["properties"]["action"]["jobDefinition"]
     assert definition["jobs"]["train"]["resources"] == {"instance_count": 2, "shm_size": "900g"}
 

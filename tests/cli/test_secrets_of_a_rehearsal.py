@@ -84,8 +84,8 @@ def test_a_missing_one_is_found_where_the_job_names_it_and_none_is_ever_quoted(
 
 def test_a_dry_run_names_what_is_missing(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rehearse", "job.py", "--dry-run", "--size", "Standard_ND96asr_v4"]) == 2
-    said = "".join(capsys.readouterr())
-    assert said.count("[rehearsal-secret]") == 2
+    printed = "".join(capsys.readouterr())
+    assert printed.count("[rehearsal-secret]") == 2
 
 
 def test_nothing_that_is_shown_of_a_job_holds_more_than_the_secrets_name(

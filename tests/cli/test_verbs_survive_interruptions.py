@@ -162,10 +162,10 @@ def test_a_verb_that_was_interrupted_is_run_again_through_faults(space: Disturbe
         wait_until_held(space, before, process)
         process.send_signal(signal.SIGINT)
         ran = _ended(process)  # the request is held until after this
-        assert ran.code == 130, ran.said
-        assert case.left in ran.err.splitlines()[-1], ran.said
-        assert ran.said.count("interrupted") == 1, ran.said
-        assert "Traceback" not in ran.said
+        assert ran.code == 130, ran.printed
+        assert case.left in ran.err.splitlines()[-1], ran.printed
+        assert ran.printed.count("interrupted") == 1, ran.printed
+        assert "Traceback" not in ran.printed
         until(lambda: HUNG_UP in space.since(before))
     assert verb != "download" or not (space.folder / "got/artifacts/outputs/w.bin").exists()
     assert verb != "report" or not [*space.folder.glob("*r.html*")]
@@ -178,10 +178,10 @@ def test_a_verb_that_was_interrupted_is_run_again_through_faults(space: Disturbe
     soon = {**case.rule, "times": 1, "headers": {"retry-after-ms": "5"}}
     with space.faults(*({**soon, "fault": fault} for fault in faults)) as before:
         ran = _ended(space.start(case))
-        assert ran.code == (1 if verb == "diagnose" else 0), ran.said
-        assert space.since(before) == [*faults], ran.said
-    assert case.done in ran.said
-    assert "Traceback" not in ran.said
+        assert ran.code == (1 if verb == "diagnose" else 0), ran.printed
+        assert space.since(before) == [*faults], ran.printed
+    assert case.done in ran.printed
+    assert "Traceback" not in ran.printed
     if verb == "download":
         assert (space.folder / "got/artifacts/outputs/w.bin").read_text() == WEIGHTS
         assert not list((space.folder / "got").rglob(".*"))
@@ -198,8 +198,8 @@ def test_without_a_service_each_verb_says_so_in_one_line(space: Disturbed) -> No
     verbs = Verbs(space.folder, environ)
     for verb, process in {verb: space.start(case, verbs) for verb, case in CASES.items()}.items():
         ran = _ended(process)
-        assert ran.code == 1, (verb, ran.said)
-        assert "Traceback" not in ran.said
+        assert ran.code == 1, (verb, ran.printed)
+        assert "Traceback" not in ran.printed
         last = ran.err.splitlines()[-1]
-        assert "Is the network there, and HTTPS_PROXY right?" in last, (verb, ran.said)
+        assert "Is the network there, and HTTPS_PROXY right?" in last, (verb, ran.printed)
         assert "0x" not in last, (verb, last)

@@ -140,9 +140,9 @@ def test_a_file_that_names_no_workspace_is_named_with_what_it_lacks(nowhere: Pat
     ],
 )
 def test_each_refusal_is_one_line_with_what_helps(error: ArmError, words: str) -> None:
-    said = refusals.words(error, None)
-    assert words in said
-    assert "\n" not in said
+    message = refusals.words(error, None)
+    assert words in message
+    assert "\n" not in message
 
 
 def test_the_project_has_no_file_that_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:

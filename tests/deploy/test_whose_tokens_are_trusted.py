@@ -50,7 +50,7 @@ def test_an_entry_is_an_issuer_and_a_subject(trust: Any, entry: dict[str, Any], 
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         ("a/b", "a mapping is expected"),
         ({}, "`github`, `kubernetes` or `issuer` is needed"),
@@ -63,11 +63,11 @@ def test_an_entry_is_an_issuer_and_a_subject(trust: Any, entry: dict[str, Any], 
         ({"issuer": ISSUER}, "`subject` is needed"),
     ],
 )
-def test_an_entry_of_no_form_is_refused_with_the_forms(trust: Any, entry: Any, said: str) -> None:
+def test_an_entry_of_no_form_is_refused_with_the_forms(trust: Any, entry: Any, message: str) -> None:
     with pytest.raises(trust.TrustError) as caught:
         trust.read(entry, "preview[2]")
     assert str(caught.value).startswith("preview[2]: ")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "pull_request: true" in str(caught.value)
 
 

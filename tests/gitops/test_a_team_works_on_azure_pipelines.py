@@ -36,7 +36,7 @@ class Played:
     runs: dict[str, dict[str, JobRun]] = field(default_factory=dict)
     seen: dict[str, Any] = field(default_factory=dict)
 
-    def said(self, step: str) -> str:
+    def printed(self, step: str) -> str:
         return "\n".join(f"===== {key}: {one.result}\n{one.text()}" for key, one in self.runs[step].items())
 
 
@@ -112,7 +112,7 @@ def play(one: Played, agent: Agent, first: str) -> None:
 def test_main_waits_for_approval_and_applies_its_plan(played: Played) -> None:
     assert {key: one.result for key, one in played.runs["waiting"].items()} == {"plan": "success", "up": "waiting"}
     assert {key: one.result for key, one in played.runs["first"].items()} == {"plan": "success", "up": "success"}, (
-        played.said("first")
+        played.printed("first")
     )
     assert "- created: a100" in played.runs["first"]["plan"].summary
 
@@ -120,7 +120,7 @@ def test_main_waits_for_approval_and_applies_its_plan(played: Played) -> None:
 def test_a_pull_request_has_one_comment_that_a_new_run_edits(played: Played) -> None:
     for step, check in (("asked", "success"), ("again", "skipped")):
         results = {key: one.result for key, one in played.runs[step].items()}
-        assert results == {"check": check, "preview": "success", "comment": "success"}, played.said(step)
+        assert results == {"check": check, "preview": "success", "comment": "success"}, played.printed(step)
     (thread,) = played.seen["comment"]
     text = thread["comments"][0]["content"]
     assert text.startswith("<!-- amlstack: prod -->\n### Stack `prod`: ")
@@ -151,6 +151,6 @@ def test_pull_requests_and_the_night_read_the_state_and_write_none(played: Playe
 
 def test_drift_is_one_work_item_that_is_closed_when_it_is_gone(played: Played) -> None:
     (item,) = played.seen["drift"]
-    assert "maxNodeCount" in item["fields"]["System.Description"], played.said("drift")
+    assert "maxNodeCount" in item["fields"]["System.Description"], played.printed("drift")
     (item,) = played.seen["mended"]
-    assert item["fields"]["System.State"] == "Done", played.said("mended")
+    assert item["fields"]["System.State"] == "Done", played.printed("mended")

@@ -122,19 +122,21 @@ def result(team: Team, step: str) -> dict[str, str]:
     return {key: one.result for key, one in team.runs[step].items()}
 
 
-def said(team: Team, step: str) -> str:
+def printed(team: Team, step: str) -> str:
     return "\n".join(f"===== {key}: {one.result}\n{one.text()}" for key, one in team.runs[step].items())
 
 
 def test_a_push_to_main_waits_for_approval_and_then_deploys(team: Team) -> None:
     assert team.seen["without approval"] == "waiting"
-    assert result(team, "first") == {"plan": "success", "up": "success"}, said(team, "first")
+    assert result(team, "first") == {"plan": "success", "up": "success"}, printed(team, "first")
     assert "No pull request's plan was found for this commit." in team.runs["first"]["plan"].summary
     assert "- created: a100" in team.runs["first"]["plan"].summary
 
 
 def test_a_good_pull_request_passes_every_check(team: Team) -> None:
-    assert result(team, "good") == {"check": "success", "preview": "success", "comment": "success"}, said(team, "good")
+    assert result(team, "good") == {"check": "success", "preview": "success", "comment": "success"}, printed(
+        team, "good"
+    )
     (comment,) = team.comments("good")
     text = comment["body"]
     assert row(text, "check").startswith("| check | ✅ 2 job files"), text
@@ -175,21 +177,21 @@ def test_a_violation_stops_a_pull_request_before_anything_is_planned(team: Team)
 
 
 def test_a_new_push_edits_the_comment_in_place(team: Team) -> None:
-    assert result(team, "mended")["comment"] == "success", said(team, "mended")
+    assert result(team, "mended")["comment"] == "success", printed(team, "mended")
     (comment,) = team.comments("violation")
     assert comment["edits"] == 1
     assert "the preview was refused" not in comment["body"]
 
 
 def test_an_edit_of_a_running_job_is_refused_in_the_preview(team: Team) -> None:
-    assert result(team, "running")["preview"] == "failure", said(team, "running")
-    assert result(team, "running")["check"] == "success", said(team, "running")
+    assert result(team, "running")["preview"] == "failure", printed(team, "running")
+    assert result(team, "running")["check"] == "success", printed(team, "running")
     (comment,) = team.comments("running")
     assert "on_edit" in comment["body"], comment["body"]
 
 
 def test_a_merge_applies_the_plan_of_the_pull_request(team: Team) -> None:
-    assert result(team, "merged") == {"plan": "success", "up": "success"}, said(team, "merged")
+    assert result(team, "merged") == {"plan": "success", "up": "success"}, printed(team, "merged")
     assert "The plan is the same" in team.runs["merged"]["plan"].summary
     assert (team.seen["nodes"]["first"], team.seen["nodes"]["merged"]) == (6, 8)
     assert (team.seen["ring"]["first"], team.seen["ring"]["merged"]) == (1, 2), "the edited job ran once more, and once"
@@ -198,7 +200,9 @@ def test_a_merge_applies_the_plan_of_the_pull_request(team: Team) -> None:
 
 def test_drift_is_one_issue_that_is_kept_up_to_date_and_closed_when_it_is_gone(team: Team) -> None:
     steps = ["no drift", "drift", "drift, again", "mended by hand"]
-    assert [result(team, step) for step in steps] == [{"drift": "success"}] * 4, "\n".join(said(team, s) for s in steps)
+    assert [result(team, step) for step in steps] == [{"drift": "success"}] * 4, "\n".join(
+        printed(team, s) for s in steps
+    )
     assert team.seen["issues"]["no drift"] == []
     (issue,) = team.seen["issues"]["drift"]
     assert issue["state"] == "open"

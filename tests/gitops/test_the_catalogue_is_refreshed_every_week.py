@@ -44,7 +44,7 @@ class Weeks:
     branch: list[str]
     notes: list[str]
 
-    def said(self) -> str:
+    def printed(self) -> str:
         return "\n".join(one.text() for run in self.runs for one in run.values())
 
 
@@ -139,7 +139,7 @@ def main(forge: Forge) -> str:
 
 def test_what_azure_has_becomes_one_pull_request(weeks: Weeks) -> None:
     results = [{key: one.result for key, one in run.items()} for run in weeks.runs]
-    assert {result for week in results for result in week.values()} == {"success"}, weeks.said()
+    assert {result for week in results for result in week.values()} == {"success"}, weeks.printed()
     assert weeks.branch == ["amlstack/catalogue"]
     (notes,) = weeks.notes
     assert notes.startswith("What Azure says of sizes and prices in westeurope."), notes

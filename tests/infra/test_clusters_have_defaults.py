@@ -132,7 +132,7 @@ def test_what_a_cluster_cannot_be_is_refused_with_the_reason(entry: dict[str, An
 
 
 @pytest.mark.parametrize("key", ["min_instances", "tier", "ssh_settings", "vm_size", "network_settings"])
-def test_the_keys_of_other_tools_are_told_by_our_names(key: str) -> None:
+def test_the_keys_of_other_tools_are_answered_with_our_names(key: str) -> None:
     (found,) = parse({**BASE, "clusters": [{"name": "one", "size": SIZE, "nodes": {"max": 1}, key: 1}]}).findings
     assert found.remedy.startswith("Write `")
 

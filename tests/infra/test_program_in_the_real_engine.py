@@ -165,7 +165,7 @@ def test_a_cluster_of_another_size_runs_nothing_again_and_the_difference_is_show
     resized = one.up().ok()
     assert resized.op("a100", "Compute") == "replace"
     assert resized.op("ddp", "jobs:Job") == "same"
-    assert any("what is derived changed" in said.message for said in resized.diagnostics)
+    assert any("what is derived changed" in each.message for each in resized.diagnostics)
     after = one.outputs()["jobs"]["ddp"]
     assert (after["jobId"], after["status"]) == (before["jobId"], "Completed")
     one.destroy().ok()
@@ -222,7 +222,7 @@ pulumi.log.info(f"{len(counted['c'])} aliases, among them {[name for name in cou
 
 def test_aliases_of_old_versions_are_dropped_and_others_stay(stack: MakeStack, sandbox: Sandbox) -> None:
     one = stack(ALIASES, sandbox=sandbox)
-    kept = [said.message for said in one.preview().ok().diagnostics if "aliases" in said.message]
-    dropped = [said.message for said in one.set("drop", True).preview().ok().diagnostics if "aliases" in said.message]
+    kept = [each.message for each in one.preview().ok().diagnostics if "aliases" in each.message]
+    dropped = [each.message for each in one.set("drop", True).preview().ok().diagnostics if "aliases" in each.message]
     assert dropped == ["1 aliases, among them ['former']"]
     assert int(kept[0].split()[0]) > 40

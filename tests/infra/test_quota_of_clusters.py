@@ -141,7 +141,7 @@ def test_a_size_that_is_not_listed_is_not_offered_unless_the_cluster_is_there() 
     assert short(demands(one()), region(offered=False), existing()) == []
 
 
-def test_a_size_that_cannot_be_low_priority_is_said_to_be_so() -> None:
+def test_a_size_that_cannot_be_low_priority_is_reported() -> None:
     (found,) = short(demands(one(priority="low_priority")), region(low=False))
     assert (found.finding.code, found.path) == ("size-not-low-priority", ("priority",))
 

@@ -38,26 +38,26 @@ def test_only_what_the_settings_say_of_a_cluster_is_changed() -> None:
     ) == set()
 
 
-def test_an_administrator_is_said_as_a_whole_or_left_alone_as_one() -> None:
+def test_an_administrator_is_given_as_a_whole_or_left_alone_as_one() -> None:
     assert f"{AML}.userAccountCredentials" in left_alone()
     key = f"ssh-rsa {'A' * 80} somebody"
-    said = left_alone(ssh={"user": "admin1", "public_key": key})
-    assert not [wire for wire in said if "userAccountCredentials" in wire]
+    kept = left_alone(ssh={"user": "admin1", "public_key": key})
+    assert not [wire for wire in kept if "userAccountCredentials" in wire]
 
 
-def test_an_identity_is_changed_where_one_is_said() -> None:
+def test_an_identity_is_changed_where_one_is_given() -> None:
     user = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i"
     assert "identity" in left_alone(identity="none")
     assert "identity" not in left_alone(identity="system")
     assert "identity" not in left_alone(identity={"user_assigned": [user]})
 
 
-def test_every_row_of_the_table_is_either_said_or_left_alone() -> None:
+def test_every_row_of_the_table_is_either_given_or_left_alone() -> None:
     cluster = Cluster.model_validate({**MINE, "adopted": True, "identity": "none"})
     registered = properties(cluster, location="westeurope", tags={})
-    said = {row.wire for row in SETTINGS if row.path in {("size",), ("nodes", "max")}}
+    given = {row.wire for row in SETTINGS if row.path in {("size",), ("nodes", "max")}}
     # computeType says what kind of compute it is: no import has another one.
-    assert set(_leaves(registered)) - {"properties.computeType"} <= said | left_alone() | {"identity.type"}
+    assert set(_leaves(registered)) - {"properties.computeType"} <= given | left_alone() | {"identity.type"}
 
 
 def _leaves(value: Any, path: str = "") -> list[str]:
@@ -67,7 +67,7 @@ def _leaves(value: Any, path: str = "") -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"),
+    ("setting", "changed"),
     [
         ({"public_network": False}, {"publicNetworkAccess"}),
         ({"identity": "stack"}, {"identity", "primaryUserAssignedIdentity"}),
@@ -75,10 +75,10 @@ def _leaves(value: Any, path: str = "") -> list[str]:
         ({"locks": True, "diagnostics": True}, set()),
     ],
 )
-def test_what_the_settings_say_of_security_is_changed(setting: dict[str, Any], said: set[str]) -> None:
+def test_what_the_settings_say_of_security_is_changed(setting: dict[str, Any], changed: set[str]) -> None:
     silent = of_workspace(Workspace(name="mlw", adopted=True), {})
     found = of_workspace(Workspace.model_validate({"name": "mlw", "adopted": True, **setting}), {})
-    assert set(silent or ()) - set(found or ()) == said
+    assert set(silent or ()) - set(found or ()) == changed
 
 
 def test_an_imported_workspace_gets_no_default_of_security() -> None:

@@ -51,7 +51,7 @@ def pipeline(file: Path) -> tuple[Any, Callable[[], Any], list[str]]:
 
 
 def component(file: Path) -> tuple[Any, Callable[[], Any], list[str]]:
-    """As the one step of a pipeline; its inputs are not given, which is said and is no fault of the file."""
+    """As the one step of a pipeline; its inputs are not given, which is reported and is no fault of the file."""
     whole = file.parent / "pipeline-of-one.yml"
     whole.write_text(PIPELINE.format(name=file.name))
     result, theirs, errors = pipeline(whole)

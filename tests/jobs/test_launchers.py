@@ -164,7 +164,7 @@ def test_autotuning_goes_through_deepspeeds_launcher_once_per_node(nodes: int) -
 
 
 @pytest.mark.parametrize(
-    ("launcher", "nodes", "said"),
+    ("launcher", "nodes", "expected"),
     [
         (jobs.TorchRun(max_restarts=2), 2, "1"),
         (jobs.TorchRun(max_restarts=2), 1, None),
@@ -173,11 +173,11 @@ def test_autotuning_goes_through_deepspeeds_launcher_once_per_node(nodes: int) -
     ],
 )
 def test_restarts_over_several_nodes_get_a_store_for_each_attempt(
-    launcher: jobs.TorchRun, nodes: int, said: str | None
+    launcher: jobs.TorchRun, nodes: int, expected: str | None
 ) -> None:
     planned = plan(launcher, nodes=nodes)
     assert planned.findings == ()
-    assert planned.enriched.environment_variables.get("TORCH_DISABLE_SHARE_RDZV_TCP_STORE") == said
+    assert planned.enriched.environment_variables.get("TORCH_DISABLE_SHARE_RDZV_TCP_STORE") == expected
 
 
 def test_autotuning_needs_a_configuration_to_vary() -> None:

@@ -1,4 +1,4 @@
-"""Job files, Python and YAML: what is read, and what is said when something is wrong with them."""
+"""Job files, Python and YAML: what is read, and what is reported when something is wrong with them."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_python_file_may_import_its_neighbours(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "line", "said"),
+    ("text", "code", "line", "words"),
     [
         ("x = 1\n", "job-missing", None, "neither `job` nor `jobs`"),
         ("job = 3\n", "job-missing", None, "`job` is a int"),
@@ -127,11 +127,11 @@ def test_a_python_file_may_import_its_neighbours(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_python_file_gives_findings(text: str, code: str, line: int | None, said: str, tmp_path: Path) -> None:
+def test_a_wrong_python_file_gives_findings(text: str, code: str, line: int | None, words: str, tmp_path: Path) -> None:
     loaded = written(tmp_path, text, "job.py")
     (finding,) = loaded.findings
     assert (finding.code, finding.line) == (code, line)
-    assert said in finding.message
+    assert words in finding.message
     assert loaded.jobs == ()
 
 

@@ -86,7 +86,7 @@ def judge(place: Path, each: mutations.Mutation) -> str:
     except oracle.RefusedError:
         theirs = None
     if theirs is None:
-        assert errors or jobs.load(place).findings, f"{each.name}: azure-ai-ml refuses it, and nothing is said"
+        assert errors or jobs.load(place).findings, f"{each.name}: azure-ai-ml refuses it, and nothing is reported"
         return "refused by both"
     if errors:
         codes = {error.rpartition("[")[2].rstrip("]") for error in errors}
@@ -120,8 +120,8 @@ ONE_FAULT = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "code", "said"), ONE_FAULT, ids=lambda value: repr(value)[:24])
-def test_a_mistake_gives_one_finding_with_its_remedy(old: str, new: str, code: str, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("old", "new", "code", "words"), ONE_FAULT, ids=lambda value: repr(value)[:24])
+def test_a_mistake_gives_one_finding_with_its_remedy(old: str, new: str, code: str, words: str, tmp_path: Path) -> None:
     folder(tmp_path)
     text = INLINE.replace(old, new)
     assert text != INLINE
@@ -131,7 +131,7 @@ def test_a_mistake_gives_one_finding_with_its_remedy(old: str, new: str, code: s
     faults = 2 if new.count("${{inputs") == 2 else 1
     assert len(errors) == faults, errors
     assert code in errors[0]
-    assert said in errors[0]
+    assert words in errors[0]
 
 
 def corpus() -> list[Path]:

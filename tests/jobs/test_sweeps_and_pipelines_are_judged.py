@@ -1,4 +1,4 @@
-"""What is wrong with a sweep, a pipeline or a component is said once, where it stands, whatever the file holds."""
+"""What is wrong with a sweep, a pipeline or a component is reported once, where it stands, whatever the file holds."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ import jobs
 from amlstack.base.models import described, reached
 from amlstack.base.paths import PROJECT, cache
 from jobs.launchers import TYPED, Custom
+from jobs.model import resources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,6 +65,9 @@ def test_signature_for_type_checkers_has_the_fields_of_the_model(model: type[Bas
     given = {
         each.arg: default is not None for each, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     }
+    if arguments.kwarg is not None:
+        assert ast.unparse(arguments.kwarg.annotation) == "Unpack[ResourceArguments]"
+        given |= dict.fromkeys(_resource_arguments(), True)
     assert given == {name: not field.is_required() for name, field in model.model_fields.items()}
 
 
@@ -131,6 +135,12 @@ def _typed_init(model: type[BaseModel]) -> ast.FunctionDef:
     tree = ast.parse(inspect.getsource(model))
     (found,) = (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == "__init__")
     return found
+
+
+def _resource_arguments() -> list[str]:
+    tree = ast.parse(inspect.getsource(resources))
+    (found,) = (each for each in ast.walk(tree) if isinstance(each, ast.ClassDef) and each.name == "ResourceArguments")
+    return [str(ast.unparse(each.target)) for each in found.body if isinstance(each, ast.AnnAssign)]
 
 
 def _editor_tools() -> Path:

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def analyze() -> Callable[..., list[tuple[str, str, str]]]:
-    """Judges one resource by the rules on sizes, or as configured: ``(type, properties, said=…) -> [(level, …)]``."""
+    """Judges one resource by the rules on sizes, or as configured: ``(type, properties, config=…) -> [(level, …)]``."""
 
-    def judge(token: str, props: dict[str, Any], said: dict[str, Any] | None = None) -> list[tuple[str, str, str]]:
-        pack = Pack(NAME, "0.0.1", TODAY, SIZE_RULES_ALONE if said is None else said)
+    def judge(token: str, props: dict[str, Any], config: dict[str, Any] | None = None) -> list[tuple[str, str, str]]:
+        pack = Pack(NAME, "0.0.1", TODAY, SIZE_RULES_ALONE if config is None else config)
         return shown(pack.Analyze(request(token, props), None))
 
     return judge

@@ -37,9 +37,9 @@ PLACE = PolicyPlace()
 def hits(definition: Mapping[str, Any], resource: Mapping[str, Any]) -> bool:
     """What Azure's language makes of a resource, with the parameters' defaults."""
     parameters = with_defaults(definition["properties"]["parameters"], {})
-    said = assessed(definition["properties"]["policyRule"], parameters, PolicyTarget(TYPE, "", resource), PLACE)
-    assert said.ruling in {Ruling.DENIES, Ruling.PASSES}, said
-    return said.ruling is Ruling.DENIES
+    assessment = assessed(definition["properties"]["policyRule"], parameters, PolicyTarget(TYPE, "", resource), PLACE)
+    assert assessment.ruling in {Ruling.DENIES, Ruling.PASSES}, assessment
+    return assessment.ruling is Ruling.DENIES
 
 
 def some_cluster(chance: random.Random) -> dict[str, Any]:

@@ -36,9 +36,9 @@ def test_an_effect_decides_the_ruling(then: dict[str, Any], ruling: Ruling) -> N
 
 def test_a_condition_that_azure_cannot_evaluate_refuses_even_where_it_only_audits() -> None:
     rule = {"if": {"value": "[int('x')]", "equals": 1}, "then": {"effect": "audit"}}
-    said = assessed(rule, {}, CLUSTER, PLACE)
-    assert said.ruling is Ruling.DENIES
-    assert "`x` is no whole number" in said.why
+    assessment = assessed(rule, {}, CLUSTER, PLACE)
+    assert assessment.ruling is Ruling.DENIES
+    assert "`x` is no whole number" in assessment.why
 
 
 def modify(*operations: dict[str, Any]) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def modify(*operations: dict[str, Any]) -> dict[str, Any]:
 
 def test_modify_says_what_it_changes_and_nothing_where_it_changes_nothing() -> None:
     local = f"{COMPUTES}/disableLocalAuth"
-    said = assessed(
+    assessment = assessed(
         modify(
             {"operation": "addOrReplace", "field": PUBLIC, "value": True},
             {"operation": "addOrReplace", "field": local, "value": True},
@@ -60,8 +60,8 @@ def test_modify_says_what_it_changes_and_nothing_where_it_changes_nothing() -> N
         CLUSTER,
         PLACE,
     )
-    assert said.ruling is Ruling.MODIFIES
-    assert said.changes == (
+    assert assessment.ruling is Ruling.MODIFIES
+    assert assessment.changes == (
         PolicyChange(PUBLIC, before=False, after=True),
         PolicyChange("tags['env']", None, "westeurope"),
         PolicyChange("tags['owner']", "", None),

@@ -38,16 +38,16 @@ class Row(NamedTuple):
 
     code: str
     shown: tuple[tuple[str, dict[str, Any]], ...]
-    said: dict[str, Any]
+    config: dict[str, Any]
     speaks: bool
     waits: bool = False
     """Whether it says that it has to wait."""
 
 
 def row(
-    code: str, *resources: tuple[str, dict[str, Any]], speaks: bool = True, waits: bool = False, **said: Any
+    code: str, *resources: tuple[str, dict[str, Any]], speaks: bool = True, waits: bool = False, **settings: Any
 ) -> Row:
-    return Row(code, resources, {code: {"enforcementLevel": "mandatory", **said}}, speaks, waits)
+    return Row(code, resources, {code: {"enforcementLevel": "mandatory", **settings}}, speaks, waits)
 
 
 def documented() -> Iterator[Row]:
@@ -353,11 +353,11 @@ def priced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def holds(one: Row) -> bool:
-    pack = Pack("amlstack", "1.0.0", TODAY, one.said)
+    pack = Pack("amlstack", "1.0.0", TODAY, one.config)
     answers = [shown(pack.Analyze(request(token, props), None)) for token, props in one.shown]
-    said = {code for level, code, _ in answers[-1] if level == "mandatory"}
+    refusing = {code for level, code, _ in answers[-1] if level == "mandatory"}
     waits = [message for _, code, message in answers[-1] if code == "checked-at-up" and one.code in message]
-    return (one.code in said) is one.speaks and bool(waits) is one.waits
+    return (one.code in refusing) is one.speaks and bool(waits) is one.waits
 
 
 @pytest.mark.parametrize("one", ROWS, ids=lambda one: one.code)

@@ -56,7 +56,7 @@ def job(name: str, body: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "token": OWN_JOB, "props": {"body": {"properties": body}}}
 
 
-def said(result: Result, code: str) -> dict[str, tuple[str, str]]:
+def amounts(result: Result, code: str) -> dict[str, tuple[str, str]]:
     """Resource → level and message of one rule."""
     return {one.urn.rsplit("::", 1)[-1]: (one.level, one.message) for one in result.violations if one.policy == code}
 
@@ -89,7 +89,7 @@ def test_costs_are_nodes_times_hours_times_price_against_the_budget(
         program = stack("anything_from_settings", env={**azure.environ, "AMLSTACK_TODAY": "2026-08-01"})
         result = program.set("ask", asked).preview("--policy-pack-config", str(config), policy_packs=[priced]).failed()
 
-    per_job, per_hour = said(result, "cost-per-job"), said(result, "cost-per-hour")
+    per_job, per_hour = amounts(result, "cost-per-job"), amounts(result, "cost-per-hour")
     assert {name: level for name, (level, _) in per_job.items()} == {
         **dict.fromkeys(("dear", "endless", "on-the-cluster", "sweep", "pipeline"), "mandatory"),
         "of-unknown-price": "advisory",

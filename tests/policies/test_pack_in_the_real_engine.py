@@ -48,9 +48,9 @@ def sizes_alone(tmp_path: Path) -> tuple[str, str]:
     return configured(tmp_path, SIZE_RULES_ALONE)
 
 
-def configured(folder: Path, said: dict[str, Any]) -> tuple[str, str]:
+def configured(folder: Path, config: dict[str, Any]) -> tuple[str, str]:
     path = folder / "pack-config.json"
-    path.write_text(json.dumps(said))
+    path.write_text(json.dumps(config))
     return "--policy-pack-config", str(path)
 
 
@@ -138,10 +138,10 @@ def test_what_no_rule_refuses_on_the_day_of_the_judgement_is_created(
 
 def example(rule: Rule) -> tuple[str, dict[str, Any]]:
     """Type and properties of what a rule's documentation shows as refused."""
-    said = yaml.safe_load(rule.example)
-    if "clusters" not in said:
-        return rule.example.split()[1].rstrip(","), said
-    (cluster,) = said["clusters"]
+    config = yaml.safe_load(rule.example)
+    if "clusters" not in config:
+        return rule.example.split()[1].rstrip(","), config
+    (cluster,) = config["clusters"]
     inner = {"vmSize": cluster["size"], "scaleSettings": {"maxNodeCount": cluster.get("nodes", {}).get("max", 1)}}
     properties = {"computeType": "AmlCompute", "properties": inner}
     return "azure-native:machinelearningservices:Compute", {"properties": properties}
@@ -152,8 +152,8 @@ def test_every_rule_refuses_its_documented_example_in_one_preview(
 ) -> None:
     rules = [rule for rule in (*checks.RULES, TEMPLATE_UNRESOLVED) if rule.code not in BUDGETS]
     asked = [{"name": rule.code, "token": example(rule)[0], "props": example(rule)[1]} for rule in rules]
-    said: dict[str, Any] = {rule.code: {"enforcementLevel": "mandatory", **rule.sample} for rule in checks.RULES}
-    said["exception-expired"] = {
+    config: dict[str, Any] = {rule.code: {"enforcementLevel": "mandatory", **rule.sample} for rule in checks.RULES}
+    config["exception-expired"] = {
         "exceptions": [
             {"rule": "size-retired", "resource": "size-retired", "owner": "hpc", "reason": "Draining.", "expires": day}
             for day in ("2026-07-31", "2026-08-31")
@@ -161,7 +161,7 @@ def test_every_rule_refuses_its_documented_example_in_one_preview(
     }
     program = stack("anything_from_settings", env={**azure.environ, "AMLSTACK_TODAY": TODAY}).set("ask", asked)
 
-    result = program.preview(*configured(tmp_path, said), policy_packs=[ANALYZER]).failed()
+    result = program.preview(*configured(tmp_path, config), policy_packs=[ANALYZER]).failed()
 
     found: dict[str, dict[str, str]] = {}
     for one in result.violations:
@@ -199,7 +199,7 @@ def test_a_wrong_configuration_is_shown_by_the_engine(stack: MakeStack, azure: A
 def test_remediation_writes_the_one_safe_answer(stack: MakeStack, azure: Attached, tmp_path: Path) -> None:
     token, cluster = example(idle_time.RULE)
     job_token, job = example(shared_memory.RULE)
-    said = {
+    config = {
         "idle-time": "remediate",
         "shared-memory": "remediate",
         "tags-required": {"enforcementLevel": "remediate", "required": ["team"], "values": {"team": "vision"}},
@@ -207,7 +207,7 @@ def test_remediation_writes_the_one_safe_answer(stack: MakeStack, azure: Attache
     asked = [{"name": "cluster", "token": token, "props": cluster}, {"name": "job", "token": job_token, "props": job}]
     program = stack("anything_from_settings", env={**azure.environ, "AMLSTACK_TODAY": TODAY}).set("ask", asked)
 
-    program.up(*configured(tmp_path, said), policy_packs=[ANALYZER]).ok()
+    program.up(*configured(tmp_path, config), policy_packs=[ANALYZER]).ok()
 
     inputs = {one["urn"].rsplit("::", 1)[-1]: one["inputs"] for one in program.resources().values()}
     assert inputs["cluster"]["tags"] == {"team": "vision"}

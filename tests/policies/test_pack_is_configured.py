@@ -47,7 +47,7 @@ def test_an_exception_without_owner_reason_or_day_is_none(entry: Any, message: s
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("given", "message"),
     [
         ({"node-cieling": "mandatory"}, "no rule 'node-cieling'. Did you mean `node-ceiling`\\?"),
         ({"Size_Retired": "mandatory"}, "no rule 'Size_Retired'. Did you mean `size-retired`\\?"),
@@ -69,9 +69,9 @@ def test_an_exception_without_owner_reason_or_day_is_none(entry: Any, message: s
         ({"exception-expired": {"exceptions": {"rule": "x"}}}, "exceptions is a list"),
     ],
 )
-def test_a_wrong_configuration_says_what_is_wrong(said: dict[str, Any], message: str) -> None:
+def test_a_wrong_configuration_says_what_is_wrong(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        config.read(said)
+        config.read(given)
 
 
 def test_a_disabled_rule_is_silent_about_unknown_values_too() -> None:
@@ -81,7 +81,7 @@ def test_a_disabled_rule_is_silent_about_unknown_values_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("given", "expected"),
     [
         ({}, ["advisory size-closed"]),
         ({"subscription_created": "2026-07-01"}, ["mandatory size-closed"]),
@@ -92,8 +92,8 @@ def test_a_disabled_rule_is_silent_about_unknown_values_too() -> None:
     ],
 )
 def test_a_closed_size_is_refused_in_a_subscription_of_after_its_closing(
-    said: dict[str, Any], expected: list[str]
+    given: dict[str, Any], expected: list[str]
 ) -> None:
-    judge = pack({"size-closed": said})
+    judge = pack({"size-closed": given})
 
     assert seen(judge, COMPUTE, cluster(vmSize="Standard_DS3_v2")) == expected

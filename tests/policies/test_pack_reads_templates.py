@@ -38,8 +38,8 @@ def deployed(whole: Any, **beside: Any) -> dict[str, Any]:
     return {"resourceGroupName": "g", "properties": {"mode": "Incremental", "template": whole, **beside}}
 
 
-def verdict(whole: Any, said: dict[str, Any] | None = None, **beside: Any) -> list[str]:
-    return seen(pack(SIZE_RULES_ALONE if said is None else said), DEPLOYMENT, deployed(whole, **beside))
+def verdict(whole: Any, config: dict[str, Any] | None = None, **beside: Any) -> list[str]:
+    return seen(pack(SIZE_RULES_ALONE if config is None else config), DEPLOYMENT, deployed(whole, **beside))
 
 
 def nested(inner: Any, scope: str | None = None, **more: Any) -> dict[str, Any]:

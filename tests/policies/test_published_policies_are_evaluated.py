@@ -18,7 +18,7 @@ from amlstack.base.arm_language.parameters import with_defaults
 from policies.tenant import library, stated_verdicts, statements
 from policies.tenant.application import AppliedPolicy
 from policies.tenant.verdicts import of_files
-from tests.support.policies.tenant_stacks import said, some_stack
+from tests.support.policies.tenant_stacks import rulings, some_stack
 
 FOLDERS = [Path(one) for one in os.environ.get("AMLSTACK_PUBLIC_POLICIES", "").split(os.pathsep) if one]
 pytestmark = pytest.mark.skipif(
@@ -65,4 +65,6 @@ def test_statement_and_published_definition_say_the_same(stated: statements.Stat
     policy = AppliedPolicy(stated.id, definition, values)
     for _ in range(60):
         stack = some_stack(stated, chance)
-        assert said(stated_verdicts.of_definition(stated, stack)) == said(of_files([policy], stack)), stack.targets
+        assert rulings(stated_verdicts.of_definition(stated, stack)) == rulings(of_files([policy], stack)), (
+            stack.targets
+        )

@@ -41,21 +41,21 @@ def outcome(module: ModuleType, row: Row) -> str | None:
 
 
 def holds(module: ModuleType, row: Row) -> bool:
-    said = outcome(module, row)
-    return said is None if row.says is None else said is not None and row.says in said
+    message = outcome(module, row)
+    return message is None if row.says is None else message is not None and row.says in message
 
 
 @pytest.mark.parametrize(("name", "row"), ROWS)
 def test_a_rule_finds_what_its_table_says(name: str, row: Row) -> None:
     module = import_module(f"policies.checks.{name}")
-    said = outcome(module, row)
+    message = outcome(module, row)
 
     if row.says is None:
-        assert said is None
+        assert message is None
     else:
-        assert said is not None
-        assert row.says in said
-        assert said.endswith(f"[{module.RULE.code}]")
+        assert message is not None
+        assert row.says in message
+        assert message.endswith(f"[{module.RULE.code}]")
 
 
 def test_every_rule_has_a_table_with_both_answers() -> None:

@@ -73,12 +73,12 @@ def test_a_rule_refuses_its_example_and_no_rule_refuses_what_it_proposes_instead
     "rule", [rule for rule in checks.RULES if rule not in checks.SIZE_RULES], ids=lambda rule: rule.code
 )
 def test_the_pack_refuses_a_rule_s_example_and_not_what_stands_instead(rule: checks.Rule, priced: None) -> None:
-    said = {rule.code: {"enforcementLevel": "mandatory", **rule.sample}}
+    config = {rule.code: {"enforcementLevel": "mandatory", **rule.sample}}
 
     def codes(text: str) -> set[str]:
         token = re.match(r"# ([\w:-]+)", text)
         assert token is not None
-        pack, props = Pack("p", "1.0.0", TODAY, said), yaml.safe_load(text)
+        pack, props = Pack("p", "1.0.0", TODAY, config), yaml.safe_load(text)
         found = shown(pack.Analyze(request(token[1], props), None))
         wire = request(token[1], props)
         resource = proto.AnalyzerResource(type=wire.type, urn=wire.urn, name=wire.name, properties=wire.properties)

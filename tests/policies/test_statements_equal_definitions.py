@@ -16,7 +16,7 @@ from policies.tenant.application import AppliedPolicy
 from policies.tenant.library import PolicyDefinition
 from policies.tenant.verdicts import of_files
 from tests.support.policies.own_definitions import RULES
-from tests.support.policies.tenant_stacks import said, some_stack
+from tests.support.policies.tenant_stacks import rulings, some_stack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -115,8 +115,8 @@ def say_the_same(stated: StatedDefinition, policy: AppliedPolicy, seed: str) -> 
     chance, answers = random.Random(seed), set()
     for _ in range(120):
         stack = some_stack(stated, chance)
-        by_statement = said(stated_verdicts.of_definition(stated, stack))
-        assert by_statement == said(of_files([policy], stack)), stack.targets
+        by_statement = rulings(stated_verdicts.of_definition(stated, stack))
+        assert by_statement == rulings(of_files([policy], stack)), stack.targets
         answers.add(bool(by_statement))
     assert answers == {True, False}
 

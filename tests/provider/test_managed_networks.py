@@ -74,7 +74,7 @@ def test_what_cannot_be_in_a_managed_network_is_refused_by_name() -> None:
     assert decide(None, OFF, given=False, excluded=excluded) == OFF
 
 
-def test_a_new_workspace_is_foretold_its_isolation(wire: Wire, arm: FakeArm) -> None:
+def test_a_preview_shows_the_isolation_of_a_new_workspace(wire: Wire, arm: FakeArm) -> None:
     arm.workspaces.clear()
     assert isolation(wire).preview(asks(OPEN, given=False))["mode"] == OPEN
 

@@ -123,7 +123,7 @@ def test_code_environment_and_run_live_as_against_azure(
     assert record["displayName"] == "two"
     assert record["tags"]["team"] == "speech"
     removed = "old" not in record["tags"]
-    assert removed != any("old stay on" in message for _, message in log.entries), "removed, or said to stay"
+    assert removed != any("old stay on" in message for _, message in log.entries), "removed, or reported to stay"
 
     wire.restart()
     adopted = wire.job()

@@ -48,7 +48,7 @@ def test_a_refusal_is_an_answer_in_the_service_s_words(status: int) -> None:
     assert answer == {"status": status, "code": "SomeCode", "message": "in its own words"}
 
 
-def test_runs_of_other_stacks_are_told_by_the_stack_s_id_and_without_one_by_the_owner() -> None:
+def test_runs_of_other_stacks_are_recognised_by_the_stacks_id_and_without_one_by_the_owner() -> None:
     def job(name: str, status: str, **marks: str) -> dict[str, Any]:
         marked = {f"amlstack.{key}": value for key, value in marks.items()}
         return {"name": name, "properties": {"status": status, "properties": marked}}

@@ -101,8 +101,8 @@ def test_mini_batches_run_on_all_nodes_and_failed_ones_again(lab: Lab) -> None:
     assert rows.read_text().splitlines() == ["f1.txt 1 0", "f2.txt 2 0", "f5.txt 5 2", "f6.txt 6 2", "f7.txt 7 3"]
     assert "items failed: 2" in (folder / "logs" / "job_progress_overview.txt").read_text()
     assert "ValueError: never four" in (folder / "logs" / "user" / "error.txt").read_text()
-    said = [file.read_text() for file in (folder / "logs" / "user" / "stdout").rglob("*.stdout.txt")]
-    assert {line for text in said for line in text.splitlines()} == {"init hello"}
+    printed = [file.read_text() for file in (folder / "logs" / "user" / "stdout").rglob("*.stdout.txt")]
+    assert {line for text in printed for line in text.splitlines()} == {"init hello"}
     assert (child.properties["jobType"], child.properties["properties"]["azureml.parallelrunstep"]) == (
         "Command",
         "true",

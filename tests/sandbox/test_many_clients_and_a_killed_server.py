@@ -188,5 +188,5 @@ def check_all_ended_well(home: Path, load: Load, marks: Path) -> None:
         assert {row.name for row in rows if row.status == "Completed"} <= set(ran), "completed, and never ran"
         assert [node for node in store.nodes.all() if node.job is not None] == [], "nodes are free again"
         assert store.operations.running() == ()
-    said = f"{len(rows)} jobs of {CLIENTS} clients: {dict(ended)}, {sum(ran.values())} ran, {load.answers} answers"
-    sys.stdout.write(f"{said}\n")
+    summary = f"{len(rows)} jobs of {CLIENTS} clients: {dict(ended)}, {sum(ran.values())} ran, {load.answers} answers"
+    sys.stdout.write(f"{summary}\n")

@@ -92,7 +92,7 @@ def test_an_administrator_needs_a_key_and_local_accounts(manager: Manager) -> No
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--region", "westeuropa", "--limit", "4"], "got `westeuropa`. Did you mean `westeurope`?"),
         (["--region", "westeurope", "--family", "standardNDSH10v5Family", "--limit", "4"], "standardNDSH100v5Family"),
@@ -100,10 +100,10 @@ def test_an_administrator_needs_a_key_and_local_accounts(manager: Manager) -> No
         (["--region", "westeurope", "--withhold", "Standard_ND96asr_v5"], "is no size"),
     ],
 )
-def test_what_cannot_be_set_is_said_in_words(words: list[str], said: str) -> None:
+def test_what_cannot_be_set_is_refused_in_words(words: list[str], message: str) -> None:
     done = CliRunner().invoke(app, ["quota", *words])
     assert done.exit_code != 0
-    assert said in " ".join(done.output.split())
+    assert message in " ".join(done.output.split())
 
 
 def test_limits_are_set_shown_and_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

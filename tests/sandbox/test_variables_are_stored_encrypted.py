@@ -65,7 +65,7 @@ def test_processes_that_begin_together_agree_on_one_key(tmp_path: Path) -> None:
     assert [sealing.loads(text, tmp_path / "state.db") for text in texts] == [body(N=number) for number in range(16)]
 
 
-def test_a_lost_key_is_said(tmp_path: Path) -> None:
+def test_a_lost_key_is_reported(tmp_path: Path) -> None:
     text = sealing.dumps(body(A="b"), tmp_path / "state.db")
     (tmp_path / sealing.KEY).unlink()
     with pytest.raises(StateError, match="amlstack sandbox reset"):

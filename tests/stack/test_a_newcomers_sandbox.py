@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.store.store import JobRow
     from tests.support.running import Engine
-    from tests.support.stack.fresh_clone import Said, Verb
+    from tests.support.stack.fresh_clone import Output, Verb
 
 pytestmark = [pytest.mark.engine, pytest.mark.training, pytest.mark.timeout(3600)]
 
@@ -51,22 +51,22 @@ resources: {instance_count: 2}
 
 @dataclass
 class Visit:
-    """What each command said, and the runs that the sandbox knew after it."""
+    """What each command printed, and the runs that the sandbox knew after it."""
 
     clone: Clone
-    said: dict[str, Said] = field(default_factory=dict)
+    outputs: dict[str, Output] = field(default_factory=dict)
     known: dict[str, dict[str, JobRow]] = field(default_factory=dict)
     seen: dict[str, Any] = field(default_factory=dict)
 
-    def do(self, step: str, *words: str) -> Said:
+    def do(self, step: str, *words: str) -> Output:
         return self.ended(step, self.clone.start(*words))
 
-    def ended(self, step: str, verb: Verb) -> Said:
-        self.said[step] = said = verb.end()
+    def ended(self, step: str, verb: Verb) -> Output:
+        self.outputs[step] = output = verb.end()
         # One of the training script's own stands behind the number of its rank.
-        assert not re.search(r"^Traceback", said.text, re.MULTILINE), f"{step}:\n{said.text}"
+        assert not re.search(r"^Traceback", output.text, re.MULTILINE), f"{step}:\n{output.text}"
         self.known[step] = runs(self.clone.home) if (self.clone.home / "sandbox" / "state.db").exists() else {}
-        return said
+        return output
 
 
 @pytest.fixture(scope="module")
@@ -167,61 +167,61 @@ def kill(clone: Clone, words: str) -> None:
 
 def log_of(visit: Visit, step: str) -> Path:
     """The log that the step's error names."""
-    found = re.search(r"Its log: (\S+)", visit.said[step].text)
-    assert found, visit.said[step].text
+    found = re.search(r"Its log: (\S+)", visit.outputs[step].text)
+    assert found, visit.outputs[step].text
     (run,) = (key for key in visit.known[step] if key.startswith("failing-"))
     return visit.clone.home / "sandbox" / "jobs" / run / found[1]
 
 
 def test_every_mistake_is_shown_with_its_place_in_one_run_and_nothing_is_created(visit: Visit) -> None:
-    said = visit.said["faulty"]
-    assert said.code == 1
+    output = visit.outputs["faulty"]
+    assert output.code == 1
     for place, words in (
         (r"Pulumi\.sandbox\.yaml:\d+:\d+: amlstack:clusters\[0\]\.nodes\.mx: ", "Unknown key `mx`"),
         (r"Pulumi\.sandbox\.yaml:\d+:\d+: amlstack:clusters\[0\]\.size: ", "Standard_ND96asr_v5"),
         (r"examples/ddp_torchrun/job\.py:\d+:\d+: code: ", "`cod`"),
         (r"examples/ddp_torchrun/job\.py:\d+:\d+: command: ", "`epoch`"),
     ):
-        result = [line for line in said.text.splitlines() if re.search(place, line) and words in line]
-        assert len(result) == 1, (place, said.text)
-    assert "4 things are wrong with this stack; nothing was changed." in said.text
-    assert "unhandled" not in said.text
+        result = [line for line in output.text.splitlines() if re.search(place, line) and words in line]
+        assert len(result) == 1, (place, output.text)
+    assert "4 things are wrong with this stack; nothing was changed." in output.text
+    assert "unhandled" not in output.text
     assert visit.seen["faulty"] == []
 
 
 def test_after_up_itself_was_killed_the_next_one_is_not_locked_out_by_the_engine_left_running(visit: Visit) -> None:
-    assert visit.said["up killed"].code == -signal.SIGKILL
-    said = visit.said["stand-in killed"]
-    assert "locked" not in said.text
-    assert "creating Workspace workspace" in said.text
+    assert visit.outputs["up killed"].code == -signal.SIGKILL
+    output = visit.outputs["stand-in killed"]
+    assert "locked" not in output.text
+    assert "creating Workspace workspace" in output.text
 
 
 @pytest.mark.parametrize("victim", ["stand-in", "sandbox", "engine"])
 def test_up_fails_with_a_remedy_when_one_of_its_processes_is_killed(visit: Visit, victim: str) -> None:
-    said = visit.said[f"{victim} killed"]
-    assert said.code == 1
-    assert "✗" in said.text
-    assert "`make up` again goes on from here" in said.text
+    output = visit.outputs[f"{victim} killed"]
+    assert output.code == 1
+    assert "✗" in output.text
+    assert "`make up` again goes on from here" in output.text
 
 
 def test_up_again_converges_with_exactly_one_run(visit: Visit) -> None:
-    said = visit.said["converged"]
-    assert said.code == 0, said.text
+    output = visit.outputs["converged"]
+    assert output.code == 0, output.text
     assert len(visit.known["engine killed"]) == 1
     assert visit.known["converged"].keys() == visit.known["engine killed"].keys()
     (run,) = visit.known["converged"].values()
     assert run.status == "Completed"
     assert {each.code for each in run.exits} == {0}
-    assert f"adopted run {run.name}" in said.text
-    assert "no violation" in said.text
-    assert "world size 4" in said.text
+    assert f"adopted run {run.name}" in output.text
+    assert "no violation" in output.text
+    assert "world size 4" in output.text
 
 
 def test_a_job_goes_on_with_a_message_when_the_sandbox_dies_while_it_is_followed(visit: Visit) -> None:
-    said = visit.said["sandbox killed while a job is followed"]
-    assert said.code == 1
-    assert "the sandbox does not answer any more" in said.text
-    assert "jobs go on without it" in said.text
+    output = visit.outputs["sandbox killed while a job is followed"]
+    assert output.code == 1
+    assert "the sandbox does not answer any more" in output.text
+    assert "jobs go on without it" in output.text
     assert {key for key, row in visit.known["sandbox killed while a job is followed"].items() if row.active} == {
         key for key in visit.known["failing"] if key.startswith("failing-")
     }
@@ -233,49 +233,49 @@ def test_the_training_lowers_its_loss(visit: Visit) -> None:
 
 
 def test_a_second_up_changes_nothing_and_runs_nothing(visit: Visit) -> None:
-    said = visit.said["unchanged"]
-    assert said.code == 0, said.text
-    assert "nothing to change: everything is as declared" in said.text
-    assert "has run before: Completed" in said.text
+    output = visit.outputs["unchanged"]
+    assert output.code == 0, output.text
+    assert "nothing to change: everything is as declared" in output.text
+    assert "has run before: Completed" in output.text
     assert visit.known["unchanged"] == visit.known["converged"]
 
 
 def test_a_vanished_record_is_reported_and_not_run_again(visit: Visit) -> None:
-    said = visit.said["vanished"]
-    assert said.code == 0, said.text
-    assert "is gone" in said.text
+    output = visit.outputs["vanished"]
+    assert output.code == 0, output.text
+    assert "is gone" in output.text
     assert visit.known["vanished"] == {}
 
 
 def test_a_rank_that_raises_fails_up_and_its_log_is_named(visit: Visit) -> None:
-    said = visit.said["failing"]
-    assert said.code == 1
-    assert "rank 3 of 4 (node 1, local rank 1) exited with code 1: ValueError: the loss is not a number" in said.text
+    output = visit.outputs["failing"]
+    assert output.code == 1
+    assert "rank 3 of 4 (node 1, local rank 1) exited with code 1: ValueError: the loss is not a number" in output.text
     assert log_of(visit, "failing").name == "std_log_process_03.txt"
     assert "ValueError: the loss is not a number" in visit.seen["log"]
     assert visit.seen["failing"] == ()
 
 
 def test_a_failed_run_fails_every_up_with_its_reason_and_is_not_run_again(visit: Visit) -> None:
-    said = visit.said["failed before"]
-    assert said.code == 1
-    assert "has run before: Failed" in said.text
-    assert "std_log_process_03.txt" in said.text
+    output = visit.outputs["failed before"]
+    assert output.code == 1
+    assert "has run before: Failed" in output.text
+    assert "std_log_process_03.txt" in output.text
     assert visit.known["failed before"] == visit.known["failing"]
 
 
 def test_a_rehearsal_fails_in_the_same_words(visit: Visit) -> None:
-    said = visit.said["rehearsed"]
-    assert said.code == 1
-    assert "rank 3 of 4 (node 1, local rank 1) exited with code 1: ValueError: the loss is not a number" in said.text
-    assert "std_log_process_03.txt" in said.text
+    output = visit.outputs["rehearsed"]
+    assert output.code == 1
+    assert "rank 3 of 4 (node 1, local rank 1) exited with code 1: ValueError: the loss is not a number" in output.text
+    assert "std_log_process_03.txt" in output.text
     assert visit.seen["rehearsed"] == ()
 
 
 def test_down_leaves_no_process_and_no_file_but_the_caches(visit: Visit) -> None:
-    assert visit.said["down"].code == 0, visit.said["down"].text
+    assert visit.outputs["down"].code == 0, visit.outputs["down"].text
     assert visit.seen["left"] == {}
     assert visit.seen["files"] == {"failing", "failing/fail.py", "failing.yml", "gate"}
     assert list((paths.cache() / "engine").iterdir())
     assert list((paths.cache() / "images").iterdir())
-    assert "nothing is up" in visit.said["down again"].text
+    assert "nothing is up" in visit.outputs["down again"].text

@@ -45,14 +45,14 @@ def test_a_stack_lives_on_a_workspace_of_another_subscription_and_changes_nothin
     declared(one, existing=wanted).set("amlstack:jobs", [str(job(tmp_path, "train", FOREVER))])
 
     refused = one.preview().failed()
-    said = "\n".join(refused.errors)
+    printed = "\n".join(refused.errors)
     for words in (
         f"There is no workspace `{estates.WORKSPACE}` in resource group `{estates.GROUP}` of",
         f"subscription `{OTHER_SUBSCRIPTION}`",
         f"az resource show --ids {wanted}",
         "nothing was changed",
     ):
-        assert words in said, said
+        assert words in printed, printed
     assert {step.type for step in refused.planned} <= {"pulumi:pulumi:Stack", "pulumi:providers:amlstack"}
 
     assert estates.make(own_sandbox, OTHER_SUBSCRIPTION) == wanted
@@ -109,16 +109,16 @@ def test_two_stacks_share_a_workspace_and_each_sees_its_own_runs(
 
     # A cluster of the owner that goes is judged by the owner's runs alone.
     refused = owner.set("amlstack:clusters[0].size", "Standard_ND96amsr_A100_v4").preview().failed()
-    said = "\n".join(refused.errors)
-    assert "ours-" in said
-    assert "theirs-" not in said
+    printed = "\n".join(refused.errors)
+    assert "ours-" in printed
+    assert "theirs-" not in printed
     owner.set("amlstack:clusters[0].size", SIZE)
 
     # The owner does not go while a run of another stack is active on its workspace.
     kept = owner.destroy().failed()
-    said = "\n".join(kept.errors)
-    assert "theirs-" in said
-    assert "amlstack/other" in said
+    printed = "\n".join(kept.errors)
+    assert "theirs-" in printed
+    assert "amlstack/other" in printed
     assert [row.status for row in runs_of(home, "theirs")] == ["Running"]
 
     other.destroy().ok()

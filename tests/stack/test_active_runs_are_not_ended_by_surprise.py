@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.stack.older_state import forget_what_is_new, restore, urn_of
-from tests.support.stack.small_jobs import FOREVER, SIZE, Told, job, runs, settings, store_of
+from tests.support.stack.small_jobs import FOREVER, SIZE, StackLife, job, runs, settings, store_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ JOBS = {"refusing": ("busy", "refuse"), "keeping": ("spare", "keep"), "ending": 
 
 
 @dataclass
-class Story(Told):
+class Story(StackLife):
     """With what the service had after each step: the ids of all resources, and the statuses of the runs by job."""
 
     there: dict[str, set[str]] = field(default_factory=dict)
@@ -226,7 +226,7 @@ def test_an_up_without_an_edit_still_changes_nothing(story: Story) -> None:
 
 
 def test_on_edit_cancel_ends_the_run_of_a_replaced_cluster_and_says_so(story: Story) -> None:
-    assert "is Running and is ended first (on_edit: cancel): its cluster third would be replaced" in story.said(
+    assert "is Running and is ended first (on_edit: cancel): its cluster third would be replaced" in story.printed(
         "accepted"
     )
     assert story.results["accepted"].op("third", "Compute") == "replace"
@@ -234,8 +234,10 @@ def test_on_edit_cancel_ends_the_run_of_a_replaced_cluster_and_says_so(story: St
 
 
 def test_on_edit_keep_lets_the_run_of_a_removed_job_go_on_until_the_stack_ends(story: Story) -> None:
-    assert "is Running and goes on (on_edit: keep), though job keeping is no longer declared" in story.said("accepted")
+    assert "is Running and goes on (on_edit: keep), though job keeping is no longer declared" in story.printed(
+        "accepted"
+    )
     assert story.known["accepted"]["keeping"] == "Running"
     assert story.known["accepted"]["refusing"] == "Running"
-    assert "is Running and is ended: its stack is destroyed" in story.said("destroyed")
+    assert "is Running and is ended: its stack is destroyed" in story.printed("destroyed")
     assert "Running" not in story.known["destroyed"].values()

@@ -50,15 +50,15 @@ def test_three_clusters_in_two_regions_live_through_a_stacks_life(stack: MakeSta
     family = {"families": {"standardNDSH100v5Family": 384}}
     set_quota(own_sandbox.home, westeurope=family, northeurope={"withheld": [A100]})
     refused = one.up().failed()
-    said = "\n".join(refused.errors)
-    assert "`standardNDSH100v5Family` in `westeurope` has a quota of 384 vCPUs, and `nodes.max` asks for 480" in said
-    assert "`west` 4 × 96, `west-debug` 1 × 96" in said
-    assert "Request 480" in said
-    assert "--resource-name 'standardNDSH100v5Family'" in said
-    assert "--limit-object value=480" in said
-    assert f"Pulumi.{one.name}.yaml:{line_of(one.settings, 'max: 4')}" in said
-    assert f"`{A100}` is not among the" in said
-    assert f"Pulumi.{one.name}.yaml:{line_of(one.settings, f'size: {A100}')}" in said
+    printed = "\n".join(refused.errors)
+    assert "`standardNDSH100v5Family` in `westeurope` has a quota of 384 vCPUs, and `nodes.max` asks for 480" in printed
+    assert "`west` 4 × 96, `west-debug` 1 × 96" in printed
+    assert "Request 480" in printed
+    assert "--resource-name 'standardNDSH100v5Family'" in printed
+    assert "--limit-object value=480" in printed
+    assert f"Pulumi.{one.name}.yaml:{line_of(one.settings, 'max: 4')}" in printed
+    assert f"`{A100}` is not among the" in printed
+    assert f"Pulumi.{one.name}.yaml:{line_of(one.settings, f'size: {A100}')}" in printed
     assert not [step for step in refused.done if step.type.startswith("azure-native:")]
     with contextlib.closing(Store(own_sandbox.home)) as store:
         assert store.resources.all() == ()

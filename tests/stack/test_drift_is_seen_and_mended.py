@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.running import Engine
-    from tests.support.stack.fresh_clone import Said
+    from tests.support.stack.fresh_clone import Output
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
 
@@ -40,12 +40,12 @@ class Story:
     """What each command printed."""
 
     clone: Clone
-    said: dict[str, Said] = field(default_factory=dict)
+    outputs: dict[str, Output] = field(default_factory=dict)
     seen: dict[str, Any] = field(default_factory=dict)
 
-    def do(self, step: str, *words: str) -> Said:
-        self.said[step] = self.clone.run(*words, *STACK)
-        return self.said[step]
+    def do(self, step: str, *words: str) -> Output:
+        self.outputs[step] = self.clone.run(*words, *STACK)
+        return self.outputs[step]
 
     def look(self, step: str) -> Any:
         """`amlstack drift --json`; progress, which goes to the other stream, comes first."""
@@ -82,7 +82,7 @@ def played(story: Story) -> Story:
     story.look("as deployed")
 
     endpoint = daemon.find(home)
-    assert endpoint is not None, story.said["up"].text
+    assert endpoint is not None, story.outputs["up"].text
     others_work(SandboxArm(endpoint), home)
     story.seen["runs"] = runs(home)
     recorded = story.state.read_bytes()
@@ -119,13 +119,13 @@ def properties(found: Any, name: str) -> list[Any]:
 
 
 def test_a_stack_that_was_never_brought_up_cannot_be_looked_at(story: Story) -> None:
-    assert story.said["before"].code == 2
-    assert "was never brought up there" in story.said["before"].text
+    assert story.outputs["before"].code == 2
+    assert "was never brought up there" in story.outputs["before"].text
 
 
 def test_a_stack_as_it_was_deployed_has_no_drift_though_its_runs_went_on(story: Story) -> None:
     found = story.seen["as deployed"]
-    assert story.said["as deployed"].code == 0, story.said["as deployed"].text
+    assert story.outputs["as deployed"].code == 0, story.outputs["as deployed"].text
     assert (found["drift"], found["resources"], found["errors"]) == (False, [], [])
     assert found["looked_at"] > 20
     assert {run["job"]: (run["status"], run["gone"]) for run in found["runs"]} == {
@@ -137,7 +137,7 @@ def test_a_stack_as_it_was_deployed_has_no_drift_though_its_runs_went_on(story: 
 
 def test_each_edit_of_others_is_seen_with_its_values_and_both_ways_to_mend_it(story: Story) -> None:
     found = story.seen["others"]
-    assert story.said["others"].code == 1
+    assert story.outputs["others"].code == 1
     assert {each["name"]: each["what"] for each in found["resources"]} == {
         "Compute busy": "changed",
         "Workspace workspace": "changed",
@@ -160,8 +160,8 @@ def test_a_look_changes_neither_the_state_nor_what_is_there(story: Story) -> Non
 
 
 def test_the_issue_says_the_same(story: Story) -> None:
-    text = story.said["issue"].text
-    assert story.said["issue"].code == 1
+    text = story.outputs["issue"].text
+    assert story.outputs["issue"].code == 1
     assert "| `properties.properties.scaleSettings.maxNodeCount` | `8` | `5` |" in text
     assert "Records of runs that are gone" in text
     assert "managedNetwork" not in text
@@ -169,7 +169,7 @@ def test_the_issue_says_the_same(story: Story) -> None:
 
 def test_one_up_puts_back_what_was_not_adopted_and_runs_nothing_again(story: Story) -> None:
     found = story.seen["afterwards"]
-    assert story.said["afterwards"].code == 0, story.said["mended"].text
+    assert story.outputs["afterwards"].code == 0, story.outputs["mended"].text
     assert found["resources"] == []
     assert cluster(story.clone.home, "busy")["scaleSettings"]["maxNodeCount"] == 5
     with store_of(story.clone.home) as store:

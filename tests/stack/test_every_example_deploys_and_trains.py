@@ -116,7 +116,7 @@ def why(row: JobRow, files: dict[str, str]) -> Any:
 
 def test_one_up_deploys_all_of_them_and_breaks_no_policy(deployed: Deployed) -> None:
     deployed.first.ok()
-    assert [said for said in deployed.first.violations if said.level == "mandatory"] == []
+    assert [each for each in deployed.first.violations if each.level == "mandatory"] == []
     names = [row.name.rpartition("-")[0] for row in deployed.top.values()]
     assert sorted(names) == sorted(name_of(file) for file in (*JOBS, *COMPOSED) if file not in deployed.left_out)
 
@@ -167,7 +167,7 @@ def test_the_preflight_judges_both_nodes_and_measures_all_ranks(deployed: Deploy
     assert row.status == "Completed", why(row, files)
     judged = json.loads(files["outputs/preflight.json"])
     assert judged["go"] is True
-    # This machine is not the planned node, and that is said of each check that would need it.
+    # This machine is not the planned node, and that is shown for each check that would need it.
     assert {"gpus", "infiniband", "memlock", "shm"} <= set(judged["not_judged"])
     assert [node["node"] for node in judged["nodes"]] == [0, 1]
     measured = json.loads(files["outputs/bandwidth.json"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.sandbox.store.places import job_folder
-from tests.support.stack.small_jobs import Told, job, runs, runs_of, settings
+from tests.support.stack.small_jobs import StackLife, job, runs, runs_of, settings
 
 if TYPE_CHECKING:
     from amlstack.sandbox.store.store import JobRow
@@ -24,7 +24,7 @@ SMALL = "Standard_HB120rs_v3"
 
 
 @dataclass
-class Life(Told):
+class Life(StackLife):
     """With the runs that the sandbox knew after each step, and what the check that passed wrote."""
 
     known: dict[str, dict[str, JobRow]] = field(default_factory=dict)

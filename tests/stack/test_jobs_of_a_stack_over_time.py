@@ -13,7 +13,7 @@ from infra.declaration import declare
 from infra.settings import read_file
 from tests.support.harness import ANALYZER
 from tests.support.running import left_of_jobs
-from tests.support.stack.small_jobs import FOREVER, Told, cluster, job, run_of, runs, settings, store_of
+from tests.support.stack.small_jobs import FOREVER, StackLife, cluster, job, run_of, runs, settings, store_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,7 @@ LARGER = "Standard_ND96isr_H100_v5"
 
 
 @dataclass
-class Story(Told):
+class Story(StackLife):
     """With the runs that the sandbox knew after each step."""
 
     known: dict[str, dict[str, JobRow]] = field(default_factory=dict)
@@ -151,7 +151,7 @@ def test_every_job_runs_once_under_the_policy_pack(story: Story) -> None:
         "ended": "Running",
     }
     assert len(story.known["first"]) == 5
-    assert [said for said in story.results["first"].violations if said.level == "mandatory"] == []
+    assert [each for each in story.results["first"].violations if each.level == "mandatory"] == []
     packs = [
         event.get("policyPacks") or event.get("PolicyPacks") for event in story.results["first"].of("summaryEvent")
     ]
@@ -167,8 +167,8 @@ def test_a_change_of_derived_values_runs_nothing_and_is_shown(story: Story) -> N
     assert story.results["derived"].op("edited", "jobs:Job") == "same"
     assert story.results["derived"].changes == {}
     assert story.known["derived"] == story.known["first"]
-    assert "what is derived changed" in story.said("derived")
-    assert "NCCL_OF_THE_NEXT_RELEASE" in story.said("derived")
+    assert "what is derived changed" in story.printed("derived")
+    assert "NCCL_OF_THE_NEXT_RELEASE" in story.printed("derived")
 
 
 def test_an_edited_job_is_a_new_run_and_the_old_record_stays(story: Story) -> None:
@@ -182,9 +182,9 @@ def test_an_edited_job_is_a_new_run_and_the_old_record_stays(story: Story) -> No
 
 
 def test_a_vanished_record_is_not_run_again_by_refresh_and_up(story: Story) -> None:
-    assert "is gone from the workspace" in story.said("refresh")
+    assert "is gone from the workspace" in story.printed("refresh")
     assert story.results["edits"].op("vanishing", "jobs:Job") == "same"
-    assert "set `rerun` to another word" in story.said("edits")
+    assert "set `rerun` to another word" in story.printed("edits")
     assert not any(key.startswith("vanishing-") for key in story.known["edits"])
 
 
@@ -209,7 +209,7 @@ def test_with_on_edit_cancel_the_old_run_ends_before_the_new_one_is_made(story: 
 
 def test_a_running_job_removed_from_the_stack_is_cancelled_and_its_record_stays(story: Story) -> None:
     assert story.results["edits"].op("removed", "jobs:Job") == "delete"
-    assert "is Running and is ended (on_edit: cancel): job removed is no longer declared" in story.said("edits")
+    assert "is Running and is ended (on_edit: cancel): job removed is no longer declared" in story.printed("edits")
     assert statuses(story, "first")["removed"] == "Running"
     assert statuses(story, "edits")["removed"] == "Canceled"
 

@@ -22,7 +22,7 @@ from amlstack.cli.stack import turns
 from amlstack.sandbox.server import daemon
 from tests.support.running import ended_with_us
 from tests.support.stack import printed_commands
-from tests.support.stack.fresh_clone import Clone, Said
+from tests.support.stack.fresh_clone import Clone, Output
 from tests.support.stack.small_jobs import store_of
 
 if TYPE_CHECKING:
@@ -47,15 +47,15 @@ class Story:
 
     clone: Clone
     azure: Path
-    said: dict[str, Said] = field(default_factory=dict)
+    outputs: dict[str, Output] = field(default_factory=dict)
     seen: dict[str, Any] = field(default_factory=dict)
 
-    def do(self, step: str, *words: str, terminal: bool = False) -> Said:
+    def do(self, step: str, *words: str, terminal: bool = False) -> Output:
         """``amlstack WORDS`` in a shell of the login."""
         command = " ".join(["amlstack", *words])
         lines = [". .venv/bin/activate", self.login, command]
         if terminal:
-            self.said[step] = Said(*printed_commands.typed(lines, self.clone.folder, self.clone.environ))
+            self.outputs[step] = Output(*printed_commands.typed(lines, self.clone.folder, self.clone.environ))
         else:
             done = subprocess.run(
                 ["bash", "-c", "\n".join(lines)],
@@ -66,9 +66,9 @@ class Story:
                 text=True,
                 check=False,
             )
-            self.said[step] = Said(done.returncode, done.stdout)
+            self.outputs[step] = Output(done.returncode, done.stdout)
             self.seen[f"{step}: errors"] = done.stderr
-        return self.said[step]
+        return self.outputs[step]
 
     @property
     def login(self) -> str:
@@ -104,8 +104,8 @@ def played(story: Story) -> Story:
     lines = [story.login if line.split("#")[0].strip() == "az login" else line for line in printed()]
     for placeholder, variable in IDS.items():
         lines = [line.replace(placeholder, f'"{variable}"') for line in lines]
-    story.said["printed"] = Said(*printed_commands.typed(lines, clone.folder, clone.environ))
-    if story.said["printed"].code:
+    story.outputs["printed"] = Output(*printed_commands.typed(lines, clone.folder, clone.environ))
+    if story.outputs["printed"].code:
         return story
     story.seen |= {"tried": story.held(clone.home), "real": story.held(story.azure)}
 
@@ -134,10 +134,10 @@ def played(story: Story) -> Story:
 
 
 def test_every_line_of_the_section_ends_well(story: Story) -> None:
-    said = story.said["printed"]
-    assert said.code == 0, said.text
-    assert said.text.count("Apply this to `dev` on") == 2
-    assert "amlstack 0" in said.text, "plain Pulumi names the pack that judged"
+    output = story.outputs["printed"]
+    assert output.code == 0, output.text
+    assert output.text.count("Apply this to `dev` on") == 2
+    assert "amlstack 0" in output.text, "plain Pulumi names the pack that judged"
 
 
 def test_the_same_settings_are_tried_apart_from_the_real_stack(story: Story) -> None:
@@ -148,7 +148,7 @@ def test_the_same_settings_are_tried_apart_from_the_real_stack(story: Story) -> 
 
 
 def test_the_plan_comes_before_the_question_with_its_cost(story: Story) -> None:
-    text = story.said["printed"].text
+    text = story.outputs["printed"].text
     for words in (
         r"plan of `dev` on Azure: \d+ created",
         "while idle: 0.00 USD per hour for nodes",
@@ -162,9 +162,9 @@ def test_the_plan_comes_before_the_question_with_its_cost(story: Story) -> None:
 
 
 def test_an_edit_is_shown_as_updates_in_place_and_nothing_is_changed(story: Story) -> None:
-    said = story.said["plan"]
-    assert said.code == 0, story.seen["plan: errors"]
-    answer = json.loads(said.text)
+    output = story.outputs["plan"]
+    assert output.code == 0, story.seen["plan: errors"]
+    answer = json.loads(output.text)
     cluster = next(step for step in answer["plan"] if step["urn"].endswith("::a100"))
     assert cluster["operation"] == "updated in place"
     assert any("maxNodeCount" in name for name in cluster["properties"]), cluster
@@ -174,31 +174,31 @@ def test_an_edit_is_shown_as_updates_in_place_and_nothing_is_changed(story: Stor
 
 
 def test_who_comes_second_says_who_works_and_ends_with_a_status_of_its_own(story: Story) -> None:
-    said = story.said["second"]
-    assert said.code == turns.BUSY
-    assert said.text.count("✗") == 1
-    assert f"another `amlstack up` works on the stack `dev` (process {os.getpid()}, since" in said.text
+    output = story.outputs["second"]
+    assert output.code == turns.BUSY
+    assert output.text.count("✗") == 1
+    assert f"another `amlstack up` works on the stack `dev` (process {os.getpid()}, since" in output.text
 
 
 def test_the_engines_own_lock_is_said_in_the_same_way(story: Story) -> None:
-    said = story.said["locked"]
-    assert said.code == turns.BUSY, said.text
-    assert said.text.count("✗") == 1
+    output = story.outputs["locked"]
+    assert output.code == turns.BUSY, output.text
+    assert output.text.count("✗") == 1
     assert re.search(
-        rf"another `pulumi` command works on the stack `dev` \(ann@\S+ process {os.getpid()}", said.text
-    ), said
+        rf"another `pulumi` command works on the stack `dev` \(ann@\S+ process {os.getpid()}", output.text
+    ), output
 
 
 def test_what_is_protected_is_said_before_anything_is_destroyed(story: Story) -> None:
-    said = story.said["protected"]
-    assert said.code == 1
+    output = story.outputs["protected"]
+    assert output.code == 1
     for words in ("resources are protected from deletion", "Vault key-vault", "amlstack:protect false --stack dev"):
-        assert words in said.text, said.text
-    assert "destroying" not in said.text
+        assert words in output.text, output.text
+    assert "destroying" not in output.text
 
 
 def test_what_was_tried_goes_without_a_trace(story: Story) -> None:
-    said = story.said["down of what was tried"]
-    assert said.code == 0, said.text
+    output = story.outputs["down of what was tried"]
+    assert output.code == 0, output.text
     assert story.seen["left"] == {}
     assert not (story.clone.home / "stacks" / "dev").exists()

@@ -9,7 +9,7 @@ import pytest
 
 from amlstack.run_identity import OWNER
 from tests.support.harness import ANALYZER
-from tests.support.stack.small_jobs import Told, runs, settings, store_of
+from tests.support.stack.small_jobs import StackLife, runs, settings, store_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +47,7 @@ create_job: ./pipeline.yml
 
 
 @dataclass
-class Story(Told):
+class Story(StackLife):
     """With the schedules and components that the sandbox knew after each step."""
 
     schedules: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -160,11 +160,11 @@ def test_a_schedule_stands_in_the_workspace_and_nothing_runs(story: Story) -> No
 
 
 def test_the_policy_pack_judges_each_step_of_what_it_starts(story: Story) -> None:
-    said = [one for one in story.results["first"].violations if one.urn.endswith("schedules:Schedule::nightly")]
-    assert {one.level for one in said} == {"advisory"}
+    violations = [one for one in story.results["first"].violations if one.urn.endswith("schedules:Schedule::nightly")]
+    assert {one.level for one in violations} == {"advisory"}
     # One step has a timeout and shared memory of its own, the other has neither.
     for policy in ("job-timeout", "shared-memory"):
-        (one,) = (one for one in said if one.policy == policy)
+        (one,) = (one for one in violations if one.policy == policy)
         assert "jobs.prepare" in one.message
         assert "jobs.train" not in one.message
 
@@ -193,11 +193,11 @@ def test_one_that_a_person_paused_stays_paused_when_its_code_is_edited(story: St
     assert story.op("paused") == "update"
     assert story.schedules["paused"]["nightly"]["isEnabled"] is False
     assert story.outputs["paused"]["schedules"]["nightly"]["enabled"] is False
-    assert "nightly is disabled in the workspace and stays so" in story.said("paused")
+    assert "nightly is disabled in the workspace and stays so" in story.printed("paused")
 
 
 def test_a_change_from_outside_is_shown_by_refresh_and_reverted_by_up(story: Story) -> None:
-    assert "nightly was changed outside: body.properties.trigger" in story.said("refresh")
+    assert "nightly was changed outside: body.properties.trigger" in story.printed("refresh")
     assert story.op("resumed") == "update"
     assert story.schedules["resumed"]["nightly"]["trigger"] == story.schedules["trigger"]["nightly"]["trigger"]
     assert story.schedules["resumed"]["nightly"]["isEnabled"] is True

@@ -65,7 +65,7 @@ def test_clusters_and_serverless_jobs_are_judged_alike(stack: MakeStack, sandbox
     # The nearest size that complies is named, of clusters and of jobs.
     for place in ("amlstack:clusters[0].size", "instance_type"):
         assert any(
-            place in said and "Standard_NC24r has RDMA without SR-IOV" in said and "Use Standard_ND40rs_v2" in said
-            for said in refused.errors
+            place in error and "Standard_NC24r has RDMA without SR-IOV" in error and "Use Standard_ND40rs_v2" in error
+            for error in refused.errors
         ), refused.output
     assert {step.type for step in refused.planned} <= {"pulumi:pulumi:Stack"}

@@ -107,8 +107,8 @@ def test_they_run_once_and_their_parts_are_jobs_of_their_own(own: Own, tmp_path:
     assert "1 mini-batches, 2 node(s) with 1 process(es) each" in score.read_text()
     trial = job_folder(own.home, children["tries"]["1"].id)
     assert (trial / "outputs" / "lr.txt").read_text() == "0.2\n"
-    said = [text for _, text in summary.rows(Outcome(), outputs, {})]
-    assert "write: 1 nodes × 1 processes per node = world size 1" in said
+    printed = [text for _, text in summary.rows(Outcome(), outputs, {})]
+    assert "write: 1 nodes × 1 processes per node = world size 1" in printed
     stack.destroy().ok()
     assert left_of_jobs(own.home) == ()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.stack.small_jobs import Told, job, runs, settings
+from tests.support.stack.small_jobs import StackLife, job, runs, settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,7 @@ def declared(folder: Path, name: str) -> dict[str, Any]:
 
 
 @dataclass
-class Life(Told):
+class Life(StackLife):
     """With the runs that the sandbox knew after each step."""
 
     known: dict[str, dict[str, JobRow]] = field(default_factory=dict)
@@ -90,12 +90,12 @@ def names(story: Life, step: str) -> list[str]:
 
 
 def test_the_preview_shows_what_waits_for_what(story: Life) -> None:
-    said = story.said("preview")
+    printed = story.printed("preview")
     for words in (
         "submitted only once `tokens` has completed (`after`)",
         "submitted only once `eval-a`, `eval-b` have completed (`after`)",
     ):
-        assert words in said
+        assert words in printed
     assert names(story, "preview") == []
 
 

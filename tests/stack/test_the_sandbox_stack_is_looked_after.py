@@ -14,7 +14,7 @@ from amlstack.cli.sandbox_arm import SandboxArm
 from amlstack.cli.stack import state
 from amlstack.sandbox.server import daemon
 from tests.support.running import ended_with_us
-from tests.support.stack.fresh_clone import Clone, Said
+from tests.support.stack.fresh_clone import Clone, Output
 from tests.support.stack.small_jobs import FOREVER, IMAGE, SIZE, job, runs, store_of
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ class Visit:
     """What each command printed, and what was found after it."""
 
     clone: Clone
-    said: dict[str, Said] = field(default_factory=dict)
+    outputs: dict[str, Output] = field(default_factory=dict)
     found: dict[str, Any] = field(default_factory=dict)
 
-    def do(self, step: str, *words: str) -> Said:
-        self.said[step] = said = self.clone.run(*words)
-        assert "Traceback" not in said.text, said.text
-        return said
+    def do(self, step: str, *words: str) -> Output:
+        self.outputs[step] = output = self.clone.run(*words)
+        assert "Traceback" not in output.text, output.text
+        return output
 
     def resources(self) -> set[str]:
         with store_of(self.clone.home) as store:
@@ -86,7 +86,7 @@ def visited(visit: Visit) -> Visit:
     visit.found["state"].append(recorded.read_bytes())
 
     for verb, words in PLAIN.items():
-        visit.said[f"plain {verb}"] = plain(clone, words)
+        visit.outputs[f"plain {verb}"] = plain(clone, words)
 
     clone.set(location="northeurope")
     visit.do("other region", "up")
@@ -107,7 +107,7 @@ def visited(visit: Visit) -> Visit:
     following = clone.start("up")
     following.wait_for("job is Running")
     visit.do("cancel", "cancel", "endless")
-    visit.said["after reset"] = following.end()
+    visit.outputs["after reset"] = following.end()
     visit.found["after reset"] = visit.resources()
     visit.do("cancel again", "cancel", "endless")
     visit.do("cancel another", "cancel", "endles")
@@ -134,30 +134,30 @@ def cluster_of(document: dict[str, Any]) -> dict[str, Any]:
     return cluster
 
 
-def plain(clone: Clone, words: str) -> Said:
+def plain(clone: Clone, words: str) -> Output:
     """A command of plain Pulumi in a shell that has nothing but what ``amlstack sandbox env`` prints."""
     python = clone.folder / ".venv" / "bin" / "python"
     script = f'eval "$({python} -m amlstack.cli.main sandbox env)" && exec pulumi {words}'
     done = subprocess.run(
         ["bash", "-c", script], cwd=clone.folder, env=clone.environ, capture_output=True, text=True, check=False
     )
-    return Said(done.returncode, done.stdout + done.stderr)
+    return Output(done.returncode, done.stdout + done.stderr)
 
 
 def test_an_up_with_nothing_to_do_previews_and_leaves_the_state_as_it_is(visit: Visit) -> None:
-    said = visit.said["second"]
-    assert said.code == 0, said.text
-    assert "nothing to change: everything is as declared" in said.text
-    assert re.search(r"job quick-\w+ has run before: Completed", said.text), said.text
-    assert "updating" not in said.text
+    output = visit.outputs["second"]
+    assert output.code == 0, output.text
+    assert "nothing to change: everything is as declared" in output.text
+    assert re.search(r"job quick-\w+ has run before: Completed", output.text), output.text
+    assert "updating" not in output.text
     before, after, _ = visit.found["state"]
     assert before == after
 
 
 def test_what_the_state_alone_lacks_is_recorded_by_an_update(visit: Visit) -> None:
-    said = visit.said["edited state"]
-    assert "updating" in said.text
-    assert "nothing to change" in said.text
+    output = visit.outputs["edited state"]
+    assert "updating" in output.text
+    assert "nothing to change" in output.text
     *_, after = visit.found["state"]
     assert visit.found["dependencies"]
     assert sorted(cluster_of(json.loads(after))["dependencies"]) == sorted(visit.found["dependencies"])
@@ -165,60 +165,60 @@ def test_what_the_state_alone_lacks_is_recorded_by_an_update(visit: Visit) -> No
 
 @pytest.mark.parametrize("verb", PLAIN)
 def test_plain_pulumi_works_on_the_sandbox_stack_with_the_printed_variables(visit: Visit, verb: str) -> None:
-    said = visit.said[f"plain {verb}"]
-    assert said.code == 0, said.text
+    output = visit.outputs[f"plain {verb}"]
+    assert output.code == 0, output.text
     unchanged = "The currently running update" if verb == "cancel" else "unchanged"
-    assert unchanged in said.text
-    assert not any(f" {what}" in said.text for what in ("to create", "to replace", "created", "deleted"))
+    assert unchanged in output.text
+    assert not any(f" {what}" in output.text for what in ("to create", "to replace", "created", "deleted"))
 
 
 def test_an_edit_that_would_replace_what_holds_data_is_refused_without_a_terminal(visit: Visit) -> None:
-    said = visit.said["other region"]
-    assert said.code == 1
+    output = visit.outputs["other region"]
+    assert output.code == 1
     for words in (
         r"replaces StorageAccount storage \(\w+\): code, inputs, outputs and checkpoints of runs",
         r"replaces Registry registry \(\w+\): images",
         r"replaces Compute a100 \(a100\): 1 run \(quick-\w+\)",
     ):
-        assert re.search(words, said.text), said.text
-    assert "nothing was changed" in said.text
-    assert "make up YES=1" in said.text
+        assert re.search(words, output.text), output.text
+    assert "nothing was changed" in output.text
+    assert "make up YES=1" in output.text
     assert visit.found["other region"] == visit.found["first"]
 
 
 @pytest.mark.parametrize("cause", ["workspace deleted", "after reset"])
 def test_one_up_makes_again_what_the_sandbox_lost(visit: Visit, cause: str) -> None:
-    said = visit.said[cause]
-    assert "that the sandbox does not have" in said.text
-    assert "everything is as declared" not in said.text
-    assert visit.found["first"] <= visit.found[cause], said.text
-    assert "its record is gone; it is not run again by itself: set `rerun` to another word" in said.text
+    output = visit.outputs[cause]
+    assert "that the sandbox does not have" in output.text
+    assert "everything is as declared" not in output.text
+    assert visit.found["first"] <= visit.found[cause], output.text
+    assert "its record is gone; it is not run again by itself: set `rerun` to another word" in output.text
 
 
 def test_a_deleted_workspace_fails_no_up(visit: Visit) -> None:
-    assert visit.said["workspace deleted"].code == 0, visit.said["workspace deleted"].text
+    assert visit.outputs["workspace deleted"].code == 0, visit.outputs["workspace deleted"].text
 
 
 def test_a_reset_names_what_goes(visit: Visit) -> None:
-    assert visit.said["reset"].code == 0, visit.said["reset"].text
+    assert visit.outputs["reset"].code == 0, visit.outputs["reset"].text
 
 
 def test_a_run_is_cancelled_by_its_jobs_name_and_its_end_is_waited_for(visit: Visit) -> None:
-    said = visit.said["cancel"]
-    assert said.code == 0, said.text
-    assert "is canceled; its logs stay" in said.text
+    output = visit.outputs["cancel"]
+    assert output.code == 0, output.text
+    assert "is canceled; its logs stay" in output.text
     assert visit.found["runs"]["endless"] == "Canceled"
-    assert visit.said["after reset"].code == 1, "the run that `up` followed did not complete"
+    assert visit.outputs["after reset"].code == 1, "the run that `up` followed did not complete"
 
 
 def test_a_run_that_has_ended_is_named_with_its_end(visit: Visit) -> None:
-    said = visit.said["cancel again"]
-    assert said.code == 0
-    assert "has ended before: Canceled" in said.text
+    output = visit.outputs["cancel again"]
+    assert output.code == 0
+    assert "has ended before: Canceled" in output.text
 
 
 def test_an_unknown_run_is_wrong_use_and_near_misses_are_named(visit: Visit) -> None:
-    said = visit.said["cancel another"]
-    assert said.code == 2
-    assert "There is no job `endles`" in said.text
-    assert "Did you mean `endless`?" in said.text
+    output = visit.outputs["cancel another"]
+    assert output.code == 2
+    assert "There is no job `endles`" in output.text
+    assert "Did you mean `endless`?" in output.text

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.support.stack.older_state import NEW_KINDS, forget_stack_ids, forget_what_is_new, urn_of
-from tests.support.stack.small_jobs import FOREVER, Told, job, runs, settings, store_of
+from tests.support.stack.small_jobs import FOREVER, StackLife, job, runs, settings, store_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
 
 
 @dataclass
-class Story(Told):
+class Story(StackLife):
     """With what the service had after each step: the ids of all resources, and the runs."""
 
     there: dict[str, set[str]] = field(default_factory=dict)

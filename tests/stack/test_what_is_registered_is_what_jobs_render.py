@@ -187,7 +187,7 @@ def test_the_body_in_the_workspace_is_the_one_that_is_rendered(name: str, regist
     if "trigger" in expected:
         marks = {OWNER}
         stored = json.loads(json.dumps(registered.schedules[key]))
-        assert stored.pop("isEnabled") is True  # the service's own word where nothing is said
+        assert stored.pop("isEnabled") is True  # the service's own word where nothing is given
     else:
         stored = json.loads(json.dumps(registered.jobs[key]))
     own = stored["properties"]

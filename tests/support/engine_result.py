@@ -50,7 +50,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """What the engine, the program or a provider said: ``severity`` is error, warning, info or info#err."""
+    """What the engine, the program or a provider reported: ``severity`` is error, warning, info or info#err."""
 
     severity: str
     message: str
@@ -133,7 +133,7 @@ class Result:
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Everything said, without the engine's debug lines and passing status lines."""
+        """Everything printed, without the engine's debug lines and passing status lines."""
         return tuple(
             Diagnostic(event["severity"], event["message"].strip(), event.get("urn", ""))
             for event in self.of("diagnosticEvent")

@@ -135,24 +135,24 @@ def assessed(
     if mode.lower() == "indexed" and target.indexed is False:
         return Assessment(Ruling.PASSES)
     try:
-        said = _said(rule, does, around, related)
+        assessment = _assessment(rule, does, around, related)
     except _NOT_OF_THE_FORM:
         return Assessment(Ruling.OPEN, why=MISSHAPEN)
     if mode.lower() == "indexed" and target.indexed is None:
-        return if_indexed(said, target)
-    return said
+        return if_indexed(assessment, target)
+    return assessment
 
 
-def if_indexed(said: Assessment, target: PolicyTarget) -> Assessment:
+def if_indexed(assessment: Assessment, target: PolicyTarget) -> Assessment:
     """The word of a definition of the mode ``Indexed`` on a resource of which it is open whether it is judged."""
-    if said.ruling in {Ruling.PASSES, Ruling.OPEN, Ruling.NOT_JUDGED}:
-        return said
-    why = f"it would come true ({said.ruling}), but its mode is `Indexed`, and by Azure's table of tag support "
+    if assessment.ruling in {Ruling.PASSES, Ruling.OPEN, Ruling.NOT_JUDGED}:
+        return assessment
+    why = f"it would come true ({assessment.ruling}), but its mode is `Indexed`, and by Azure's table of tag support "
     why += f"`{target.type}` has no tags: whether Azure asks it is not known"
-    return replace(said, ruling=Ruling.OPEN, why=f"{why}; {said.why}" if said.why else why)
+    return replace(assessment, ruling=Ruling.OPEN, why=f"{why}; {assessment.why}" if assessment.why else why)
 
 
-def _said(rule: Mapping[str, Any], does: str, around: PolicyAround, related: Related) -> Assessment:
+def _assessment(rule: Mapping[str, Any], does: str, around: PolicyAround, related: Related) -> Assessment:
     outcome = evaluated(rule.get("if"), around)
     if outcome.holds is False:
         return Assessment(Ruling.PASSES, outcome)

@@ -71,7 +71,7 @@ class Size:
         vcpus: Virtual cores; None where unknown.
         memory_gib: Memory of the VM in GiB; None where unknown.
         architecture: ``x64`` or ``arm64``; an image must be built for it.
-        gpus: GPUs that the guest sees; 0 for CPU sizes.
+        gpus: GPUs that the VM sees; 0 for CPU sizes.
         gpu_vendor: ``NVIDIA`` or ``AMD``; None for CPU sizes.
         gpu_model: E.g. ``H100``; None for CPU sizes.
         gpu_memory_gib: Memory of one GPU in GiB; None for CPU sizes.
@@ -82,7 +82,7 @@ class Size:
         checked: When it was last held against its sources.
         note: What a reader should know besides; may be empty.
         prices: All that are known, best first: the team's own, then the list's by region.
-        gpu_share: ``1/6`` where a GPU of the guest is such a part of a card; empty for whole ones.
+        gpu_share: ``1/6`` where a GPU of the VM is such a part of a card; empty for whole ones.
         nvlink_nodes: Nodes over which one NVLink domain reaches; None where NVLink joins no GPUs, or nobody says.
         lifecycle: Its series' stage and what new subscriptions may do; None for retired series.
         gpu: What its GPU model can run; None for CPU sizes.

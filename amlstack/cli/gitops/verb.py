@@ -58,7 +58,7 @@ def comment(
     """Print the comment of a pull request as Markdown: changes, verdicts, cost before and after, rehearsals.
 
     It is made of the JSON of the other verbs: `check.json`, `rehearsal/FILE.json`, `review.json` and `preview.json` in
-    one folder. What was not run is said. The first line is a mark by which the comment is found and edited in place.
+    one folder. What was not run is named. The first line is a mark by which the comment is found and edited in place.
 
     Examples:
         amlstack gitops comment --stack prod --results results > comment.md

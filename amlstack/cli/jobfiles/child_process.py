@@ -72,7 +72,7 @@ def _as_child(verb: Callable[[Callable[[str], None]], int], writing: int) -> Non
     os.dup2(nothing, 0)
     code = 1
     try:
-        code = verb(lambda doing: _said(writing, doing.encode()))
+        code = verb(lambda doing: _send(writing, doing.encode()))
     except KeyboardInterrupt:
         code = 130
     except BaseException as error:  # noqa: BLE001 - shown as it would be without a child
@@ -84,10 +84,10 @@ def _as_child(verb: Callable[[Callable[[str], None]], int], writing: int) -> Non
             sys.excepthook(*sys.exc_info())
     sys.stdout.flush()
     sys.stderr.flush()
-    _said(writing, _DONE + str(code).encode())
+    _send(writing, _DONE + str(code).encode())
     # Whatever was registered for the end of the process does not run: it may be the file's.
     os._exit(code)
 
 
-def _said(writing: int, text: bytes) -> None:
+def _send(writing: int, text: bytes) -> None:
     os.write(writing, text.replace(b"\0", b"") + b"\0")

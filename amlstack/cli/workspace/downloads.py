@@ -83,14 +83,14 @@ class Downloads:
     Attributes:
         place: The workspace's.
         workspace: Its ARM id.
-        said: Takes progress.
+        report: Takes progress.
         done: Files that are there now, with those that were before.
         received: Bytes that came over the wire.
     """
 
     place: WorkspacePlace
     workspace: str
-    said: Callable[[str], None]
+    report: Callable[[str], None]
     done: int = 0
     received: int = 0
     _cancelled: threading.Event = field(default_factory=threading.Event)
@@ -196,7 +196,7 @@ class Downloads:
                     # A body that was cut is an HttpResponseError without an answer, and no ServiceResponseError.
                     if getattr(error, "response", None) is not None or attempt == _ATTEMPTS - 1:
                         raise
-                    self.said(f"the connection was lost at {file.target.name}, going on with it")
+                    self.report(f"the connection was lost at {file.target.name}, going on with it")
         if file.part.stat().st_size != file.size:
             raise ProviderError(
                 f"{file.blob} ended at {file.part.stat().st_size} of {file.size} bytes. The same again goes on."
@@ -232,18 +232,18 @@ class Downloads:
 
     @property
     def _services(self) -> Services:
-        return Services(self.place.arm, Runs(self.place.arm), _Said(self.said), threading.Event())
+        return Services(self.place.arm, Runs(self.place.arm), _Progress(self.report), threading.Event())
 
 
-class _Said(Host):
+class _Progress(Host):
     """Takes what the storage client announces."""
 
-    def __init__(self, said: Callable[[str], None]) -> None:
+    def __init__(self, report: Callable[[str], None]) -> None:
         super().__init__()
-        self._said = said
+        self._report = report
 
     def _log(self, severity: str, message: str, urn: str, *, ephemeral: bool = False) -> None:  # noqa: ARG002
-        self._said(self.clean(message, urn))
+        self._report(self.clean(message, urn))
 
 
 def _explained(error: Exception) -> Exception:

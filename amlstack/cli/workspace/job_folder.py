@@ -74,7 +74,7 @@ def _collect(where: WorkspacePlace, job: WorkspaceJob, folder: Path) -> None:
 def _record(job: WorkspaceJob, details: dict[str, Any], folder: Path) -> dict[str, Any]:
     """What the sandbox's own record says, as far as a workspace tells it: it has no exit codes."""
     properties = job.record.properties
-    said = (details.get("error") or {}).get("error") or {}
+    error = (details.get("error") or {}).get("error") or {}
     count = queue.processes_of(properties)
     nodes = queue.nodes_of(properties)
     files = sorted({int(found[1]) for path in folder.rglob("*.txt") if (found := _PROCESS.fullmatch(path.name))})
@@ -85,7 +85,7 @@ def _record(job: WorkspaceJob, details: dict[str, Any], folder: Path) -> dict[st
         "job": job.name,
         "workspace": job.workspace,
         "status": job.record.status,
-        "error": {"code": said.get("code"), "message": said.get("message")} if said.get("message") else None,
+        "error": {"code": error.get("code"), "message": error.get("message")} if error.get("message") else None,
         "created": _seconds(details.get("createdUtc")) or (job.created.timestamp() if job.created else None),
         "started": _seconds(details.get("startTimeUtc")),
         "ended": _seconds(details.get("endTimeUtc")),

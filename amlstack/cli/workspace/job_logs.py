@@ -31,7 +31,7 @@ class JobLogs:
         name: Of the job.
         folder: Where the copies grow; the files have the names that run history gives them.
         whole: Also the service's own logs.
-        details: What run history said last.
+        details: What run history answered last.
         refused: Names that lead out of the folder.
     """
 

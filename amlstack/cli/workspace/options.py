@@ -32,7 +32,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON to the standard o
 
 @dataclass(frozen=True, slots=True)
 class AskedWorkspace:
-    """What a person said about the workspace; all of it may be left out.
+    """The options that name a workspace; all of them may be left out.
 
     Attributes:
         stack: A stack's name.
@@ -50,7 +50,7 @@ class AskedWorkspace:
 
     @property
     def any(self) -> bool:
-        """Whether a person said anything."""
+        """Whether any of them is given."""
         return self != AskedWorkspace()
 
 

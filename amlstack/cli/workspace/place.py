@@ -80,7 +80,7 @@ def find(asked: AskedWorkspace, announce: Callable[[str], None]) -> WorkspacePla
     """The workspace that is meant. Asks the service only where a part of its id is not named.
 
     Args:
-        asked: What a person said.
+        asked: The options that name it.
         announce: Takes the messages of requests that wait.
 
     Raises:

@@ -77,7 +77,7 @@ class RegisteredData(RegisteredVersions):
                 self._register(data_id, inputs["body"])
                 return data_id, {**inputs, **outputs}
             there, wanted = dict(answer.body["properties"]), dict(inputs["body"])
-            if _fixed(there, data_id) != _fixed({**_unsaid(there, wanted), **wanted}, data_id):
+            if _fixed(there, data_id) != _fixed({**_undeclared(there, wanted), **wanted}, data_id):
                 raise ProviderError(_changed(name, there, wanted, data_id))
             self._services.host.status("already registered", call.urn)
             if there.get("isArchived") or any(there.get(key) != wanted.get(key) for key in _LABELS & wanted.keys()):
@@ -117,15 +117,15 @@ class RegisteredData(RegisteredVersions):
         arm.finish(arm.put(data_id, {"properties": {**body, **labels, "isArchived": False}}), self._services.cancelled)
 
 
-def _unsaid(there: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+def _undeclared(there: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
     """What the service knows of a version and the declaration leaves open."""
     return {key: value for key, value in there.items() if key == "referencedUris" and key not in wanted}
 
 
 def _fixed(body: dict[str, Any], data_id: str) -> dict[str, Any]:
     """What never changes of a version: type and address, the latter without the workspace that it lies in."""
-    said = {key: value for key, value in body.items() if key not in _LABELS | _SERVICE_S and value is not None}
-    return {**said, "dataUri": _short(str(said.get("dataUri")), data_id)}
+    fixed = {key: value for key, value in body.items() if key not in _LABELS | _SERVICE_S and value is not None}
+    return {**fixed, "dataUri": _short(str(fixed.get("dataUri")), data_id)}
 
 
 def _short(uri: str, data_id: str) -> str:
@@ -143,5 +143,5 @@ def _short(uri: str, data_id: str) -> str:
 def _changed(name: str, before: dict[str, Any], after: dict[str, Any], data_id: str) -> str:
     one, other = _fixed(before, data_id), _fixed(after, data_id)
     keys = sorted(key for key in one.keys() | other.keys() if one.get(key) != other.get(key))
-    said = ", ".join(f"{key} {one.get(key)!r} and not {other.get(key)!r}" for key in keys)
-    return f"{name} is registered with {said}, and a registered version never changes. Write another `version`"
+    different = ", ".join(f"{key} {one.get(key)!r} and not {other.get(key)!r}" for key in keys)
+    return f"{name} is registered with {different}, and a registered version never changes. Write another `version`"

@@ -87,11 +87,11 @@ class Schedules:
         if replaces:
             # The old one goes first: two that start the same job would both do so.
             return Difference(replaces=tuple(replaces), delete_first=True)
-        written, wanted = _said(old.get("body")), _said(new.get("body"))
+        written, wanted = _without_empty(old.get("body")), _without_empty(new.get("body"))
         if _enabled(wanted) is None and _enabled(written) is True:
             # What says nothing leaves it as it is, and so it is enabled: as the import of an enabled one recorded it.
             written = {**written, "properties": {**written["properties"], "isEnabled": None}}
-        updates = (*changed_paths(_said(written), wanted, "body"), *(old.get("drifted") or ()))
+        updates = (*changed_paths(_without_empty(written), wanted, "body"), *(old.get("drifted") or ()))
         if not updates and old.get("enabled") is False and _enabled(new["body"]) is None:
             self._say_paused(call, new["name"])
         return Difference(updates=tuple(dict.fromkeys(updates)))
@@ -267,12 +267,12 @@ def _properties(body: Any) -> dict[str, Any]:
     return properties if isinstance(properties, dict) else {}
 
 
-def _said(body: Any) -> Any:
+def _without_empty(body: Any) -> Any:
     """What a body says: empty values and absent ones are the same to the service, which leaves both out of answers."""
     if not isinstance(body, dict):
         return body
-    said = {key: _said(value) for key, value in body.items()}
-    return {key: value for key, value in said.items() if value is not None and value not in ({}, [])}
+    kept = {key: _without_empty(value) for key, value in body.items()}
+    return {key: value for key, value in kept.items() if value is not None and value not in ({}, [])}
 
 
 def _enabled(body: Any) -> bool | None:

@@ -105,10 +105,10 @@ def _denies(definition: ResourceRow, parameters: Mapping[str, Any], target: Poli
             return False
     except OpenError as error:
         raise not_emulated(f"the effect of the policy '{definition.name}': {error}") from None
-    said = assessed(rule, parameters, target, place, mode=properties.get("mode", "Indexed"))
-    if said.ruling is Ruling.OPEN:
-        raise not_emulated(f"the policy '{definition.name}', of which it is open what it says: {said.why}")
-    return said.ruling is Ruling.DENIES
+    assessment = assessed(rule, parameters, target, place, mode=properties.get("mode", "Indexed"))
+    if assessment.ruling is Ruling.OPEN:
+        raise not_emulated(f"the policy '{definition.name}', of which it is open what it says: {assessment.why}")
+    return assessment.ruling is Ruling.DENIES
 
 
 def _place(context: KindContext, path: ArmPath) -> PolicyPlace:

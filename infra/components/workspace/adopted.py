@@ -57,8 +57,8 @@ def of_workspace(spec: Workspace, tags: Mapping[str, str]) -> list[str] | None:
     """Paths that the engine leaves alone; None for a workspace that the stack made."""
     if not spec.adopted:
         return None
-    said = {wire for name, wires in _OF_WORKSPACE.items() if name in spec.model_fields_set for wire in wires}
-    return [name for name in _WORKSPACE if name not in said and not (name == "tags" and tags)]
+    given = {wire for name, wires in _OF_WORKSPACE.items() if name in spec.model_fields_set for wire in wires}
+    return [name for name in _WORKSPACE if name not in given and not (name == "tags" and tags)]
 
 
 def of_cluster(spec: Cluster, tags: Mapping[str, str]) -> list[str] | None:
@@ -66,13 +66,13 @@ def of_cluster(spec: Cluster, tags: Mapping[str, str]) -> list[str] | None:
     if not spec.adopted:
         return None
     rows = [row for row in SETTINGS if not row.wire.startswith("tags")]
-    said = {row.wire for row in rows if _says(spec, row.path)}
+    given = {row.wire for row in rows if _says(spec, row.path)}
     if tags or spec.tags or spec.single_node_jobs:
-        said.add("tags")
+        given.add("tags")
     if spec.identity.kind == "none" and not spec.identity.user_assigned:
-        said.discard("identity")
+        given.discard("identity")
     known = dict.fromkeys((*_CLUSTER, *(row.wire for row in rows), *replaced_by()))
-    silent = [wire for wire in known if not any(_within(each, wire) for each in said)]
+    silent = [wire for wire in known if not any(_within(each, wire) for each in given)]
     # An object that the settings do not say at all is left alone as one.
     return [wire for wire in silent if not any(wire != each and _within(wire, each) for each in silent)]
 

@@ -86,14 +86,14 @@ def _finding(part: Part, resource_id: str, where: str, answer: dict[str, Any]) -
     _, _, subscription, _, group, *_, name = resource_id.split("/")
     what = f"{_SHOWN[part]} `{name}`"
     place = f"resource group `{group}` of subscription `{subscription}`"
-    said = f"Azure's answer: {answer.get('message') or answer.get('code')}"
+    answered = f"Azure's answer: {answer.get('message') or answer.get('code')}"
     show = f"`az resource show --ids {resource_id}`"
     if status == 404:
         return Finding(
             "existing-missing",
             f"amlstack:{where}",
             f"There is no {what} in {place}",
-            f"What is given by `existing` is never created. {said}",
+            f"What is given by `existing` is never created. {answered}",
             f"Compare with {show}; to have the stack create it, leave `existing` out",
         )
     if status in (401, 403):
@@ -101,13 +101,13 @@ def _finding(part: Part, resource_id: str, where: str, answer: dict[str, Any]) -
             "existing-unreadable",
             f"amlstack:{where}",
             f"The {what} in {place} may not be read",
-            said,
+            answered,
             f"Ask its owner for the role Reader on it, for whoever deploys; {show} must work",
         )
     return Finding(
         "existing-unreadable",
         f"amlstack:{where}",
         f"Whether there is a {what} in {place} cannot be asked",
-        said,
+        answered,
         f"{show} must work; then run the same command again",
     )

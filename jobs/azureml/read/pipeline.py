@@ -94,12 +94,12 @@ def _step(cursor: Cursor) -> Any:
         )
     if isinstance(kind, str) and kind.lower() in KINDS:
         return passthrough.read_step(cursor, kind.lower(), NODE, INLINE["outputs"], passthrough.Steps(steps, path_of))
-    if NODE["type"](cursor.at("type") if "type" in cursor.value else _said(cursor, "command")) == "sweep":
+    if NODE["type"](cursor.at("type") if "type" in cursor.value else _type_in_place(cursor, "command")) == "sweep":
         return _sweep_step(cursor)
     return _component_step(cursor) if "component" in cursor.value else _inline(cursor)
 
 
-def _said(cursor: Cursor, value: Any) -> Cursor:
+def _type_in_place(cursor: Cursor, value: Any) -> Cursor:
     return Cursor(value, (*cursor.path, "type"), cursor.findings, cursor.base)
 
 

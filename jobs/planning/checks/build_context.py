@@ -63,7 +63,7 @@ def check(job: Job, target: Target, base: Path) -> Iterator[Finding]:
 
     Args:
         job: As declared.
-        target: Where it runs; nothing is said where its size is not known.
+        target: Where it runs; nothing is judged where its size is not known.
         base: Folder that relative paths start from.
     """
     environment, size = job.environment, target.facts

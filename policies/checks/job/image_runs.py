@@ -26,7 +26,7 @@ RULE = Rule(
         "environments and Azure ML's base images are known by what they are really built with, not by what their names "
         "say (`amlstack environments list`). Public images are read by their names: CUDA or ROCm, PyTorch's own images "
         "and their tables of compute capabilities, NVIDIA's releases, and the image that a build context's Dockerfile "
-        "starts from. Of PyTorch that is installed on top, and of what no maker documents, nothing is said."
+        "starts from. PyTorch that is installed on top is not judged, nor what no maker documents."
     ),
     why=(
         "A container for x64 does not start on Grace CPUs, which are Arm. PyTorch that was compiled for an older CUDA "

@@ -26,13 +26,13 @@ class Ran:
     err: str
 
     @property
-    def said(self) -> str:
+    def printed(self) -> str:
         """Both outputs."""
         return self.out + self.err
 
     def ok(self) -> Ran:
         """The same, which must have ended well."""
-        assert self.code == 0, self.said
+        assert self.code == 0, self.printed
         return self
 
     @property

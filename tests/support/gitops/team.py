@@ -204,9 +204,9 @@ def _begin(team: Team) -> None:
     command = ["pulumi", "stack", "init", "prod", "--secrets-provider", team.place.secrets, "--non-interactive"]
     subprocess.run(command, cwd=folder, env={**team.runner.env, **person}, check=True, capture_output=True)
     team.forge.git("init", "--quiet", "--initial-branch=main", at=folder)
-    said = clone_verb(team, "gitops", "add", "github", "--stack", "prod")
-    assert said.returncode == 0, said.stderr
-    team.seen["added"] = said.stdout
+    added = clone_verb(team, "gitops", "add", "github", "--stack", "prod")
+    assert added.returncode == 0, added.stderr
+    team.seen["added"] = added.stdout
     team.seen["first"] = team.commit("Begin")
     team.forge.git("push", "--quiet", str(team.forge.origin), "HEAD:refs/heads/main", at=folder)
 

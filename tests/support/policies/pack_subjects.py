@@ -56,5 +56,5 @@ def stack_of(pack: Pack, *resources: tuple[str, dict[str, Any]]) -> list[tuple[s
     return shown(pack.AnalyzeStack(proto.AnalyzeStackRequest(resources=each), None))
 
 
-def pack(said: dict[str, Any] | None = None, on: date = TODAY) -> Pack:
-    return Pack("amlstack", "1.2.3", on, said)
+def pack(config: dict[str, Any] | None = None, on: date = TODAY) -> Pack:
+    return Pack("amlstack", "1.2.3", on, config)

@@ -89,7 +89,7 @@ def some_stack(stated: StatedDefinition, chance: random.Random) -> DeclaredStack
     return DeclaredStack(tuple(targets), PLACE)
 
 
-def said(verdicts: list[TenantVerdict]) -> list[tuple[str, Any]]:
+def rulings(verdicts: list[TenantVerdict]) -> list[tuple[str, Any]]:
     return [
         (str(one.assessment.ruling), one.target and one.target.id)
         for one in verdicts

@@ -1,4 +1,4 @@
-"""Training scripts in which one rank breaks on purpose, and what must be said of each."""
+"""Training scripts in which one rank breaks on purpose, and what must be reported of each."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ CURATED = "azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/v
 class Lab:
     """One sandbox without its server: a store with a workspace and a cluster, and a scheduler driven by hand.
 
-    ``said`` is what a process of a job has written to the pipe of `during`.
+    ``written`` is what a process of a job has written to the pipe of `during`.
     """
 
     home: Path

@@ -278,8 +278,8 @@ class Session:
         lake = {"words": Input(type="uri_folder", path="azureml:lakewords:1")}
         self.see("a job reads a data lake", lambda: self.run("lake", command=reads, inputs=lake))
         other = {"words": Input(type="uri_folder", path=f"azureml://jobs/{first}/outputs/out/paths/")}
-        said = "test named = $(cat ${{inputs.words}}/o.txt)"
-        self.see("a job reads another's output", lambda: self.run("other", command=said, inputs=other))
+        script = "test named = $(cat ${{inputs.words}}/o.txt)"
+        self.see("a job reads another's output", lambda: self.run("other", command=script, inputs=other))
         named = {"out": Output(type="uri_folder", name="results", version="3")}
         keeps = "echo named > ${{outputs.out}}/o.txt"
         self.see(

@@ -24,8 +24,8 @@ LIMIT = 900.0
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a command said, both streams together, and its exit status."""
+class Output:
+    """What a command printed, both streams together, and its exit status."""
 
     code: int
     text: str
@@ -58,10 +58,10 @@ class Verb:
         with self._grown:
             self._grown.wait_for(lambda: self._ended or any(words in line for line in self._lines), LIMIT)
             found = [line for line in self._lines if words in line]
-        assert found, f"amlstack {' '.join(self.words)} never said {words!r}:\n{''.join(self._lines)}"
+        assert found, f"amlstack {' '.join(self.words)} never printed {words!r}:\n{''.join(self._lines)}"
         return found[0]
 
-    def end(self) -> Said:
+    def end(self) -> Output:
         """Waits for the end."""
         try:
             code = self.process.wait(LIMIT)
@@ -69,7 +69,7 @@ class Verb:
             os.killpg(self.process.pid, signal.SIGKILL)
             raise AssertionError(f"amlstack {' '.join(self.words)} does not end:\n{''.join(self._lines)}") from None
         self._reader.join(LIMIT)
-        return Said(code, "".join(self._lines))
+        return Output(code, "".join(self._lines))
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -122,7 +122,7 @@ class Clone:
         self.started.append(Verb(words, self.folder, self.environ, self.folder / ".venv" / "bin" / "python"))
         return self.started[-1]
 
-    def run(self, *words: str) -> Said:
+    def run(self, *words: str) -> Output:
         """``amlstack WORDS`` to its end."""
         return self.start(*words).end()
 

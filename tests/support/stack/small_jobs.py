@@ -33,13 +33,13 @@ class Own:
 
 
 @dataclass
-class Told:
+class StackLife:
     """What the engine did at each step of a stack's life."""
 
     home: Path
     results: dict[str, Result] = field(default_factory=dict)
 
-    def said(self, step: str) -> str:
+    def printed(self, step: str) -> str:
         """All that was printed at a step."""
         return "\n".join(one.message for one in self.results[step].diagnostics)
 

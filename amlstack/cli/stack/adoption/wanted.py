@@ -70,8 +70,8 @@ def cluster(body: Body, location: str) -> dict[str, Any]:
     if place and place != location:
         found["location"] = place
     found["identity"] = _identity(body.get("identity") or {})
-    said = {"description": compute.get("description"), "tags": body.get("tags")}
-    return {**found, **{name: value for name, value in said.items() if value}}
+    optional = {"description": compute.get("description"), "tags": body.get("tags")}
+    return {**found, **{name: value for name, value in optional.items() if value}}
 
 
 def is_cluster(body: Body) -> bool:

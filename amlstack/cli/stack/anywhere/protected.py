@@ -1,4 +1,4 @@
-"""What a stack protects from deletion, and how the protection is lifted: said before anything is destroyed."""
+"""What a stack protects from deletion, and how the protection is lifted: shown before anything is destroyed."""
 
 from __future__ import annotations
 

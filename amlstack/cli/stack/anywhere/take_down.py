@@ -1,4 +1,4 @@
-"""``amlstack down --stack NAME``: what is protected is said first; then what goes is named, asked about, destroyed."""
+"""``amlstack down --stack NAME``: what is protected is shown first; then what goes is named, asked about, destroyed."""
 
 from __future__ import annotations
 

@@ -204,19 +204,19 @@ _COUNTED = {
 
 
 def _plain(one: TenantVerdict) -> dict[str, Any]:
-    said = one.assessment
+    assessment = one.assessment
     return {
         "definition": one.policy_id,
         "name": one.title,
         "version": one.version,
         "source": one.source,
         "resource": one.target.id if one.target else None,
-        "ruling": str(said.ruling),
+        "ruling": str(assessment.ruling),
         "enforced": one.enforced,
         "exempt": one.exempt or None,
-        "seen": [{"field": name, "value": value} for name, value in said.outcome.seen],
-        "changes": [{"field": each.field, "before": each.before, "after": each.after} for each in said.changes],
-        "why": said.why or None,
+        "seen": [{"field": name, "value": value} for name, value in assessment.outcome.seen],
+        "changes": [{"field": each.field, "before": each.before, "after": each.after} for each in assessment.changes],
+        "why": assessment.why or None,
     }
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 OWNER: Final = ("no-stack", "submit")
 """Project and stack in the place of those that there are not."""
 _ANYWHERE: Final = "westeurope"
-"""Where a workspace is said to be that no stack declares; nothing of a job follows from it."""
+"""The region assumed for a workspace that no stack declares; nothing of a job follows from it."""
 _KNOWN_ELSEWHERE: Final = "cluster-unknown"
 
 

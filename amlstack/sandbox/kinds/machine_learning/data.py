@@ -20,11 +20,11 @@ class DataContainers(Containers):
     """The container of a data asset; it knows the type of its versions."""
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
-        """The type is that of its newest version, as long as nobody has said another."""
+        """The type is that of its newest version, unless a request has given another."""
         versions = context.store.resources.under(resource.key, f"{self.type}/versions")
         kinds = [row.body["properties"]["dataType"] for row in versions]
-        said = resource.body["properties"].get("dataType") or (kinds[-1] if kinds else None)
-        return {**super().show(context, resource), **({"dataType": said} if said else {})}
+        data_type = resource.body["properties"].get("dataType") or (kinds[-1] if kinds else None)
+        return {**super().show(context, resource), **({"dataType": data_type} if data_type else {})}
 
 
 class DataVersions(Versions):

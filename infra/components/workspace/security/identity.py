@@ -25,7 +25,7 @@ class Primary:
 
     Attributes:
         id: ARM id; None for the system-assigned one.
-        principal: Object id, for roles; None where nobody said it or the stack assigns none.
+        principal: Object id, for roles; None where it is not known or the stack assigns none.
         before: What comes before the workspace: the identity and its roles.
         keeps_system: A system-assigned identity stays beside it.
     """

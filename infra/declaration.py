@@ -13,7 +13,7 @@ from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import PROJECT, is_dir, is_file, names_in
 from amlstack.catalog import environments
 from infra import azure_policy_assignment, judgement, runs
-from infra.contents import access, assets, references
+from infra.contents import access, assets, containers, references
 from infra.contents.assets import StackData
 from infra.contents.environments import environment_of
 from infra.network import findings
@@ -79,6 +79,7 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
         *of_data,
         *references.of_settings(reading, reading.partial, named),
         *access.check(reading, reading.partial),
+        *containers.check(reading, reading.partial),
     ]
     declared: list[Run] = []
     listed: list[runs.ListedRun] = []

@@ -138,11 +138,18 @@ async def build(
     modes = {run.name: run.declared.on_edit for run in runs if not run.is_schedule}
     stores: dict[str, list[pulumi.Resource]] = {}
     if settings.datastores:
-        from infra.components.contents import datastores  # noqa: PLC0415
+        from infra.components.contents import containers, datastores  # noqa: PLC0415
 
         holders = datastores.holders_of(workspace, shared, clusters, settings.clusters) if settings.assign_roles else {}
         cloud = _config().get("azure-native:environment", "")
-        stores = datastores.register(settings.datastores, workspace, holders, cloud=cloud, parent=parents.data)
+        stores = datastores.register(
+            settings.datastores,
+            workspace,
+            holders,
+            created=containers.register(settings, workspace, parents.data),
+            cloud=cloud,
+            parent=parents.data,
+        )
     if settings.access:
         from infra.components.contents import access  # noqa: PLC0415
 

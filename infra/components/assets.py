@@ -96,7 +96,10 @@ class Assets:
     def placed_on(self, registration: Registration) -> list[pulumi.Output[str]]:
         """Ids of what a run lives on."""
         names = dict.fromkeys(part.cluster or "" for part in registration.parts)
-        return self.stack.placed_on([self.clusters[name] for name in names if name in self.clusters])
+        below = self.stack.placed_on([self.clusters[name] for name in names if name in self.clusters])
+        stores = (each for name in registration.datastores for each in self.datastores.get(name, ()))
+        kept = [each for each in dict.fromkeys(stores) if each.pulumi_resource_type in tokens.HOLDS_DATA]
+        return [*below, *(each.id for each in kept if isinstance(each, pulumi.CustomResource))]
 
     def _snapshot(self, code: snapshot.Snapshot, beside: tuple[Path, ...]) -> pulumi.Resource:
         name = " + ".join([os.path.relpath(code.root, PROJECT), *(package.name for package in beside)])

@@ -9,7 +9,7 @@ from infra.roles import Role
 
 if TYPE_CHECKING:
     from infra.names import Names
-    from infra.settings import Datastore
+    from infra.settings import Datastore, Settings
 
 OWN: Final = ("workspaceblobstore", "workspaceartifactstore", "workspacefilestore", "workspaceworkingdirectory")
 """What every workspace is born with (learn.microsoft.com/azure/machine-learning/how-to-datastore, 2026-11-22)."""
@@ -67,8 +67,17 @@ def role_of(spec: Datastore) -> Role:
 
 
 def account_id(spec: Datastore, names: Names) -> str:
-    """ARM id of a datastore's account: a bare name is one in the stack's resource group."""
+    """ARM id of a datastore's account: a bare name is one in the stack's resource group, none the workspace's own."""
+    if spec.account is None:
+        return names.id("storage")
     return spec.account if spec.account.startswith("/") else names.id_of(_ACCOUNTS, spec.account)
+
+
+def is_created(spec: Datastore, settings: Settings) -> bool:
+    """Whether the stack creates the container of a datastore: where it creates the account."""
+    workspace = settings.workspace
+    own = not (workspace.existing or workspace.adopted or workspace.storage.existing)
+    return own and spec.account is None
 
 
 def properties(spec: Datastore, account: str, cloud: str = "") -> dict[str, Any]:
@@ -84,7 +93,7 @@ def properties(spec: Datastore, account: str, cloud: str = "") -> dict[str, Any]
     endpoint = next((each for part, each in _ENDPOINTS if part in cloud.lower()), None)
     return {
         "datastoreType": kind,
-        "accountName": spec.account_name,
+        "accountName": account.rpartition("/")[2],
         container: spec.container,
         "credentials": {"credentialsType": "None"},
         # Where the account is, as an account of another group or subscription cannot be found by its name.

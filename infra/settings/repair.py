@@ -26,7 +26,6 @@ _MADE_UP: dict[str, Any] = {
     "image": "doubtful",
     "size": "doubtful",
     "file": "doubtful",
-    "account": "doubtful",
     "container": "doubtful",
     "path": "doubtful",
     "role": "doubtful",
@@ -150,7 +149,7 @@ _FIELDS = {
     "clusters": ("name", "size", "nodes"),
     "environments": ("curated",),
     "jobs": ("file",),
-    "datastores": ("name", "account", "container"),
+    "datastores": ("name", "container"),
     "data": ("name", "path"),
     "access": ("role", "principals"),
 }

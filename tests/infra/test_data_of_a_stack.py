@@ -21,6 +21,7 @@ ACCOUNT = (
     "/subscriptions/7d1c0a52-9a3e-4a3d-8a55-2f5d0c1b9e70/resourceGroups/lake/providers/Microsoft.Storage/"
     "storageAccounts/lake"
 )
+MACHINE_LEARNING = "/providers/Microsoft.MachineLearningServices/workspaces/mlw-a"
 USER = {"id": "9d3c5f0e-1a4b-4f7e-8a52-0d2f6b7c8e91", "type": "user"}
 STORE = {"name": "corpora", "account": ACCOUNT, "container": "corpora"}
 PATH = "amlstack:data[0].path"
@@ -71,6 +72,16 @@ def project(tmp_path: Path) -> Path:
         ({"datastores": [STORE], "data": [RAW]}, []),
         ({"datastores": [{**STORE, "account_key": "x"}]}, [("setting-value", "amlstack:datastores[0]")]),
         ({"datastores": [{**STORE, "account": "Lake"}]}, [("setting-value", "amlstack:datastores[0].account")]),
+        ({"datastores": [{"name": "own", "container": "corpora"}]}, []),
+        ({"datastores": [{"name": "own", "kind": "file", "container": "notes"}]}, []),
+        (
+            {"datastores": [{"name": "own", "container": "Corpora_1"}]},
+            [("datastore-container-name", "amlstack:datastores[0].container")],
+        ),
+        (
+            {"datastores": [{"name": "own", "kind": "adls_gen2", "container": "corpora"}]},
+            [("datastore-without-namespace", "amlstack:datastores[0].kind")],
+        ),
         ({"datastores": [STORE, STORE]}, [("setting-twice", "amlstack:datastores[1]")]),
         ({"datastores": [{**STORE, "name": "workspaceblobstore"}]}, [("datastore-own", "amlstack:datastores[0].name")]),
         ({"data": [{"name": "x", "path": "./words", "version": "1"}]}, [("setting-value", "amlstack:data[0]")]),
@@ -108,6 +119,26 @@ def test_what_is_wrong_with_the_settings_is_found_at_its_place(
     project: Path, settings: dict[str, Any], expected: list[tuple[str, str]]
 ) -> None:
     assert [one[:2] for one in found(declared(project, **settings))] == expected
+
+
+@pytest.mark.parametrize(
+    "workspace",
+    [
+        {"existing": ACCOUNT.partition("/providers/")[0] + MACHINE_LEARNING},
+        {"name": "aml-team", "storage": {"existing": ACCOUNT}},
+        {"name": "aml-team", "adopted": True},
+    ],
+)
+@pytest.mark.parametrize(("kind", "command"), [("blob", "container create"), ("file", "share-rm create")])
+def test_a_container_in_an_account_that_the_stack_does_not_create_is_expected_there(
+    project: Path, workspace: dict[str, Any], kind: str, command: str
+) -> None:
+    own = {"name": "own", "kind": kind, "container": "corpora"}
+    made = declared(project, workspace=workspace, datastores=[own, {**STORE, "kind": kind}])
+    (finding,) = (one for one in made.findings if one.code == "datastore-container-exists")
+    assert (finding.level, finding.where) == ("info", "amlstack:datastores[0].container")
+    assert f"az storage {command} " in finding.remedy
+    assert made.ok
 
 
 def test_a_key_is_refused_with_the_reason(project: Path) -> None:

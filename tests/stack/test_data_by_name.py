@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from amlstack.cli.stack import losses
 from amlstack.cli.stack.missing_resources import lost
 from amlstack.cli.stack.state import State
 from amlstack.sandbox.server import daemon
 from amlstack.sandbox.store.store import job_folder
+from infra.components import tokens
 from tests.support.harness import ANALYZER
 from tests.support.sandbox.sandbox_client import Arm
 from tests.support.stack.small_jobs import job, runs_of, settings, store_of
@@ -24,7 +26,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
 ADA, TEAM = "9d3c5f0e-1a4b-4f7e-8a52-0d2f6b7c8e91", "1f0e2d3c-4b5a-4968-8776-655443322110"
 READS = (
     "cat ${{inputs.words}}/word.txt ${{inputs.table}}/rows.csv ${{inputs.raw}};"
-    " echo trained > ${{outputs.model}}/model.txt"
+    " echo trained > ${{outputs.model}}/model.txt; echo best > ${{outputs.best}}/best.txt"
 )
 """What trains on two data assets of this machine and one at an address, and writes to the stack's datastore."""
 
@@ -54,14 +56,21 @@ def test_datastores_data_and_access_live_with_the_stack(own: Own, tmp_path: Path
             "table": {"type": "mltable", "path": "azureml:table@latest"},
             "raw": {"type": "uri_file", "path": "azureml:raw:2012"},
         },
-        outputs={"model": {"type": "uri_folder", "path": "azureml://datastores/lake/paths/models/"}},
+        outputs={
+            "model": {"type": "uri_folder", "path": "azureml://datastores/lake/paths/models/"},
+            "best": {"type": "uri_folder", "path": "azureml://datastores/own/paths/best/"},
+        },
     )
     stack = own.stack
     for key, value in settings("ws-names").items():
         stack.set(key, value, path=False)
     stack.set(
         "amlstack:datastores",
-        [{"name": "lake", "account": account, "container": "corpora", "tags": {"team": "speech"}}],
+        [
+            {"name": "lake", "account": account, "container": "corpora", "tags": {"team": "speech"}},
+            {"name": "own", "container": "results"},
+            {"name": "shared", "kind": "file", "container": "notes"},
+        ],
     )
     data = [
         {"name": "words", "path": str(words), "datastore": "lake"},
@@ -80,6 +89,8 @@ def test_datastores_data_and_access_live_with_the_stack(own: Own, tmp_path: Path
 
     planned = stack.preview(policy_packs=[ANALYZER]).ok()
     assert planned.op("lake", "Datastore") == "create"
+    made = {(step.name, step.type) for step in planned.planned if step.type in tokens.HOLDS_DATA}
+    assert made == {("results", tokens.BLOB_CONTAINER), ("notes", tokens.FILE_SHARE)}
     (version,) = (step for step in planned.planned if step.type == "amlstack:data:Version" and step.name == "words")
     (run,) = (step for step in planned.planned if step.type == "amlstack:jobs:Job")
     uri = run.new["inputs"]["body"]["properties"]["inputs"]["words"]["uri"]
@@ -91,6 +102,10 @@ def test_datastores_data_and_access_live_with_the_stack(own: Own, tmp_path: Path
     assert first.properties["inputs"]["words"]["uri"] == uri
     with store_of(own.home) as store:
         assert store.blobs.get("lake", "corpora", "models/model.txt") is not None
+        (container,) = store.resources.of_type(CONTAINER)
+        own_account = container.id.split("/")[-5]
+        assert store.blobs.get(own_account, "results", "best/best.txt") is not None
+        assert [row.id.split("/")[-5] for row in store.resources.of_type(SHARE)] == [own_account]
         granted = store.resources.of_type("Microsoft.Authorization/roleAssignments")
         (registered,) = (row for row in store.resources.of_type(DATA) if row.key.endswith(uri.lower()))
     assert {row.body["properties"].get("principalType") for row in granted} == {"ServicePrincipal", "Group", "User"}
@@ -128,14 +143,28 @@ def test_datastores_data_and_access_live_with_the_stack(own: Own, tmp_path: Path
     assert "Write another `version`" in refused
     stack.set("amlstack:data", data)
 
+    stack.set(
+        "amlstack:datastores",
+        [{"name": "lake", "account": account, "container": "corpora"}, {"name": "own", "container": "results"}],
+    )
+    fewer = stack.preview().ok()
+    assert (fewer.op("notes", "FileShare"), fewer.op("results", "BlobContainer")) == ("delete", "same")
+    state = State(tuple(stack.state()["resources"]))
+    asked = losses.of({step.urn: step.op for step in fewer.planned}, state, own.home)
+    assert asked == ("deletes FileShare notes (notes): what jobs have written to its datastore",)
+
     stack.destroy().ok()
     with store_of(own.home) as store:
         assert store.resources.get(account) is not None
         assert store.blobs.get("lake", "corpora", "raw/two.txt") is not None
         assert list(store.resources.of_type("Microsoft.Authorization/roleAssignments")) == []
+        assert list(store.resources.of_type(CONTAINER)) == []
+        assert store.blobs.get(own_account, "results", "best/best.txt") is None
 
 
 DATA = "Microsoft.MachineLearningServices/workspaces/data/versions"
+CONTAINER = "Microsoft.Storage/storageAccounts/blobServices/containers"
+SHARE = "Microsoft.Storage/storageAccounts/fileServices/shares"
 
 
 def log(own: Own, run: str) -> str:

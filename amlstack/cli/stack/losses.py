@@ -21,6 +21,8 @@ CLUSTER: Final = "azure-native:machinelearningservices:Compute"
 HOLDS: Final = {
     "azure-native:resources:ResourceGroup": "everything in the resource group",
     "azure-native:storage:StorageAccount": "code, inputs, outputs and checkpoints of runs",
+    "azure-native:storage:BlobContainer": "what jobs have written to its datastore",
+    "azure-native:storage:FileShare": "what jobs have written to its datastore",
     "azure-native:keyvault:Vault": "secrets",
     "azure-native:containerregistry:Registry": "images",
     WORKSPACE: "registered assets and the history of runs",

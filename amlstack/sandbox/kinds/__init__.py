@@ -30,7 +30,7 @@ from amlstack.sandbox.kinds.platform import (
     vaults,
 )
 from amlstack.sandbox.kinds.platform import registries as container_registries
-from amlstack.sandbox.kinds.storage import accounts, blob_containers, blob_services, life_cycles
+from amlstack.sandbox.kinds.storage import accounts, blob_containers, blob_services, file_shares, life_cycles
 
 if TYPE_CHECKING:
     from amlstack.sandbox.kinds.base import ResourceKind
@@ -42,6 +42,8 @@ ALL: tuple[ResourceKind, ...] = (
     accounts.KIND,
     blob_services.KIND,
     blob_containers.KIND,
+    file_shares.SERVICES,
+    file_shares.KIND,
     life_cycles.KIND,
     vaults.KIND,
     keys.KIND,

@@ -43,6 +43,7 @@ def register(
     workspace: AnyWorkspace,
     holders: Mapping[str, pulumi.Input[str]],
     *,
+    created: Mapping[str, pulumi.Resource],
     cloud: str,
     parent: pulumi.Resource,
 ) -> dict[str, list[pulumi.Resource]]:
@@ -52,11 +53,12 @@ def register(
         specs: Their settings.
         workspace: The workspace that they belong to.
         holders: Principals that need a role on their accounts, by ARM id of their holder.
+        created: The containers and shares that the stack creates, by the datastore's name.
         cloud: As ``azure-native:environment`` names it; empty for Azure's public cloud.
         parent: Of all of it.
 
     Returns:
-        By the datastore's name: what comes before its use, itself and the roles on its account.
+        By the datastore's name: what comes before its use, itself, the roles on its account and its container.
     """
     granted: dict[tuple[str, str], list[pulumi.Resource]] = {}
     made: dict[str, list[pulumi.Resource]] = {}
@@ -74,7 +76,7 @@ def register(
             pulumi.ResourceOptions(
                 parent=parent,
                 provider=workspace.provider,
-                depends_on=[workspace.everything],
+                depends_on=[workspace.everything, *([created[spec.name]] if spec.name in created else ())],
                 # The name is taken until the old one is gone.
                 delete_before_replace=True,
             ),
@@ -83,7 +85,7 @@ def register(
         if (key := (account.lower(), role.definition)) not in granted:
             is_own = workspace.has("storage") and workspace.names.id("storage").lower() == account.lower()
             granted[key] = [] if is_own else _grant(role, account, holders, parent)
-        made[spec.name] = [store, *granted[key]]
+        made[spec.name] = [store, *granted[key], *([created[spec.name]] if spec.name in created else ())]
     return made
 
 

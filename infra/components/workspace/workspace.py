@@ -162,7 +162,7 @@ class StackWorkspace(pulumi.ComponentResource):
         """Lock against deletion what the settings name.
 
         Args:
-            after: What Azure would not delete while there is a lock: role assignments.
+            after: What Azure would not delete while there is a lock: role assignments, containers and shares.
         """
         parts = {part: self.part(part) for part in self.security.locks}
         register_locks(parts, self.names, parent=self, after=after)

@@ -33,12 +33,17 @@ class Datastore(SettingsModel):
         description="blob: a container of blobs; adls_gen2: a file system of an account with hierarchical namespace; "
         "file: a file share.",
     )
-    account: StorageAccount = Field(
-        description="Storage account: the name of one in the stack's resource group, or the ARM id of any other. It is "
-        "not changed, but for the roles of the clusters' identities on it."
+    account: StorageAccount | None = Field(
+        None,
+        description="Storage account that exists: the name of one in the stack's resource group, or the ARM id of any "
+        "other. It is not changed, but for the roles of the clusters' identities on it. The workspace's own account "
+        "when absent.",
     )
     container: str = Field(
-        min_length=1, max_length=63, description="Container, file system or share. It exists already."
+        min_length=1,
+        max_length=63,
+        description="Container, file system or share. In an account that the stack creates, which is that of its "
+        "workspace, it is created and deleted with the datastore; everywhere else it exists already, and stays.",
     )
     read_only: bool = Field(
         False, description="The clusters' identities get the right to read the account, not to write to it."
@@ -57,8 +62,3 @@ class Datastore(SettingsModel):
                 "keys; leave it out, and give whoever reads the data a role on the account"
             )
         return value
-
-    @property
-    def account_name(self) -> str:
-        """The account's bare name."""
-        return self.account.rpartition("/")[2]

@@ -28,6 +28,8 @@ RECORDS: Final = ("clients.json", "other_clients.json")
 WAYS: Final = ("client", "documented", "assumed")
 LEARN: Final = "https://learn.microsoft.com/rest/api"
 DOCUMENTED: Final[Mapping[str, str]] = {
+    "GET Microsoft.Storage/storageAccounts/fileServices": f"{LEARN}/storagerp/file-services/get-service-properties",
+    "list Microsoft.Storage/storageAccounts/fileServices": f"{LEARN}/storagerp/file-services/list",
     "POST Microsoft.MachineLearningServices/workspaces/jobs/cancel": f"{LEARN}/azureml/jobs/cancel",
     "POST Microsoft.MachineLearningServices/workspaces/datastores/listSecrets": (
         f"{LEARN}/azureml/datastores/list-secrets"
@@ -39,7 +41,7 @@ DOCUMENTED: Final[Mapping[str, str]] = {
         f"{LEARN}/azureml/workspaces/list-storage-account-keys"
     ),
 }
-"""Actions by the page that documents them."""
+"""Actions, and reads of what no program makes, by the page that documents them."""
 ASSUMED: Final[Mapping[str, str]] = {
     "DELETE Microsoft.KeyVault/vaults/keys": "Azure's resource manager has none; a stack is taken down all the same",
 }

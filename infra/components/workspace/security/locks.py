@@ -22,7 +22,10 @@ NOTES: Final = "Holds data of an Azure Machine Learning workspace. Set by amlsta
 
 
 class RegisteredRoles:
-    """A stack transformation that changes nothing: it knows the role assignments that the program has registered."""
+    """A stack transformation that changes nothing: it knows what the program has registered that a lock would hold.
+
+    Those are role assignments, and containers and shares in an account.
+    """
 
     def __init__(self) -> None:
         self.found: list[pulumi.Resource] = []
@@ -36,7 +39,7 @@ class RegisteredRoles:
 
     def __call__(self, args: pulumi.ResourceTransformationArgs) -> None:
         """Look at a resource that is about to be registered."""
-        if args.type_ == tokens.ROLE_ASSIGNMENT:
+        if args.type_ in (tokens.ROLE_ASSIGNMENT, *tokens.HOLDS_DATA):
             self.found.append(args.resource)
 
 
@@ -53,7 +56,7 @@ def register_locks(
         parts: The parts that the settings name, each with its resource; a part that the stack does not own has none.
         names: The stack's names.
         parent: The workspace.
-        after: What goes only while there is no lock: role assignments.
+        after: What goes only while there is no lock: role assignments, containers and shares.
     """
     made: list[pulumi.Resource] = []
     for part, on in parts.items():

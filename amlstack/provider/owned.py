@@ -10,11 +10,13 @@ from amlstack.provider.states import is_active
 from amlstack.run_identity import OWNER
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
-    from amlstack.provider.arm import ArmClient
+    from amlstack.provider.arm import ArmClient, Response
     from amlstack.provider.runs import Record
 
+_QUERY = {"listViewType": "All", "properties": OWNER}
+"""The service selects by the mark's name only: which characters a value may have in that filter is not documented."""
 _MOST_PAGES = 10_000
 """More pages than any workspace has; a list that never ends is an error and no reason to hang."""
 
@@ -86,18 +88,50 @@ def stack_id_of(arm: ArmClient, workspace: str, owner: str) -> str:
     return next((str(one.stack) for one in (*live, *ours)), "")
 
 
+def pages(arm: ArmClient, workspace: str, *, most: int) -> Iterator[list[Record]]:
+    """Every run of any stack by pages of the list, each asked for once: for what may as well be asked otherwise.
+
+    Args:
+        arm: Azure Resource Manager.
+        workspace: ARM id of the workspace. One that is not there has no runs.
+        most: So many pages are asked for at most.
+
+    Raises:
+        ArmError: A page could not be read, or there are more.
+    """
+    response = arm.look(f"{workspace}/jobs", query=_QUERY)
+    for _ in range(most - 1):
+        yield _records(response)
+        following = _following(response)
+        if not following:
+            return
+        response = arm.look(following, None)
+    yield _records(response)
+    if _following(response):
+        raise ArmError(0, "ListTooLong", f"the list of jobs of {workspace} has more than {most} pages")
+
+
 def _marked(arm: ArmClient, workspace: str) -> list[Record]:
     """Every run of any stack."""
-    # The service selects by the mark's name only: which characters a value may have in that filter is not documented.
-    query = {"listViewType": "All", "properties": OWNER}
     found: list[Record] = []
-    response = arm.get(f"{workspace}/jobs", query=query, allow=(404,))
+    response = arm.get(f"{workspace}/jobs", query=_QUERY, allow=(404,))
     for _ in range(_MOST_PAGES):
-        body = response.body if response.status != 404 and isinstance(response.body, dict) else {}
-        found += [record_of(str(one.get("name") or ""), one) for one in body.get("value") or ()]
-        if not body.get("nextLink"):
+        found += _records(response)
+        following = _following(response)
+        if not following:
             break
-        response = arm.request("GET", str(body["nextLink"]), None)
+        response = arm.request("GET", following, None)
     else:
         raise ArmError(0, "ListTooLong", f"the list of jobs of {workspace} does not end")
     return found
+
+
+def _records(response: Response) -> list[Record]:
+    body = response.body if response.status != 404 and isinstance(response.body, dict) else {}
+    return [record_of(str(one.get("name") or ""), one) for one in body.get("value") or ()]
+
+
+def _following(response: Response) -> str:
+    """The address of the next page; empty when there is none."""
+    body = response.body if response.status != 404 and isinstance(response.body, dict) else {}
+    return str(body.get("nextLink") or "")

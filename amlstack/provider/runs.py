@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +45,14 @@ class Record:
     def _marked(self, name: str) -> str | None:
         value = (self.properties.get("properties") or {}).get(name)
         return None if value is None else str(value)
+
+    def holds(self, names: Iterable[str]) -> bool:
+        """Whether it has each of these ARM properties, none of them empty."""
+        return all(self.properties.get(name) for name in names)
+
+    def cut(self, names: Iterable[str]) -> Record:
+        """The record with these ARM properties alone."""
+        return Record(self.job_id, self.status, {name: self.properties.get(name) for name in names}, self.delay)
 
     @property
     def identity(self) -> str | None:
@@ -120,6 +130,25 @@ class Runs:
     def __init__(self, arm: ArmClient) -> None:
         self._arm = arm
         self.plane = DataPlane(arm)
+        self._lock = threading.Lock()
+        self._writes = 0
+
+    @property
+    def writes(self) -> int:
+        """Another number after every write, and after its answer: what was read before either is not to be used."""
+        return self._writes
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        self._wrote()
+        try:
+            yield
+        finally:
+            self._wrote()
+
+    def _wrote(self) -> None:
+        with self._lock:
+            self._writes += 1
 
     def get(self, workspace: str, job_id: str) -> Record | None:
         """The record, or ``None`` when the workspace is there and the record is not.
@@ -151,12 +180,14 @@ class Runs:
     def put(self, workspace: str, job_id: str, body: Mapping[str, Any]) -> Record:
         """Submits a run; the body goes on the wire as it is, by an api-version that knows all of it."""
         version = job_versions.of(body["properties"])
-        return _record(job_id, self._arm.put(f"{workspace}/jobs/{job_id}", body, version))
+        with self._writing():
+            return _record(job_id, self._arm.put(f"{workspace}/jobs/{job_id}", body, version))
 
     def cancel(self, workspace: str, job_id: str) -> None:
         """Asks for the end of a run; a run that has ended or is gone meanwhile is no error."""
         try:
-            self._arm.post(f"{workspace}/jobs/{job_id}/cancel", allow=(404,))
+            with self._writing():
+                self._arm.post(f"{workspace}/jobs/{job_id}/cancel", allow=(404,))
         except ArmError as error:
             # The service refuses to cancel what has ended. Which words it uses is not documented; the record decides.
             record = self.get(workspace, job_id) if error.status in (400, 409) else None
@@ -165,7 +196,8 @@ class Runs:
 
     def delete(self, workspace: str, job_id: str) -> Response:
         """Deletes the record with its history."""
-        return self._arm.delete(f"{workspace}/jobs/{job_id}", allow=(404,))
+        with self._writing():
+            return self._arm.delete(f"{workspace}/jobs/{job_id}", allow=(404,))
 
     def edit(self, workspace: str, record: Record, changes: Mapping[str, Any]) -> bool:
         """Changes metadata through the run history, as azure-ai-ml does; a PUT of the job is refused by the service.
@@ -178,13 +210,16 @@ class Runs:
         Returns:
             False when the history knows no such run.
         """
-        return self._arm.patch(self._run(workspace, record), dict(changes), None, allow=(404,)).status != 404
+        address = self._run(workspace, record)
+        with self._writing():
+            return self._arm.patch(address, dict(changes), None, allow=(404,)).status != 404
 
     def remove_tags(self, workspace: str, record: Record, names: Iterable[str]) -> bool:
         """Removes tags through the run history; False when the service does not offer that for this run."""
         body = {"tagsToModify": {}, "tagsToDelete": sorted(names)}
-        response = self._arm.patch(f"{self._run(workspace, record)}/tags", body, None, allow=(400, 404, 405, 501))
-        return response.status < 400
+        address = f"{self._run(workspace, record)}/tags"
+        with self._writing():
+            return self._arm.patch(address, body, None, allow=(400, 404, 405, 501)).status < 400
 
     def why(self, workspace: str, job_id: str) -> str:
         """Why a run failed, in the service's words; empty when it does not say. ARM's own record never does."""

@@ -106,10 +106,12 @@ class ArmClient:
         """GET; see `request`."""
         return self.request("GET", path, api_version, **options)
 
-    def look(self, path: str, api_version: str | None = API_VERSION) -> Response:
+    def look(
+        self, path: str, api_version: str | None = API_VERSION, *, query: Mapping[str, str] | None = None
+    ) -> Response:
         """GET of something that may as well stay unknown: asked once, a 404 is an answer, nothing is announced."""
-        words = f"GET {'/'.join(path.split('/')[-2:])}"
-        url = self.url(path, api_version)
+        url = self.url(path, api_version, query)
+        words = f"GET {'/'.join(urlsplit(url).path.split('/')[-2:])}"
         attempts = Attempts(words, False, self._cancelled, _silent, faults=FAULTS, throttled=THROTTLED_SECONDS)
         response, text = attempts.run(lambda: self._once("GET", url, None, acting=False))
         if response.status >= 400 and response.status != 404:

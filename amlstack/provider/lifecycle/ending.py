@@ -24,7 +24,6 @@ def end(services: Services, call: Call, workspace: str, record: Record) -> None:
         InterruptedWaitError: The engine wants to end.
         WaitTimeoutError: The call's timeout has passed.
     """
-    services.host.status(f"cancelling {record.job_id}, which is {record.status}", call.urn)
     services.runs.cancel(workspace, record.job_id)
     try:
         # A run that has not begun is over as soon as it is cancelled.

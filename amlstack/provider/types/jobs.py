@@ -11,6 +11,7 @@ from amlstack.provider.gates import Gates
 from amlstack.provider.lifecycle import adoption, ending, marks, predecessors, submission
 from amlstack.provider.lifecycle.edited import Edited
 from amlstack.provider.lifecycle.memory import DeploymentMemory
+from amlstack.provider.lifecycle.shared_list import SharedList
 from amlstack.provider.lifecycle.siblings import Siblings
 from amlstack.provider.resource import (
     NAME,
@@ -70,6 +71,7 @@ class JobRuns:
         self._deployment = DeploymentMemory()
         self._siblings = Siblings(services, self._deployment)
         self._edited = Edited(services, self._deployment)
+        self._list = SharedList(services.arm, services.runs)
 
     # -- inputs ------------------------------------------------------------------------------------------------------
 
@@ -199,7 +201,9 @@ class JobRuns:
         # Edits of these alone are no operation of ours: the inputs know them, the recorded state does not.
         given: Values = {name: inputs[name] for name in _OWN_WORDS if name in inputs}
         asked = {**old, **given}
-        record = self._runs.get(workspace, resource_id)
+        # What depends on how far a run has come is judged by the run's own record.
+        source = self._list if Wait(asked.get("wait") or Wait.NONE) is Wait.NONE else self._runs
+        record = source.get(workspace, resource_id)
         if record is None:
             if not old.get("gone"):
                 self._host.warning(

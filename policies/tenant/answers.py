@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+OF_ALL = "*"
+"""In place of a type: what every resource has."""
+
+
 @dataclass(frozen=True, slots=True)
 class SettingAnswer:
     """What to do about a property.
@@ -33,9 +37,9 @@ def answer(field: str, kind: str) -> SettingAnswer | None:
         kind: Type of the resource.
     """
     low, own = field.lower().replace("[*]", ""), f"{kind.lower()}/"
-    table = _table().get(kind.lower(), {})
+    table = {**_table().get(OF_ALL, {}), **_table().get(kind.lower(), {})}
     path = low.removeprefix(own)
-    for name in (low, path):
+    for name in (low, path, path.partition("[")[0]):
         while name:
             if name in table:
                 return table[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.base.arm_language.conditions import ConditionOutcome
-from amlstack.base.arm_language.effects import ON_OTHERS, Assessment, PolicyChange, Ruling, if_indexed
+from amlstack.base.arm_language.effects import ON_OTHERS, Assessment, PolicyChange, Ruling, if_indexed, is_indexed
 from amlstack.base.arm_language.values import FailingExpressionError, OpenError
 from policies.tenant.requirements import applies, breaches
 from policies.tenant.verdicts import REQUESTS, TenantVerdict
@@ -96,6 +96,6 @@ def _assessed(
 
 
 def _if_indexed(stated: StatedDefinition, target: PolicyTarget, assessment: Assessment) -> Assessment:
-    if stated.mode.lower() != "indexed" or target.indexed:
+    if stated.mode.lower() != "indexed" or is_indexed(target):
         return assessment
-    return Assessment(Ruling.PASSES) if target.indexed is False else if_indexed(assessment, target)
+    return Assessment(Ruling.PASSES) if is_indexed(target) is False else if_indexed(assessment, target)

@@ -109,7 +109,7 @@ def _short(policy_id: str) -> str:
 
 def _seen(one: TenantVerdict) -> str:
     assessment = one.assessment
-    if assessment.changes and assessment.ruling is not Ruling.DENIES:
+    if assessment.changes and assessment.ruling not in {Ruling.DENIES, Ruling.OPEN}:
         return "; ".join(
             f"`{_path(each.field, one)}` becomes {_value(each.after)}"
             + ("" if each.before in (None, "") else f" instead of {_value(each.before)}")

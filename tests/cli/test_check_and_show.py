@@ -314,10 +314,17 @@ def test_a_stack_without_files_is_checked_with_the_jobs_that_it_lists(
     assert "job.yml:1:1: error: command" in alone
 
 
+def test_a_stack_that_lists_no_jobs_is_checked_by_its_settings(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--stack", "prod"]) == 0
+    assert "stack prod, its settings alone, which list no job files: 1 warning" in capsys.readouterr().out
+    (here / "Pulumi.prod.yaml").write_text(STACK.replace("size: ", "siez: "))
+    assert main(["check", "--stack", "prod"]) == 1
+    assert "Unknown key `siez`" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("stack", "code", "words"),
     [
-        (["--stack", "prod"], 2, "lists no job files"),
         (["--stack", "nope"], 1, "nope"),
         ([], 2, "Name job files"),
     ],

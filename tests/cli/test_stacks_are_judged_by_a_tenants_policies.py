@@ -117,6 +117,37 @@ def test_an_exemption_takes_a_definition_out(capsys: pytest.CaptureFixture[str])
     assert "[tenant-exempt]" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("word", ["e4136", "12345678"])
+def test_an_exemption_that_names_no_definition_is_a_warning(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--stack", "prod", "--against", "alz", "--exempt", word]) == 1
+    out = capsys.readouterr().out
+    assert "--exempt [tenant-exempt-unused]" in out
+    assert f"No definition is named by `{word}`, and nothing is exempt by it" in out
+
+
+def test_a_tag_that_a_tenant_adds_is_answered_by_the_stacks_tags(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change = {"operation": "addOrReplace", "field": "tags['cost']", "value": "ml"}
+    rule = {
+        "if": {"field": "tags['cost']", "exists": False},
+        "then": {"effect": "modify", "details": {"operations": [change]}},
+    }
+    definition = {"properties": {"displayName": "Cost centre", "mode": "Indexed", "policyRule": rule}}
+    (here / "tag.json").write_text(json.dumps(definition))
+    assert main(["check", "--stack", "prod", "--against", "tag.json"]) == 0
+    out = capsys.readouterr().out
+    assert "workspaces aml-prod [tenant-modifies]" in out
+    assert "`amlstack:tags`: Write the tag there" in out
+    assert "its mode is `Indexed`" in out, "whether clusters are asked is not known"
+    assert "resourceGroups" not in out
+    (here / "Pulumi.prod.yaml").write_text(
+        (here / "Pulumi.prod.yaml").read_text().replace("{team:", "{cost: ai, team:")
+    )
+    assert main(["check", "--stack", "prod", "--against", "tag.json"]) == 0
+    assert "tenant-" not in capsys.readouterr().out
+
+
 def test_benchmarks_report_and_refuse_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     code, answer = asked(capsys, "mcsb", "mcsb-v1", "cis")
     assert code == 0
@@ -241,7 +272,13 @@ def test_wrong_settings_are_shown_and_no_policy_is_asked(here: Path, capsys: pyt
     code, answer = asked(capsys, "alz")
     assert code == 1
     assert answer["against"] == []
-    assert "tenant-not-asked" in {one["code"] for one in answer["findings"]}
+    found = {one["code"]: one for one in answer["findings"]}
+    assert "tenant-not-asked" in found
+    assert "`7`" in found["setting-value"]["seen"]
+    (here / "Pulumi.prod.yaml").write_text(STACK + STACK.replace("config:\n", ""))
+    code, answer = asked(capsys, "alz")
+    assert code == 1
+    assert {one["code"] for one in answer["findings"]} == {"tenant-not-asked", "stack-file"}
 
 
 def test_job_files_are_checked_in_a_run_of_their_own(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -129,6 +129,20 @@ def test_indexed_definitions_judge_what_has_tags_and_a_place() -> None:
         assert assessed(rule, {}, target, PLACE, mode="All").ruling is Ruling.DENIES
 
 
+def test_indexed_definitions_judge_no_resource_group() -> None:
+    group = PolicyTarget("Microsoft.Resources/subscriptions/resourceGroups", "/subscriptions/s/resourceGroups/rg", {})
+    untagged = {"if": {"field": "tags.cost", "exists": False}, "then": {"effect": "deny"}}
+    assert assessed(untagged, {}, group, PLACE, mode="Indexed").ruling is Ruling.PASSES
+    assert assessed(untagged, {}, group, PLACE, mode="All").ruling is Ruling.DENIES
+
+
+def test_an_open_effect_is_no_matter_of_what_an_indexed_definition_does_not_judge() -> None:
+    rule = {"if": IF, "then": {"effect": "[parameters('none')]"}}
+    target = PolicyTarget(CLUSTER.type, CLUSTER.id, CLUSTER.body, indexed=False)
+    assert assessed(rule, {}, target, PLACE, mode="Indexed").ruling is Ruling.PASSES
+    assert assessed(rule, {}, target, PLACE, mode="All").ruling is Ruling.OPEN
+
+
 @pytest.mark.parametrize(
     ("rule", "what"),
     [

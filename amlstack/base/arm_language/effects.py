@@ -36,6 +36,7 @@ ON_OTHERS = frozenset(
 MISSHAPEN = "it has not the form of a rule of Azure Policy"
 _NOT_OF_THE_FORM = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
+_GROUP = "microsoft.resources/subscriptions/resourcegroups"
 _MADE_BY_SERVICES = ("microsoft.security/", "microsoft.guestconfiguration/", "microsoft.policyinsights/")
 _EXTENSIONS = ("microsoft.insights/diagnosticsettings", "microsoft.authorization/", *_MADE_BY_SERVICES)
 """Types that lie on any other resource."""
@@ -122,6 +123,8 @@ def assessed(
         mode: The definition's mode; ``Indexed`` judges only what has tags and a location.
         effect: The effect, where an assignment overrides it.
     """
+    if mode.lower() == "indexed" and is_indexed(target) is False:
+        return Assessment(Ruling.PASSES)
     around = PolicyAround(target, place, parameters)
     try:
         does = effect.lower() or effect_of(rule, around)
@@ -132,15 +135,22 @@ def assessed(
     if does not in JUDGED:
         known = does in ON_OTHERS
         return Assessment(Ruling.NOT_JUDGED if known else Ruling.OPEN, why=f"the effect `{does}` is not judged here")
-    if mode.lower() == "indexed" and target.indexed is False:
-        return Assessment(Ruling.PASSES)
     try:
         assessment = _assessment(rule, does, around, related)
     except _NOT_OF_THE_FORM:
         return Assessment(Ruling.OPEN, why=MISSHAPEN)
-    if mode.lower() == "indexed" and target.indexed is None:
+    if mode.lower() == "indexed" and is_indexed(target) is None:
         return if_indexed(assessment, target)
     return assessment
+
+
+def is_indexed(target: PolicyTarget) -> bool | None:
+    """Whether definitions of the mode ``Indexed`` judge a resource; None where it is not known.
+
+    Resource groups have tags and a location, and are judged by definitions of the mode ``All`` alone:
+    learn.microsoft.com/azure/governance/policy/concepts/definition-structure-basics.
+    """
+    return False if target.type.lower() == _GROUP else target.indexed
 
 
 def if_indexed(assessment: Assessment, target: PolicyTarget) -> Assessment:

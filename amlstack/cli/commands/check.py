@@ -169,8 +169,6 @@ def _of_stack(stack: str | None) -> list[Path]:
         )
     where = targets.find(None, stack)
     listed = [where.root / each.file for each in where.settings.jobs] if where.settings is not None else []
-    if not listed and not errors(where.findings):
-        raise typer.BadParameter(f"The stack `{stack}` lists no job files (`amlstack:jobs`). Name some.")
     here = Path.cwd()
     return [file.relative_to(here) if file.is_relative_to(here) else file for file in dict.fromkeys(listed)]
 
@@ -225,6 +223,8 @@ def _check(
     # Jobs may share a code folder, of which each finding is shown once.
     found = tuple(dict.fromkeys((*about, *(finding for each in checked for finding in each.findings))))
     closing = [f"{len(files)} file{'' if len(files) == 1 else 's'}: {tally(found)}"]
+    if not files:
+        closing = [f"stack {where.stack or stack}, its settings alone, which list no job files: {tally(found)}"]
     if form is Format.JSON:
         print_json(_as_values(checked, found, about))
     elif form in beside_code.FORMS:

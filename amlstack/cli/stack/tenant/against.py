@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.findings import Finding, Level, errors
 from amlstack.base.near_misses import hint
@@ -15,7 +15,7 @@ from policies.tenant.application import applied
 from policies.tenant.verdicts import of_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from amlstack.base.arm_language.resources import PolicyTarget
     from amlstack.cli.targets import Targets
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from policies.tenant.verdicts import TenantVerdict
 
 NOT_READ, NOT_ASKED = library.NOT_READ, "tenant-not-asked"
+UNUSED: Final = "tenant-exempt-unused"
+_SHORTEST: Final = 8
+"""Least characters of an id that name a definition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ def judged(where: Targets, asked: Sequence[str], exempt: Sequence[str]) -> Tenan
     Args:
         where: The stack.
         asked: Words of initiatives, files and folders.
-        exempt: Definitions of which the stack is exempt: ids, the beginnings of ids, or references.
+        exempt: Definitions of which the stack is exempt: ids, or the beginnings of ids.
     """
     stack, found = _stack(where)
     if stack is None or where.reading is None:
@@ -82,6 +85,7 @@ def judged(where: Targets, asked: Sequence[str], exempt: Sequence[str]) -> Tenan
         read = library.read(paths)
         found += read.findings
         verdicts["files"] = _of_files(read, stack)
+    found += _exemptions_without_effect(exempt, verdicts)
     for name, own in verdicts.items():
         verdicts[name] = [_exempted(one, exempt) for one in own]
     found += (_not_rendered(token) for token in stack.not_rendered)
@@ -95,7 +99,7 @@ def summary(judgement: TenantJudgement) -> list[str]:
     lines = list(judgement.headings)
     for name, found in judgement.verdicts.items():
         counts = ", ".join(f"{number} {what}" for what, number in _counts(found).items() if number)
-        lines.append(f"{name}: {counts}; {judgement.resources} resources judged")
+        lines.append(f"{name}: {counts or 'no definition'}; {judgement.resources} resources judged")
     return lines
 
 
@@ -127,7 +131,7 @@ def _stack(where: Targets) -> tuple[DeclaredStack | None, list[Finding]]:
         rule = "Policies judge what a stack registers"
         wrong = Finding("stack-missing", "", "No stack is there to be judged", rule, "Name one with --stack.")
         return None, list(where.findings) or [wrong]
-    found = [] if where.asked else list(where.reading.findings)
+    found = list(where.reading.findings)
     if where.reading.settings is None:
         rule = "What a stack registers is known once its settings are right"
         return None, [
@@ -158,10 +162,23 @@ def _not_rendered(token: str) -> Finding:
 
 
 def _exempted(one: TenantVerdict, exempt: Sequence[str]) -> TenantVerdict:
-    last = library.last(one.policy_id)
-    if any(last.startswith(word.lower()) for word in exempt if len(word) >= 8):
+    if any(_names(word, one) for word in exempt):
         return replace(one, exempt="--exempt names it")
     return one
+
+
+def _names(word: str, one: TenantVerdict) -> bool:
+    return len(word) >= _SHORTEST and library.last(one.policy_id).startswith(library.last(word))
+
+
+def _exemptions_without_effect(
+    exempt: Sequence[str], verdicts: Mapping[str, Sequence[TenantVerdict]]
+) -> Iterator[Finding]:
+    rule = f"`--exempt` takes the id of a definition that is asked here, or its first {_SHORTEST} characters at least"
+    for word in dict.fromkeys(exempt):
+        if not any(_names(word, one) for own in verdicts.values() for one in own):
+            seen = f"No definition is named by `{word}`, and nothing is exempt by it"
+            yield Finding(UNUSED, "--exempt", seen, rule, level=Level.WARNING)
 
 
 def _placed(reading: Reading, finding: Finding, target: PolicyTarget | None, setting: str) -> Finding:

@@ -7,16 +7,13 @@ from typing import Any, Final
 
 from amlstack.provider.arm import ArmError
 from amlstack.provider.resource import (
-    WORKSPACE_IN_ID,
     Call,
     Difference,
-    InputField,
-    InputShape,
     Values,
     known,
     same_arm_id,
 )
-from amlstack.provider.types.versions import RegisteredVersions
+from amlstack.provider.types.versions import DeclaredVersions, declared_shape
 from amlstack.rpc import ProviderError
 
 _NAME = (re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,254}"), "letters, digits, '-', '_' and '.', a letter or digit first")
@@ -31,26 +28,14 @@ _LONG: Final = re.compile(
 )
 
 
-class RegisteredData(RegisteredVersions):
+class RegisteredData(DeclaredVersions):
     """Versions of data assets: adopted where they say the same, kept when they are not declared any more."""
 
-    shape = InputShape(
-        {
-            "workspace": WORKSPACE_IN_ID,
-            "name": InputField(str, required=True, pattern=_NAME, in_id=True),
-            "version": InputField(str, required=True, pattern=_NAME, in_id=True),
-            "body": InputField(dict, required=True),
-        }
-    )
+    shape = declared_shape(_NAME)
     noun = "data asset"
     needs = ("dataUri",), "a data asset has a dataUri"
-    replaced_by = ("name", "version")
-
-    def place(self, call: Call, inputs: Values) -> tuple[str, str, Values]:  # noqa: ARG002
-        """Under the name and version that are declared."""
-        name, version = inputs["name"], inputs["version"]
-        data_id = f"{inputs['workspace']}/data/{name}/versions/{version}"
-        return data_id, f"{name}:{version}", {"dataId": data_id}
+    folder = "data"
+    output = "dataId"
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:
         """Another name, version or workspace is another version; labels are edited; anything else is refused.

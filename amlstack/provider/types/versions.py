@@ -5,10 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from amlstack.provider.arm import ArmError
-from amlstack.provider.resource import Call, Difference, InputShape, Services, Values, known, same_arm_id
+from amlstack.provider.resource import (
+    WORKSPACE_IN_ID,
+    Call,
+    Difference,
+    InputField,
+    InputShape,
+    Services,
+    Values,
+    known,
+    same_arm_id,
+)
 from amlstack.rpc import ProviderError
 
 if TYPE_CHECKING:
+    import re
+
     from amlstack.rpc import Failures
 
 
@@ -91,3 +103,38 @@ class RegisteredVersions:
 
     def _is_missing(self, version_id: str) -> bool:
         return self._services.arm.get(version_id, allow=(404,)).status == 404
+
+
+class DeclaredVersions(RegisteredVersions):
+    """Versions whose name and version are both declared.
+
+    Attributes:
+        folder: What ARM calls their collection in a workspace: ``components``.
+        output: Output that has the ARM id.
+    """
+
+    replaced_by = ("name", "version")
+    folder: ClassVar[str]
+    output: ClassVar[str]
+
+    def place(self, call: Call, inputs: Values) -> tuple[str, str, Values]:  # noqa: ARG002
+        """Under the name and version that are declared."""
+        name, version = inputs["name"], inputs["version"]
+        version_id = f"{inputs['workspace']}/{self.folder}/{name}/versions/{version}"
+        return version_id, f"{name}:{version}", {self.output: version_id}
+
+
+def declared_shape(pattern: tuple[re.Pattern[str], str]) -> InputShape:
+    """Inputs of such a type.
+
+    Args:
+        pattern: The rule for names and versions, and in words.
+    """
+    return InputShape(
+        {
+            "workspace": WORKSPACE_IN_ID,
+            "name": InputField(str, required=True, pattern=pattern, in_id=True),
+            "version": InputField(str, required=True, pattern=pattern, in_id=True),
+            "body": InputField(dict, required=True),
+        }
+    )

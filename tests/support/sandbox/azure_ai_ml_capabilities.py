@@ -5,8 +5,6 @@ Run as a process of its own; prints one JSON object: what each capability gave, 
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import sys
@@ -36,6 +34,7 @@ from azure.ai.ml.parallel import RunFunction, parallel_run_function
 from azure.identity import DefaultAzureCredential
 
 from tests.support.sandbox.asked_requests import AskedRequests
+from tests.support.sandbox.seen_capabilities import SeenCapabilities
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,11 +69,12 @@ def run(mini_batch):
 """
 
 
-class Session:
+class Session(SeenCapabilities):
     """A client of a workspace, and what was found out with it."""
 
     def __init__(self, workspace: str, folder: Path) -> None:
-        self.name, self.folder, self.seen = workspace, folder, {}  # type: str, Path, dict[str, Any]
+        super().__init__()
+        self.name, self.folder = workspace, folder
         self.credential, self.subscription = DefaultAzureCredential(), os.environ["AZURE_SUBSCRIPTION_ID"]
         self.client = MLClient(self.credential, self.subscription, workspace, workspace)
         self.jobs: dict[str, str] = {}
@@ -83,14 +83,6 @@ class Session:
         (folder / "data").mkdir()
         (folder / "data" / "x.txt").write_text("words\n")
         (folder / "pipeline.yml").write_text(PIPELINE)
-
-    def see(self, capability: str, what: Callable[[], Any]) -> None:
-        """Notes what a capability gives."""
-        try:
-            with contextlib.redirect_stdout(io.StringIO()):
-                self.seen[capability] = what()
-        except Exception as error:  # noqa: BLE001 - the test shows it
-            self.seen[capability] = f"{type(error).__name__}: {error}"[:600]
 
     def workspaces(self) -> None:
         own = self.client.workspaces

@@ -6,8 +6,6 @@ or the words of its error.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import sys
@@ -24,6 +22,7 @@ from azure.mgmt.machinelearningservices import MachineLearningServicesMgmtClient
 from azure.storage.blob import BlobServiceClient
 
 from tests.support.sandbox.asked_requests import AskedRequests
+from tests.support.sandbox.seen_capabilities import SeenCapabilities
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,12 +40,12 @@ mlflow.log_artifact("note.txt", "notes")
 CONDA = "dependencies: [python=3.11, {pip: [mlflow-skinny==3.15.0]}]"
 
 
-class OtherClients:
+class OtherClients(SeenCapabilities):
     """The clients of one workspace, whose group bears its name, and what was found out with them."""
 
     def __init__(self, name: str, region: str) -> None:
+        super().__init__()
         self.at, self.name, self.region = (name, name), name, region
-        self.seen: dict[str, Any] = {}
         self.credential = DefaultAzureCredential()
         endpoint = os.environ["AMLSTACK_ARM_ENDPOINT"]
         self.own = MachineLearningServicesMgmtClient(
@@ -55,14 +54,6 @@ class OtherClients:
             base_url=endpoint,
             credential_scopes=["https://management.azure.com/.default"],
         )
-
-    def see(self, capability: str, what: Callable[[], Any]) -> None:
-        """Notes what a capability gives."""
-        try:
-            with contextlib.redirect_stdout(io.StringIO()):
-                self.seen[capability] = what()
-        except Exception as error:  # noqa: BLE001 - the test shows it
-            self.seen[capability] = f"{type(error).__name__}: {error}"[:600]
 
     def management(self) -> None:
         own, at = self.own, self.at

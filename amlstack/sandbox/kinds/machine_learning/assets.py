@@ -9,6 +9,7 @@ from amlstack.sandbox.arm.ids import ML
 from amlstack.sandbox.arm.refusals import Refused, invalid, not_emulated
 from amlstack.sandbox.arm.requests import lists
 from amlstack.sandbox.data import registered_code, sas
+from amlstack.sandbox.data.downloads import named_outputs
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema
 from amlstack.sandbox.kinds.machine_learning import datastores
 
@@ -66,6 +67,12 @@ class Versions(ResourceKind):
         if _fixed(old) != _fixed(new):
             message = f"The specified {noun} {path_name} is already registered and cannot be changed."
             raise Refused(409, "UserError", message)
+
+    def take_address(self, context: KindContext, path: ArmPath, body: Body, key: str) -> None:
+        """Writes an address among a job's files as that of the files themselves."""
+        workspace = "/".join(path.text.split("/")[:9])
+        if uri := body["properties"].get(key):
+            body["properties"][key] = named_outputs.registered(context.store, workspace, uri)
 
     def keep(self, body: Body, before: ResourceRow) -> Body:
         """Only the labels are taken over."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from amlstack.sandbox.arm.ids import ML
 from amlstack.sandbox.arm.refusals import invalid
-from amlstack.sandbox.data.downloads import named_outputs
 from amlstack.sandbox.kinds.base import Schema
 from amlstack.sandbox.kinds.machine_learning.assets import PLACE, Containers, Versions
 
@@ -39,9 +38,7 @@ class DataVersions(Versions):
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """It has an address; one among a job's files is that of the files themselves."""
-        workspace = "/".join(path.text.split("/")[:9])
-        if uri := body["properties"]["dataUri"]:
-            body["properties"]["dataUri"] = named_outputs.registered(context.store, workspace, uri)
+        self.take_address(context, path, body, "dataUri")
         if before is not None:
             self.check_same(body, before, "data", f"{path.names[-2]}:{path.name}")
         elif not body["properties"]["dataUri"]:

@@ -14,7 +14,7 @@ from jobs.model.pipeline import Pipeline
 from jobs.model.schedule import Schedule
 from jobs.model.sweep import Sweep
 from jobs.model.values import Input
-from jobs.planning.checks import local_path
+from jobs.planning.checks.local_files import local_path
 from jobs.planning.schedule import SchedulePlan
 
 if TYPE_CHECKING:

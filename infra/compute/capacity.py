@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding, Level, errors
 from amlstack.resources import capacity
 from infra.components.shown import end, show
-from infra.compute import quota
+from infra.compute import demand, quota
 from infra.settings.secrets import hidden
 
 if TYPE_CHECKING:
@@ -62,20 +62,20 @@ async def findings(
         workspace: ARM id of the workspace, in the group that a new stack has.
         provider: Who asks.
     """
-    wanted = quota.demands(settings)
+    wanted = demand.demands(settings)
     if settings.quota == "off" or not wanted:
         return ()
     try:
-        asked = quota.regions(wanted)
+        asked = demand.regions(wanted)
         answers = (await capacity.of_regions(subscription, asked, workspace=workspace, provider=provider))["regions"]
         found = quota.shortages(wanted, answers, subscription)
         if found:
             there = await capacity.of_workspace(workspace, provider=provider)
-            known = quota.Existing.of(there["clusters"])
+            known = demand.Existing.of(there["clusters"])
             found = quota.shortages(wanted, answers, subscription, known)
     except Exception as error:  # noqa: BLE001 - a provider of an earlier version, or none: never a reason to fail
         problem = str(error) or type(error).__name__
-        answers = {region: {"problem": problem} for region in quota.regions(wanted)}
+        answers = {region: {"problem": problem} for region in demand.regions(wanted)}
         found = ()
     weakened = (_weaker(short) if settings.quota == "warn" else short for short in found)
     return (*quota.unchecked(answers), *(_placed(short, reading) for short in weakened))

@@ -18,7 +18,7 @@ from jobs.azureml.cursor import Bad, Cursor, shown
 from jobs.model.values import EXPRESSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     Reader = Callable[[Cursor], Any]
 
@@ -100,8 +100,6 @@ def at_least(least: int) -> Reader:
 
 TRUE = frozenset({"t", "true", "1", "on", "y", "yes"})
 FALSE = frozenset({"f", "false", "0", "off", "n", "no"})
-
-
 LONGEST = 86_399_999_999_999
 """Seconds of the longest duration that the real loader can hold."""
 
@@ -193,63 +191,14 @@ def by_text(cursor: Cursor) -> dict[str, Any]:
     """What stands in a mapping under text; each name that is none is a fault."""
     for key in cursor.value:
         if not isinstance(key, str):
-            _no_name(cursor, key)
+            refuse_name(cursor, key)
     return {key: value for key, value in cursor.value.items() if isinstance(key, str)}
 
 
-def _no_name(cursor: Cursor, key: Any) -> None:
+def refuse_name(cursor: Cursor, key: Any) -> None:
+    """Report a key that is no text."""
     rule, remedy = "Names are text", f'Put it in quotes: "{key}".'
     cursor.bad("name-kind", f"{shown(key)} is used as a name", rule, remedy, key=key)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Named:
-    """Reads a mapping of names to values of one kind.
-
-    Attributes:
-        read: Reads each value.
-        numbers: Whether a name may be written as a number; it becomes text.
-    """
-
-    read: Callable[[Cursor], Any]
-    numbers: bool = False
-
-    def __call__(self, cursor: Cursor) -> Any:
-        """The values by name."""
-        if not isinstance(cursor.value, dict):
-            return cursor.wrong("a mapping of names to values")
-        result = {}
-        for key in cursor.value:
-            if not isinstance(key, str) and not self.numbers:
-                _no_name(cursor, key)
-                continue
-            value = self.read(cursor.at(key))
-            if value is not Bad:
-                result[str(key)] = value
-        return result
-
-
-def named(read: Reader, *, numbers: bool = False) -> Reader:
-    """A mapping of names to values of one kind; see `Named`."""
-    return Named(read, numbers)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Listed:
-    """Reads a list of values of one kind."""
-
-    read: Callable[[Cursor], Any]
-
-    def __call__(self, cursor: Cursor) -> Any:
-        """The values."""
-        if not isinstance(cursor.value, list):
-            return cursor.wrong("a list")
-        return tuple(value for index in range(len(cursor.value)) if (value := self.read(cursor.at(index))) is not Bad)
-
-
-def listed(read: Reader) -> Reader:
-    """A list of values of one kind."""
-    return Listed(read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,54 +219,3 @@ def unsent(cursor: Cursor) -> Any:
     """What the real loader takes whatever it is, as it does not send it: text of a plain value, else None."""
     value = cursor.value
     return str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else None
-
-
-def keys(
-    cursor: Cursor, table: Mapping[str, Callable[[Cursor], Any]], *, ignored: Collection[str] = (), what: str
-) -> Iterator[tuple[str, Any]]:
-    """Read a mapping by a table of its keys: each key once, unknown ones reported with near misses.
-
-    Args:
-        cursor: The mapping.
-        table: Key to the reader of its value.
-        ignored: Keys that only the service writes; the real loader skips them, we say so.
-        what: What the mapping is, for messages.
-    """
-    if not isinstance(cursor.value, dict):
-        cursor.wrong(f"{what}, a mapping") if cursor.path else cursor.bad(
-            "not-a-mapping", f"The file must be {what}, a mapping of keys, got {shown(cursor.value)}", ""
-        )
-        return
-    for key in cursor.value:
-        if (read := table.get(key)) is not None or key in ignored:
-            if cursor.value[key] is None and read not in (anything, unsent) and not isinstance(read, Nullable):
-                cursor.bad(
-                    "value-missing",
-                    f"`{key}` has no value",
-                    "A key that is there has a value",
-                    "Remove the key, or give it a value.",
-                    key=key,
-                )
-                continue
-            if read is not None:
-                value = read(cursor.at(key))
-                if value is not Bad:
-                    yield key, value
-            elif key != "$schema":
-                cursor.bad(
-                    "key-read-only",
-                    f"`{key}` is written by Azure ML",
-                    "It is ignored when a job is submitted",
-                    "Remove it.",
-                    level=Level.INFO,
-                    key=key,
-                )
-        else:
-            remedy = did_you_mean(str(key), table)
-            cursor.bad(
-                "key-unknown",
-                f"`{key}` is not a known key of {what}",
-                "Every key is one that Azure ML knows",
-                remedy if remedy.startswith("Did") else "",
-                key=key,
-            )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jobs.azureml.read import lone_component, passthrough, pipeline
+from jobs.azureml.read import lone_component, pipeline
+from jobs.azureml.read.passthrough import steps as passthrough
 from jobs.model.component import asset
 from jobs.model.passthrough import literals
 from jobs.model.pipeline import Pipeline, PipelineSettings

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from jobs.launchers.base import Shape
 from jobs.model.location import Source
-from jobs.planning import bindings, checks, command_text, idle_gpus, nodeside
-from jobs.planning.checks import build_context
+from jobs.planning import bindings, command_text, idle_gpus, nodeside
+from jobs.planning.checks import build_context, local_files, machines, names, request
+from jobs.planning.checks.declared_environment import check_environment
 from jobs.planning.enrichment import enriched
 from jobs.planning.resolved import Plan
 from jobs.planning.target import Target
@@ -48,12 +49,12 @@ def plan(
     lowered = job.launcher.lower(job.command, shape)
     rich, added = enriched(job, lowered, shape, target)
     found = (
-        *checks.name(job),
-        *checks.placeholders(job),
-        *checks.locations(job),
-        *checks.environment(job, environments),
+        *names.run_name(job),
+        *names.placeholders(job),
+        *machines.locations(job),
+        *check_environment(job, environments),
         *_findings(job, lowered, count, target, base=source.base),
-        *checks.fabric_blocks(job, job.launcher.collectives(shape), target),
+        *machines.fabric_blocks(job, job.launcher.collectives(shape), target),
     )
     ranks = lowered.processes_per_node
     return Plan(
@@ -80,15 +81,15 @@ def plan_job(job: Job, find: Find, *, source: Source, environments: Collection[s
 def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, base: Path) -> Iterator[Finding]:
     yield from lowered.findings
     yield from bindings.check(job)
-    yield from checks.files(job, base)
+    yield from local_files.files(job, base)
     yield from command_text.check(job, base)
     yield from command_text.nebula(job, lowered.command, base)
     yield from nodeside.check(job)
-    yield from checks.variables(job, checks.reserved(job))
-    yield from checks.losses(job)
+    yield from request.variables(job, request.reserved(job))
+    yield from request.losses(job)
     if job.compute is not None and job.compute.lower() == LOCAL:
         return
-    yield from checks.nodes(job, count, target)
+    yield from machines.nodes(job, count, target)
     yield from build_context.check(job, target, base)
-    yield from checks.processes(lowered, count, target)
+    yield from machines.processes(lowered, count, target)
     yield from idle_gpus.check(job, lowered, target, base)

@@ -12,7 +12,7 @@ from jobs.model.job import Job
 from jobs.model.passthrough import PassthroughComponent, PassthroughStep
 from jobs.model.step import SweepStep
 from jobs.model.values import Input
-from jobs.planning.checks import missing_inputs
+from jobs.planning.checks.local_files import missing_inputs
 from jobs.wire.pipeline_ports import BOUND
 
 if TYPE_CHECKING:

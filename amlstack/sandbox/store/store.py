@@ -18,7 +18,8 @@ from amlstack.sandbox.store.places import folder, job_folder
 from amlstack.sandbox.store.tables.blobs import Blob, BlobTable, Container
 from amlstack.sandbox.store.tables.family import FamilyTable
 from amlstack.sandbox.store.tables.history import HistoryTable, Transition
-from amlstack.sandbox.store.tables.jobs import STATUSES, TERMINAL, ActiveJob, Exit, JobError, JobRow, JobTable
+from amlstack.sandbox.store.tables.job_rows import STATUSES, TERMINAL, ActiveJob, Exit, JobError, JobRow
+from amlstack.sandbox.store.tables.jobs import JobTable
 from amlstack.sandbox.store.tables.metrics import MetricTable
 from amlstack.sandbox.store.tables.nodes import NodeTable
 from amlstack.sandbox.store.tables.operations import OperationTable

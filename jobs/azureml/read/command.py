@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from jobs.azureml.containers import keys
 from jobs.azureml.cursor import Bad, Cursor
-from jobs.azureml.fields import keys, text, word
+from jobs.azureml.fields import text, word
 from jobs.azureml.read import data, environments, runtime
 from jobs.launchers import Custom
 from jobs.model.job import Job

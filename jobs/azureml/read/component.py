@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Level
 from amlstack.base.near_misses import did_you_mean
+from jobs.azureml.containers import keys, listed
 from jobs.azureml.cursor import Cursor
-from jobs.azureml.fields import by_text, keys, listed, mapping, text, truth, unsent, word
+from jobs.azureml.fields import by_text, mapping, text, truth, unsent, word
 from jobs.azureml.read import command, data, port, runtime
 from jobs.launchers import Custom
 from jobs.model.component import Component

@@ -6,8 +6,9 @@ import math
 import re
 from typing import Any
 
+from jobs.azureml.containers import keys, named
 from jobs.azureml.cursor import Bad, Cursor
-from jobs.azureml.fields import anything, keys, named, nullable, same, text, version, word
+from jobs.azureml.fields import anything, nullable, same, text, version, word
 from jobs.model.values import Input, Output
 
 DATA_TYPES = ("uri_file", "uri_folder")

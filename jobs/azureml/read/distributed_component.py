@@ -11,8 +11,9 @@ from typing import Any
 
 from amlstack.base.findings import Level
 from amlstack.base.near_misses import did_you_mean
+from jobs.azureml.containers import keys, named
 from jobs.azureml.cursor import Bad, Cursor
-from jobs.azureml.fields import anything, count, keys, named, text, truth, version, word
+from jobs.azureml.fields import anything, count, text, truth, version, word
 from jobs.azureml.read import command, component
 from jobs.model.component import Component, Port
 from jobs.model.distribution import MpiDistribution, PyTorchDistribution

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base import yamltext
 from amlstack.base.paths import is_file
+from jobs.azureml.containers import keys
 from jobs.azureml.cursor import Bad, Cursor
-from jobs.azureml.fields import by_text, keys, mapping, same, text, unsent, word
+from jobs.azureml.fields import by_text, mapping, same, text, unsent, word
 from jobs.model.values import Build, Environment
 
 if TYPE_CHECKING:

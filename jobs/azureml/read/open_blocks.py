@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Level
 from amlstack.base.near_misses import did_you_mean
+from jobs.azureml.containers import keys
 from jobs.azureml.cursor import Cursor
-from jobs.azureml.fields import by_text, keys
+from jobs.azureml.fields import by_text
 from jobs.azureml.read.command import READ_ONLY
 
 if TYPE_CHECKING:

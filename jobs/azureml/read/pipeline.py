@@ -6,10 +6,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Level
+from jobs.azureml.containers import keys, named
 from jobs.azureml.cursor import Bad, Cursor
-from jobs.azureml.fields import keys, named, nullable, text, truth, unsent, word
-from jobs.azureml.read import command, component_file, data, passthrough, runtime, sweep
+from jobs.azureml.fields import nullable, text, truth, unsent, word
+from jobs.azureml.read import command, component_file, data, runtime, sweep
 from jobs.azureml.read.open_blocks import split
+from jobs.azureml.read.passthrough import steps as passthrough
 from jobs.launchers import Custom
 from jobs.model.component import NO_ENVIRONMENT
 from jobs.model.passthrough import KINDS

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from jobs.azureml.containers import keys, listed, named
 from jobs.azureml.cursor import Bad, Cursor, shown
-from jobs.azureml.fields import anything, keys, listed, named, same, text, truth, word
+from jobs.azureml.fields import anything, same, text, truth, word
 from jobs.azureml.read.data import DATA_TYPES, MODEL_TYPES, MODES
 from jobs.model.component import PRIMITIVES, Port
 

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Level
 from amlstack.base.spelling import snake
+from jobs.azureml.containers import keys, listed, named
 from jobs.azureml.cursor import Bad, Cursor
 from jobs.azureml.fields import (
     anything,
     at_least,
     count,
-    keys,
-    listed,
     mapping,
-    named,
     same,
     seconds,
     size_of_memory,

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import is_file, names_in
 from jobs.azureml import consequences, readers
+from jobs.azureml.containers import keys
 from jobs.azureml.cursor import Bad, Cursor, source_of
-from jobs.azureml.fields import at_least, keys, same, text, whole, word
+from jobs.azureml.fields import at_least, same, text, whole, word
 from jobs.azureml.read import command, data
 from jobs.model.schedule import WEEK_DAYS, Cron, Pattern, Recurrence, Schedule
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Level
 from amlstack.base.spelling import snake
+from jobs.azureml.containers import keys, named
 from jobs.azureml.cursor import Bad, Cursor
-from jobs.azureml.fields import at_least, keys, named, nullable, same, seconds, text, whole, word
+from jobs.azureml.fields import at_least, nullable, same, seconds, text, whole, word
 from jobs.azureml.read import command, runtime
 from jobs.launchers import Custom
 from jobs.model.job import Job

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jobs.azureml.read.passthrough import scaled
+from jobs.azureml.read.passthrough.steps import scaled
 from jobs.azureml.write.command import command_file
 from jobs.azureml.write.sweep import sweep_keys
 from jobs.launchers import Custom

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.arm.ids import ArmPath
     from amlstack.sandbox.store.store import JobRow, ResourceRow
-    from amlstack.sandbox.store.tables.jobs import ListedJob
+    from amlstack.sandbox.store.tables.job_rows import ListedJob
 
 TYPE = f"{ML}/workspaces/jobs"
 ABOVE = frozenset({GROUPS.lower(), f"{ML}/workspaces".lower()})

@@ -5,136 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.store import sealing
+from amlstack.sandbox.store.tables.job_rows import (
+    STATUSES,
+    TERMINAL,
+    ActiveJob,
+    Exit,
+    JobError,
+    JobRow,
+    ListedJob,
+    active_job,
+    job_row,
+    listed_job,
+)
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterable
-    from pathlib import Path
 
     from amlstack.sandbox.store.database import Database
     from amlstack.sandbox.store.tables.history import HistoryTable
-
-TERMINAL = frozenset({"Completed", "Failed", "Canceled"})
-"""Statuses that never change again."""
-
-STATUSES = TERMINAL | {
-    *("NotStarted", "Starting", "Provisioning", "Preparing", "Queued", "Running", "Finalizing"),
-    *("CancelRequested", "NotResponding", "Paused", "Unknown"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class JobError:
-    """Why a job failed, as the service says it: a code such as ``UserError`` and one message."""
-
-    code: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """How one process of a job ended; ``code`` is negative for a signal, None when it never started."""
-
-    node: int
-    rank: int
-    code: int | None
-    log: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class JobRow:
-    """One job.
-
-    Attributes:
-        id: Key of this table and name of the job's folder: the job's name, unless another workspace has the same.
-        workspace: ARM id of the workspace, as the client wrote it first.
-        name: The job's name in ARM.
-        body: The body as it was PUT: ``{"properties": {...}}``.
-        status: One of `STATUSES`.
-        created, started, ended: Seconds since the epoch; started is the first ``Running``.
-        nodes: Numbers of the cluster's nodes that it was given, in rank order; empty before.
-        exits: How its processes ended.
-        error: Why it failed.
-        cancel_requested: Somebody asked for its end.
-        runner_pid, runner_started: The runner process and its start time in clock ticks after boot
-            (field 22 of /proc/PID/stat), which together name a process for ever.
-    """
-
-    id: str
-    workspace: str
-    name: str
-    body: dict[str, Any]
-    status: str
-    created: float
-    started: float | None
-    ended: float | None
-    nodes: tuple[int, ...]
-    exits: tuple[Exit, ...]
-    error: JobError | None
-    cancel_requested: bool
-    runner_pid: int | None
-    runner_started: int | None
-
-    @property
-    def active(self) -> bool:
-        """It has not reached a terminal status."""
-        return self.status not in TERMINAL
-
-    @property
-    def properties(self) -> dict[str, Any]:
-        """``body["properties"]``."""
-        found: dict[str, Any] = self.body.get("properties", {})
-        return found
-
-    @property
-    def arm_id(self) -> str:
-        """``<workspace>/jobs/<name>``."""
-        return f"{self.workspace}/jobs/{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class ActiveJob:
-    """What the scheduler looks at of a job that has not ended; the body, which is most of a row, is left unread.
-
-    Attributes:
-        id: Key of the jobs table.
-        status: One of `STATUSES` but `TERMINAL`.
-        type: ``jobType`` of the body.
-        cluster: The lower-cased ARM id of the compute that it asked for; None for a serverless job.
-        placed: It was given nodes.
-        cancel_requested, runner_pid, runner_started: As in `JobRow`.
-    """
-
-    id: str
-    status: str
-    type: str
-    cluster: str | None
-    placed: bool
-    cancel_requested: bool
-    runner_pid: int | None
-    runner_started: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class ListedJob:
-    """What a list is narrowed by; the body, which is most of a row, is read for the jobs of one page.
-
-    Attributes:
-        id: Key of the jobs table.
-        type: ``jobType`` of the body.
-        archived: ``isArchived`` of the body.
-        tags, properties: Those of the body.
-    """
-
-    id: str
-    type: str
-    archived: bool
-    tags: dict[str, Any]
-    properties: dict[str, Any]
 
 
 class JobTable:
@@ -166,12 +57,12 @@ class JobTable:
     def get(self, key: str) -> JobRow | None:
         """The job with this table key."""
         row = self._db.one("SELECT * FROM jobs WHERE id = ?", key)
-        return _row(row, self._db.path) if row else None
+        return job_row(row, self._db.path) if row else None
 
     def find(self, workspace: str, name: str) -> JobRow | None:
         """The job of this name in this workspace (ARM ids in any letter case, job names exactly)."""
         row = self._db.one("SELECT * FROM jobs WHERE name = ? AND lower(workspace) = ?", name, workspace.lower())
-        return _row(row, self._db.path) if row else None
+        return job_row(row, self._db.path) if row else None
 
     def list(self, workspace: str | None = None, *, active: bool | None = None) -> tuple[JobRow, ...]:
         """Jobs in order of creation; of one workspace, or only those that are (not) active."""
@@ -180,14 +71,14 @@ class JobTable:
         values = () if active is None else tuple(sorted(TERMINAL))
         rows = self._db.all(f"SELECT * FROM jobs {rules[active]} ORDER BY created, id", *values)  # noqa: S608 - our words
         return tuple(
-            _row(row, self._db.path)
+            job_row(row, self._db.path)
             for row in rows
             if workspace is None or row["workspace"].lower() == workspace.lower()
         )
 
     def listed(self, workspace: str) -> tuple[ListedJob, ...]:
         """The jobs of a workspace (its ARM id in any letter case) in order of creation."""
-        return tuple(_listed(row) for row in self._db.all(_LISTED, workspace.lower()))
+        return tuple(listed_job(row) for row in self._db.all(_LISTED, workspace.lower()))
 
     def active(self, *, queued: bool = True) -> tuple[ActiveJob, ...]:
         """The jobs that have not ended, in order of creation.
@@ -196,7 +87,7 @@ class JobTable:
             queued: Also those that only wait in the queue: ``Queued``, without nodes, a runner or a wish to end.
         """
         rows = self._db.all(_ACTIVE.format("" if queued else _NOT_WAITING), *sorted(STATUSES - TERMINAL))
-        return tuple(_active(row) for row in rows)
+        return tuple(active_job(row) for row in rows)
 
     def on_compute(self, compute: str) -> tuple[str, ...]:
         """Keys of the jobs that have not ended and asked for a compute (its lower-cased ARM id)."""
@@ -291,24 +182,3 @@ SELECT id, json_extract(body, '$.properties.jobType', '$.properties.isArchived',
   '$.properties.properties') AS labels
 FROM jobs WHERE lower(workspace) = ? ORDER BY created, id
 """
-
-
-def _row(row: sqlite3.Row, database: Path) -> JobRow:
-    values = dict(row)
-    values["body"] = sealing.loads(values["body"], database)
-    values["nodes"] = tuple(json.loads(values["nodes"]))
-    values["exits"] = tuple(Exit(*entry) for entry in json.loads(values["exits"] or "[]"))
-    values["error"] = JobError(**json.loads(values["error"])) if values["error"] else None
-    values["cancel_requested"] = bool(values["cancel_requested"])
-    return JobRow(**values)
-
-
-def _active(row: sqlite3.Row) -> ActiveJob:
-    values = dict(row)
-    compute = values["cluster"]
-    return ActiveJob(**{**values, "cluster": str(compute).lower() if compute else None})
-
-
-def _listed(row: sqlite3.Row) -> ListedJob:
-    kind, archived, tags, properties = json.loads(row["labels"])
-    return ListedJob(row["id"], str(kind), bool(archived), tags or {}, properties or {})

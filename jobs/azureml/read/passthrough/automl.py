@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.spelling import snake
+from jobs.azureml.containers import keys, listed
 from jobs.azureml.cursor import Bad, Cursor
-from jobs.azureml.fields import by_text, keys, listed, mapping, same, word
+from jobs.azureml.fields import by_text, mapping, same, word
 from jobs.azureml.read.command import READ_ONLY
 from jobs.model.passthrough import PassthroughStep
 from jobs.model.values import EXPRESSION

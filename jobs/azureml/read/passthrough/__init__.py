@@ -1,0 +1,1 @@
+"""Steps of a pipeline file that are passed through, and their components."""

@@ -70,6 +70,41 @@ def jobs_of(manager: Manager) -> str:
 
 
 @pytest.mark.parametrize(
+    ("query", "gone", "found"),
+    [
+        ({}, "", ["ab", "cd", "e"]),
+        ({}, "a", ["ab", "cd", "e"]),
+        ({}, "b", ["ab", "de"]),
+        ({"$top": "3"}, "", ["ab", "c"]),
+        ({"tag": "shown"}, "", ["ac", "e"]),
+        ({"properties": "none"}, "", [""]),
+    ],
+)
+def test_pages_of_jobs_go_on_behind_the_last_one_shown(
+    manager: Manager, monkeypatch: pytest.MonkeyPatch, query: dict[str, str], gone: str, found: list[str]
+) -> None:
+    monkeypatch.setattr(lists, "PAGE", 2)
+    compute = f"{manager.workspace}/computes/gpu"
+    manager.call("PUT", compute, cluster())
+    manager.settle()
+    for name in "abcde":
+        tags = {"shown": "yes"} if name in "ace" else {}
+        assert manager.call("PUT", f"{manager.workspace}/jobs/{name}", job(compute, tags=tags))[0] == 201
+    seen = []
+    following: dict[str, str] | None = query
+    while following is not None:
+        status, answer = manager.call("GET", f"{manager.workspace}/jobs", **following)
+        assert status == 200
+        seen.append("".join(each["name"] for each in answer["value"]))
+        link = answer.get("nextLink")
+        following = dict(parse_qsl(urlsplit(link).query)) if link else None
+        if gone and len(seen) == 1:
+            manager.call("POST", f"{manager.workspace}/jobs/{gone}/cancel", {})
+            assert manager.call("DELETE", f"{manager.workspace}/jobs/{gone}")[0] == 200
+    assert seen == found
+
+
+@pytest.mark.parametrize(
     ("query", "found"),
     [
         ({}, "abc"),

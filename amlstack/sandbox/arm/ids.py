@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 
@@ -62,6 +63,7 @@ class ArmPath:
         return self.text.rsplit("/", 1 if self.collection else 2)[0]
 
 
+@functools.lru_cache(1024)
 def parse(path: str) -> ArmPath | None:
     """Reads ``/subscriptions/S[/resourceGroups/G][/providers/NS/kind/name…]``; None when it is no such path.
 

@@ -126,14 +126,14 @@ def _check_above(context: KindContext, path: ArmPath, method: str) -> None:
         locks.check(context, path.text, deletes=method == "DELETE")
     if path.type.lower() == GROUPS.lower() or path.group is None:
         return
-    if context.store.resources.get(path.group_id) is None:
+    if not context.store.resources.has(path.group_id):
         message = f"Resource group '{path.group}' could not be found."
         raise Refused(404, "ResourceGroupNotFound", message)
     above = path.parent
     kind = kinds.find(path.type)
     if kind is not None and kind.makes_parent:  # its container comes with it and is never missed on its own
         above = above.rsplit("/", 2)[0]
-    if context.store.resources.get(above) is None:
+    if not context.store.resources.has(above):
         doing = {"PUT": "write", "PATCH": "write", "DELETE": "delete"}.get(method, "read")
         short = path.type.partition("/")[2]
         message = (

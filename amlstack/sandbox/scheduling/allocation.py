@@ -10,7 +10,9 @@ from amlstack.sandbox.scheduling import quota
 from amlstack.sandbox.store.store import JobError, JobRow, ResourceRow, Store, cluster_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from amlstack.sandbox.store.tables.nodes import NodeRow
 
 IDLE_DEFAULT = 120.0
 """Seconds that a node stays idle when the cluster does not say."""
@@ -36,7 +38,10 @@ class Grant:
 def scale_of(cluster: ResourceRow) -> Scale:
     """Reads ``properties.properties.scaleSettings`` of a compute."""
     inner: Mapping[str, Any] = (cluster.body.get("properties") or {}).get("properties") or {}
-    settings: Mapping[str, Any] = inner.get("scaleSettings") or {}
+    return _limits(inner.get("scaleSettings") or {})
+
+
+def _limits(settings: Mapping[str, Any]) -> Scale:
     idle = durations.seconds(str(settings.get("nodeIdleTimeBeforeScaleDown")))
     idle = IDLE_DEFAULT if idle is None else idle
     return Scale(int(settings.get("minNodeCount") or 0), int(settings.get("maxNodeCount") or 0), idle)
@@ -98,33 +103,36 @@ def scale(store: Store, now: float) -> float | None:
         When the next one is due to leave, in seconds since the epoch.
     """
     due: list[float] = []
-    known = set()
-    for cluster in store.clusters():
-        known.add(cluster.key)
-        if cluster.state == "Succeeded":
-            due += _scale_one(store, cluster, now)
+    there: dict[str, list[NodeRow]] = {}
     for node in store.nodes.all():
+        there.setdefault(node.cluster, []).append(node)
+    clusters = store.scaled_clusters()
+    for cluster in clusters:
+        nodes = there.get(cluster.key, [])
+        if cluster.state == "Succeeded" and (nodes or cluster.settings.get("minNodeCount")):
+            due += _scale_one(store, cluster.key, _limits(cluster.settings), nodes, now)
+    known = {cluster.key for cluster in clusters}
+    for node in (each for nodes in there.values() for each in nodes):
         if node.cluster not in known and node.state == "idle":  # a serverless job's, or of a deleted cluster
             store.nodes.drop(node.cluster, node.number)
     return min(due, default=None)
 
 
-def _scale_one(store: Store, cluster: ResourceRow, now: float) -> list[float]:
-    limits = scale_of(cluster)
-    there = list(store.nodes.of(cluster.key))
+def _scale_one(store: Store, cluster: str, limits: Scale, nodes: Iterable[NodeRow], now: float) -> list[float]:
+    there = list(nodes)
     for number in range(limits.largest):
         if len(there) >= limits.smallest:
             break
         if all(node.number != number for node in there):
-            store.nodes.put(cluster.key, number, "idle")
-            there = list(store.nodes.of(cluster.key))
+            store.nodes.put(cluster, number, "idle")
+            there = list(store.nodes.of(cluster))
     due = []
     for node in sorted(there, key=lambda node: -node.number):
         if node.state != "idle" or len(there) <= limits.smallest:
             continue
         leaves = 0.0 if len(there) > limits.largest else node.since + limits.idle
         if leaves <= now:
-            store.nodes.drop(cluster.key, node.number)
+            store.nodes.drop(cluster, node.number)
             there.remove(node)
             if quota.set_at_all():  # a job of another cluster may have waited for these cores: look again at once
                 due.append(now)

@@ -23,7 +23,7 @@ from amlstack.sandbox.store.tables.jobs import JobTable
 from amlstack.sandbox.store.tables.metrics import MetricTable
 from amlstack.sandbox.store.tables.nodes import NodeTable
 from amlstack.sandbox.store.tables.operations import OperationTable
-from amlstack.sandbox.store.tables.resources import ResourceRow, ResourceTable
+from amlstack.sandbox.store.tables.resources import ResourceRow, ResourceTable, ScaledCluster
 from amlstack.sandbox.store.tables.scales import ScaleTable
 
 if TYPE_CHECKING:
@@ -95,6 +95,10 @@ class Store:
     def clusters(self) -> tuple[ResourceRow, ...]:
         """The compute resources; scale settings under ``body["properties"]["properties"]["scaleSettings"]``."""
         return self.resources.of_type(COMPUTE)
+
+    def scaled_clusters(self) -> tuple[ScaledCluster, ...]:
+        """What scaling looks at of all clusters, many times a second; their bodies are left unread."""
+        return self.resources.scaled(COMPUTE)
 
     def holds_jobs(self) -> bool:
         """Whether jobs stay queued until somebody lets them start."""

@@ -28,30 +28,43 @@ def page(
     rows: Sequence[_Row],
     key: Callable[[_Row], str],
     render: Callable[[_Row], Body],
+    *,
+    left_out: int = 0,
 ) -> Body:
     """The answer of a list: ``value``, and ``nextLink`` where there is more.
 
     Args:
         address: Of the request, without its query.
         query: Of the request.
-        rows: The whole list, in its order.
+        rows: The whole list, in its order; or as many of what `behind` leaves as a page has, and one more.
         key: What names a row: the next page begins behind the row that ended this one, wherever it is by then.
         render: A row as it is answered.
+        left_out: How many rows of earlier pages are not among them.
 
     Raises:
         Refused: 400; the token is none that a page gave.
     """
     begin = 0
-    if token := query.get(NEXT):
+    if (token := query.get(NEXT)) and not left_out:
         place, last = _read(token)
         known = [key(row) for row in rows]
         begin = known.index(last) + 1 if last in known else place
     shown = rows[begin : begin + PAGE]
     answer: Body = {"value": [render(row) for row in shown]}
     if len(rows) > begin + PAGE:
-        following = {**query, NEXT: _token(begin + PAGE, key(shown[-1]))}
+        following = {**query, NEXT: _token(left_out + begin + PAGE, key(shown[-1]))}
         answer["nextLink"] = f"{quote(address, safe=':/')}?{urlencode(following)}"
     return answer
+
+
+def behind(query: Mapping[str, str]) -> tuple[int, str]:
+    """How many rows the earlier pages had, and the key of the last of them; 0 and an empty text for a first page.
+
+    Raises:
+        Refused: 400; the token is none that a page gave.
+    """
+    token = query.get(NEXT)
+    return _read(token) if token else (0, "")
 
 
 def holds(wanted: str, values: Mapping[str, Any]) -> bool:

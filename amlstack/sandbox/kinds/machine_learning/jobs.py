@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.arm import references, typecheck
@@ -12,7 +13,7 @@ from amlstack.sandbox.arm.requests import lists
 from amlstack.sandbox.data.downloads import artifacts
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema, system_data
 from amlstack.sandbox.parents import progress
-from amlstack.sandbox.parents.parent import PARENTS, is_parent
+from amlstack.sandbox.parents.parent import PARENTS
 from amlstack.sandbox.scale import QUERY, RehearsalScale
 from amlstack.sandbox.store.store import job_folder
 
@@ -82,17 +83,19 @@ def act(context: KindContext, path: ArmPath, action: str) -> Reply:
     """Answers ``POST …/cancel``: the job is asked to end; an ended one stays as it is."""
     if action.lower() != "cancel":
         raise not_emulated(f"the action '{action}' of {TYPE}")
-    cancel(context, found(context, path))
+    key = context.store.jobs.key_of(path.parent, path.name)
+    if key is None:
+        raise _missing(path)
+    cancel(context, key)
     return Reply(200)
 
 
-def cancel(context: KindContext, job: JobRow) -> None:
-    """Asks for a job's end, and gives it at once where nothing of the job has begun."""
+def cancel(context: KindContext, key: str) -> None:
+    """Asks for a job's end (by its table key), and gives it at once where nothing of the job has begun."""
     with context.store.transaction():
-        asked = context.store.jobs.request_cancel(job.id)
-        now = context.store.jobs[job.id]
-        if asked and now.runner_pid is None and not (context.scheduled and (now.nodes or is_parent(now))):
-            context.store.jobs.move(job.id, "Canceled", detail="cancelled before it started")
+        now = context.store.jobs.look(key) if context.store.jobs.request_cancel(key) else None
+        if now and now.runner_pid is None and not (context.scheduled and (now.placed or now.type in PARENTS)):
+            context.store.jobs.move(key, "Canceled", detail="cancelled before it started")
     context.wake.set()
 
 
@@ -100,10 +103,13 @@ def found(context: KindContext, path: ArmPath) -> JobRow:
     """The job, or its own 404."""
     job = context.store.jobs.find(path.parent, path.name)
     if job is None:
-        group = path.group
-        message = f"The Resource '{TYPE}/{'/'.join(path.names)}' under resource group '{group}' was not found."
-        raise Refused(404, "ResourceNotFound", message)
+        raise _missing(path)
     return job
+
+
+def _missing(path: ArmPath) -> Refused:
+    message = f"The Resource '{TYPE}/{'/'.join(path.names)}' under resource group '{path.group}' was not found."
+    return Refused(404, "ResourceNotFound", message)
 
 
 def render(job: JobRow) -> Body:
@@ -148,28 +154,32 @@ def _end(context: KindContext, jobs: Iterable[JobRow | None]) -> bool:
     done = True
     for job in jobs:
         if job is not None and job.active:
-            cancel(context, job)
+            cancel(context, job.id)
             done = done and not context.store.jobs[job.id].active
     return done
 
 
 def _list(context: KindContext, workspace: str, query: Mapping[str, str]) -> Reply:
-    view = query.get("listViewType", "ActiveOnly")
-    rows = context.store.jobs.listed(workspace)
+    view, most = query.get("listViewType", "ActiveOnly"), lists.count(query)
     children = context.store.family.members()
-    shown = [
+    left_out, last = lists.behind(query)
+    if most is not None or context.store.jobs.look(last) is None:  # counted from the first one, or from a place
+        left_out, last = 0, ""
+    enough = lists.PAGE + 1 if most is None and (last or not query.get(lists.NEXT)) else most
+    shown = (
         job
-        for job in rows
+        for job in context.store.jobs.listed(workspace, last)
         if job.id not in children
         and (view == "All" or job.archived is (view == "ArchivedOnly"))
         and _asked_for(query, job)
-    ]
-    address = f"{context.base}{workspace}/jobs"
+    )
+    rows = list(islice(shown, enough))
 
     def rendered(job: ListedJob) -> Body:
         return render(context.store.jobs[job.id])
 
-    return Reply(200, lists.page(address, query, shown[: lists.count(query)], lambda job: job.id, rendered))
+    address = f"{context.base}{workspace}/jobs"
+    return Reply(200, lists.page(address, query, rows, lambda job: job.id, rendered, left_out=left_out))
 
 
 def _asked_for(query: Mapping[str, str], job: ListedJob) -> bool:

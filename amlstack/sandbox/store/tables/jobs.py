@@ -22,7 +22,7 @@ from amlstack.sandbox.store.tables.job_rows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from amlstack.sandbox.store.database import Database
     from amlstack.sandbox.store.tables.history import HistoryTable
@@ -64,6 +64,16 @@ class JobTable:
         row = self._db.one("SELECT * FROM jobs WHERE name = ? AND lower(workspace) = ?", name, workspace.lower())
         return job_row(row, self._db.path) if row else None
 
+    def key_of(self, workspace: str, name: str) -> str | None:
+        """The table key of the job of this name, as `find` finds it."""
+        row = self._db.one("SELECT id FROM jobs WHERE name = ? AND lower(workspace) = ?", name, workspace.lower())
+        return None if row is None else str(row["id"])
+
+    def look(self, key: str) -> ActiveJob | None:
+        """What the scheduler looks at of one job, also of one that has ended."""
+        row = self._db.one(_LOOK, key)
+        return active_job(row) if row else None
+
     def list(self, workspace: str | None = None, *, active: bool | None = None) -> tuple[JobRow, ...]:
         """Jobs in order of creation; of one workspace, or only those that are (not) active."""
         marks = ", ".join("?" * len(TERMINAL))
@@ -76,9 +86,19 @@ class JobTable:
             if workspace is None or row["workspace"].lower() == workspace.lower()
         )
 
-    def listed(self, workspace: str) -> tuple[ListedJob, ...]:
-        """The jobs of a workspace (its ARM id in any letter case) in order of creation."""
-        return tuple(listed_job(row) for row in self._db.all(_LISTED, workspace.lower()))
+    def listed(self, workspace: str, behind: str = "") -> Iterator[ListedJob]:
+        """The jobs of a workspace (its ARM id in any letter case) in order of creation, read as far as is asked for.
+
+        Args:
+            workspace: ARM id of the workspace.
+            behind: Table key of a job that is there: only those that come after it.
+        """
+        while True:
+            rows = self._db.all(_LISTED, workspace.lower(), behind, behind, _CHUNK)
+            yield from map(listed_job, rows)
+            if len(rows) < _CHUNK:
+                return
+            behind = rows[-1]["id"]
 
     def active(self, *, queued: bool = True) -> tuple[ActiveJob, ...]:
         """The jobs that have not ended, in order of creation.
@@ -170,15 +190,22 @@ class JobTable:
         return self._db.execute("DELETE FROM jobs WHERE id = ?", key) > 0
 
 
-_ACTIVE = f"""
+_ACTIVE_COLUMNS = """
 SELECT id, status, json_extract(body, '$.properties.jobType') AS type,
   json_extract(body, '$.properties.computeId') AS cluster, nodes <> '[]' AS placed, cancel_requested, runner_pid,
   runner_started
-FROM jobs WHERE status IN ({", ".join("?" * len(STATUSES - TERMINAL))}) {{}} ORDER BY created, id
-"""  # noqa: S608 - our words
+FROM jobs"""
+_LOOK = f"{_ACTIVE_COLUMNS} WHERE id = ?"
+_ACTIVE = f"""{_ACTIVE_COLUMNS} WHERE status IN ({", ".join("?" * len(STATUSES - TERMINAL))}) {{}} ORDER BY created, id
+"""
 _NOT_WAITING = "AND NOT (status = 'Queued' AND nodes = '[]' AND runner_pid IS NULL AND NOT cancel_requested)"
+_CHUNK = 256
 _LISTED = """
-SELECT id, json_extract(body, '$.properties.jobType', '$.properties.isArchived', '$.properties.tags',
+SELECT jobs.id, json_extract(body, '$.properties.jobType', '$.properties.isArchived', '$.properties.tags',
   '$.properties.properties') AS labels
-FROM jobs WHERE lower(workspace) = ? ORDER BY created, id
+FROM (
+  SELECT id FROM jobs
+  WHERE lower(workspace) = ? AND (? = '' OR (created, id) > (SELECT created, id FROM jobs WHERE id = ?))
+  ORDER BY created, id LIMIT ?
+) AS some JOIN jobs ON jobs.id = some.id ORDER BY jobs.created, jobs.id
 """

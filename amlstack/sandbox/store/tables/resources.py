@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from dataclasses import dataclass
@@ -46,6 +47,15 @@ class ResourceRow:
     changed: float
 
 
+@dataclass(frozen=True, slots=True)
+class ScaledCluster:
+    """A compute: its key, its provisioning state, and ``scaleSettings`` of its body."""
+
+    key: str
+    state: str
+    settings: dict[str, Any]
+
+
 class ResourceTable:
     """The resources table; ids are taken in any letter case."""
 
@@ -57,6 +67,15 @@ class ResourceTable:
         """The resource of this id."""
         row = self._db.one("SELECT * FROM resources WHERE key = ?", resource_id.lower())
         return _row(row, self._db.path) if row else None
+
+    def has(self, resource_id: str) -> bool:
+        """Whether there is a resource of this id."""
+        return self._db.one("SELECT 1 FROM resources WHERE key = ?", resource_id.lower()) is not None
+
+    def scaled(self, kind: str) -> tuple[ScaledCluster, ...]:
+        """The computes of a type, by time of creation."""
+        rows = self._db.all(_SCALED, kind.lower())
+        return tuple(ScaledCluster(row["key"], row["state"], json.loads(row["settings"] or "{}")) for row in rows)
 
     def put(
         self, resource_id: str, kind: str, parent: str, body: dict[str, Any], state: str = "Succeeded"
@@ -127,6 +146,12 @@ class ResourceTable:
 
     def _rows(self, rows: Iterable[sqlite3.Row]) -> Iterator[ResourceRow]:
         return (_row(row, self._db.path) for row in rows)
+
+
+_SCALED = """
+SELECT key, state, json_extract(body, '$.properties.properties.scaleSettings') AS settings
+FROM resources WHERE lower(type) = ? ORDER BY created, key
+"""
 
 
 def _row(row: sqlite3.Row, database: Path) -> ResourceRow:

@@ -12,7 +12,6 @@ from amlstack.base.findings import Finding, Level
 from amlstack.base.spelling import camel
 from infra.components import tokens
 from infra.compute import cluster
-from infra.network.plan import placed
 from jobs.planning.command_text import knows_where_it_was
 from jobs.wire.command import LOCAL
 from jobs.wire.keys import BLOCKS, field_of
@@ -57,6 +56,8 @@ _IN_SETTINGS: Mapping[str, str] = {
 
 def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> tuple[Finding, ...]:
     """The rules' findings on one cluster of the settings; the gate then knows it for the jobs on it."""
+    from infra.network.plan import placed  # noqa: PLC0415 - it loads the settings, which a lone job file has none of
+
     if reading.doubts("clusters", index, "size"):
         return ()
     spec = placed(settings.clusters[index], settings)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from amlstack.base.findings import Finding
@@ -15,7 +14,7 @@ from amlstack.snapshot.walk import FileState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-    from concurrent.futures import Future
+    from concurrent.futures import Future, ThreadPoolExecutor
 
     from amlstack.snapshot.walk import File
 
@@ -153,7 +152,7 @@ class _Feeding:
     def feed(self, batch: _Batch) -> None:
         """Batches come in the order of the files; each hash takes them in this order."""
         if self._last:
-            self._threads = self._threads or [ThreadPoolExecutor(1) for _ in self._hashes]
+            self._threads = self._threads or _threads(len(self._hashes))
             self._running.append(
                 [thread.submit(each, self._last) for thread, each in zip(self._threads, self._hashes, strict=True)]
             )
@@ -174,6 +173,12 @@ class _Feeding:
         finally:
             for thread in self._threads:
                 thread.shutdown(cancel_futures=True)
+
+
+def _threads(count: int) -> list[ThreadPoolExecutor]:
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - small folders need none, and it takes long to load
+
+    return [ThreadPoolExecutor(1) for _ in range(count)]
 
 
 def _wait(futures: Iterable[Future[None]]) -> None:

@@ -21,9 +21,7 @@ def check(on: date, *, days: int, version: str) -> Iterator[Finding]:
         days: How many days ago it may have been checked last.
         version: The pack's version.
     """
-    known = sizes.all_sizes()
-    checked = max(size.checked for size in known)
-    newest = max((size.retired for size in known if size.retired), default=None)
+    checked, newest = sizes.last_checked(), sizes.last_retirement()
     if newest is not None and on > newest:
         seen = f"Version {version} knows no retirement after {newest.isoformat()}, and that day has passed"
     elif (on - checked).days > days:

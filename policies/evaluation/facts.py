@@ -117,6 +117,8 @@ def _at(props: Any, path: Path) -> Any:
 def text(props: Any, *path: str) -> str | Unknown | None:
     """The text at a path; None where there is none, Unknown for an expression or an unknown value."""
     value = dig(props, *path)
+    if value is None:
+        return None
     if isinstance(value, str) and is_expression(value):
         return Unknown(".".join(path), AT_RUN)
     if isinstance(value, Gapped):
@@ -142,9 +144,12 @@ _KNOWN = frozenset({str, int, float, bool, type(None)})
 def wholly_known(value: Any) -> bool:
     """Whether a value is nothing but JSON, as nearly every job is: no part of it is left to be known later."""
     kind = type(value)
-    if kind is dict:
-        return all(map(wholly_known, value.values()))
-    return all(map(wholly_known, value)) if kind is list else kind in _KNOWN
+    if kind is not dict and kind is not list:
+        return kind in _KNOWN
+    for inner in value.values() if kind is dict else value:
+        if type(inner) not in _KNOWN and not wholly_known(inner):
+            return False
+    return True
 
 
 def last_part(value: Any, path: str) -> str:
@@ -204,7 +209,9 @@ class Facts:
     def __init__(self, props: Any, paths: Mapping[str, tuple[Path, ...]], *, classic: bool = False) -> None:
         """Read ``props``; ``paths`` lists where each fact may be, and the first place that has it counts."""
         self._props, self._paths = props, paths
-        self._path_of: dict[str, Path] = {}  # many rules ask for the same facts
+        # Many rules ask for the same facts.
+        self._path_of: dict[str, Path] = {}
+        self._at: dict[str, str] = {}
         self.classic = classic
 
     @property
@@ -214,7 +221,10 @@ class Facts:
 
     def at(self, fact: str) -> str:
         """Dotted path of the fact, or where it would be."""
-        return ".".join(self.path(fact))
+        known = self._at.get(fact)
+        if known is None:
+            known = self._at[fact] = ".".join(self.path(fact))
+        return known
 
     def path(self, fact: str) -> Path:
         """The same as names."""

@@ -42,6 +42,7 @@ _OWN: dict[str, tuple[Path, ...]] = {
     "trials": (("limits", "maxTotalTrials"), ("limits", "max_total_trials")),
     "at_once": (("limits", "maxConcurrentTrials"), ("limits", "max_concurrent_trials")),
 }
+_HOLD_JOBS = frozenset({"trial", "jobs", "component"})
 _NO_COMMAND = frozenset({"pipeline", "sweep", "spark", "parallel", "automl", "import", "data_transfer"})
 _COMPONENT = re.compile(
     r"(?:.*/components/(?P<name>[^/]+)/versions/|(?:azureml:)?(?P<short>[^/:@]+):)(?P<version>[^/:@]+)"
@@ -99,6 +100,8 @@ def jobs_in(props: Any, at: Path, *, inherited: Any = None, around: tuple[Path, 
         return
     compute = next(filter(None, (dig(props, *at, *name) for name in _COMPUTE)), inherited)
     yield from _own(props, at, whole, compute, around)
+    if not _HOLD_JOBS & whole.keys():  # as most
+        return
     yield from jobs_in(props, (*at, "trial"), inherited=compute, around=(at,))
     for inner in ((*at, "jobs"), (*at, "component", "jobs")):  # those of a pipeline that is a step of another too
         for name in names(props, *inner):

@@ -182,8 +182,17 @@ class _Table(Mapping[str, "Size"]):
             self._built[name] = _size(dict(self._rows[name]))
         return self._built[name]
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """The size of that name; without an exception for each that was not built yet, or is none."""
+        built = self._built.get(name)
+        return built or (self[name] if name in self._rows else default)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)
+
+    def days(self, key: str) -> set[date]:
+        """The days that the rows have under a key, without building a size of each."""
+        return {day(given) for given in {row[key] for row in self._rows.values()} if given}
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -217,6 +226,16 @@ def _size(row: dict[str, Any]) -> Size:
 def all_sizes() -> tuple[Size, ...]:
     """Every size of the catalogue, in the order of the data file."""
     return tuple(by_lower_name().values())
+
+
+def last_checked() -> date:
+    """When a row of the catalogue was checked last."""
+    return max(_table(overlay.path()).days("checked"))
+
+
+def last_retirement() -> date | None:
+    """The latest day from which a size of the catalogue is gone; None where none has such a day."""
+    return max(_table(overlay.path()).days("retired"), default=None)
 
 
 def get(name: str) -> Size | None:

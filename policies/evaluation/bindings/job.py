@@ -87,7 +87,7 @@ def _fabric_off(subject: Subject, _: Mapping[str, Any], context: Context) -> Fou
     variables = facts.mapping("variables")
     given = facts.value("command")
     command, docker = given if isinstance(given, str) else "", _docker(subject)
-    switches = [(f"{where[0]}.{name}", variables.get(name)) for name in fabric_off.HARMFUL]
+    switches = [(f"{where[0]}.{name}", variables[name]) for name in fabric_off.HARMFUL if name in variables]
     waiting = [one for one in (open_part(value, place) for place, value in (*switches, (where[1], given))) if one]
     known = {name: value for name, value in variables.items() if open_part(value, name) is None}
     if not waiting and not fabric_off.harmful(known, command, docker):

@@ -64,17 +64,23 @@ def cpu(work: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def cpu_of(command: Sequence[str], *, times: int = 5, env: Mapping[str, str] | None = None) -> float:
+def cpu_of(command: Sequence[str], *, times: int = 5, warm: bool = True, env: Mapping[str, str] | None = None) -> float:
     """CPU seconds of a command and its children: the median of several runs, after one that leaves bytecode behind.
 
     Only the very first run of a program compiles it; a shell that forbids keeping bytecode would have every run do so.
+
+    Args:
+        command: Program and arguments.
+        times: Runs of which the median is taken.
+        warm: Whether one run goes before them; without it a look takes half the time, and may meet a compilation.
+        env: Variables beside this process's own.
 
     Raises:
         RuntimeError: The command failed; its figure would say nothing.
     """
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     taken = []
-    for _ in range(1 + times):
+    for _ in range(warm + times):
         process = subprocess.Popen(
             list(command),
             stdout=subprocess.DEVNULL,
@@ -87,4 +93,4 @@ def cpu_of(command: Sequence[str], *, times: int = 5, env: Mapping[str, str] | N
             message = f"{' '.join(command)} ended with {process.returncode}"
             raise RuntimeError(message)
         taken.append(usage.ru_utime + usage.ru_stime)
-    return statistics.median(taken[1:])
+    return statistics.median(taken[warm:])

@@ -16,7 +16,7 @@ from amlstack.provider.arm import ArmClient, ArmError, Response
 if TYPE_CHECKING:
     from azure.core.credentials import AccessToken
 
-    from amlstack.sandbox.server.daemon import Endpoint
+    from amlstack.sandbox.server.endpoint import Endpoint
 
 PATIENCE = 60.0
 """Seconds for a token: the machine may be busy with the very job."""

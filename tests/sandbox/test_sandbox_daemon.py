@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from amlstack.sandbox.server.endpoint import Endpoint
+
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
@@ -38,7 +40,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
         daemon.down(tmp_path / "home")
 
 
-def kill(endpoint: daemon.Endpoint) -> None:
+def kill(endpoint: Endpoint) -> None:
     """Ends a server as a crash does, and waits until the kernel says so."""
     handle = os.pidfd_open(endpoint.pid)
     processes.send(endpoint.pid, signal.SIGKILL)

@@ -15,7 +15,7 @@ from amlstack.cli.sandbox_env import Tool
 from amlstack.sandbox.arm import entra
 from amlstack.sandbox.arm.cloud import metadata
 from amlstack.sandbox.arm.refusals import Refused
-from amlstack.sandbox.server.daemon import Endpoint
+from amlstack.sandbox.server.endpoint import Endpoint
 from tests.support.sandbox.sandbox_client import Arm, cluster
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from amlstack.cli.rehearsal.inputs import Data
     from amlstack.cli.rehearsal.outcome import JobOutcome, Outcomes
     from amlstack.sandbox.scale import RehearsalScale
-    from amlstack.sandbox.server.daemon import Endpoint
+    from amlstack.sandbox.server.endpoint import Endpoint
 
 app = typer.Typer(add_completion=False)
 

@@ -10,7 +10,7 @@ from amlstack.cli.consent import Yes  # noqa: TC001 - typer reads the annotation
 from amlstack.cli.sandbox_env import Tool
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.server.daemon import Endpoint
+    from amlstack.sandbox.server.endpoint import Endpoint
 
 app = typer.Typer(no_args_is_help=True, help="Azure on this machine: start it, look at it, end it.")
 

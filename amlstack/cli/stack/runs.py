@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from amlstack.cli.progress import Progress
     from amlstack.cli.stack.state import State
     from amlstack.provider.arm import ArmClient
-    from amlstack.sandbox.server.daemon import Endpoint
+    from amlstack.sandbox.server.endpoint import Endpoint
 
 JOB: Final = "amlstack:jobs:Job"
 CODE: Final = "amlstack:code:Snapshot"

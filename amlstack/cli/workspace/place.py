@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from amlstack.cli.workspace.options import AskedWorkspace
-    from amlstack.sandbox.server.daemon import Endpoint
+    from amlstack.sandbox.server.endpoint import Endpoint
 
 _MOST_PAGES: Final = 200
 _SHOWN: Final = 12

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from amlstack.cli.stack.anywhere.judged import JudgedStack
     from amlstack.cli.stack.state import State
     from amlstack.engine import Engine
-    from amlstack.sandbox.server.daemon import Endpoint
+    from amlstack.sandbox.server.endpoint import Endpoint
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,17 @@ ENCRYPTION: Final = Role(
 """What the workspace's identity gets on the vault of a customer-managed key."""
 
 
+APPROVER: Final = Role(
+    "Azure AI Enterprise Network Connection Approver",
+    "b556d68e-0be0-4f35-a333-ad7ee1ce17ea",
+    "storage",
+    "Under `only_approved` the managed network makes private endpoints to the account of a datastore, and the "
+    "workspace approves them.",
+    "learn.microsoft.com/azure/machine-learning/how-to-managed-network (2026-11-22)",
+)
+"""What the workspace's identity gets on the accounts of datastores that outbound rules lead to."""
+
+
 def identity(spec: ClusterIdentity, *, stack: str) -> dict[str, Any]:
     """A cluster's identity as azure-native takes it; written out also where there is none, so that one goes away.
 

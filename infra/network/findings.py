@@ -6,9 +6,10 @@ import ipaddress
 from typing import TYPE_CHECKING, Final
 
 from amlstack.base.findings import Finding, Level
+from infra.names import Names
 from infra.network import links, own
 from infra.network.isolation import APPROVED, MODES, OFF, declared
-from infra.network.outbound import OWN_REGISTRIES, generated, hosts, registry_of
+from infra.network.outbound import OWN_REGISTRIES, endpoints, generated, hosts, registry_of
 from infra.settings.model.environment import CustomEnvironment
 from infra.settings.problems import dotted
 
@@ -53,6 +54,9 @@ def _finding(code: str, loc: Loc, *words: str, level: Level = Level.ERROR) -> tu
 
 def _of_rules(settings: Settings, network: NetworkSettings, mode: str | None) -> Iterator[tuple[Loc, Finding]]:
     seen: dict[str, str] = {one.name.lower(): one.why for one in generated(settings)}
+    # Names of rules have no id in them, so that any place will do.
+    names = Names.of(settings, project="-", stack="-", subscription="-")
+    seen |= {one.name.lower(): f"the datastores in {one.account}" for one in endpoints(settings, names)}
     for index, rule in enumerate(network.rules):
         at: Loc = (*AT, "rules", index)
         if (other := seen.setdefault(rule.name.lower(), f"rules[{index}]")) != f"rules[{index}]":

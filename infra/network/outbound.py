@@ -6,12 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from infra.contents import datastores
 from infra.network.isolation import APPROVED, declared
 from infra.settings.model.environment import CustomEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from infra.names import Names
     from infra.settings import Settings
     from infra.settings.model import OutboundRule
 
@@ -20,6 +22,10 @@ DOCKER_HUB: Final = ("docker.io", "*.docker.io", "*.docker.com", "production.clo
 
 MICROSOFT: Final = "mcr.microsoft.com"
 """Reached by a rule that Azure ML makes itself."""
+
+_TARGETS: Final = {"blob": ("blob",), "adls_gen2": ("dfs", "blob"), "file": ("file",)}
+"""What of an account the kinds of datastores are reached by; operations of `dfs` may be led on to `blob`
+(learn.microsoft.com/azure/storage/common/storage-private-endpoints, 2026-11-22)."""
 
 OWN_REGISTRIES: Final = ".azurecr.io"
 """Of the customer: reached by a private endpoint, as their layers come from storage of names that are not known."""
@@ -58,6 +64,46 @@ def generated(settings: Settings) -> tuple[Generated, ...]:
     return tuple(one for host, one in first.items() if host not in given)
 
 
+@dataclass(frozen=True, slots=True)
+class AccountEndpoint:
+    """A private endpoint that a datastore needs.
+
+    Attributes:
+        name: Of its rule.
+        account: ARM id of the storage account.
+        target: The part of it.
+    """
+
+    name: str
+    account: str
+    target: str
+
+
+def endpoints(settings: Settings, names: Names) -> tuple[AccountEndpoint, ...]:
+    """The private endpoints to accounts of datastores, none to the workspace's own: Azure ML makes those.
+
+    Args:
+        settings: The stack's.
+        names: Its names: a bare account lies in its resource group.
+    """
+    network = settings.workspace.network
+    if network is None or declared(settings) != APPROVED:
+        return ()
+    given = {(str(rule.private_endpoint).lower(), str(rule.target).lower()) for rule in network.rules}
+    found: dict[tuple[str, str], AccountEndpoint] = {}
+    for spec in settings.datastores:
+        account = datastores.account_id(spec, names)
+        if account.lower() == names.id("storage").lower():
+            continue
+        for target in _TARGETS[spec.kind]:
+            # Accounts have names of their own in the whole of Azure.
+            name = f"data-{account.rpartition('/')[2]}-{target}"
+            key = (account.lower(), target)
+            if key not in given:
+                found.setdefault(key, AccountEndpoint(name, account, target))
+    return tuple(found.values())
+
+
 def hosts_of(image: str) -> tuple[str, ...]:
     """The hosts on the internet that an image is pulled from, none for Microsoft's and for registries in Azure."""
     registry = registry_of(image)
@@ -74,13 +120,15 @@ def registry_of(image: str) -> str:
     return DOCKER_HUB[0] if host in ("index.docker.io", "registry-1.docker.io") else host
 
 
-def rules(settings: Settings) -> dict[str, dict[str, Any]]:
+def rules(settings: Settings, names: Names) -> dict[str, dict[str, Any]]:
     """All rules by name, as the bodies of ``workspaces/outboundRules`` have them under ``properties``."""
     network = settings.workspace.network
     if network is None:
         return {}
     named = {rule.name: wire(rule) for rule in network.rules}
-    return {**named, **{one.name: {"type": "FQDN", "destination": one.host} for one in generated(settings)}}
+    to_hosts = {one.name: {"type": "FQDN", "destination": one.host} for one in generated(settings)}
+    to_accounts = {one.name: _endpoint(one.account, one.target) for one in endpoints(settings, names)}
+    return {**named, **to_hosts, **to_accounts}
 
 
 def wire(rule: OutboundRule) -> dict[str, Any]:
@@ -94,14 +142,12 @@ def wire(rule: OutboundRule) -> dict[str, Any]:
             "portRanges": rule.ports or "443",
         }
         return {"type": "ServiceTag", "destination": dict(destination)}
-    return {
-        "type": "PrivateEndpoint",
-        "destination": {
-            "serviceResourceId": rule.private_endpoint,
-            "subresourceTarget": rule.target,
-            "sparkEnabled": bool(rule.spark),
-        },
-    }
+    return _endpoint(rule.private_endpoint, rule.target, spark=bool(rule.spark))
+
+
+def _endpoint(resource: str | None, target: str | None, *, spark: bool = False) -> dict[str, Any]:
+    destination = {"serviceResourceId": resource, "subresourceTarget": target, "sparkEnabled": spark}
+    return {"type": "PrivateEndpoint", "destination": destination}
 
 
 def hosts(settings: Settings) -> Iterator[str]:

@@ -21,12 +21,14 @@ class NetworkPlan:
     Attributes:
         wanted: What is asked of its isolation; None where nothing is, and nothing is looked at.
         rules: Outbound rules of the managed network by name.
+        accounts: ARM ids of the storage accounts of datastores that some of them lead to.
         firewall: Size of the firewall that they need.
         own: The team's own network.
     """
 
     wanted: WantedIsolation | None = None
     rules: dict[str, dict[str, Any]] | None = None
+    accounts: tuple[str, ...] = ()
     firewall: str | None = None
     own: OwnNetwork | None = None
 
@@ -49,7 +51,8 @@ def of(settings: Settings, names: Names, stack: str, cloud: str = "public") -> N
     network = settings.workspace.network
     return NetworkPlan(
         isolation.wanted(settings, stack),
-        outbound.rules(settings),
+        outbound.rules(settings, names),
+        tuple(dict.fromkeys(each.account for each in outbound.endpoints(settings, names))),
         network.firewall if network is not None else None,
         own.of(settings, names, cloud),
     )

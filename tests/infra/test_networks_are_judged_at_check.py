@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 GROUP = "/subscriptions/s/resourceGroups/g/providers"
 SUBNET = f"{GROUP}/Microsoft.Network/virtualNetworks/v/subnets/nodes"
+NAMES = Names("s", "rg", "ml1")
 HOST = {"name": "a", "fqdn": "files.example.com"}
 TAG = {"name": "b", "service_tag": "DataFactory"}
 ENDPOINT = {"name": "c", "private_endpoint": f"{GROUP}/Microsoft.Storage/storageAccounts/x", "target": "blob"}
@@ -184,13 +185,42 @@ def test_rules_follow_from_packages_and_images_once_for_each_host() -> None:
     environments = [{"name": "one", "image": "nvcr.io/a:1"}, {"name": "two", "image": "nvcr.io/b:1"}]
     network = {"isolation": "only_approved", "firewall": "basic", "rules": [HOST, ENDPOINT]}
     hosts = ["pypi.org", "files.example.com"]
-    made = outbound.rules(read({**network, "package_hosts": hosts}, environments=environments))
+    made = outbound.rules(read({**network, "package_hosts": hosts}, environments=environments), NAMES)
     assert {name: rule["destination"] for name, rule in made.items() if rule["type"] == "FQDN"} == {
         "a": "files.example.com",
         "packages-pypi-org": "pypi.org",
         "images-nvcr-io": "nvcr.io",
     }
     assert made["c"]["destination"]["subresourceTarget"] == "blob"
+
+
+def test_rules_lead_to_the_accounts_of_datastores_once_and_not_to_the_workspaces_own() -> None:
+    lake = f"{GROUP}/Microsoft.Storage/storageAccounts/lake"
+    given_account = f"{GROUP}/Microsoft.Storage/storageAccounts/given"
+    given_rule = {**ENDPOINT, "private_endpoint": given_account}
+    stores = [
+        {"name": "own", "container": "a"},
+        {"name": "one", "container": "a", "account": lake},
+        {"name": "two", "container": "b", "account": lake},
+        {"name": "tree", "kind": "adls_gen2", "container": "c", "account": lake},
+        {"name": "near", "kind": "file", "container": "d", "account": "near"},
+        {"name": "given", "container": "e", "account": given_account},
+    ]
+    network = {"isolation": "only_approved", "rules": [given_rule]}
+    given = read(network, datastores=stores)
+    made = outbound.rules(given, NAMES)
+    near = NAMES.id_of("Microsoft.Storage/storageAccounts", "near")
+    assert {name: (rule["destination"]["serviceResourceId"], rule["destination"]["subresourceTarget"])
+            for name, rule in made.items()} == {
+        "c": (given_account, "blob"),
+        "data-lake-blob": (lake, "blob"),
+        "data-lake-dfs": (lake, "dfs"),
+        "data-near-file": (near, "file"),
+    }  # fmt: skip
+    assert plan.of(given, NAMES, "prod").accounts == (lake, near)
+    assert outbound.endpoints(read({"isolation": "allow_internet_outbound"}, datastores=stores), NAMES) == ()
+    (twice,) = found({**network, "rules": [{**given_rule, "name": "data-lake-dfs"}]}, datastores=stores)
+    assert (twice.code, twice.where) == ("network-rule-twice", "amlstack:workspace.network.rules[0].name")
 
 
 def test_a_registry_in_azure_needs_a_rule_of_its_own() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.base.paths import PROJECT
+from tests.support.sandbox.sandbox_client import Arm
 
 if TYPE_CHECKING:
     from tests.support.harness import Stack
@@ -38,13 +39,24 @@ def test_a_managed_network_is_provisioned_before_the_first_cluster(stack: MakeSt
     rules = [{"name": "data", "service_tag": "DataFactory"}, {"name": "files", "fqdn": "files.example.com"}]
     network = {"isolation": "only_approved", "firewall": "basic", "rules": rules, "package_hosts": ["pypi.org"]}
     one = made(stack, sandbox, "managed", network)
+    arm = Arm(sandbox.endpoint)
+    lake = f"{arm.make_group('rg-lake')}/providers/Microsoft.Storage/storageAccounts/lakeofrules"
+    body = {"location": "westeurope", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
+    arm.finish(arm.put(lake, body))
+    one.set("amlstack:datastores", [{"name": "lake", "account": lake, "container": "corpora"}])
 
     one.preview().ok()
     up = one.up().ok()
     order = [step.name for step in up.done]
     assert order.index("isolation") < order.index("workspace") < order.index("network") < order.index("gpu")
     found = of(one, "network:Managed")
-    assert (found["status"], set(found["rules"])) == ("Active", {"data", "files", "packages-pypi-org"})
+    assert (found["status"], set(found["rules"])) == (
+        "Active",
+        {"data", "files", "packages-pypi-org", "data-lakeofrules-blob"},
+    )
+    approves = one.resources("RoleAssignment")["workspace-approver-on-lakeofrules"]["inputs"]
+    assert approves["scope"] == lake.lstrip("/")
+    assert order.index("workspace-approver-on-lakeofrules") < order.index("network")
     assert one.preview().ok().changes == {}
     one.refresh().ok()
     assert changed(one) == {}, "what Azure adds to the workspace's network is no change"

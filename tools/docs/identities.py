@@ -41,6 +41,12 @@ taking the other away.
 
 """
 
+ACCOUNTS: Final = """
+On the account of each datastore in another account than the workspace's, where the stack makes outbound rules to it
+([networks.md](networks.md)):
+
+"""
+
 CLUSTERS: Final = """
 Not among them is a role on the resource group: Azure asks for none.
 
@@ -118,6 +124,8 @@ def page() -> str:
         (
             HEAD,
             _table(roles.WORKSPACE),
+            ACCOUNTS,
+            _table([roles.APPROVER]),
             CLUSTERS,
             _table(roles.CLUSTER),
             TELEMETRY,

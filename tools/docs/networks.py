@@ -79,6 +79,8 @@ The stack adds what follows from other settings:
 | --- | --- | --- |
 | `packages-HOST` | each of `package_hosts` | jobs and image builds install packages from there |
 | `images-HOST` | `image` of an environment from a registry on the internet | nodes, or the compute that builds images, pull it |
+| `data-ACCOUNT-TARGET` | `datastores` in other accounts than the workspace's | private endpoints by which jobs reach \
+their data: `blob`, `file`, and for `adls_gen2` both `dfs` and `blob` |
 
 An image without a registry comes from Docker Hub, which takes {hub}. A registry in Azure other than the workspace's
 own needs a rule with `private_endpoint` and `target: registry`; `check` warns where there is none. A rule of a host
@@ -87,8 +89,13 @@ cannot lead to a storage account: Azure takes a private endpoint for that.
 A private endpoint to the registry needs its premium tier, so the stack's own registry has that tier under
 `only_approved` and with a private endpoint of `vnet`.
 
+Of endpoints to accounts of datastores one that `rules` names already is not made twice. Where a data asset or a job has
+an address (`https://…`) instead of a datastore, write the rule. Under `allow_internet_outbound` nodes reach accounts by
+the internet, and an account without public access by a rule of yours.
+
 A workspace with a user-assigned identity needs the role Azure AI Enterprise Network Connection Approver on what its
-endpoints lead to ([identities.md](identities.md)).
+endpoints lead to. The stack assigns it on the accounts of datastores ([identities.md](identities.md)), unless
+`assign_roles: false`; for `private_endpoint` in `rules` it is yours to assign.
 
 ## The team's own network
 

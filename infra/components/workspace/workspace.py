@@ -19,7 +19,11 @@ from infra.components.workspace.place import Place
 from infra.components.workspace.registry import register_registry
 from infra.components.workspace.security.diagnostics import register_diagnostics
 from infra.components.workspace.security.encryption import register_encryption
-from infra.components.workspace.security.identity import grant_on_workspace, register_identity
+from infra.components.workspace.security.identity import (
+    grant_on_workspace,
+    let_approve,
+    register_identity,
+)
 from infra.components.workspace.security.locks import register_locks
 from infra.components.workspace.storage import register_soft_delete, register_storage
 from infra.components.workspace.vault import register_key_vault
@@ -152,7 +156,7 @@ class StackWorkspace(pulumi.ComponentResource):
         self.name = behind(names.workspace, self.workspace)
         self.workspace_id = behind(names.workspace_id, self.workspace)
         self.whole = behind(names.workspace_id, *made.values())
-        around.complete(made)
+        around.complete(made, let_approve(place, who, network.accounts))
         self.compute_subnet = around.compute
         # The workspace comes after all of it, and its network before what is in it.
         self.everything = after(self.workspace, *around.resources)

@@ -10,7 +10,7 @@ from infra.components.workspace.network.endpoints import StackEndpoints
 from infra.components.workspace.network.own import StackNetwork
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pulumi
 
@@ -51,16 +51,17 @@ class WorkspaceNetwork:
             self.compute = self._own.compute
             self.resources += self._own.resources
 
-    def complete(self, made: Mapping[Part, pulumi.Resource]) -> None:
+    def complete(self, made: Mapping[Part, pulumi.Resource], approvals: Sequence[pulumi.Resource] = ()) -> None:
         """Register what leads to the workspace and its parts: private endpoints, rules and provisioning.
 
         Args:
             made: The parts that the stack owns, the workspace among them.
+            approvals: The roles that outbound rules need.
         """
         names = self._place.names
         if self._own is not None and self._own.spec.links:
             self.resources += StackEndpoints(self._own, self._place, made, parent=self._parent).resources
         if self._isolation is not None:
-            workspace_id = behind(names.workspace_id, *made.values())
+            workspace_id = behind(names.workspace_id, *made.values(), *approvals)
             rules = self.plan.rules or {}
             self.resources.append(managed.network(self._isolation, workspace_id, rules, parent=self._parent))

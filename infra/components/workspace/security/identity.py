@@ -106,6 +106,31 @@ def grant_on_workspace(place: Place, who: Primary, workspace: pulumi.Resource) -
     return who.give(place, (role for role in roles.WORKSPACE if role.part == "workspace"), {"workspace": workspace})
 
 
+def let_approve(place: Place, who: Primary, accounts: Iterable[str]) -> list[pulumi.Resource]:
+    """Let the identity approve the private endpoints of the managed network to the accounts of datastores.
+
+    Args:
+        place: Where.
+        who: The workspace's identity; Azure itself gives a system-assigned one its roles.
+        accounts: ARM ids.
+    """
+    if who.id is None or who.principal is None:
+        return []
+    return [
+        assign(
+            f"workspace-approver-on-{account.rpartition('/')[2]}",
+            roles.APPROVER,
+            place.names,
+            who.principal,
+            on=(),
+            holder=who.id,
+            parent=place.component,
+            scope=account,
+        )
+        for account in accounts
+    ]
+
+
 def assign(
     name: str,
     role: roles.Role,

@@ -165,3 +165,87 @@ def test_definitions_of_a_subscription_are_listed(manager: Manager, group: str) 
 
     assert group
     assert (status, [one["name"] for one in answer["value"]]) == (200, ["no-nd"])
+
+
+def acting(kind: str, then: dict[str, Any], condition: Any = None) -> dict[str, Any]:
+    """A definition about all resources of a type, or those of them for which a condition holds."""
+    about = {"allOf": [{"field": "type", "equals": kind}, *([condition] if condition else [])]}
+    return {"properties": {"displayName": "Ours", "mode": "All", "policyRule": {"if": about, "then": then}}}
+
+
+def modify(*operations: dict[str, Any]) -> dict[str, Any]:
+    return {"effect": "modify", "details": {"roleDefinitionIds": [], "operations": list(operations)}}
+
+
+def writes(field: str, value: Any, operation: str = "addOrReplace") -> dict[str, Any]:
+    return modify({"operation": operation, "field": field, "value": value})
+
+
+def assign(manager: Manager, name: str, body: dict[str, Any]) -> None:
+    """A definition, and its assignment to the group of the manager's workspace."""
+    group = manager.workspace.partition("/providers/")[0]
+    place = f"{ROOT}/{AUTH}/policyDefinitions/{name}"
+    assert manager.call("PUT", place, body)[0] == 201
+    given = {"properties": {"policyDefinitionId": place}}
+    assert manager.call("PUT", f"{group}/{AUTH}/policyAssignments/{name}", given)[0] == 201
+
+
+@pytest.mark.parametrize(
+    ("kind", "then", "path", "expected"),
+    [
+        (COMPUTES, writes("tags['team']", "speech"), ("tags", "team"), "speech"),
+        (COMPUTES, writes("tags.team", "speech", "add"), ("tags", "team"), "speech"),
+        (COMPUTES, {"effect": "append", "details": [{"field": "tags['team']", "value": "speech"}]},
+         ("tags", "team"), "speech"),
+        (COMPUTES, writes(f"{COMPUTES}/disableLocalAuth", True), ("properties", "disableLocalAuth"), True),
+        (COMPUTES, writes(f"{COMPUTES}/enableNodePublicIp", False),
+         ("properties", "properties", "enableNodePublicIp"), False),
+        (COMPUTES, writes(f"{COMPUTES}/vmSize", "Standard_ND40rs_v2"),
+         ("properties", "properties", "vmSize"), "Standard_ND40rs_v2"),
+    ],
+    ids=["tag", "tag-added", "tag-appended", "property", "property-inside", "property-replaced"],
+)  # fmt: skip
+def test_a_policy_writes_into_a_request(
+    manager: Manager, kind: str, then: dict[str, Any], path: tuple[str, ...], expected: Any
+) -> None:
+    assign(manager, "writes", acting(kind, then))
+    status, answer = compute(manager)
+    assert status == 201, answer
+    value = manager.call("GET", f"{manager.workspace}/computes/gpu")[1]
+    for step in path:
+        value = value[step]
+    assert value == expected
+
+
+def test_an_addition_leaves_what_is_there_and_a_removal_takes_it(manager: Manager) -> None:
+    assign(manager, "adds", acting(COMPUTES, writes(f"{COMPUTES}/vmSize", "Standard_ND40rs_v2", "add")))
+    assign(manager, "removes", acting(COMPUTES, modify({"operation": "remove", "field": "tags['draft']"})))
+    body = {**cluster("Standard_ND96asr_v4"), "tags": {"draft": "yes", "team": "speech"}}
+    assert manager.call("PUT", f"{manager.workspace}/computes/gpu", body)[0] == 201
+    _, made = manager.call("GET", f"{manager.workspace}/computes/gpu")
+    assert made["properties"]["properties"]["vmSize"] == "Standard_ND96asr_v4"
+    assert made["tags"] == {"team": "speech"}
+
+
+def test_a_denial_sees_what_was_written_before_it(manager: Manager) -> None:
+    is_open = {"field": f"{COMPUTES}/disableLocalAuth", "notEquals": True}
+    assign(manager, "closed-only", acting(COMPUTES, {"effect": "deny"}, is_open))
+    assert compute(manager, "one")[0] == 403
+    assign(manager, "closes", acting(COMPUTES, writes(f"{COMPUTES}/disableLocalAuth", True)))
+    assert compute(manager, "two")[0] == 201
+
+
+def test_appending_another_value_refuses_the_request(manager: Manager) -> None:
+    then = {"effect": "append", "details": [{"field": f"{COMPUTES}/vmSize", "value": "Standard_ND40rs_v2"}]}
+    assign(manager, "sized", acting(COMPUTES, then))
+    status, error = compute(manager)
+    assert (status, error["code"]) == (403, "RequestDisallowedByPolicy")
+    assert error["additionalInfo"][0]["info"]["policyDefinitionEffect"] == "append"
+
+
+def test_two_policies_that_disagree_are_named_and_not_chosen_between(manager: Manager) -> None:
+    assign(manager, "one", acting(COMPUTES, writes("tags['team']", "speech")))
+    assign(manager, "other", acting(COMPUTES, writes("tags['team']", "vision")))
+    status, error = compute(manager)
+    assert status >= 400
+    assert "two policies that write different values to 'tags['team']'" in error["message"]

@@ -9,10 +9,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox import kinds
-from amlstack.sandbox.arm import api_versions, policy_enforcement, provisioning, typecheck
+from amlstack.sandbox.arm import api_versions, provisioning, typecheck
 from amlstack.sandbox.arm.cloud import subscriptions
 from amlstack.sandbox.arm.entra import SUBSCRIPTION, SUBSCRIPTIONS
 from amlstack.sandbox.arm.ids import GROUPS, OF_LOCATION, ArmPath, parse
+from amlstack.sandbox.arm.policy import enforcement
 from amlstack.sandbox.arm.refusals import Refused, near, not_emulated
 from amlstack.sandbox.arm.requests import etags, lists
 from amlstack.sandbox.deployments import run
@@ -192,7 +193,7 @@ def _put(
         if before is not None and before.state == "Deleting":
             message = f"The resource '{path.name}' is being deleted. Try again when that is done."
             raise Refused(409, "ResourceIsBeingDeleted", message)
-        policy_enforcement.check(context, kind, path, body)
+        body = enforcement.enforced(context, kind, path, body)
         kind.check(context, path, body, before)
         if before is not None and before.state != "Failed":  # what failed to be made is made again
             kept = kind.fill(context, path, kind.keep(body, before))

@@ -34,7 +34,8 @@ class Definitions(ResourceKind):
     schema = Schema("authorization", "PolicyDefinitionArgs", frozenset({"policyDefinitionName"}), envelope=frozenset())
     tracked = False
     note = (
-        "Of a subscription. All conditions and the functions of policies but uniqueString; of effects only deny acts."
+        "Of a subscription. All conditions and the functions of policies but uniqueString; of effects deny, modify and "
+        "append act."
     )
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:

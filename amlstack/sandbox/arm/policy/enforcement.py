@@ -1,15 +1,18 @@
-"""What assigned policies deny: asked before a resource is stored, as Azure's resource manager asks."""
+"""What assigned policies write into a request and deny, before a resource is stored, as ARM has it."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.base.arm_language.effects import Ruling, assessed, effect_of
+from amlstack.base.arm_language.effects import Assessment, Ruling, assessed, effect_of
 from amlstack.base.arm_language.expressions import PolicyAround, worked_out
 from amlstack.base.arm_language.parameters import with_defaults
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
 from amlstack.base.arm_language.values import OpenError
+from amlstack.sandbox.arm import typecheck
+from amlstack.sandbox.arm.policy import changes
 from amlstack.sandbox.arm.refusals import Refused, not_emulated
 from amlstack.sandbox.kinds.platform import policy
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import ResourceRow
 
 
+_WRITES: Final = frozenset({"append", "modify"})
 _GROUP = "Microsoft.Resources/subscriptions/resourceGroups"
 """How Azure Policy names resource groups."""
 
@@ -29,7 +33,9 @@ class DisallowedError(Refused):
     """The refusal in Azure's shape: identifiers in the message, and once more as additional information."""
 
     def __init__(self, name: str, denied: list[dict[str, Any]]) -> None:
-        identifiers = [{key: value for key, value in each.items() if key != "reason"} for each in denied]
+        identifiers = [
+            {key: value for key, value in each.items() if key not in {"reason", "effect"}} for each in denied
+        ]
         because = "".join(f" Reason: '{each['reason']}'." for each in denied if each.get("reason"))
         message = (
             f"Resource '{name}' was disallowed by policy.{because} Policy identifiers: '{json.dumps(identifiers)}'."
@@ -44,25 +50,67 @@ class DisallowedError(Refused):
         return {"error": {**super().body["error"], "additionalInfo": infos}}
 
 
-def check(context: KindContext, kind: ResourceKind, path: ArmPath, body: Body) -> None:
-    """Refuses what an assignment above the resource denies.
+def enforced(context: KindContext, kind: ResourceKind, path: ArmPath, body: Body) -> Body:
+    """The body as assignments above the resource change it; refuses what one of them denies.
+
+    `modify` and `append` come before `deny`, which sees what they wrote.
 
     Raises:
         DisallowedError: 403, with every policy that denies it.
     """
     if kind.type.startswith(f"{policy.NAMESPACE}/"):
-        return
-    type_ = _GROUP if kind.type == "Microsoft.Resources/resourceGroups" else kind.type
-    target, place = PolicyTarget(type_, path.text, body, indexed=kind.tracked), _place(context, path)
-    denied = [
-        _identified(assignment, definition, of_set)
+        return body
+    asked = [
+        (_Asked(definition, parameters), _identified(assignment, definition, of_set))
         for assignment in context.store.resources.of_type(policy.ASSIGNMENTS.type)
         if _reaches(assignment, path)
         for definition, of_set, parameters in _policies(context, assignment)
-        if _denies(definition, parameters, target, place)
     ]
+    if not asked:
+        return body
+    type_ = _GROUP if kind.type == "Microsoft.Resources/resourceGroups" else kind.type
+    place = _place(context, path)
+    written: dict[str, Any] = {}
+    denied: list[dict[str, Any]] = []
+    for effects in (_WRITES, frozenset({"deny"})):
+        for one, identified in asked:
+            target = PolicyTarget(type_, path.text, body, indexed=kind.tracked)
+            assessment = one.assessed(target, place, effects)
+            if assessment.ruling is Ruling.DENIES:
+                denied.append({**identified, "effect": one.effect(target, place)})
+            elif assessment.ruling in {Ruling.MODIFIES, Ruling.APPENDS}:
+                body = _changed(kind, type_, body, assessment, written)
     if denied:
         raise DisallowedError(path.name, denied)
+    return body
+
+
+def _changed(kind: ResourceKind, type_: str, body: Body, assessment: Assessment, written: dict[str, Any]) -> Body:
+    """The body with what one policy writes.
+
+    Args:
+        kind: The resource's.
+        type_: Its type as Azure Policy names it.
+        body: As it is now.
+        assessment: With the changes.
+        written: What other policies wrote, by field in small letters; this one's are added.
+    """
+    for change in assessment.changes:
+        key = change.field.lower()
+        if key in written and not key.endswith("[*]"):
+            raise not_emulated(f"two policies that write different values to '{change.field}'")
+        written[key] = change.after
+        refusal: Refused | None = None
+        for made in changes.bodies(body, type_, change):
+            try:
+                body, refusal = typecheck.check(kind, made), None
+            except Refused as error:
+                refusal = refusal or error
+                continue
+            break
+        if refusal is not None:
+            raise refusal
+    return body
 
 
 def _reaches(assignment: ResourceRow, path: ArmPath) -> bool:
@@ -97,18 +145,31 @@ def _values(definition: ResourceRow, given: Mapping[str, Any], outer: Mapping[st
     return with_defaults(definition.body["properties"].get("parameters") or {}, plain)
 
 
-def _denies(definition: ResourceRow, parameters: Mapping[str, Any], target: PolicyTarget, place: PolicyPlace) -> bool:
-    properties = definition.body["properties"]
-    rule = properties["policyRule"]
-    try:
-        if effect_of(rule, PolicyAround(target, place, parameters)) != "deny":
-            return False
-    except OpenError as error:
-        raise not_emulated(f"the effect of the policy '{definition.name}': {error}") from None
-    assessment = assessed(rule, parameters, target, place, mode=properties.get("mode", "Indexed"))
-    if assessment.ruling is Ruling.OPEN:
-        raise not_emulated(f"the policy '{definition.name}', of which it is open what it says: {assessment.why}")
-    return assessment.ruling is Ruling.DENIES
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A definition with the values of its parameters."""
+
+    definition: ResourceRow
+    parameters: Mapping[str, Any]
+
+    def effect(self, target: PolicyTarget, place: PolicyPlace) -> str:
+        """Its effect in small letters."""
+        try:
+            rule = self.definition.body["properties"]["policyRule"]
+            return effect_of(rule, PolicyAround(target, place, self.parameters))
+        except OpenError as error:
+            raise not_emulated(f"the effect of the policy '{self.definition.name}': {error}") from None
+
+    def assessed(self, target: PolicyTarget, place: PolicyPlace, effects: frozenset[str]) -> Assessment:
+        """What it says to a resource, where its effect is one of those."""
+        if self.effect(target, place) not in effects:
+            return Assessment(Ruling.PASSES)
+        properties = self.definition.body["properties"]
+        mode = properties.get("mode", "Indexed")
+        found = assessed(properties["policyRule"], self.parameters, target, place, mode=mode)
+        if found.ruling is Ruling.OPEN:
+            raise not_emulated(f"the policy '{self.definition.name}', of which it is open what it says: {found.why}")
+        return found
 
 
 def _place(context: KindContext, path: ArmPath) -> PolicyPlace:
@@ -147,4 +208,4 @@ def _info(denied: Mapping[str, Any]) -> dict[str, Any]:
         if key in denied:
             info |= {f"{key}Id": denied[key]["id"], f"{key}DisplayName": denied[key]["name"]}
             info[f"{key}Name"] = denied[key]["id"].rsplit("/", 1)[-1]
-    return {**info, "policyDefinitionEffect": "deny"}
+    return {**info, "policyDefinitionEffect": denied.get("effect", "deny")}

@@ -1,0 +1,1 @@
+"""Azure Policy on requests: what assignments write into a body, and what they refuse."""

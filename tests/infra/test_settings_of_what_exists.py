@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -97,3 +98,37 @@ def test_a_long_name_of_an_identity_is_cut_and_stays_its_own() -> None:
     ]
     assert len(set(whole)) == 2
     assert {len(name) for name in whole} == {128}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("resourceGroups", "resourcegroups"),
+        ("Microsoft.", "microsoft."),
+        ("Microsoft.Insights", "microsoft.insights"),
+        ("storageAccounts", "storageaccounts"),
+    ],
+)
+def test_ids_are_taken_in_the_spelling_that_azures_tools_print(before: str, after: str) -> None:
+    group = f"/subscriptions/{THERE}/resourceGroups/rg-data/providers"
+    identity = f"{group}/Microsoft.ManagedIdentity/userAssignedIdentities/id"
+    subnet = f"{group}/Microsoft.Network/virtualNetworks/vnet/subnets/nodes"
+    cluster = {"name": "a100", "size": "Standard_ND96asr_v4", "nodes": {"max": 1}, "subnet": subnet}
+    cluster["identity"] = {"user_assigned": [identity]}
+    workspace = {
+        "name": "mlteam",
+        "storage": {"existing": STORAGE},
+        "insights": {"existing": INSIGHTS},
+        "key_vault": {"existing": f"{group}/Microsoft.KeyVault/vaults/kv"},
+        "network": {"vnet": {"endpoints": subnet, "zones": [f"{group}/Microsoft.Network/privateDnsZones/a.b"]}},
+    }
+    given = settings(workspace, clusters=[cluster], datastores=[{"name": "d", "account": STORAGE, "container": "c"}])
+    text = json.dumps(given)
+    assert before in text
+    assert parse(json.loads(text)).findings == parse(json.loads(text.replace(before, after))).findings == ()
+
+
+def test_an_id_of_another_type_is_refused_in_every_spelling() -> None:
+    for given in (STORAGE, STORAGE.lower()):
+        (finding,) = parse(settings({"name": "mlteam", "key_vault": {"existing": given}})).findings
+        assert "A key vault is given by its ARM id" in finding.message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
@@ -40,6 +41,21 @@ def or_named(field: str, whole: Any) -> BeforeValidator:
 def name_of(pattern: str) -> StringConstraints:
     r"""A pattern that ends with ``\Z``: ``$`` would let a line break pass."""
     return StringConstraints(pattern=pattern)
+
+
+def arm_id(kind: str) -> str:
+    """The pattern of ids of a type, as `Microsoft.Network/virtualNetworks/subnets`, without anchors.
+
+    Azure's own tools print ids with `resourcegroups` and `microsoft.insights` too, so capitals may be small letters.
+    """
+    namespace, *types = kind.split("/")
+    levels = "".join(f"/{_in_either_case(name)}/[^/]+" for name in types)
+    group = f"/subscriptions/[^/]+/{_in_either_case('resourceGroups')}/[^/]+"
+    return f"{group}/providers/{_in_either_case(namespace)}{levels}"
+
+
+def _in_either_case(text: str) -> str:
+    return re.sub("[A-Z]", lambda found: f"[{found[0]}{found[0].lower()}]", re.escape(text))
 
 
 EnvironmentName = Annotated[str, name_of(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}\Z")]

@@ -6,23 +6,13 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from infra.settings.model.base import Location, Refused, SettingsModel, Tags, name_of, or_named, refusing
+from infra.settings.model.base import Location, Refused, SettingsModel, Tags, arm_id, name_of, or_named, refusing
 from infra.settings.model.fabric_check import OptionalFabricCheck
 
 ClusterName = Annotated[str, name_of(r"^[A-Za-z][A-Za-z0-9-]{1,22}[A-Za-z0-9]\Z")]
 Duration = Annotated[str, name_of(r"^P(\d+D|(\d+D)?T(\d+H(\d+M)?(\d+S)?|\d+M(\d+S)?|\d+S))\Z")]
-SubnetId = Annotated[
-    str,
-    name_of(
-        r"^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Network/virtualNetworks/[^/]+/subnets/[^/]+\Z"
-    ),
-]
-IdentityId = Annotated[
-    str,
-    name_of(
-        r"^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.ManagedIdentity/userAssignedIdentities/[^/]+\Z"
-    ),
-]
+SubnetId = Annotated[str, name_of(rf"^{arm_id('Microsoft.Network/virtualNetworks/subnets')}\Z")]
+IdentityId = Annotated[str, name_of(rf"^{arm_id('Microsoft.ManagedIdentity/userAssignedIdentities')}\Z")]
 # The two kinds of key that Azure documents for its Linux machines; options and comments are no part of a key here.
 PublicKey = Annotated[str, name_of(r"^(ssh-rsa|ssh-ed25519) [A-Za-z0-9+/]{64,}={0,2}( [^\r\n]*)?\Z")]
 AdminName = Annotated[str, name_of(r"^[a-z_][a-z0-9_-]{0,31}\Z")]

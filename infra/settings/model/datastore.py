@@ -6,16 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from infra.settings.model.base import SettingsModel, Tags, name_of
+from infra.settings.model.base import SettingsModel, Tags, arm_id, name_of
 
 DatastoreName = Annotated[str, name_of(r"^[a-z0-9_]{1,255}\Z")]
-StorageAccount = Annotated[
-    str,
-    name_of(
-        r"^([a-z0-9]{3,24}"
-        r"|/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Storage/storageAccounts/[a-z0-9]{3,24})\Z"
-    ),
-]
+_ACCOUNT = arm_id("Microsoft.Storage/storageAccounts").removesuffix("[^/]+")
+StorageAccount = Annotated[str, name_of(rf"^({_ACCOUNT})?[a-z0-9]{{3,24}}\Z")]
 _KEYS = frozenset(
     {"account_key", "key", "sas_token", "sas", "client_secret", "client_id", "tenant_id", "certificate", "credentials"}
 )

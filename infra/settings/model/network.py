@@ -6,23 +6,22 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from infra.settings.model.base import SettingsModel, name_of
+from infra.settings.model.base import SettingsModel, arm_id, name_of
 
-_GROUP = r"/subscriptions/[^/]+/resourceGroups/[^/]+"
-_SUBNET = rf"{_GROUP}/providers/Microsoft\.Network/virtualNetworks/[^/]+/subnets/[^/]+"
+_SUBNET = arm_id("Microsoft.Network/virtualNetworks/subnets")
 _CIDR = r"\d{1,3}(\.\d{1,3}){3}/\d{1,2}"
 
 RuleName = Annotated[str, name_of(r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}\Z")]
 HostName = Annotated[str, name_of(r"^(\*\.)?([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z0-9-]*\Z")]
 ServiceTag = Annotated[str, name_of(r"^[A-Za-z][A-Za-z0-9]*(\.[A-Za-z0-9]+)?\Z")]
 Ports = Annotated[str, name_of(r"^(\*|\d{1,5}(-\d{1,5})?(, ?\d{1,5}(-\d{1,5})?)*)\Z")]
-ResourceId = Annotated[str, name_of(rf"^{_GROUP}/providers/[^/]+(/[^/]+/[^/]+)+\Z")]
+ResourceId = Annotated[str, name_of(r"^/subscriptions/[^/]+/resource[Gg]roups/[^/]+/providers/[^/]+(/[^/]+/[^/]+)+\Z")]
 Target = Annotated[str, name_of(r"^[A-Za-z][A-Za-z0-9_]*\Z")]
 Cidr = Annotated[str, name_of(rf"^{_CIDR}\Z")]
 Subnet = Annotated[str, name_of(rf"^({_SUBNET}|{_CIDR})\Z")]
-GatewayId = Annotated[str, name_of(rf"^{_GROUP}/providers/Microsoft\.Network/natGateways/[^/]+\Z")]
-RouteTableId = Annotated[str, name_of(rf"^{_GROUP}/providers/Microsoft\.Network/routeTables/[^/]+\Z")]
-ZoneId = Annotated[str, name_of(rf"^{_GROUP}/providers/Microsoft\.Network/privateDnsZones/[^/]+\Z")]
+GatewayId = Annotated[str, name_of(rf"^{arm_id('Microsoft.Network/natGateways')}\Z")]
+RouteTableId = Annotated[str, name_of(rf"^{arm_id('Microsoft.Network/routeTables')}\Z")]
+ZoneId = Annotated[str, name_of(rf"^{arm_id('Microsoft.Network/privateDnsZones')}\Z")]
 
 Isolation = Literal["allow_internet_outbound", "only_approved", "off"]
 EndpointTarget = Literal["workspace", "blob", "file", "dfs", "vault", "registry"]

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from infra.settings.model.base import SettingsModel, name_of
+from infra.settings.model.base import SettingsModel, arm_id, name_of
 
-
-def arm_id(kind: str) -> str:
-    """The pattern of ids of a type, as `Microsoft.Storage/storageAccounts`; ``resourceGroups`` is written both ways."""
-    return rf"^/subscriptions/[^/]+/resource[Gg]roups/[^/]+/providers/{re.escape(kind)}/[^/]+\Z"
-
-
-StorageId = Annotated[str, name_of(arm_id("Microsoft.Storage/storageAccounts"))]
-KeyVaultId = Annotated[str, name_of(arm_id("Microsoft.KeyVault/vaults"))]
-RegistryId = Annotated[str, name_of(arm_id("Microsoft.ContainerRegistry/registries"))]
-InsightsId = Annotated[str, name_of(arm_id("Microsoft.Insights/components"))]
-LogsId = Annotated[str, name_of(arm_id("Microsoft.OperationalInsights/workspaces"))]
+StorageId = Annotated[str, name_of(rf"^{arm_id('Microsoft.Storage/storageAccounts')}\Z")]
+KeyVaultId = Annotated[str, name_of(rf"^{arm_id('Microsoft.KeyVault/vaults')}\Z")]
+RegistryId = Annotated[str, name_of(rf"^{arm_id('Microsoft.ContainerRegistry/registries')}\Z")]
+InsightsId = Annotated[str, name_of(rf"^{arm_id('Microsoft.Insights/components')}\Z")]
+LogsId = Annotated[str, name_of(rf"^{arm_id('Microsoft.OperationalInsights/workspaces')}\Z")]
 
 _GIVEN = (
     "ARM id of one that exists, in any resource group or subscription: nothing of it is created, changed or deleted."

@@ -7,12 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from infra.settings.model.base import SettingsModel, name_of
+from infra.settings.model.base import SettingsModel, arm_id, name_of
 from infra.settings.model.cluster import IdentityId, SubnetId
 
-VaultId = Annotated[
-    str, name_of(r"^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.KeyVault/vaults/[^/]+\Z")
-]
+VaultId = Annotated[str, name_of(rf"^{arm_id('Microsoft.KeyVault/vaults')}\Z")]
 PrincipalId = Annotated[str, name_of(r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")]
 
 _NAME = r"[0-9A-Za-z-]{1,127}"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from infra.settings.model.base import SettingsModel, name_of, or_named
+from infra.settings.model.base import SettingsModel, arm_id, name_of, or_named
 from infra.settings.model.cluster import ClusterName
 from infra.settings.model.network import NetworkSettings
 from infra.settings.model.workspace.parts import (
@@ -29,7 +29,7 @@ WorkspaceName = Annotated[str, name_of(r"^[A-Za-z0-9][A-Za-z0-9_-]{2,32}\Z")]
 WorkspaceRef = Annotated[
     str,
     name_of(
-        r"^(/subscriptions/[^/]+/resource[Gg]roups/[^/]+/providers/Microsoft\.MachineLearningServices/workspaces/)?"
+        rf"^({arm_id('Microsoft.MachineLearningServices/workspaces').removesuffix('[^/]+')})?"
         r"[A-Za-z0-9][A-Za-z0-9_-]{2,32}\Z"
     ),
 ]

@@ -97,6 +97,7 @@ class Log:
         ready: Ranks of which a line says that they are about to meet the others.
         reached: The last counter (``("step", 12.0)``) of each rank that its end names; of None for lines without one.
         progress: Lines at its end on which each rank, or None, still came forward.
+        finished: The last line on which each rank, or None, says that its run came to its end as it should.
         ending: The line from which on it does nothing but end: victims, exceptions and summaries until its last line.
         places: Nodes of ranks, where a record has them.
         flight: A dump of its rank's flight recorder.
@@ -115,6 +116,7 @@ class Log:
     ready: frozenset[int] = frozenset()
     reached: Mapping[int | None, tuple[str, float]] = field(default_factory=dict)
     progress: Mapping[int | None, tuple[int, ...]] = field(default_factory=dict)
+    finished: Mapping[int | None, int] = field(default_factory=dict)
     ending: int = 0
     places: Mapping[int, str] = field(default_factory=dict)
     flight: Flight | None = None

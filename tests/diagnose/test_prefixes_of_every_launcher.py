@@ -18,6 +18,7 @@ PREFIXES: list[tuple[str, int | None, str | None]] = [
     ("[prterun-node-1-99@1,3]<stderr>: ", 3, None),
     ("[3]<stderr>:", 3, None),
     ("Mon Jul  3 12:00:00 2023[3]<stderr>:", 3, None),
+    ("Mon Jul  3 12:00:00 2023[1,3]<stderr>:", 3, None),
     ("[rank3]: ", 3, None),
     ("[rank3]:", 3, None),
     ("rank3: ", 3, None),

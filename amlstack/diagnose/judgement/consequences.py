@@ -109,7 +109,9 @@ def _aborted_while_waiting(event: Event, victims: _Victims) -> bool:
     if (event.file, event.line + 1) in victims.said:
         return True
     of_waiting = event.rank is None or event.rank in victims.waiting or event.file in victims.nameless
-    return _exited(event) and bool(victims.waiting) and of_waiting
+    # Ranks wait for minutes until they time out: one that had aborted by itself would have been noticed long before.
+    timed_out = event.line > victims.first_timeout.get(event.file, event.line)
+    return _exited(event) and bool(victims.waiting) and (of_waiting or timed_out)
 
 
 def _exited(event: Event) -> bool:

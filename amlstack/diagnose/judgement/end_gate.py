@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amlstack.diagnose.events import Event, Log, Origin
+from amlstack.diagnose.reading.tracebacks import definite
 from amlstack.diagnose.signatures import EventRole
 
 if TYPE_CHECKING:
@@ -66,19 +67,27 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
         return False
     if event.role is not EventRole.CULPRIT or ended:
         return True
-    if log.lines - event.line > LAST:
-        return False
+    raised = event.weight >= 3 or definite(event.text)
     if log.lines <= EXCERPT and not log.progress:
-        return event.weight >= 2 + event.soft or event.code == "bare-exception"
-    return not event.soft and (event.weight >= 3 or event.code == "bare-exception")
+        return (event.weight >= 2 or raised or event.code == "logged-error") if not event.soft else event.weight >= 3
+    return log.lines - event.line <= LAST and raised and not event.soft
 
 
 def _near(event: Event, log: Log) -> bool:
     """Whether its log only ends from the event on, as far as its writer is concerned."""
     if event.line < log.ending:
         return False
+    if event.role is not EventRole.SUMMARY and _finished(log, event.rank) > event.line:
+        return False
     own = log.progress.get(event.rank, ()) if event.rank is not None else ()
     if sum(line > event.line for line in own) >= WENT_ON:
         return False
     nameless = sum(line > event.line for line in log.progress.get(None, ()))
     return nameless < (WENT_ON if log.rank is not None else OTHERS_WENT_ON)
+
+
+def _finished(log: Log, rank: int | None) -> int:
+    """The line on which the writer says that its run is finished; of one without a name where nobody has one."""
+    if rank is None and (log.ranks or set(log.finished) - {None}):
+        return 0
+    return max(log.finished.get(rank, 0), log.finished.get(None, 0) if log.rank is not None else 0)

@@ -12,6 +12,7 @@ from amlstack.diagnose.events import Log, Origin
 from amlstack.diagnose.reading import (
     counters,
     lines,
+    logged_errors,
     messages,
     pieces,
     tracebacks,
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
 
 MOST_LOOKED_BACK = 2000
 """Lines without a time for which the lines before are searched for one."""
+_SURVIVED = re.compile(
+    r"\b(?:falling back|falls? back|using .{1,40} instead|using the (?:slow|default|fallback|python)|disabling"
+    r"|will (?:use|fall back|be (?:disabled|skipped|ignored|used))|continuing without|proceeding without)\b",
+    re.IGNORECASE,
+)
+"""Says of what failed that the program does without it."""
 _OURS = re.compile(r"(?:\[[^\]]*\]:? ?)*amlstack: ")
 """Begins what a rehearsal itself writes into a rank's log: no cause, whatever it quotes."""
 
@@ -115,6 +122,16 @@ class Scanner:
             facts = {**pieces.values(found[1]), "block": True}
             self.collector.add(found[0], begin, line, text, time=stamp(), facts=facts)
 
+    def last_words(self, shown: tuple[int, Line] | None) -> None:
+        """Takes the error that the program logged last: it counts where the log shows no other sign of an end."""
+        if shown is None:
+            return
+        number, line = shown
+        # What another event is about already, or a log with a better sign, gains nothing.
+        better = (EventRole.CULPRIT, EventRole.VICTIM)
+        if not any(event.role in better or event.line == number for event in self.collector.events):
+            self.collector.add(by_code("logged-error"), number, line, line.text.strip())
+
     def finish(self, lines: int, parts: Iterable[bytes] = ()) -> Log:
         """The log with everything that was seen.
 
@@ -160,7 +177,11 @@ class Scanner:
         read = pieces.values(facts)
         if signature.code in ("nccl-watchdog-timeout", "nccl-heartbeat"):
             read |= watchdog.facts(text)
-        if signature.role is EventRole.CULPRIT and not signature.ends and hedged(text, signature):
+        if (
+            signature.role is EventRole.CULPRIT
+            and not signature.ends
+            and (hedged(text, signature) or _SURVIVED.search(text))
+        ):
             read["guess"] = True
         self._added(line, signature, number, text, time=stamp(), soft=soft, facts=read)
 
@@ -211,7 +232,10 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
     ):
         if text:
             scanner.feed(number, text, before)
-    log = scanner.finish(number, (begin, tail.kept))
     of = scanner.prefixes.of
-    progress = counters.progress(tail.kept, number, of) if log.events else {}
-    return replace(log, reached=counters.last(tail.kept, of), progress=progress)
+    scanner.last_words(logged_errors.last(tail.kept, number, of))
+    log = scanner.finish(number, (begin, tail.kept))
+    if not log.events:
+        return replace(log, reached=counters.last(tail.kept, of))
+    progress, finished = counters.progress(tail.kept, number, of), logged_errors.finished(tail.kept, number, of)
+    return replace(log, reached=counters.last(tail.kept, of), progress=progress, finished=finished)

@@ -17,7 +17,11 @@ _LETTERS, _DIGITS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "012
 _PREFIXES = tuple(
     (begin, re.compile(pattern))
     for begin, pattern in (
-        ("[", rf"\[\d+,(?P<rank>{_NUMBER})\]<std(?:out|err|diag)>: ?"),  # mpirun --tag-output
+        # mpirun --tag-output, with --timestamp-output too
+        (
+            "[" + _LETTERS,
+            rf"(?:\w{{3}} \w{{3}} +\d+ [\d:]{{8}} \d{{4}})?\[\d+,(?P<rank>{_NUMBER})\]<std(?:out|err|diag)>: ?",
+        ),
         ("[", rf"\[(?:[\w.-]+@)?\d+,(?P<rank>{_NUMBER})\]<std(?:out|err)>: ?"),
         # horovodrun
         ("[" + _LETTERS, rf"(?:\w{{3}} \w{{3}} +\d+ [\d:]{{8}} \d{{4}})?\[(?P<rank>{_NUMBER})\]<std(?:out|err)>: ?"),

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.ranks
+
 JOB = """\
 $schema: https://azuremlschemas.azureedge.net/latest/commandJob.schema.json
 name: shards

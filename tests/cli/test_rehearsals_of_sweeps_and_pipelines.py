@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import JobRow
 
 # The first one may have to build an environment.
-pytestmark = pytest.mark.timeout(3600)
+pytestmark = [pytest.mark.ranks, pytest.mark.timeout(3600)]
 
 PLAIN = "{image: 'mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04'}"
 BREAKS = f"""\

@@ -256,7 +256,7 @@ trees = st.recursive(
 )
 
 
-@settings(max_examples=examples(3), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(1), suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(words, trees, max_size=6))
 def test_nothing_that_can_be_written_is_a_traceback(values: dict[str, Any]) -> None:
     reading = parse(values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -11,14 +10,7 @@ import pytest
 
 import jobs
 from jobs.local_data import DataFolders, local_inputs
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # its dependencies deprecate each other
-    from azure.ai.ml import Input as TheirInput
-    from azure.ai.ml._artifacts import _artifact_utilities as artifacts
-    from azure.ai.ml._utils._asset_utils import get_ignore_file, get_object_hash
-    from azure.ai.ml.operations import JobOperations
-    from azure.ai.ml.operations import _job_operations as operations
+from tests.support import azure_ai_ml
 
 INPUTS = """\
 inputs:
@@ -81,9 +73,12 @@ def planned(project: Path, text: str) -> Any:
 
 def theirs(project: Path, asset_type: str, path: str, datastore: str | None) -> str:
     """The path of an input after azure-ai-ml has uploaded it; nothing is sent."""
+    artifacts = azure_ai_ml.module("_artifacts._artifact_utilities")
+    operations = azure_ai_ml.module("operations._job_operations")
+    assets = azure_ai_ml.module("_utils._asset_utils")
 
     def uploaded(*_: Any, path: Path, datastore_name: str, **__: Any) -> Any:
-        digest = get_object_hash(path, get_ignore_file(path))
+        digest = assets.get_object_hash(path, assets.get_ignore_file(path))
         store = datastore_name.removeprefix("azureml:")
         return Mock(
             relative_path=f"LocalUpload/{digest}/{Path(path).name}",
@@ -91,12 +86,12 @@ def theirs(project: Path, asset_type: str, path: str, datastore: str | None) -> 
             f"/workspaces/w/datastores/{store}",
         )
 
-    entry = TheirInput(type=asset_type, path=path)
+    entry = operations.Input(type=asset_type, path=path)
     entry.datastore = datastore
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(artifacts, "_upload_to_datastore", uploaded)
         patch.setattr(operations, "_upload_and_generate_remote_uri", artifacts._upload_and_generate_remote_uri)
-        JobOperations._resolve_job_input(Mock(), entry, str(project))
+        operations.JobOperations._resolve_job_input(Mock(), entry, str(project))
     return str(entry.path)
 
 

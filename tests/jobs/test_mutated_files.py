@@ -73,7 +73,7 @@ STRICTER = {
     "binding-name",
 }
 """Of what azure-ai-ml sends on and the service, or the run, fails on, the rules that refuse it here."""
-SHARE, SHARE_OF_CORPUS = (int(os.environ.get("AMLSTACK_MUTATIONS", default)) for default in ("2", "5"))
+SHARE, SHARE_OF_CORPUS = (int(os.environ.get("AMLSTACK_MUTATIONS", default)) for default in ("3", "5"))
 """Every how manyth mutation is tried, of the two files here and of a corpus file; 1 tries them all."""
 
 

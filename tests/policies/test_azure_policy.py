@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 from datetime import date
@@ -42,9 +43,14 @@ def hits(definition: Mapping[str, Any], resource: Mapping[str, Any]) -> bool:
     return assessment.ruling is Ruling.DENIES
 
 
+@functools.cache
+def machine_sizes() -> list[str]:
+    return [size.name for size in sizes.all_sizes() if size.gpus or size.fabric.rdma or size.retired]
+
+
 def some_cluster(chance: random.Random) -> dict[str, Any]:
     """A cluster with one node, as anybody might write it: the scale is what Azure Policy cannot see."""
-    names = [size.name for size in sizes.all_sizes() if size.gpus or size.fabric.rdma or size.retired]
+    names = machine_sizes()
     inner = {
         "vmSize": chance.choice([*names, *(name.upper() for name in names[:5]), "Standard_ND96isr_H100", "x"]),
         "scaleSettings": {"minNodeCount": 0, "maxNodeCount": 1},
@@ -77,7 +83,7 @@ def test_definitions_and_pack_agree_on_thousands_of_clusters() -> None:
     chance = random.Random(20260801)
     pack, made = Pack("amlstack", "1.0.0", TODAY, SAID), exported()
     counts: dict[str, int] = {}
-    for _ in range(4000):
+    for _ in range(2000):
         resource = some_cluster(chance)
         of_pack = {code for _, code, _ in shown(pack.Analyze(request(COMPUTE, resource), None))}
         of_azure = {
@@ -90,7 +96,7 @@ def test_definitions_and_pack_agree_on_thousands_of_clusters() -> None:
             counts[code] = counts.get(code, 0) + 1
 
     assert set(counts) == set(azure_policy.EXPRESSIBLE)
-    assert min(counts.values()) > 20
+    assert min(counts.values()) > 10
 
 
 def test_every_rule_is_exported_or_listed_with_its_reason() -> None:

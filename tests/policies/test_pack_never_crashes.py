@@ -64,7 +64,7 @@ def nested(token: str, inner: Any) -> dict[str, Any]:
     return {"properties": inner, "computeType": "AmlCompute"}
 
 
-@settings(max_examples=examples(2), deadline=None)
+@settings(max_examples=examples(1), deadline=None)
 @given(token=st.sampled_from(TOKENS), props=PROPS, deep=st.booleans())
 def test_any_properties_are_judged(token: str, props: dict[str, Any], deep: bool) -> None:
     pack = Pack("amlstack", "1.0.0", TODAY, SAID)
@@ -87,7 +87,7 @@ def put(props: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(JOB), ids=".".join)
-@settings(max_examples=examples(0.25), deadline=None)
+@settings(max_examples=examples(0.15), deadline=None)
 @given(value=VALUES, serverless=st.booleans())
 def test_any_value_of_a_job_is_judged(path: tuple[str, ...], value: Any, serverless: bool) -> None:
     pack = Pack("amlstack", "1.0.0", TODAY, SAID)
@@ -106,7 +106,7 @@ def test_any_value_of_a_job_is_judged(path: tuple[str, ...], value: Any, serverl
 
 
 @pytest.mark.parametrize("fact", sorted(CLUSTER))
-@settings(max_examples=examples(0.25), deadline=None)
+@settings(max_examples=examples(0.15), deadline=None)
 @given(value=VALUES)
 def test_any_value_of_a_cluster_is_judged(fact: str, value: Any) -> None:
     pack = Pack("amlstack", "1.0.0", TODAY, SAID)

@@ -13,13 +13,9 @@ from azure.core.pipeline.transport import RequestsTransport
 from azure.storage.blob import ContainerClient
 
 from amlstack.provider.arm import ArmClient
+from tests.support import azure_ai_ml
 from tests.support.provider.provider_wire import Wire
 from tests.support.sandbox.sandbox_client import Arm
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # its dependencies deprecate each other
-    from azure.ai.ml._artifacts import _artifact_utilities as artifacts
-    from azure.ai.ml._artifacts._blob_storage_helper import BlobStorageClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,7 +86,9 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def by_azure_ai_ml(container: ContainerClient, path: Path) -> str:
     """The address that azure-ai-ml gives an input after it has uploaded it, its storage client on this container."""
-    client = BlobStorageClient("", "https://account.blob.core.windows.net", "container")
+    artifacts = azure_ai_ml.module("_artifacts._artifact_utilities")
+    storage = azure_ai_ml.module("_artifacts._blob_storage_helper")
+    client = storage.BlobStorageClient("", "https://account.blob.core.windows.net", "container")
     client.container_client = container
     scope = Mock(subscription_id="s", resource_group_name="g", workspace_name="w")
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:

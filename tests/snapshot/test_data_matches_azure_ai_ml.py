@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import random
 import shutil
-import warnings
 from typing import TYPE_CHECKING
 
 import pytest
 
 from amlstack.snapshot import scan_data
 from amlstack.snapshot.data import address, folder_in_datastore, name_of
-
-NAMES = ("a.txt", "A2.csv", "b", "sub.d", "sub", "_x", "é.bin", "Zeta", "a-b", "MLTable")
-
+from tests.support import azure_ai_ml
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # its dependencies deprecate each other
-    from azure.ai.ml._utils._asset_utils import get_ignore_file, get_object_hash, get_upload_files_from_folder
+NAMES = ("a.txt", "A2.csv", "b", "sub.d", "sub", "_x", "é.bin", "Zeta", "a-b", "MLTable")
 
 
 def theirs(path: Path) -> tuple[str, set[str]]:
-    ignore = get_ignore_file(path)
-    digest = get_object_hash(path, ignore)
+    assets = azure_ai_ml.module("_utils._asset_utils")
+    ignore = assets.get_ignore_file(path)
+    digest = assets.get_object_hash(path, ignore)
     if path.is_file():
         return digest, {path.name}
-    return digest, {name for _, name in get_upload_files_from_folder(path, ignore_file=ignore)}
+    return digest, {name for _, name in assets.get_upload_files_from_folder(path, ignore_file=ignore)}
 
 
 def ours(path: Path) -> tuple[str, set[str]]:

@@ -143,7 +143,7 @@ def test_any_tree_under_any_ignore_file(
 ALPHABET = st.sampled_from([*list("ab*?[]!^-/\\. #"), "**", "[a-b]", "[!", "[]"])
 
 
-@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(5), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     line=st.lists(ALPHABET, max_size=9).map("".join),
     path=st.lists(st.sampled_from("ab!]^-./ "), max_size=7).map("".join),

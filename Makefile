@@ -34,8 +34,8 @@ test-deps: ## Open MPI and a compiler for the tests of MPI jobs, where root and 
 # Tests start hundreds of Python processes. Where no bytecode may be written, each of them compiles all that it imports.
 TESTS := env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest
 
-# Tests that start the engine, train, run a job's ranks or a delivered pipeline's steps; all others may share the cores.
-SLOW := engine or training or ranks or editor or delivery
+# Tests that start the engine, train, run a job's ranks or other tools for seconds; all others may share the cores.
+SLOW := engine or training or ranks or editor or tools
 
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 # One process more than there are cores: many tests wait for processes that they have started.

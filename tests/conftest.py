@@ -74,7 +74,7 @@ _own_surroundings()
 gc.set_threshold(50_000)
 
 
-MARKS = {"engine": "engine", "lab": "ranks", "weeks": "delivery"}
+MARKS = {"engine": "engine", "lab": "ranks", "weeks": "tools", "pip_stand_in": "tools"}
 """Fixture → the mark of every test that uses it, itself or through another fixture."""
 
 

@@ -25,7 +25,7 @@ print(greeting.WORD, shared.VERSION)
 
 
 @pytest.fixture(scope="module")
-def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pip_stand_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A stand-in without pip that holds the package `shared` in version 1 and a program."""
     built = tmp_path_factory.mktemp("stand-in") / "built"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", built], check=True)
@@ -54,15 +54,15 @@ def state(folder: Path) -> set[str]:
 
 
 def test_what_is_installed_is_seen_by_programs_of_the_stand_in_and_leaves_it_alone(
-    stand_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pip_stand_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AMLSTACK_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     wheel(tmp_path, "greeting", "3", "WORD = 'hello'")
     wheel(tmp_path, "shared", "2", "VERSION = 2")
-    before = state(stand_in)
-    layer = pip_layer.make(stand_in, tmp_path / "layer")
+    before = state(pip_stand_in)
+    layer = pip_layer.make(pip_stand_in, tmp_path / "layer")
     environment = {"PATH": f"{layer}/bin:/usr/bin:/bin", "HOME": str(tmp_path / "home")}
 
     def shell(command: str) -> str:
@@ -75,7 +75,7 @@ def test_what_is_installed_is_seen_by_programs_of_the_stand_in_and_leaves_it_alo
     assert "shared" in shell("pip list")
     shell("pip install -q greeting && python -m pip install -q --upgrade shared")
     assert shell("greet") == "hello 2\n"
-    assert state(stand_in) == before
+    assert state(pip_stand_in) == before
     assert (layer / "share").is_symlink()
     assert (layer / "pip.conf").stat().st_mode & 0o077 == 0
 

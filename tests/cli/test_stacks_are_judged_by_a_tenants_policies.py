@@ -379,3 +379,13 @@ def test_the_default_stack_is_refused_for_what_is_asked_of_no_v2_workspace_and_f
     assert {one for one, found in rulings.items() if "denies" in found} == {"e413671a"}  # the legacy mode
     assert not {one for one, found in rulings.items() if found & {"modifies", "open"}}
     assert main(["check", "--stack", "prod", "--against", "alz", "--exempt", "e413671a"]) == 0
+
+
+def test_a_container_of_a_datastore_is_judged_as_its_own_type(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "Pulumi.prod.yaml").write_text(f"{STACK}  amlstack:datastores:\n    - {{name: own, container: results}}\n")
+    kind = "Microsoft.Storage/storageAccounts/blobServices/containers"
+    rule = {"if": {"field": "type", "equals": kind}, "then": {"effect": "deny"}}
+    (here / "none.json").write_text(json.dumps({"name": "n", "properties": {"mode": "All", "policyRule": rule}}))
+    code, found = asked(capsys, "none.json")
+    assert code == 1
+    assert "results" in json.dumps(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 _PREFIX = "azure-native:"
 _GROUP = "Microsoft.Resources/subscriptions/resourceGroups"
 _WORKSPACES = "microsoft.machinelearningservices/workspaces"
-_TYPED = re.compile(r"/([^/{]+)/\{[^}]+\}")
 
 
 def declared(settings: Settings, who: Account, *, known: bool, stack: str) -> DeclaredStack:
@@ -76,4 +74,5 @@ def _type_of(path: str) -> str:
     if not found:
         return _GROUP
     namespace, _, rest = below.partition("/")
-    return "/".join([namespace, *_TYPED.findall(f"/{rest}")]) if before or namespace else _GROUP
+    # Types and names take turns; a name may be fixed, as in `blobServices/default/containers/{containerName}`.
+    return "/".join([namespace, *rest.split("/")[::2]]) if before or namespace else _GROUP

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.diagnose import diagnose
-from tests.support.diagnose.log_texts import steps, traceback
+from tests.support.diagnose.log_texts import child_failed, row, steps, traceback
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ def test_an_error_in_a_run_that_goes_on_or_succeeds_is_no_cause(line: str, tmp_p
 
 def test_a_signature_is_better_than_a_logged_error(tmp_path: Path) -> None:
     verdict = verdict_of("ERROR trainer: giving up\n" + traceback("ValueError: seven"), tmp_path)
-    assert (verdict.cause, "seven" in verdict.text) == ("python-exception", True)
+    assert (verdict.cause, "seven" in str(verdict.text)) == ("python-exception", True)
 
 
 def test_an_exception_before_the_word_of_success_of_its_own_writer_ended_nothing(tmp_path: Path) -> None:
@@ -67,6 +67,7 @@ def test_a_failure_that_the_program_does_without_is_no_cause(end: str, tmp_path:
         ("torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection failed\n",
          "rendezvous-timeout"),
         ("/bin/sh: 1: torchrun: not found\n", "missing-launcher"),
+        ("ValueError:the outputs are no numbers! Stopped\n", "bare-exception"),
     ],
 )  # fmt: skip
 def test_an_excerpt_without_progress_is_about_what_it_shows(text: str, cause: str, tmp_path: Path) -> None:
@@ -78,3 +79,35 @@ def test_an_abort_after_a_timeout_is_the_watchdogs(tmp_path: Path) -> None:
     ended = "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -6) local_rank: 1 (pid: 88)"
     verdict = verdict_of(f"{traceback(f'RuntimeError: {waited}')}{ended}\n", tmp_path)
     assert (verdict.found, verdict.rank) == (False, None)
+
+
+def test_an_exception_far_from_the_end_is_the_cause_when_the_run_only_lists_things_after_it(tmp_path: Path) -> None:
+    listing = "".join(f"  - dataset_{number}\n" for number in range(600))
+    ended = child_failed(row(1, 1), row(0, 1))
+    verdict = verdict_of(steps(5) + traceback("ValueError: no dataset of that name") + listing + ended, tmp_path)
+    assert (verdict.cause, "no dataset" in str(verdict.text)) == ("python-exception", True)
+    went_on = steps(5) + traceback("ValueError: caught") + listing + steps(40, begin=5) + listing + ended
+    assert not verdict_of(went_on, tmp_path).found
+
+
+def test_an_exception_that_most_ranks_raise_blames_none(tmp_path: Path) -> None:
+    def run(ranks: range) -> str:
+        seen = "".join(f"[rank{rank}]: ready\n" for rank in range(8))
+        return seen + "".join(traceback("KeyError: 'labels'", prefix=f"[rank{rank}]: ") for rank in ranks)
+
+    assert verdict_of(run(range(2, 7)), tmp_path).rank is None
+    assert verdict_of(run(range(2, 4)), tmp_path).rank == 2
+
+
+def test_a_header_behind_a_progress_bar_belongs_to_the_rank_before_it(tmp_path: Path) -> None:
+    shown = traceback("KeyError: 'x'", prefix="1: [rank4]: ")
+    lines = shown.replace("1: [rank4]: Trace", "1:  96%|###| [rank4]: Trace", 1)
+    verdict = verdict_of(lines, tmp_path)
+    assert (verdict.cause, verdict.rank) == ("python-exception", 4)
+    assert verdict.source is not None
+
+
+def test_a_step_that_slurm_ended_for_one_task_was_not_ended_from_outside(tmp_path: Path) -> None:
+    cancelled = "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-03-01T10:00:00 DUE TO {} ***\n"
+    assert verdict_of(cancelled.format("SIGNAL Terminated"), tmp_path).cause == "terminated-from-outside"
+    assert verdict_of(cancelled.format("TASK FAILURE"), tmp_path).cause is None

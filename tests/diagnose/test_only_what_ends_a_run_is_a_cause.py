@@ -83,3 +83,19 @@ def test_progress_of_other_ranks_does_not_clear_an_exception(tmp_path: Path) -> 
     others = "".join(f"[rank{rank}]: step 51 loss 0.1\n" for rank in range(8) if rank != 3)
     verdict = verdict_of(steps(50) + traceback("ValueError: x", prefix="[rank3]: ") + others, tmp_path)
     assert (verdict.cause, verdict.rank) == ("python-exception", 3)
+
+
+def test_an_exception_at_the_interpreters_exit_ends_nothing(tmp_path: Path) -> None:
+    text = steps(30) + "Error in atexit._run_exitfuncs:\n" + traceback("RuntimeError: the pool is closed already")
+    assert not verdict_of(text, tmp_path).found
+
+
+def test_what_native_code_says_before_it_aborts_is_the_cause(tmp_path: Path) -> None:
+    said = "trainer: /src/native/queue.cpp:88: void Queue::push(Item): Assertion `size_ < capacity_' failed."
+    verdict = verdict_of(steps(30) + f"{said}\nAborted (core dumped)\n", tmp_path)
+    assert (verdict.cause, verdict.text) == ("native-fatal-error", said)
+
+
+@pytest.mark.parametrize("metric", ["Error: 0.{}", "TestError: 0.{}", "ERROR: 0.{}"])
+def test_a_metric_that_is_called_an_error_is_no_cause_at_the_logs_end(metric: str, tmp_path: Path) -> None:
+    assert not verdict_of("".join(f"{metric.format(at)}\n" for at in range(10, 50)), tmp_path).found

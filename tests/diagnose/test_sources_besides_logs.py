@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from amlstack.diagnose import diagnose, read
-from amlstack.diagnose.reading import files
+from amlstack.diagnose.reading import files, sources
 from amlstack.diagnose.reading.records import azure_errors
 from tests.support.diagnose.log_texts import CLOSED, steps, traceback
 
@@ -100,6 +100,20 @@ def test_a_tar_is_read_like_the_folder_in_it(form: str, suffix: str, tmp_path: P
         verdict = diagnose([path])
         assert (verdict.cause, verdict.rank, verdict.files) == ("cuda-out-of-memory", 1, 2)
         assert str(verdict.file).endswith("run/user_logs/std_log_process_01.txt")
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_packed_tar_that_is_too_large_is_a_finding_and_others_are_read(
+    whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "MOST_UNPACKED", 1 << 20)
+    (tmp_path / "big").mkdir()
+    (tmp_path / "big" / "rank_0.log").write_text("step 1 loss 2.0\n" * 100_000)
+    archive = Path(shutil.make_archive(str(tmp_path / "run" / "logs"), "gztar", tmp_path, "big"))
+    (tmp_path / "run" / "rank_1.log").write_text(traceback(OOM))
+    found = read([archive.parent if whole else archive])
+    assert [finding.code for finding in found.findings] == ["archive-too-large"]
+    assert [log.rank for log in found.logs] == ([1] if whole else [])
 
 
 @pytest.mark.parametrize("cut", [0, 60, 200])

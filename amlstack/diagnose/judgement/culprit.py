@@ -149,11 +149,12 @@ def _verdict(evidence: Evidence, first: Event, others: Sequence[Event]) -> Diagn
 
 
 def _shared_by_all(evidence: Evidence, first: Event, others: Sequence[Event], same: set[int]) -> bool:
-    """Every rank that the logs show ended with the same words, and no clock says that one was first."""
+    """More than half of the ranks that the logs show ended with the same words, and no clock says which was first."""
     alike = [event for event in (first, *others) if event.code == first.code]
     moments = _moments(alike)
     apart = moments is not None and max(moments) - min(moments) > SIMULTANEOUS
-    return same >= missing_ranks.known(evidence) and len({_form(event.text) for event in alike}) == 1 and not apart
+    most = 2 * len(same) > len(missing_ranks.known(evidence))
+    return most and len({_form(event.text) for event in alike}) == 1 and not apart
 
 
 def _form(text: str) -> str:

@@ -20,6 +20,8 @@ LAST = 10
 """Lines before a log's end in which a definite cause needs no other sign of an end: what is shown may be cut there."""
 EXCERPT = 40
 """Lines of a log without any progress that is likely a piece cut out because of what it shows."""
+FAR = 2000
+"""Lines after an exception, none of them progress, that a message and what others still print may have."""
 WENT_ON = 2
 """Lines of progress of the same writer after which a sign was no end."""
 OTHERS_WENT_ON = 20
@@ -36,10 +38,27 @@ def gated(events: Iterable[Event], logs: Mapping[str, Log]) -> list[Event]:
     events = list(events)
     near = [event.origin is Origin.RECORD or _near(event, logs[event.file]) for event in events]
     ended = any(close and shows_end(event) for event, close in zip(events, near, strict=True))
-    return [
-        event if _counts(event, logs[event.file], ended=ended, near=close) else replace(event, role=EventRole.NOTE)
-        for event, close in zip(events, near, strict=True)
+    counts = [
+        _counts(event, logs[event.file], ended=ended, near=close) for event, close in zip(events, near, strict=True)
     ]
+    causes = (EventRole.CULPRIT, EventRole.VICTIM)
+    if ended and not any(each and event.role in causes for event, each in zip(events, counts, strict=True)):
+        # A run ended, and nothing near its end says why: what a long message or a listing follows is not far from it.
+        counts = [each or _last_exception(event, logs[event.file]) for event, each in zip(events, counts, strict=True)]
+    return [event if each else replace(event, role=EventRole.NOTE) for event, each in zip(events, counts, strict=True)]
+
+
+def _last_exception(event: Event, log: Log) -> bool:
+    """An exception of a traceback after which nobody came forward, however many lines follow."""
+    return (
+        event.origin is Origin.TRACEBACK
+        and event.role is EventRole.CULPRIT
+        and not event.soft
+        and "guess" not in event.facts
+        and log.lines - event.line <= FAR
+        and not any(line > event.line for lines in log.progress.values() for line in lines)
+        and not any(line > event.line for line in log.finished.values())
+    )
 
 
 def shows_end(event: Event) -> bool:

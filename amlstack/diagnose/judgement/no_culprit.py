@@ -123,7 +123,7 @@ def _all_stopped(ended: Sequence[Event], summaries: Sequence[Event]) -> bool:
     own = [
         event
         for event in ended
-        if (event.code == "slurm-step-ended" and "CANCELLED" in event.text)
+        if (event.code == "slurm-step-ended" and "CANCELLED" in event.text and "TASK FAILURE" not in event.text)
         or (event.code == "termination-requested" and any(word in event.text.lower() for word in words))
     ]
     failed = [event for event in summaries if event.facts.get("exit") not in (None, 0, -15)]

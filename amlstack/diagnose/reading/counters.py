@@ -24,7 +24,8 @@ _STEP = re.compile(
 )
 _WORTH = re.compile(rb"(?:step|iter|iteration|epoch|batch)\D{0,10}\d", re.IGNORECASE)
 _FORWARD = re.compile(
-    rb"(?<![A-Za-z.])(?:(?:global[_ ]?)?step|iter(?:ation)?|epoch|batch)s?[\"']?\s{0,3}[:=#\[(]?\s{0,4}\d+"
+    rb"(?<![A-Za-z.])(?:(?:global[_ ]?)?step|iter(?:ation)?|epoch|batch)s?[\"']?\s{0,3}[:=#\[(]?\s{0,4}"
+    rb"(?!\d+/\d+ : [A-Z]{3})\d+"  # but no step of an image's build
     rb"|\d%\|.{0,400}\d/\d",
     re.IGNORECASE,
 )

@@ -30,7 +30,9 @@ ATTENTION = 20_000
 """Lines of a log that are read only because they may continue a message."""
 _SPAWNED = re.compile(r"^-- Process (\d{1,5}) terminated with the following error")
 _LOCAL = re.compile(r"--local[_-]rank=(\d{1,5})\b")
-_IGNORED = ("Exception ignored in", "--- Logging error ---")
+_RANKED_HEADER = re.compile(rf"\S.*\[rank ?(?P<rank>\d{{1,6}})\]: ?{re.escape(tracebacks.HEADER)}$")
+"""A header that stands behind a progress bar, with its rank: the next lines have the rank at their beginning."""
+_IGNORED = ("Exception ignored in", "--- Logging error ---", "Error in atexit._run_exitfuncs")
 _WRAPPERS = ("Exception", "Exception:")
 
 
@@ -81,6 +83,8 @@ class Exceptions:
             self._attention -= 1
             if number > self._until or self._attention < 0:
                 self._messages.clear()
+        if (found := _RANKED_HEADER.search(line.text)) is not None:
+            line = replace(line, rank=int(found["rank"]), text=tracebacks.HEADER)
         writer = own = (line.rank, line.local)
         if (begun := self._continued(writer, line.text)) is not None:
             writer, line = begun, replace(line, rank=begun[0], local=begun[1])

@@ -146,11 +146,15 @@ def _sources(path: Path, findings: list[Finding], opened: ExitStack) -> Iterator
         remedy = did_you_mean(path.name, _beside(path), otherwise=otherwise)
         findings.append(_finding("path-missing", path, "does not exist", remedy, Level.ERROR))
         return
-    below = sources.of_archive(path, opened) if path.is_file() else sources.of_folder(path, opened)
-    found = sorted(below, key=sources.natural)
+    refused: list[Path] = []
+    of = sources.of_archive if path.is_file() else sources.of_folder
+    found = sorted(of(path, opened, refused), key=sources.natural)
+    for each in refused:
+        seen = f"is not read: unpacked it is larger than {sources.MOST_UNPACKED >> 30} GiB or half of the free disk"
+        findings.append(_finding("archive-too-large", each, seen, "Unpack it and give its logs.", Level.WARNING))
     if path.name in _PLACES and (path.parent / "report.json").is_file():
         found.append(LogSource(path.parent / "report.json"))
-    if not found:
+    if not found and not refused:
         remedy = "Logs are text files such as user_logs/std_log_process_00.txt or 70_driver_log_0.txt."
         findings.append(_finding("no-logs", path, "holds no log", remedy, Level.ERROR))
     if len(found) > MOST_FILES:

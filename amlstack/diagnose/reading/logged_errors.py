@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from amlstack.diagnose.reading.tracebacks import LIVED
 from amlstack.diagnose.reading.writers.prefixes import soft
+from amlstack.diagnose.signatures import EventRole, match
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +30,8 @@ _SUCCEEDED = re.compile(
     re.IGNORECASE,
 )
 _WORTH = re.compile(rb"(?:finish|complet|succe|done|exit)", re.IGNORECASE)
+_MEASURED = re.compile(r"^[\w ]{0,30}[:=] *[-+]?[\d.]+(?:e[-+]?\d+)? *%?$", re.IGNORECASE)
+"""A metric whose name is "error"."""
 _FAILED = re.compile(r"\b(?:not|un|fail\w*|error\w*|abort\w*)\b", re.IGNORECASE)
 
 
@@ -46,9 +50,19 @@ def last(tail: bytes, lines: int, of: Callable[[str], Line]) -> tuple[int, Line]
         return None
     first = end - len(shown) + 1
     for number, line in enumerate(shown, start=first):
-        if _LEVEL.search(line.text) and not soft(line.text):
+        if _LEVEL.search(line.text) and not soft(line.text) and not _harmless(line.text):
             return max(1, number), line
     return None
+
+
+def _harmless(text: str) -> bool:
+    """Whether a line is a metric, says that the program goes on, or is one that healthy runs are known to write."""
+    found = match(text)
+    return (
+        _MEASURED.search(text) is not None
+        or LIVED.search(text) is not None
+        or (found is not None and found[0].role is EventRole.NOISE)
+    )
 
 
 def finished(tail: bytes, lines: int, of: Callable[[str], Line]) -> dict[int | None, int]:

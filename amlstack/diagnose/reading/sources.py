@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_FILES = 20_000
+MOST_UNPACKED = 16 << 30
+"""Bytes that a packed tar is unpacked to at most: it lies on this machine's disk while it is read."""
 _TEXTS = frozenset({"", ".txt", ".log", ".out", ".err", ".json", ".gz", ".stdout", ".stderr", ".o", ".e", ".pickle"})
 _GZIP = b"\x1f\x8b"
 _TAR = re.compile(r"\.(?:tar|t(?:ar\.)?(?P<packed>gz|bz2|xz))$", re.IGNORECASE)
@@ -81,12 +83,13 @@ class LogSource:
                 raise OSError(str(error)) from error
 
 
-def of_folder(root: Path, opened: ExitStack) -> Iterator[LogSource]:
+def of_folder(root: Path, opened: ExitStack, refused: list[Path]) -> Iterator[LogSource]:
     """The logs below a folder, and those in its archives.
 
     Args:
         root: The folder.
         opened: As for `of_archive`.
+        refused: As for `of_archive`.
     """
     try:
         entries = sorted(root.iterdir())
@@ -97,9 +100,9 @@ def of_folder(root: Path, opened: ExitStack) -> Iterator[LogSource]:
             continue
         if entry.is_dir():
             if entry.name not in _NO_LOGS:
-                yield from of_folder(entry, opened)
+                yield from of_folder(entry, opened, refused)
         elif entry.is_file() and is_archive(entry):
-            yield from of_archive(entry, opened)
+            yield from of_archive(entry, opened, refused)
         elif entry.is_file() and textual(entry):
             yield LogSource(entry)
 
@@ -114,20 +117,24 @@ def is_archive(path: Path) -> bool:
         return False
 
 
-def of_archive(path: Path, opened: ExitStack) -> Iterator[LogSource]:
+def of_archive(path: Path, opened: ExitStack, refused: list[Path]) -> Iterator[LogSource]:
     """The logs in an archive, in the order of their names; none where it is damaged.
 
     Args:
         path: A zip, or a tar. A packed tar can only be read from its begin on: it is unpacked once, as a file.
         opened: Removes what was unpacked when it is closed.
+        refused: Gets the path of a packed tar that holds more than is unpacked.
     """
-    archive = path
+    archive: Path | None = path
     try:
         if path.suffix.lower() == ".zip":
             with zipfile.ZipFile(path) as packed:
                 lengths = {each.filename: each.file_size for each in packed.infolist() if not each.is_dir()}
         else:
             archive = _unpacked(path, opened)
+            if archive is None:
+                refused.append(path)
+                return
             with tarfile.open(archive, "r:") as tar:
                 lengths = {each.name: each.size for each in tar if each.isreg()}
     except _DAMAGED:
@@ -140,13 +147,20 @@ def of_archive(path: Path, opened: ExitStack) -> Iterator[LogSource]:
                 yield LogSource(member, archive, name, lengths[name])
 
 
-def _unpacked(path: Path, opened: ExitStack) -> Path:
+def _unpacked(path: Path, opened: ExitStack) -> Path | None:
+    """A tar without its packing; None where that is larger than the bound, or than half of what the disk has free."""
     found = _TAR.search(path.name)
     if found is None or found["packed"] is None:
         return path
     target = Path(opened.enter_context(TemporaryDirectory(prefix="amlstack-logs-"))) / "logs.tar"
     with _PACKERS[found["packed"].lower()].open(path, "rb") as packed, target.open("wb") as file:
-        shutil.copyfileobj(packed, file, 1 << 20)
+        left = min(MOST_UNPACKED, shutil.disk_usage(target.parent).free // 2)
+        while chunk := packed.read(1 << 20):
+            left -= len(chunk)
+            if left < 0:
+                file.truncate(0)
+                return None
+            file.write(chunk)
     return target
 
 

@@ -14,8 +14,10 @@ _BOX = "│╭╰"
 _BOX_FRAME = re.compile(r"^│ (?P<file>[^\s│]+\.\w+):(?P<line>\d+) in *(?P<function>[\w<>.]+)?")
 _ESCAPED = re.compile(r"\\+n")
 _ORIGINALS = re.compile(r"(?:Original |Remote )?Traceback \(most recent call last\):")
-_LIVED = re.compile(r"\b(?:retry|retrying|retries|ignor\w+|skipp\w+|continuing|going on|falling back)\b", re.IGNORECASE)
+LIVED = re.compile(r"\b(?:retry|retrying|retries|ignor\w+|skipp\w+|continuing|going on|falling back)\b", re.IGNORECASE)
 """Words of a program that goes on."""
+_MEASURED = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=\s*%|e))(?:e[-+]?\d+)?\s*%?$", re.IGNORECASE)
+"""A message that is only a measured number: a metric whose name reads like an exception's."""
 _DIGIT = re.compile(r"\d")
 _DUMPED = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>.+)$')
 _ORIGINAL = re.compile(r"^(?:Original|The above|Remote)? ?Traceback \(most recent call last\):\s*$")
@@ -25,6 +27,8 @@ _CHAINED = re.compile(
     r"|The above exception was the direct cause of the following exception):"
 )
 _EXCEPTION = re.compile(r"^(?P<type>[A-Za-z_][\w.]*(?:\.[A-Za-z_]\w*)*)(?::(?: (?P<message>.*))?)?$")
+_CLOSE = re.compile(r"^([\w.]*(?:Error|Exception)):(?=[^\s:])")
+"""An exception's class with its message right behind the colon, as some programs print it."""
 _LEVELS = frozenset({"INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL", "NOTE", "WARN", "FATAL"})
 _NAMED = re.compile(
     r"(?:Error|Exception|Exit|Interrupt|Warning|Timeout|StopIteration|Failure|Failed|Fault|Abort|Full|Empty)\w*$"
@@ -198,7 +202,7 @@ def _form(text: str) -> str:
 
 def exception(text: str) -> bool:
     """Whether a line reads like the last one of a traceback: an exception's class, and perhaps its message."""
-    found = _EXCEPTION.match(text[:400])
+    found = _EXCEPTION.match(_CLOSE.sub(r"\1: ", text[:400]))
     if found is None:
         return False
     name = found["type"].rsplit(".", 1)[-1]
@@ -214,8 +218,10 @@ def definite(text: str, *, lived: bool = False) -> bool:
         text: The line.
         lived: Also one whose words say that the program goes on, and one without words.
     """
-    found = _EXCEPTION.match(text[:400])
-    if found is None or (not lived and (not found["message"] or _LIVED.search(found["message"]))):
+    found = _EXCEPTION.match(_CLOSE.sub(r"\1: ", text[:400]))
+    if found is None or (not lived and (not found["message"] or LIVED.search(found["message"]))):
+        return False
+    if _MEASURED.match(found["message"] or ""):
         return False
     return bool(re.search(r"(?:Error|Exception)$", found["type"]))
 

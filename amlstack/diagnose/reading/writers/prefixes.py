@@ -44,7 +44,10 @@ _PREFIXES = tuple(
         # compose, kubeflow
         (_LETTERS, rf"(?:[\w-]+-)?(?:worker|trainer)-(?P<rank>{_NUMBER})(?: +--| +\|) ?(?! *\d+:\d+ \[)"),
         # srun --label
-        (_DIGITS, rf"(?P<task>{_NUMBER}): (?=Traceback|  File|    \S|\w+(?:\.\w+)*(?:Error|Exception)\b|srun:)"),
+        (
+            _DIGITS,
+            rf"(?P<task>{_NUMBER}): (?=Traceback|  File|    \S|\w+(?:\.\w+)*(?:Error|Exception)\b|srun:|\[rank ?\d)",
+        ),
         # hydra mpi -l
         ("[", rf"\[(?P<rank>{_NUMBER})\] (?=Traceback|  File|    \S|\w+(?:\.\w+)*(?:Error|Exception)\b)"),
         # pdsh

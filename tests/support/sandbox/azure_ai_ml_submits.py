@@ -1,6 +1,7 @@
 """Submits job files with azure-ai-ml, streams them and downloads what they left; prints one JSON object.
 
 Run as a process of its own, led by the environment alone: the SDK takes seconds to import.
+Where STREAMED names a pipe, a job may wait there until it is streamed.
 
     python azure_ai_ml_submits.py WORKSPACE FOLDER FILE…
 """
@@ -19,9 +20,24 @@ from azure.ai.ml import MLClient, load_job
 from azure.identity import DefaultAzureCredential
 
 
+class Streamed(io.StringIO):
+    """What is streamed; says by a byte in the pipe of the environment that a run is being looked at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        pipe = os.environ.get("STREAMED")
+        self._pipe = None if pipe is None else os.open(pipe, os.O_RDWR)
+
+    def flush(self) -> None:
+        """The client flushes at each look at a run that has not ended, and not before."""
+        if self._pipe is not None and "Web View" in self.getvalue():
+            os.write(self._pipe, b"x")
+            self._pipe = None
+
+
 def submitted(client: MLClient, file: Path, folder: Path) -> dict[str, Any]:
     """What became of one job file: its run's status, what was streamed, and the files that were downloaded."""
-    streamed = io.StringIO()
+    streamed = Streamed()
     with contextlib.redirect_stdout(streamed):
         run = client.jobs.create_or_update(load_job(file))
         failure = ""

@@ -133,7 +133,7 @@ def hedged(text: str, signature: Signature) -> bool:
     found = signature.pattern.search(text) if signature.pattern is not None else None
     places = [lower.find(word) for word in signature.any]
     at = found.start() if found else min((place for place in places if place >= 0), default=0)
-    sentence = text[text.rfind(". ", 0, at) + 1 : at]
+    sentence = text[max(text.rfind(end, 0, at) for end in (". ", "? ", "! ")) + 1 : at]
     if _MAYBE.search(sentence) or _LISTED.search(text[:at]):
         return True
     around = lower[max(0, lower.rfind(". ", 0, at)) :].split(". ")[0]

@@ -31,6 +31,7 @@ WAITED = frozenset(
         "barrier-not-joined",
         "horovod-stalled",
         "flight-recorder-waits",
+        "jax-task-lost",
     }
 )
 """Victims that waited for other ranks."""

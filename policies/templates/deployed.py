@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.arm_language.values import OpenError
 from policies.evaluation.facts import ELSEWHERE, Unknown, dig
-from policies.templates.scope import Around, Path, Scope
+from policies.templates.names import Around
+from policies.templates.scope import Path, Scope
 from policies.templates.values import TOO_LARGE, closed, missing
 
 if TYPE_CHECKING:

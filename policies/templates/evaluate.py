@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.arm_language.functions import FUNCTIONS, truth
@@ -16,7 +15,7 @@ from policies.templates.values import closed, member
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from policies.templates.scope import Scope
+    from policies.templates.names import TemplateNames
 
 Arguments = tuple[Node, ...]
 
@@ -31,7 +30,7 @@ _AZURE_KNOWS = re.compile(
 """Functions that only a deployment answers, or whose results nothing here depends on."""
 
 
-def value_of(expression: str, scope: Scope) -> Any:
+def value_of(expression: str, scope: TemplateNames) -> Any:
     """The value of an expression; it may contain open parts, which count once they are used.
 
     Args:
@@ -51,7 +50,7 @@ def value_of(expression: str, scope: Scope) -> Any:
         raise OpenError(f"it does not work out: {str(error)[:80]}") from None
 
 
-def _value(node: Node, scope: Scope) -> Any:
+def _value(node: Node, scope: TemplateNames) -> Any:
     scope.budget.spend()
     if isinstance(node, Literal):
         return node.value
@@ -74,11 +73,11 @@ def _value(node: Node, scope: Scope) -> Any:
     raise OpenError(f"the function `{name[:60]}` is not worked out here")
 
 
-def _closed(node: Node, scope: Scope) -> Any:
+def _closed(node: Node, scope: TemplateNames) -> Any:
     return closed(_value(node, scope), scope.budget)
 
 
-def _perhaps(node: Node, scope: Scope) -> Any:
+def _perhaps(node: Node, scope: TemplateNames) -> Any:
     try:
         return _closed(node, scope)
     except OpenError as error:
@@ -87,7 +86,7 @@ def _perhaps(node: Node, scope: Scope) -> Any:
         return None
 
 
-def _joinable(node: Node, scope: Scope) -> Any:
+def _joinable(node: Node, scope: TemplateNames) -> Any:
     """An argument for joining: a text may have gaps, and what only the deployment knows becomes one."""
     try:
         found = _value(node, scope)
@@ -98,19 +97,19 @@ def _joinable(node: Node, scope: Scope) -> Any:
         return Gapped.of(GAP, error.why)
 
 
-def _parameters(scope: Scope, name: Node) -> Any:
+def _parameters(scope: TemplateNames, name: Node) -> Any:
     return scope.named("parameters", str(_closed(name, scope)).lower())
 
 
-def _variables(scope: Scope, name: Node) -> Any:
+def _variables(scope: TemplateNames, name: Node) -> Any:
     return scope.named("variables", str(_closed(name, scope)).lower())
 
 
-def _lambda_variables(scope: Scope, name: Node) -> Any:
+def _lambda_variables(scope: TemplateNames, name: Node) -> Any:
     return scope.names[str(_closed(name, scope)).lower()]
 
 
-def _copy_index(scope: Scope, *arguments: Node) -> int:
+def _copy_index(scope: TemplateNames, *arguments: Node) -> int:
     known: list[Any] = [_closed(one, scope) for one in arguments]
     name = known.pop(0).lower() if known and isinstance(known[0], str) else ""
     index = scope.copies.get(name)
@@ -119,7 +118,7 @@ def _copy_index(scope: Scope, *arguments: Node) -> int:
     return index + (int(known[0]) if known else 0)
 
 
-def _if(scope: Scope, condition: Node, yes: Node, no: Node) -> Any:
+def _if(scope: TemplateNames, condition: Node, yes: Node, no: Node) -> Any:
     try:
         chosen = truth(_closed(condition, scope))
     except OpenError:
@@ -130,7 +129,7 @@ def _if(scope: Scope, condition: Node, yes: Node, no: Node) -> Any:
     return _value(yes if chosen else no, scope)
 
 
-def _logic(scope: Scope, arguments: Arguments, *, decisive: bool) -> bool:
+def _logic(scope: TemplateNames, arguments: Arguments, *, decisive: bool) -> bool:
     """``or`` (decided by a true one) or ``and`` (by a false one), whatever the open ones are."""
     still_open: OpenError | None = None
     for one in arguments:
@@ -144,23 +143,23 @@ def _logic(scope: Scope, arguments: Arguments, *, decisive: bool) -> bool:
     return not decisive
 
 
-def _coalesce(scope: Scope, *arguments: Node) -> Any:
+def _coalesce(scope: TemplateNames, *arguments: Node) -> Any:
     return next((one for one in (_closed(each, scope) for each in arguments) if one is not None), None)
 
 
-def _each(scope: Scope, listed: Node, each: Node) -> list[tuple[Any, Any]]:
+def _each(scope: TemplateNames, listed: Node, each: Node) -> list[tuple[Any, Any]]:
     """Elements of a list with what a lambda makes of them."""
     if not isinstance(each, FunctionCall) or each.name != "lambda" or len(each.arguments) not in {2, 3}:
         raise OpenError("a lambda is expected")
     *named, body = each.arguments
     names = [str(_closed(name, scope)).lower() for name in named]
     return [
-        (one, _closed(body, replace(scope, names={**scope.names, **dict(zip(names, (one, index), strict=False))})))
+        (one, _closed(body, scope.with_names(dict(zip(names, (one, index), strict=False)))))
         for index, one in enumerate(_closed(listed, scope))
     ]
 
 
-def _try_get(scope: Scope, of: Node, *keys: Node) -> Any:
+def _try_get(scope: TemplateNames, of: Node, *keys: Node) -> Any:
     value = _closed(of, scope)
     for key in keys:
         try:
@@ -170,12 +169,12 @@ def _try_get(scope: Scope, of: Node, *keys: Node) -> Any:
     return value
 
 
-def _resource_group(scope: Scope) -> dict[str, Any]:
+def _resource_group(scope: TemplateNames) -> dict[str, Any]:
     known = {} if scope.around.group_location is None else {"location": scope.around.group_location}
     return known if scope.around.group == GAP else {**known, "name": scope.around.group}
 
 
-def _deployment(scope: Scope) -> dict[str, Any]:
+def _deployment(scope: TemplateNames) -> dict[str, Any]:
     return {} if scope.around.location is None else {"location": scope.around.location}
 
 

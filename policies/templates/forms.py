@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from policies.evaluation.facts import GAP, Unknown, dig
 from policies.templates.deployed import TemplateSource
-from policies.templates.scope import Around, is_template_expression
+from policies.templates.names import Around
+from policies.templates.scope import is_template_expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

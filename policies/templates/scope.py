@@ -9,27 +9,13 @@ from typing import Any
 from amlstack.base.arm_language.values import OpenError
 from policies.evaluation.facts import GAP, Gapped, Unknown
 from policies.templates.evaluate import value_of
+from policies.templates.names import Around
 from policies.templates.values import TOO_LARGE, Budget, closed, missing
 
 Path = tuple[str, ...]
 
 SHOWN = 160
 """Most characters of an expression that a message repeats."""
-
-
-@dataclass(frozen=True, slots=True)
-class Around:
-    """What is known of the place that a template is deployed to.
-
-    Attributes:
-        group: Name of the resource group; a gap where it is not known.
-        group_location: Its location; None where it is not known.
-        location: Where the deployment itself is kept; None where it is not known.
-    """
-
-    group: str = GAP
-    group_location: Any = None
-    location: Any = None
 
 
 @dataclass(slots=True)
@@ -61,6 +47,10 @@ class Scope:
     def inside(self, name: str, index: int | None) -> Scope:
         """The same names inside one turn of a loop; None for a turn whose number is not known."""
         return replace(self, copies={**self.copies, "": index, name.lower(): index})
+
+    def with_names(self, names: Mapping[str, Any]) -> Scope:
+        """The same inside a lambda that gives these variables values."""
+        return replace(self, names={**self.names, **names})
 
     def worked_out(self, value: Any, path: Path) -> Any:
         """A value of the template with its expressions replaced: by their values, or by what says why there is none.

@@ -105,6 +105,16 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def surroundings_of_a_module() -> Iterator[None]:
+    """Takes back what a module leaves in the environment: a verb that a test runs in this process signs in there."""
+    before = dict(os.environ)
+    yield
+    for name in set(os.environ) - set(before):
+        del os.environ[name]
+    os.environ.update(before)
+
+
 @pytest.fixture(scope="session")
 def engine(request: pytest.FixtureRequest) -> Engine:
     """The engine as a user gets it: from PATH, released, or built on first use (minutes, with progress shown)."""

@@ -111,3 +111,9 @@ def test_a_step_that_slurm_ended_for_one_task_was_not_ended_from_outside(tmp_pat
     cancelled = "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-03-01T10:00:00 DUE TO {} ***\n"
     assert verdict_of(cancelled.format("SIGNAL Terminated"), tmp_path).cause == "terminated-from-outside"
     assert verdict_of(cancelled.format("TASK FAILURE"), tmp_path).cause is None
+
+
+def test_a_warning_in_a_short_log_is_no_cause(tmp_path: Path) -> None:
+    warned = "[node1:6956] plm:rsh: Warning: setpgid(6961,6961) failed in parent with errno=Permission denied(13)\n"
+    assert not verdict_of(warned + "model saved\n", tmp_path).found
+    assert verdict_of(warned.replace("Warning: ", "") + "model saved\n", tmp_path).cause == "permission-denied"

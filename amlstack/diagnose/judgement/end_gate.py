@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amlstack.diagnose.events import Event, Log, Origin
+from amlstack.diagnose.reading.logged_errors import logged_as_error
 from amlstack.diagnose.reading.tracebacks import definite
 from amlstack.diagnose.signatures import EventRole
 
@@ -87,9 +88,12 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
     if event.role is not EventRole.CULPRIT or ended:
         return True
     raised = event.weight >= 3 or definite(event.text)
+    last = log.lines - event.line <= LAST
     if log.lines <= EXCERPT and not log.progress:
-        return (event.weight >= 2 or raised or event.code == "logged-error") if not event.soft else event.weight >= 3
-    return log.lines - event.line <= LAST and raised and not event.soft
+        if event.soft:
+            return last and event.weight >= 3
+        return raised or event.weight >= 2 or logged_as_error(event.text)
+    return last and raised and not event.soft
 
 
 def _near(event: Event, log: Log) -> bool:

@@ -50,7 +50,7 @@ def last(tail: bytes, lines: int, of: Callable[[str], Line]) -> tuple[int, Line]
         return None
     first = end - len(shown) + 1
     for number, line in enumerate(shown, start=first):
-        if _LEVEL.search(line.text) and not soft(line.text) and not _harmless(line.text):
+        if logged_as_error(line.text):
             return max(1, number), line
     return None
 
@@ -73,6 +73,11 @@ def finished(tail: bytes, lines: int, of: Callable[[str], Line]) -> dict[int | N
         if _WORTH.search(raw) and succeeded((line := of(raw[:LONGEST].decode(errors="replace"))).text):
             found[line.rank] = number
     return found
+
+
+def logged_as_error(text: str) -> bool:
+    """Whether a program wrote a line as an error that it does not go on from."""
+    return _LEVEL.search(text) is not None and not soft(text) and not _harmless(text)
 
 
 def succeeded(text: str) -> bool:

@@ -92,7 +92,7 @@ _WARNED = re.compile(
     r"(?:\[?(?:WARN(?:ING)?|INFO|DEBUG|NOTICE)\b(?! NCCL)|[WI] tensorflow|[WI]\d{3,4} |\[[WI]\d* )"
     r"|\b(?:[Rr]etrying|retry loop|will retry|[Ii]gnored error|[Ii]gnoring)\b"
     r"|^(?:cat|rm|ls|mkdir|cp|mv|ln|chmod|chown|find|grep|sed|tail|head|touch|stat|df): "
-    r"|(?:User|Future|Deprecation|Runtime|Resource)Warning\b|^warnings?\b|: [WI] \w+/"
+    r"|(?:User|Future|Deprecation|Runtime|Resource)Warning\b|^warnings?\b|: Warning: |: [WI] \w+/"
 )
 _NOT_SOFT = re.compile(r"NCCL WARN|torch\.distributed\.elastic.*\b[Ff]ailed|Sending process")
 

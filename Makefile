@@ -47,7 +47,7 @@ SLOW_WORKERS := $(shell echo $$(($(CORES) < 4 ? $(CORES) : 4)))
 test: test-fast test-slow ## everything the tests need, then all tests
 
 .PHONY: test-fast
-test-fast: venv test-deps ## tests without engine, training or ranks, several at once
+test-fast: venv test-deps ## tests without engine, training, ranks or tools such as pip, several at once
 	@$(TESTS) -n $(WORKERS) --dist worksteal -m "not ($(SLOW))"
 
 .PHONY: test-slow

@@ -43,8 +43,9 @@ def last(tail: bytes, lines: int, of: Callable[[str], Line]) -> tuple[int, Line]
         lines: How many lines the log has.
         of: Tells who wrote a line.
     """
-    rows = tail.rstrip().split(b"\n")
-    end = lines - (tail.count(b"\n") - tail.rstrip().count(b"\n")) + tail.endswith(b"\n")
+    whole = tail.rstrip()
+    rows = whole.split(b"\n")
+    end = lines - (tail.count(b"\n") - whole.count(b"\n")) + tail.endswith(b"\n")  # the last line that is not blank
     shown = [of(raw[:LONGEST].decode(errors="replace").rstrip("\r")) for raw in rows[-LAST:]]
     if any(succeeded(line.text) for line in shown):
         return None

@@ -34,12 +34,6 @@ if TYPE_CHECKING:
 
 MOST_LOOKED_BACK = 2000
 """Lines without a time for which the lines before are searched for one."""
-_SURVIVED = re.compile(
-    r"\b(?:falling back|falls? back|using .{1,40} instead|using the (?:slow|default|fallback|python)|disabling"
-    r"|will (?:use|fall back|be (?:disabled|skipped|ignored|used))|continuing without|proceeding without)\b",
-    re.IGNORECASE,
-)
-"""Says of what failed that the program does without it."""
 _OURS = re.compile(r"(?:\[[^\]]*\]:? ?)*amlstack: ")
 """Begins what a rehearsal itself writes into a rank's log: no cause, whatever it quotes."""
 
@@ -180,7 +174,7 @@ class Scanner:
         if (
             signature.role is EventRole.CULPRIT
             and not signature.ends
-            and (hedged(text, signature) or _SURVIVED.search(text))
+            and (hedged(text, signature) or tracebacks.DONE_WITHOUT.search(text))
         ):
             read["guess"] = True
         self._added(line, signature, number, text, time=stamp(), soft=soft, facts=read)

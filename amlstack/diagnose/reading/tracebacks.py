@@ -15,7 +15,13 @@ _BOX_FRAME = re.compile(r"^│ (?P<file>[^\s│]+\.\w+):(?P<line>\d+) in *(?P<fu
 _ESCAPED = re.compile(r"\\+n")
 _ORIGINALS = re.compile(r"(?:Original |Remote )?Traceback \(most recent call last\):")
 LIVED = re.compile(r"\b(?:retry|retrying|retries|ignor\w+|skipp\w+|continuing|going on|falling back)\b", re.IGNORECASE)
-"""Words of a program that goes on."""
+"""Words of a program that goes on, in what it logs or in an exception's message."""
+DONE_WITHOUT = re.compile(
+    r"\b(?:falling back|falls? back|using .{1,40} instead|using the (?:slow|default|fallback|python)|disabling"
+    r"|will (?:use|fall back|be (?:disabled|skipped|ignored|used))|continuing without|proceeding without)\b",
+    re.IGNORECASE,
+)
+"""Says of what failed that the program does without it. Stricter than `LIVED`: it also overrides a known cause."""
 _MEASURED = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=\s*%|e))(?:e[-+]?\d+)?\s*%?$", re.IGNORECASE)
 """A message that is only a measured number: a metric whose name reads like an exception's."""
 _DIGIT = re.compile(r"\d")

@@ -186,6 +186,8 @@ class Stack:
             "PULUMI_HOME": str(folder / "pulumi-home"),
             "PULUMI_PYTHON_CMD": str(_python(folder)),
             "PULUMI_SKIP_UPDATE_CHECK": "1",
+            # A provider that a test attaches is not on PATH; the engine would try to download the published one.
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             "PULUMI_DEBUG_COMMANDS": "1",  # the flag --event-log is behind it
             "NO_COLOR": "1",
         }

@@ -2,9 +2,10 @@
 
 The floor registers the resources of our state as `pulumi.CustomResource`, with the same properties, dependencies and
 pack; plain are azure-native's generated classes without a pack. The provider behind all takes everything, and gives
-back what it was given. Times are by the clock, each once: a turn costs minutes, and the ratios lie far from their
-goals. Plain's preview stands for its `up` with nothing to change as well, which takes a little longer. The engine has
-the settings of `make up` on all sides. Memory is the highest resident set of the process, as the kernel has it.
+back what it was given; no plugin is looked for on the network. Times are by the clock, each once: a turn costs minutes,
+and the ratios lie far from their goals. Plain's preview stands for its `up` with nothing to change as well, which takes
+a little longer. The engine has the settings of `make up` on all sides. Memory is the highest resident set of the
+process, as the kernel has it.
 
 An `up` is measured with 200 resources, as its time grows with the square of their number; `--full` measures 1,000,
 which takes a quarter of an hour more, and on 2026-11-22 took 112 s for clusters (0.67 times plain's) and 239 s for jobs
@@ -31,7 +32,6 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 from measure import Row
+from memory import peak_of_program
 from programs import EMPTY, FLOOR, JOBS, PLAIN
 
 from amlstack import engine
@@ -54,7 +55,6 @@ QUICK = 20
 SKIP_CHECKPOINTS = "PULUMI_SKIP_CHECKPOINTS"
 AT_MOST = 1.2
 MEMORY = 1.5
-LANGUAGE = "pulumi-language-python-exec"
 CLUSTERS_OF_JOBS = 20
 ID = "11111111-1111-1111-1111-111111111111"
 
@@ -72,8 +72,9 @@ def run(*, quick: bool, full: bool = False) -> Iterator[Row]:
     with _Bench.open() as bench:
         empty = bench.empty(ups)
         for what in ("jobs",) if quick else ("clusters", "jobs"):
-            few = yield from bench.against(what, count)
-            yield from bench.ups(what, ups, count, empty)
+            few = yield from bench.against(what, count, empty if ups == count else None)
+            if ups != count:
+                yield from bench.ups(what, ups, count, empty)
         if not quick:
             yield from bench.of_many(count, few, 10 * count)
 
@@ -107,14 +108,23 @@ class _Bench:
         with self.stack(EMPTY.format(count=count)) as stack:
             return _seconds(stack, "up", *self.pack)
 
-    def against(self, what: str, count: int) -> Generator[Row, None, float]:
-        """Rows of what changes nothing, ours against the floor and plain; seconds of our preview."""
+    def against(self, what: str, count: int, empty: float | None) -> Generator[Row, None, float]:
+        """Rows of what changes nothing, ours against the floor and plain; seconds of our preview.
+
+        Args:
+            what: Clusters or jobs.
+            count: How many of them.
+            empty: Seconds of an `up` of as many resources without properties, for the rows of ours that makes all; None
+                where fewer resources stand for these, and the `up` before the one of no change need not write its state
+                after each step.
+        """
         clusters, jobs = _sizes(what, count)
         name = f"{count:,} {what}"
         with self.ours(clusters, jobs) as deployed, self.ours(clusters, jobs) as ours:
-            deployed.env[SKIP_CHECKPOINTS] = "1"
-            _seconds(deployed, "up", *self.pack)
-            del deployed.env[SKIP_CHECKPOINTS]
+            if empty is None:
+                deployed.env[SKIP_CHECKPOINTS] = "1"
+            up = _seconds(deployed, "up", *self.pack)
+            deployed.env.pop(SKIP_CHECKPOINTS, None)
             again = _seconds(deployed, "up", *self.pack)
             with self.floor(deployed) as floor:
                 ours_took = _seconds(ours, "preview", *self.pack)
@@ -122,8 +132,10 @@ class _Bench:
         yield _at_most(f"preview of {name}", ours_took, "bare CustomResource, same pack", floor_took)
         with self.plain(clusters, jobs) as plain:
             plain_took = _seconds(plain, "preview")
-        yield _faster(f"preview of {name}", ours_took, plain_took, 3)
-        yield _faster(f"up of {name}, nothing to change", again, plain_took, 3)
+            yield _faster(f"preview of {name}", ours_took, plain_took, 3)
+            yield _faster(f"up of {name}, nothing to change", again, plain_took, 3)
+            if empty is not None:
+                yield from _making(name, up, _seconds(plain, "up"), empty)
         return ours_took
 
     def ups(self, what: str, count: int, asked: int, empty: float) -> Iterator[Row]:
@@ -140,11 +152,9 @@ class _Bench:
             took = _seconds(ours, "up", *self.pack)
         with self.plain(clusters, jobs) as plain:
             plain_took = _seconds(plain, "up")
-        row = _faster(f"up of {count:,} {what}", took, plain_took, 2.5)
-        if row.met and count < asked:
-            row = replace(row, goal=f"{row.goal} with {asked:,}: `--full` measures it", met=None)
-        yield row
-        yield Row(f"up of {count:,} {what}", took, "s", f"{count:,} resources without properties, same pack", empty)
+        for row in _making(f"{count:,} {what}", took, plain_took, empty):
+            short = f"{row.goal} with {asked:,}: `--full` measures it"
+            yield replace(row, goal=short, met=None) if row.met else row
 
     def of_many(self, few: int, took: float, many: int) -> Iterator[Row]:
         """Rows of a preview of many jobs: per job, and the memory that it takes.
@@ -154,7 +164,7 @@ class _Bench:
             took: Its seconds.
             many: Jobs.
         """
-        with self.ours(CLUSTERS_OF_JOBS, many) as stack, _peak_of_program(stack) as peaks:
+        with self.ours(CLUSTERS_OF_JOBS, many) as stack, peak_of_program(stack.env["PULUMI_HOME"]) as peaks:
             seconds = _seconds(stack, "preview", *self.pack)
         yield _at_most(f"preview of {many:,} jobs, per job", seconds / many, f"of {few:,} jobs", took / few)
         words = f"below {MEMORY} (the pack's is with its benchmark)"
@@ -221,38 +231,15 @@ def _faster(what: str, ours: float, theirs: float, goal: float) -> Row:
     return Row(what, ours, "s", "azure-native's classes, no pack", theirs, words, ours * goal <= theirs)
 
 
+def _making(name: str, ours: float, plain: float, empty: float) -> Iterator[Row]:
+    """Rows of an `up` that makes all: the goal's, and how far it is from the least."""
+    count = name.partition(" ")[0]
+    yield _faster(f"up of {name}", ours, plain, 2.5)
+    yield Row(f"up of {name}", ours, "s", f"{count} resources without properties, same pack", empty)
+
+
 def _seconds(stack: Any, verb: str, *words: str) -> float:
     start = time.monotonic()
     more = ("--yes", "--skip-preview") if verb == "up" else ()
     stack.pulumi(verb, *more, *words).ok()
     return time.monotonic() - start
-
-
-@contextmanager
-def _peak_of_program(stack: Any) -> Iterator[list[float]]:
-    """GB that the program's process had resident at most, the one entry of a list that is filled meanwhile."""
-    peaks = [0.0]
-    over = threading.Event()
-    own = f"PULUMI_HOME={stack.env['PULUMI_HOME']}"
-
-    def watch() -> None:
-        while not over.wait(0.2):
-            peaks[0] = max(peaks[0], *(_peak(process, own) for process in Path("/proc").glob("[0-9]*")))
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        yield peaks
-    finally:
-        over.set()
-        watcher.join()
-
-
-def _peak(process: Path, own: str) -> float:
-    try:
-        if LANGUAGE not in (process / "cmdline").read_text() or own not in (process / "environ").read_text():
-            return 0.0
-        status = (process / "status").read_text()
-    except (OSError, UnicodeDecodeError):
-        return 0.0
-    return next((int(line.split()[1]) / 1e6 for line in status.splitlines() if line.startswith("VmHWM")), 0.0)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import jobs
 from amlstack.base.findings import Finding, Level, errors
+from amlstack.base.memory import rarely_collected
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import PROJECT, is_dir, is_file, names_in
-from amlstack.catalog import environments
+from amlstack.catalog import environments, overlay
 from infra import azure_policy_assignment, judgement, runs
 from infra.contents import access, assets, containers, references
 from infra.contents.assets import StackData
@@ -59,6 +60,8 @@ class Declaration:
         return not errors(self.findings)
 
 
+@rarely_collected()
+@overlay.found_once()
 def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = "") -> Declaration:
     """Judge the settings' meaning: sizes, environments, job files and the jobs in them.
 

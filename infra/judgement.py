@@ -171,13 +171,9 @@ def judged(
             gate.knows(part.target.cluster or NO_COMPUTE, part.target.size)
         environment_id = None
         if isinstance(environment := part.enriched.environment, jobs.Environment):
-            # Each part's own version: a rule on the job looks its image up by it.
-            named, version = environment.name or "inline", f"{name}-{index}"
-            environment_id = f"{WORKSPACE}/environments/{named}/versions/{version}"
-            inside = {"image": environment.image, "condaFile": _conda(environment, part)}
-            props = {"name": named, "version": version, "body": inside}
-            for finding in gate.judge(tokens.ENVIRONMENT, environment.name or name, props):
-                yield _located(finding.changed(where="environment.image"), planned, place, source, prefix)
+            environment_id, found = _environment(gate, environment, part, name=name, version=f"{name}-{index}")
+            for finding in found:
+                yield _located(finding, planned, place, source, prefix)
         refs[place.removeprefix("jobs.")] = jobs.Refs(WORKSPACE, None, environment_id)
     whole = refs.get("trial", refs.get("", jobs.Refs(WORKSPACE)))
     rendered = jobs.render(planned.enriched, whole, refs)
@@ -207,6 +203,21 @@ def judged(
         if level is Level.ERROR and finding.code == known_size.RULE.code and (asked := parts.get(place)):
             level = Level.WARNING if asked.nodes == 1 and not asked.job.typed else level
         yield _located(finding.changed(where=field, level=level), planned, place, source, prefix)
+
+
+def _environment(
+    gate: Gate, environment: jobs.Environment, part: jobs.Plan, *, name: str, version: str
+) -> tuple[str, tuple[Finding, ...]]:
+    """The id by which a rule on the job looks its image up, and the findings; those with one environment share both."""
+    same = environment.name or name, environment.image, repr(environment.conda_file), part.base
+    if (known := gate.shared.get(same)) is None:
+        named = environment.name or "inline"
+        inside = {"image": environment.image, "condaFile": _conda(environment, part)}
+        props = {"name": named, "version": version, "body": inside}
+        found = gate.judge(tokens.ENVIRONMENT, environment.name or name, props)
+        at_image = tuple(finding.changed(where="environment.image") for finding in found)
+        known = gate.shared[same] = f"{WORKSPACE}/environments/{named}/versions/{version}", at_image
+    return known
 
 
 def _conda(environment: jobs.Environment, part: jobs.Plan) -> str | None:

@@ -21,7 +21,7 @@ from policies.evaluation.verdicts import judge_resource, weigh
 from policies.release import version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
     from datetime import date
     from pathlib import Path as FilePath
 
@@ -80,6 +80,8 @@ class Gate:
         self._place, self._context = place, Context(on)
         self._everything, self._sums = config.everything, judges_sum(config)
         self._seen: list[tuple[str, Any]] = []
+        self.shared: dict[Hashable, tuple[str, tuple[Finding, ...]]] = {}
+        """By what it is made of, the id of a resource that several of the stack share, and the findings on it."""
 
     def knows(self, cluster: str, size: str) -> None:
         """Tell the gate of a cluster that is not of this declaration: jobs on it are judged by its size.

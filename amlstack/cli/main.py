@@ -7,6 +7,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from amlstack.base import memory
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -89,13 +91,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status.
     """
     if arguments is None:
-        # A verb makes many objects that live to its end and next to none that form cycles: looking for those after
-        # every few hundred is a tenth of its time, and looking through all of them at the end another.
-        gc.set_threshold(50_000, 20, 100)
+        gc.set_threshold(*memory.RARELY)
         try:
             code = main(sys.argv[1:])
         finally:
-            gc.freeze()
+            gc.freeze()  # looking through all objects at the end would take a tenth of a verb's time
         _leave_threads_behind(code)
         return code
     words = list(arguments)

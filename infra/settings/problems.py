@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base import model_errors
 from amlstack.base.findings import Finding
-from amlstack.base.model_errors import listed
+from amlstack.base.models import errors as model_errors
 from amlstack.base.models import models_in
+from amlstack.base.models.errors import listed
 from amlstack.base.near_misses import did_you_mean, near
 from infra.settings.model import CURATED_TAG, CUSTOM_TAG, CuratedEnvironment, CustomEnvironment, Settings
 from infra.settings.model.base import SettingsModel

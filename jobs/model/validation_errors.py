@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
-from amlstack.base.model_errors import must
 from amlstack.base.models import models_in
+from amlstack.base.models.errors import must
 from amlstack.base.near_misses import did_you_mean
 from jobs.launchers import TYPED, Custom
 from jobs.model.component import Component

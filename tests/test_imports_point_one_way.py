@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from amlstack.base.paths import PROJECT
 
@@ -98,27 +98,57 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
+class Import(NamedTuple):
+    """An absolute name that a file imports, and where."""
+
+    name: str
+    in_function: bool
+    typing: bool
+    """Under TYPE_CHECKING."""
+
+
+@functools.cache
+def imports(path: Path) -> tuple[Import, ...]:
+    """All imports of a file. They are statements: what is inside expressions, most of a tree, is not looked at."""
+    found: list[Import] = []
+    todo: list[tuple[ast.AST, bool, bool]] = [(parsed(path), False, False)]
+    while todo:
+        node, in_function, typing = todo.pop()
+        if isinstance(node, ast.Import):
+            found.extend(Import(alias.name, in_function, typing) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports fail in programs that Pulumi runs by path"
+            found.extend(Import(f"{node.module}.{alias.name}", in_function, typing) for alias in node.names)
+        in_function |= isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        typing |= isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+            todo.extend((statement, in_function, typing) for statement in getattr(node, block, ()))
+    return tuple(found)
+
+
 def imported(path: Path, *, module_level: bool = False, typing: bool = True) -> set[str]:
     """Absolute names that a file imports.
 
     With module_level, not those inside functions or under TYPE_CHECKING; without typing, not those under TYPE_CHECKING.
     """
-    names: set[str] = set()
-    todo: list[ast.AST] = [parsed(path)]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative imports fail in programs that Pulumi runs by path"
-            names.update(f"{node.module}.{alias.name}" for alias in node.names)
-        typing_only = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        if (typing_only and (module_level or not typing)) or (
-            module_level and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        ):
-            continue
-        todo.extend(ast.iter_child_nodes(node))
-    return names
+    return {
+        one.name
+        for one in imports(path)
+        if not (one.typing and (module_level or not typing)) and not (one.in_function and module_level)
+    }
+
+
+def test_an_import_is_found_wherever_a_statement_may_be(tmp_path: Path) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(
+        "import a\nif TYPE_CHECKING:\n    import b\nelse:\n    import c\n"
+        "try:\n    import d\nexcept ValueError:\n    import e\nfinally:\n    import f\n"
+        "class C:\n    async def f(self):\n        with g:\n            from h import i\n"
+        "match x:\n    case 1:\n        import j\n"
+    )
+    assert imported(file) == {"a", "b", "c", "d", "e", "f", "h.i", "j"}
+    assert imported(file, typing=False) == {"a", "d", "e", "f", "h.i", "j"}
+    assert imported(file, module_level=True) == {"a", "d", "e", "f", "j"}
 
 
 def within(name: str, room: str) -> bool:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import ast
-import copy
-import sys
 from importlib import import_module
-from pathlib import Path
 from pkgutil import walk_packages
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from amlstack.base.findings import Finding
 from policies import checks
-from tests.support.policies.bend import Bend
+from tests.support.policies.bend import bent, changed
 from tests.support.policies.rule_tables import TABLES, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pkgutil import ModuleInfo
+    from types import ModuleType
 
 ROWS = [(name, row) for name, rows in TABLES.items() for row in rows]
 
@@ -66,29 +62,6 @@ def test_every_rule_has_a_table_with_both_answers() -> None:
         assert {row.says is None for row in rows} == {True, False}
 
 
-def mutants(name: str) -> Iterator[tuple[int, str, ModuleType]]:
-    """Every module that differs from a rule's by one bent condition."""
-    source = import_module(f"policies.checks.{name}")
-    assert source.__file__ is not None
-    tree = ast.parse(Path(source.__file__).read_text(encoding="utf-8"))
-    lines = set(ast.unparse(tree).splitlines())
-    number = 0
-    while True:
-        bend = Bend(number)
-        bent = ast.fix_missing_locations(bend.visit(copy.deepcopy(tree)))
-        if bend.met <= number:
-            return
-        module = ModuleType(f"bent_{name.replace('.', '_')}")
-        sys.modules[module.__name__] = module
-        try:
-            exec(compile(bent, source.__file__, "exec"), module.__dict__)
-        finally:
-            del sys.modules[module.__name__]
-        changed = [line for line in ast.unparse(bent).splitlines() if line not in lines]
-        yield number, "\n".join(changed), module
-        number += 1
-
-
 # A bent condition that changes nothing anybody can observe: module → lines as they read when bent.
 EQUIVALENT: dict[str, set[str]] = {}
 
@@ -97,12 +70,13 @@ EQUIVALENT: dict[str, set[str]] = {}
 def test_no_bent_condition_survives_the_table(name: str) -> None:
     survivors = []
     count = 0
-    for _, changed, module in mutants(name):
+    original = import_module(f"policies.checks.{name}")
+    for tree, module in bent(original):
         count += 1
-        if changed.strip() in EQUIVALENT.get(name, set()):
-            continue
         if all(survives(module, row) for row in TABLES[name]):
-            survivors.append(changed)
+            lines = changed(original, tree)
+            if lines.strip() not in EQUIVALENT.get(name, set()):
+                survivors.append(lines)
 
     assert survivors == []
     assert count > 1
@@ -118,4 +92,5 @@ def survives(module: ModuleType, row: Row) -> bool:
 def test_bending_is_noticed_where_a_table_is_too_short() -> None:
     short: list[Any] = [row for row in TABLES["cluster.scale_to_zero"] if row.args[0] != row.named["nodes"]]
 
-    assert any(all(survives(module, row) for row in short) for _, _, module in mutants("cluster.scale_to_zero"))
+    original = import_module("policies.checks.cluster.scale_to_zero")
+    assert any(all(survives(module, row) for row in short) for _, module in bent(original))

@@ -3,7 +3,41 @@
 from __future__ import annotations
 
 import ast
+import itertools
+import sys
 from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def bent(original: ModuleType) -> Iterator[tuple[ast.AST, ModuleType]]:
+    """Every module that differs from a given one by one bent condition, and its tree."""
+    assert original.__file__ is not None
+    text = Path(original.__file__).read_text(encoding="utf-8")
+    for number in itertools.count():
+        bend = Bend(number)
+        # Parsed anew each time: a tree is copied several times slower than it is parsed.
+        tree = ast.fix_missing_locations(bend.visit(ast.parse(text)))
+        if bend.met <= number:
+            return
+        module = ModuleType(f"bent_{original.__name__.replace('.', '_')}")
+        sys.modules[module.__name__] = module
+        try:
+            exec(compile(tree, original.__file__, "exec"), module.__dict__)
+        finally:
+            del sys.modules[module.__name__]
+        yield tree, module
+
+
+def changed(original: ModuleType, tree: ast.AST) -> str:
+    """The lines of a bent module that the original does not have."""
+    assert original.__file__ is not None
+    lines = ast.unparse(ast.parse(Path(original.__file__).read_text(encoding="utf-8"))).splitlines()
+    return "\n".join(line for line in ast.unparse(tree).splitlines() if line not in lines)
 
 
 @dataclass

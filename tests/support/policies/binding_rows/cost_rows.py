@@ -1,0 +1,70 @@
+"""Rows of the rules on cost."""
+
+from __future__ import annotations
+
+from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
+
+from tests.support.policies.binding_rows.rows import (
+    CLUSTER_4,
+    JOB,
+    UNKNOWN_NODES,
+    Row,
+    nodes_in,
+    on_cluster,
+    row,
+    serverless,
+    sweep,
+)
+from tests.support.policies.pack_subjects import COMPUTE, cluster, command, own
+
+ROWS: list[Row] = [
+    row("cluster-budget", CLUSTER_4, gpus=31),
+    row("cluster-budget", serverless(), gpus=15),
+    row("cluster-budget", serverless("Standard_ND96isr_H100"), gpus=15, speaks=False),
+    row("cluster-budget", *on_cluster(), gpus=1, speaks=False),
+    row("cluster-budget", (COMPUTE, cluster(**UNKNOWN_NODES)), speaks=False),
+    row("cost-per-hour", serverless(), usd=199),
+    row("cost-per-hour", serverless(), usd=200, speaks=False),
+    row("cost-per-hour", *on_cluster(), usd=1, speaks=False),
+    row("cost-per-hour", serverless("Standard_ND96isr_H100"), usd=1, speaks=False),
+    row("cost-per-hour", (COMPUTE, cluster(**UNKNOWN_NODES)), speaks=False),
+    # The price is that of the region and the priority; what is not known of them counts as the first known, dedicated.
+    row("cost-per-hour", (COMPUTE, {**cluster(), "location": "UK South"}), usd=479),
+    row("cost-per-hour", (COMPUTE, {**cluster(), "location": "UK South"}), usd=480, speaks=False),
+    row("cost-per-hour", (COMPUTE, nodes_in("uksouth")), usd=479),
+    row("cost-per-hour", (COMPUTE, nodes_in("westeurope")), usd=400, speaks=False),
+    row("cost-per-hour", (COMPUTE, nodes_in("[variables('region')]")), usd=400, speaks=False),
+    row("cost-per-hour", (COMPUTE, nodes_in("[variables('region')]")), usd=399),
+    row("cost-per-hour", (COMPUTE, nodes_in(UNKNOWN_STRING_VALUE)), usd=400, speaks=False),
+    row("cost-per-hour", (COMPUTE, nodes_in(UNKNOWN_STRING_VALUE)), usd=399),
+    row("cost-per-hour", (COMPUTE, nodes_in("uksouth", vmPriority="LowPriority")), usd=96, speaks=False),
+    row("cost-per-hour", (COMPUTE, nodes_in("uksouth", vmPriority="LowPriority")), usd=95),
+    row("cost-per-hour", (COMPUTE, nodes_in("uksouth", vmPriority="Dedicated")), usd=96),
+    row("cost-per-hour", (COMPUTE, nodes_in("uksouth", vmPriority=UNKNOWN_STRING_VALUE)), usd=479),
+    row("cost-per-hour", (COMPUTE, nodes_in("uksouth", vmPriority=UNKNOWN_STRING_VALUE)), usd=480, speaks=False),
+    row("cost-per-hour", serverless(resources={"locations": ["uksouth", "westeurope"]}), usd=239),
+    row("cost-per-hour", serverless(resources={"locations": []}), usd=200, speaks=False),
+    row("cost-per-hour", serverless(resources={"locations": [3]}), usd=199),
+    row("cost-per-hour",
+        serverless(resources={"locations": ["uksouth"]}, queueSettings={"jobTier": "Spot"}), usd=48, speaks=False),
+    row("cost-per-job", *on_cluster(), usd=199),
+    row("cost-per-job", *on_cluster(), usd=200, speaks=False),
+    row("cost-per-job", *on_cluster(limits={"timeout": "${{parent.inputs.t}}"}), usd=1, speaks=False, waits=True),
+    row("cost-per-job", *on_cluster(limits={"timeout": "${{parent.inputs.t}}"}), speaks=False),
+    row("cost-per-job", (JOB, own(command())), usd=1, speaks=False),
+    row("cost-per-job", (COMPUTE, nodes_in("uksouth")), (JOB, own(command())), usd=239),
+    row("cost-per-job", (COMPUTE, nodes_in("uksouth")), (JOB, own(command())), usd=240, speaks=False),
+    row("cost-per-job", (COMPUTE, nodes_in("uksouth", vmPriority="LowPriority")), (JOB, own(command())), usd=48,
+        speaks=False),
+    row("cost-per-job", (COMPUTE, nodes_in("uksouth")), serverless(), usd=200, speaks=False),
+    row("cost-per-job", serverless(resources={"locations": ["uksouth"]}), usd=239),
+    row("cost-per-job", sweep(timeout="PT10H"), usd=7999),
+    row("cost-per-job", sweep(timeout="PT10H"), usd=8000, speaks=False),
+    row("cost-per-job", sweep(timeout="PT10H", maxConcurrentTrials=2), usd=3999),
+    row("cost-per-job", sweep(timeout="PT10H", maxConcurrentTrials=2), usd=4000, speaks=False),
+    row("cost-per-job", sweep(trialTimeout="PT1H", maxConcurrentTrials=2), usd=799),
+    row("cost-per-job", sweep(trialTimeout="PT1H", maxConcurrentTrials=2), usd=800, speaks=False),
+    row("cost-per-job", sweep(timeout="PT1H", trialTimeout="PT1H", maxConcurrentTrials=2), usd=399),
+    row("cost-per-job", sweep(timeout="PT1H", trialTimeout="PT1H", maxConcurrentTrials=2), usd=400, speaks=False),
+    row("cost-per-job", sweep(), usd=10**9),
+]  # fmt: skip

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.server import processes
 from amlstack.sandbox.store.store import Store
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 OWN_STORES = ("workspaceartifactstore", "workspaceblobstore", "workspacefilestore", "workspaceworkingdirectory")
 
 
+@pytest.mark.tools
 def test_azure_ai_ml_makes_computes_environments_and_jobs(own_sandbox: Sandbox, tmp_path: Path) -> None:
     arm = Arm(own_sandbox.endpoint)
     workspace = arm.make_workspace("space1")

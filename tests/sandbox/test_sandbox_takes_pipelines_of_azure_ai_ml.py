@@ -8,6 +8,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from amlstack.base.paths import PROJECT
 from tests.support.sandbox.sandbox_client import Arm
 
@@ -75,6 +77,7 @@ limits: {max_total_trials: 2, max_concurrent_trials: 2}
 """
 
 
+@pytest.mark.ranks
 def test_azure_ai_ml_runs_a_pipeline_and_a_sweep(own_sandbox: Sandbox, tmp_path: Path) -> None:
     arm = Arm(own_sandbox.endpoint)
     arm.make_cluster(arm.make_workspace("space1"))

@@ -38,7 +38,7 @@ HOST = "#!/bin/sh\necho '  -tracing string' >&2\n"
 
 # Speaks as much `go` as the build needs; each build leaves a line in $FAKE_GO_LOG and then waits for a byte from
 # $FAKE_GO_GATE.
-FAKE_GO = f"""#!{sys.executable}
+FAKE_GO = f"""#!{sys.executable} -IS
 import os, pathlib, sys
 words = sys.argv[1:]
 log = pathlib.Path(os.environ["FAKE_GO_LOG"])

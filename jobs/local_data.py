@@ -15,7 +15,6 @@ from jobs.model.schedule import Schedule
 from jobs.model.sweep import Sweep
 from jobs.model.values import Input
 from jobs.planning.checks.local_files import local_path
-from jobs.planning.schedule import SchedulePlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -114,7 +113,7 @@ class DataFolders:
         found: list[Finding] = []
         known = {finding.where for finding in plan.findings if finding.code == MISSING}
         # What a schedule starts may stand in a file of its own.
-        base = plan.started.base if isinstance(plan, SchedulePlan) and plan.started is not None else plan.base
+        base = (plan.runs or plan).base
         for each in local_inputs(plan.job, base):
             content = self.content(each.path)
             found += (one for one in wrong(each, content) if one.where not in known)

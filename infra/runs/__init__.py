@@ -59,7 +59,7 @@ class Run:
     @property
     def is_schedule(self) -> bool:
         """Whether it starts runs over time instead of being one."""
-        return isinstance(self.plan, jobs.SchedulePlan)
+        return self.plan.timed
 
 
 class CodeFolders:
@@ -154,7 +154,7 @@ def with_overrides(declared: jobs.Declared, job_file: JobFile, environment: Envi
         job_file: The settings of the file.
         environment: From a job or a component to its environment in the stack (`environments.environment_of`).
     """
-    if isinstance(declared, jobs.Schedule):
+    if declared.timed:
         overrides: dict[str, Any] = {} if job_file.enabled is None else {"is_enabled": job_file.enabled}
     else:
         overrides = job_file.overrides
@@ -191,7 +191,7 @@ def with_environments(
 
 def misplaced(declared: jobs.Declared, job_file: JobFile) -> Iterator[Finding]:
     """Overrides of a file that mean nothing for what it declares."""
-    schedule = isinstance(declared, jobs.Schedule)
+    schedule = declared.timed
     names = OF_RUNS if schedule else ("enabled",)
     if given := [name for name in names if getattr(job_file, name) is not None]:
         yield Finding(

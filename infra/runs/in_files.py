@@ -7,16 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-import jobs
 from amlstack.base.findings import Finding
 from infra.runs.order import OrderedRun, Wanted
-from jobs.model.job import Job
-from jobs.model.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    import jobs
     from infra.settings import JobFile, Reading
 
 
@@ -47,7 +45,7 @@ def members(
             declared.name or path.stem,
             job_file.file,
             (*_of_file(loaded, position, shown), *of_settings),
-            isinstance(declared, jobs.Schedule),
+            declared.timed,
         )
         for position, declared in enumerate(loaded.jobs)
     ]
@@ -60,7 +58,7 @@ def alone(loaded: jobs.Loaded, path: Path) -> list[OrderedRun]:
             declared.name or path.stem,
             os.path.normpath(path),
             tuple(_of_file(loaded, position, lambda finding: finding)),
-            isinstance(declared, jobs.Schedule),
+            declared.timed,
         )
         for position, declared in enumerate(loaded.jobs)
     ]
@@ -69,8 +67,7 @@ def alone(loaded: jobs.Loaded, path: Path) -> list[OrderedRun]:
 def misplaced(loaded: jobs.Loaded) -> Iterator[Finding]:
     """An ``after`` where there is nothing to wait: at a step of a pipeline, or at what a schedule starts."""
     for declared in loaded.jobs:
-        started = declared.create_job if isinstance(declared, jobs.Schedule) else None
-        whole = declared if started is None else started
+        started = declared.runs if declared.timed else None
         if getattr(started, "after", ()):
             finding = Finding(
                 "after-misplaced",
@@ -80,8 +77,8 @@ def misplaced(loaded: jobs.Loaded) -> Iterator[Finding]:
                 "Take it out; let a pipeline run the one after the other, and schedule that",
             )
             yield loaded.source.locate(finding)
-        for name, step in whole.jobs.items() if isinstance(whole, Pipeline) else ():
-            if isinstance(step, Job) and step.after:
+        for name, step in declared.steps.items():
+            if getattr(step, "after", ()):
                 finding = Finding(
                     "after-misplaced",
                     f"jobs.{name}.after",
@@ -89,7 +86,7 @@ def misplaced(loaded: jobs.Loaded) -> Iterator[Finding]:
                     "A step starts when the steps whose outputs it binds have completed",
                     "Write `after` at the pipeline, or bind an output of the earlier step as an input",
                 )
-                yield loaded.source.locate(finding if started is None else finding.under("create_job"))
+                yield loaded.source.locate(finding.under("create_job") if declared.timed else finding)
 
 
 def _of_file(loaded: jobs.Loaded, position: int, shown: Callable[[Finding], Finding]) -> Iterator[Wanted]:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import jobs
 from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean
-from jobs.model.job import Job
-from jobs.model.pipeline import Pipeline
 from jobs.model.secret_variables import secret_of
-from jobs.model.step import Node, Step, SweepStep
+from jobs.model.step import SweepStep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
+    import jobs
     from infra.settings import JobFile, Reading
 
 RULE = "A variable names a secret under `amlstack:secrets`"
@@ -27,10 +25,10 @@ def with_secrets(declared: jobs.Declared, job_file: JobFile) -> jobs.Declared:
     added = {name: {"secret": value.secret} for name, value in job_file.environment_variables.items()}
 
     def changed(value: Any) -> Any:
-        if isinstance(value, Job | Step):
+        if hasattr(value, "environment_variables"):
             return value.model_copy(update={"environment_variables": {**value.environment_variables, **added}})
-        if isinstance(value, Node) and isinstance(value.runs, jobs.PassthroughComponent):
-            inner = {name: changed(step) for name, step in value.runs.jobs.items()}
+        if value.steps:
+            inner = {name: changed(step) for name, step in value.steps.items()}
             return value.with_runs(value.runs.model_copy(update={"jobs": inner}))
         return value
 
@@ -83,32 +81,18 @@ def findings(
 
 def _without_variables(declared: jobs.Declared) -> str | None:
     """A step that takes no variables; None for none."""
-    whole = declared.create_job if isinstance(declared, jobs.Schedule) else declared
-    steps = whole.jobs if isinstance(whole, Pipeline) else {}
-    return next((name for name, step in steps.items() if isinstance(step, SweepStep)), None)
+    return next((name for name, step in declared.steps.items() if isinstance(step, SweepStep)), None)
 
 
-def named(declared: Any, where: str = "") -> Iterator[tuple[str, str, str]]:
+def named(declared: jobs.Declared) -> Iterator[tuple[str, str, str]]:
     """Each variable that names a secret: the path of the part that has it, its name, the secret's."""
-    if isinstance(declared, jobs.Schedule):
-        if not isinstance(declared.create_job, str):
-            yield from named(declared.create_job, "create_job.")
-    elif isinstance(declared, Pipeline):
-        yield from _of_steps(declared.jobs, where)
-    elif isinstance(declared, jobs.Sweep):
-        yield from _of(declared.trial, f"{where}trial.")
-    else:
-        yield from _of(declared, where)
-
-
-def _of_steps(steps: Mapping[str, Any], where: str) -> Iterator[tuple[str, str, str]]:
-    for name, step in steps.items():
-        yield from _of(step, f"{where}jobs.{name}.")
-        if isinstance(step, Node) and isinstance(step.runs, jobs.PassthroughComponent):
-            yield from _of_steps(step.runs.jobs, f"{where}jobs.{name}.")
+    for place, part in declared.parts.items():
+        yield from _of(part, f"{place}." if place else "")
 
 
 def _of(part: Any, where: str) -> Iterator[tuple[str, str, str]]:
     for variable, value in getattr(part, "environment_variables", {}).items():
         if (name := secret_of(value)) is not None:
             yield where, variable, name
+    for name, step in part.steps.items():
+        yield from _of(step, f"{where}jobs.{name}.")

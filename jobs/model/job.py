@@ -126,11 +126,6 @@ class Job(RunFields, Resources):
         """Whether the launcher is one of ours, not Azure ML's words taken as they are."""
         return not isinstance(self.launcher, Custom)
 
-    @property
-    def runs(self) -> Self:
-        """What an inline step runs: the job itself."""
-        return self
-
     def with_runs(self, runs: Self) -> Self:
         """The other job."""
         return runs

@@ -52,6 +52,11 @@ class PassthroughComponent(Model):
     inline: StrictBool = False
     """Whether it stands in the pipeline's own file."""
 
+    @property
+    def steps(self) -> Mapping[str, Any]:
+        """The steps of a pipeline, by name; empty for any other."""
+        return self.jobs
+
 
 class PassthroughStep(Node):
     """A step that is sent as it is written and not enriched: parallel, spark, automl, data transfer, or a pipeline."""

@@ -13,7 +13,7 @@ from jobs.model.step import Step, SweepStep
 from jobs.model.values import Identity, Input, Model, OutputOrType, Scalar, Service
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 AnyStep = Job | Step | SweepStep | PassthroughStep
@@ -76,6 +76,16 @@ class Pipeline(RunFields):
         """The cluster of a step that names none; None for serverless or unknown."""
         named = self.compute or (self.settings.default_compute if self.settings else None)
         return None if named is None or named.lower() == "serverless" else named
+
+    @property
+    def steps(self) -> Mapping[str, AnyStep]:
+        """Its steps by name; empty for a registered pipeline component."""
+        return self.jobs
+
+    @property
+    def parts(self) -> Mapping[str, AnyStep]:
+        """Its steps, by `jobs.STEP`."""
+        return {f"jobs.{name}": step for name, step in self.jobs.items()}
 
     def with_parts(self, change: Callable[[AnyStep], AnyStep]) -> Self:
         """The same pipeline with each step changed."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, StrictBool
 
 from jobs.model.values import Model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def _several(value: Any) -> Any:
@@ -19,6 +22,9 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_several)]
 
 class RunFields(Model):
     """Names, tags, and what an edit or a removal does."""
+
+    timed: ClassVar[bool] = False
+    """Whether times start it, again and again."""
 
     name: str | None = None
     """Name of the run; its id is this plus a hash. Unset: the file's name."""
@@ -42,3 +48,18 @@ class RunFields(Model):
     """Jobs of the same stack, by name or by job file, that must have completed before this one is submitted."""
     delete_history: StrictBool = False
     """Delete the run's record when it is removed."""
+
+    @property
+    def runs(self) -> Self:
+        """What is run: it itself."""
+        return self
+
+    @property
+    def steps(self) -> Mapping[str, Any]:
+        """Its steps by name; empty for what is no pipeline."""
+        return {}
+
+    @property
+    def parts(self) -> Mapping[str, Any]:
+        """What has a command of its own, by its place in the file: the job itself, `trial`, or `jobs.STEP`."""
+        return {"": self}

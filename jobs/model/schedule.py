@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr
 
@@ -13,7 +13,7 @@ from jobs.model.sweep import Sweep
 from jobs.model.values import Model, OwnSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 WEEK_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 WeekDay = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
@@ -75,6 +75,9 @@ class Recurrence(_Trigger):
 class Schedule(Model):
     """A pipeline, or a job that ran before by its name, started by a trigger."""
 
+    timed: ClassVar[bool] = True
+    """Times start what it runs."""
+
     name: str
     """Name of the schedule."""
     trigger: Annotated[Cron | Recurrence, Field(discriminator="type")]
@@ -94,6 +97,22 @@ class Schedule(Model):
     """Properties."""
     is_enabled: StrictBool | None = None
     """Whether it starts anything; unset: it does."""
+
+    @property
+    def runs(self) -> Pipeline | Job | Sweep | None:
+        """What it starts; None for a job that ran before."""
+        return None if isinstance(self.create_job, str) else self.create_job
+
+    @property
+    def steps(self) -> Mapping[str, Any]:
+        """The steps of what it starts, by name."""
+        return self.runs.steps if self.runs else {}
+
+    @property
+    def parts(self) -> Mapping[str, Any]:
+        """Those of what it starts, below `create_job`."""
+        inner = self.runs.parts if self.runs else {}
+        return {f"create_job.{place}".rstrip("."): part for place, part in inner.items()}
 
     def with_parts(self, change: Callable[[Any], Any]) -> Self:
         """The same schedule, with what it starts changed; a job that ran before stays."""

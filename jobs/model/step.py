@@ -3,7 +3,7 @@
 # ruff: noqa: TC001 - pydantic reads the annotations
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field, StrictBool
 
@@ -26,6 +26,9 @@ from jobs.model.values import (
     Scalar,
     Service,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class BareOutput(Output):
@@ -63,6 +66,11 @@ class Node(Model):
     def runs(self) -> Any:
         """What the step runs: a component, or the name of a registered one."""
         return getattr(self, self.RUNS)
+
+    @property
+    def steps(self) -> Mapping[str, Any]:
+        """The steps of the pipeline that it runs, by name; empty for any other."""
+        return getattr(self.runs, "steps", {})
 
     def with_runs(self, runs: Any) -> Self:
         """The same step of another component."""

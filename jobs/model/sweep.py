@@ -14,7 +14,7 @@ from jobs.model.search_space import SearchSpace
 from jobs.model.values import Model, Seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 class Objective(Model):
@@ -158,6 +158,11 @@ class Sweep(RunFields, Trials):
     """What is varied, by name."""
     resources: SweepResources | None = None
     """Resources of the sweep; unset: those of its trial."""
+
+    @property
+    def parts(self) -> Mapping[str, Job]:
+        """Its trial."""
+        return {"trial": self.trial}
 
     def with_parts(self, change: Callable[[Job], Job]) -> Self:
         """The same sweep of another trial."""

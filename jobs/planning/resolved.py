@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from amlstack.base.findings import errors
 from amlstack.base.paths import is_dir
@@ -29,8 +29,16 @@ class Resolved:
         base: Folder that relative paths start from.
     """
 
+    timed: ClassVar[bool] = False
+    """Whether it is a schedule."""
+
     findings: tuple[Finding, ...]
     base: Path
+
+    @property
+    def runs(self) -> Self | None:
+        """The plan of what is run: it itself."""
+        return self
 
     @property
     def ok(self) -> bool:
@@ -41,6 +49,11 @@ class Resolved:
     def parts(self) -> Mapping[str, Plan]:
         """The plans of its command jobs, by their place: `jobs.STEP`, `trial`; empty for a single job."""
         raise NotImplementedError
+
+    @staticmethod
+    def step(place: str) -> str:
+        """Name of the step at a part's place; empty for a job, and for a sweep's trial."""
+        return place.removeprefix("jobs.") if place.startswith("jobs.") else ""
 
     def placed(self, place: str, finding: Finding) -> Finding:
         """A finding on a field of the part at a place as one of the whole."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from amlstack.base.findings import Finding, Level
 from jobs.model.pipeline import Pipeline
@@ -39,6 +39,12 @@ class SchedulePlan(Resolved):
     started: Plan | SweepPlan | PipelinePlan | None
     findings: tuple[Finding, ...]
     base: Path
+    timed: ClassVar[bool] = True
+
+    @property
+    def runs(self) -> Plan | SweepPlan | PipelinePlan | None:  # type: ignore[override]
+        """The plan of what it starts; None for a job that ran before."""
+        return self.started
 
     @property
     def parts(self) -> Mapping[str, Plan]:

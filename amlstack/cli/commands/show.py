@@ -132,12 +132,11 @@ def _print_yaml(checked: Checked, *, as_json: bool) -> None:
 
 def _files(plan: jobs.Planned) -> Iterator[dict[str, Any]]:
     """The files that a plan becomes: one, and of a schedule with its job inline, the job's too."""
-    import jobs
     from jobs.azureml.write.files import file_of
 
     yield file_of(plan.enriched)
-    if isinstance(plan, jobs.SchedulePlan) and plan.job.source is None and plan.started is not None:
-        yield file_of(plan.started.enriched)
+    if plan.timed and plan.runs is not None and getattr(plan.job, "source", None) is None:
+        yield file_of(plan.runs.enriched)
 
 
 def _in_place(checked: Checked) -> str | None:

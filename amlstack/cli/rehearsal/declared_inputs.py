@@ -84,22 +84,19 @@ def declared(plan: jobs.Planned) -> Iterator[DeclaredInput]:
     """The inputs of a job, of a sweep's trial, or of a pipeline and its steps."""
     import jobs
 
-    is_pipeline = isinstance(plan, jobs.PipelinePlan)
     if isinstance(plan, jobs.PipelinePlan):
         for name, value in plan.job.inputs.items():
             yield DeclaredInput("", name, value)
         yield from _of_pipelines(plan.job.jobs, "")
     for place, part in plan.parts.items():
         for name, value in part.job.inputs.items():
-            yield DeclaredInput(place.removeprefix("jobs.") if is_pipeline else "", name, value)
+            yield DeclaredInput(plan.step(place), name, value)
 
 
 def _of_pipelines(steps: Mapping[str, Any], above: str) -> Iterator[DeclaredInput]:
     """What steps that are pipelines are given: a plan's parts are the commands in them."""
-    from jobs.model.passthrough import PassthroughComponent
-
     for name, step in steps.items():
-        if isinstance(step.runs, PassthroughComponent) and step.runs.kind == "pipeline":
+        if step.steps:
             for port, value in step.inputs.items():
                 yield DeclaredInput(f"{above}{name}", port, value)
-            yield from _of_pipelines(step.runs.jobs, f"{above}{name}{BELOW}")
+            yield from _of_pipelines(step.steps, f"{above}{name}{BELOW}")

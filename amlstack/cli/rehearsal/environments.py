@@ -39,14 +39,12 @@ def resolve(plan: jobs.Planned, own: Mapping[str, OwnStandIn], given: Collection
         own: What the user says of environments.
         given: Steps that are not run.
     """
-    import jobs
     from amlstack.sandbox import images
 
-    is_pipeline = isinstance(plan, jobs.PipelinePlan)
     by_step: dict[str, Chosen] = {}
     lines: dict[str, None] = {}
     for place, part in plan.parts.items():
-        step = place.removeprefix("jobs.") if is_pipeline else ""
+        step = plan.step(place)
         wanted = declared(part)
         if wanted is None or within(step, given):
             continue

@@ -171,16 +171,12 @@ def _addressed(body: dict[str, Any], data: Mapping[str, Path]) -> dict[str, Any]
 
 def code_folders(plan: jobs.Planned) -> dict[str, list[Path]]:
     """The folders of this machine that each part's code was taken from, by step (empty for a job or a sweep)."""
-    import jobs
-
     found: dict[str, list[Path]] = {}
-    is_pipeline = isinstance(plan, jobs.PipelinePlan)
     for place, part in plan.parts.items():
         code = part.job.code
         if code is not None and code.local:
             includes = [(part.base / name).parent for name in code.includes]
-            step = place.removeprefix("jobs.") if is_pipeline else ""
-            found[step] = list(dict.fromkeys([part.base / code.path, *includes]))
+            found[plan.step(place)] = list(dict.fromkeys([part.base / code.path, *includes]))
     return found
 
 

@@ -119,7 +119,6 @@ def of_job(
 def _of_plan(plan: jobs.Planned, file: Path, changed: Paths) -> Iterator[Reason]:
     import jobs as reader
     from jobs.local_data import local_inputs
-    from jobs.planning.schedule import SchedulePlan
 
     for part in plan.parts.values():
         code, environment = part.job.code, part.job.environment
@@ -132,8 +131,7 @@ def _of_plan(plan: jobs.Planned, file: Path, changed: Paths) -> Iterator[Reason]
             if build is not None and "://" not in build.path:
                 context = part.base / build.path
                 yield from (Reason("build context of the environment", name) for name, _ in _taken(context, changed))
-    started = plan.started if isinstance(plan, SchedulePlan) else None
-    for each in local_inputs(plan.job, started.base if started is not None else plan.base):
+    for each in local_inputs(plan.job, (plan.runs or plan).base):
         yield from (Reason(f"data of {each.where}", name) for name, _ in _taken(each.path, changed))
 
 

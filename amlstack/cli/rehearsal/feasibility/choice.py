@@ -28,11 +28,10 @@ def chosen(
         only: Name of one job; None for all.
         inputs: Inputs that are given by options.
     """
-    import jobs
     from amlstack.cli.rehearsal import data
 
     plans = [plan for plan in checked.plans if only in (None, name_of(plan, file))]
-    others = [_no_job(plan, file) for plan in plans if isinstance(plan, jobs.SchedulePlan)]
+    others = [_no_job(plan, file) for plan in plans if plan.timed]
     found = data.without_substituted(checked.findings, plans, inputs)
     return plans, (*where.findings, *found, *others, *left_out(plans, where, file))
 

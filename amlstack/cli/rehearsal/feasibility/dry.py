@@ -65,9 +65,7 @@ def run(
         names = ", ".join(name_of(plan, file) for plan in checked.plans)
         typer.echo(f"{file} has no job `{only}`; it has: {names}", err=True)
         return 2
-    import jobs
-
-    plans = [plan for plan in plans if not isinstance(plan, jobs.SchedulePlan)]
+    plans = [plan for plan in plans if not plan.timed]
     sources, of_data = data.found_here(file, plans, checked.source, inputs, alone=is_alone(checked), where=where)
     in_answers = {each for source in sources for each in source.findings}
     found = (*found, *(each for each in of_data if each not in in_answers))

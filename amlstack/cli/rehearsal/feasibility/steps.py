@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import jobs
 from amlstack.cli.rehearsal.declared_inputs import within
 from amlstack.cli.rehearsal.feasibility.aspect import Aspect
 from amlstack.cli.rehearsal.workspace import rehearsal_workspace
 from amlstack.sandbox.parents.pipeline_body import STEP_TYPES
-from jobs.model.passthrough import PassthroughComponent, PassthroughStep
+from jobs.model.passthrough import PassthroughStep
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
+    import jobs
     from amlstack.cli.rehearsal.feasibility.stored import Stored
 
 
@@ -25,9 +25,7 @@ def aspects(plan: jobs.Planned, stored: Stored, given: Collection[str] = ()) -> 
         stored: What the sandbox's workspace holds.
         given: Steps that are not run, as their outputs are given.
     """
-    if not isinstance(plan, jobs.PipelinePlan):
-        return
-    yield from _of(plan.job.jobs, "", stored, given)
+    yield from _of(plan.job.steps, "", stored, given)
 
 
 def _of(steps: Mapping[str, Any], above: str, stored: Stored, given: Collection[str]) -> Iterator[Aspect]:
@@ -41,8 +39,8 @@ def _of(steps: Mapping[str, Any], above: str, stored: Stored, given: Collection[
         elif isinstance(runs, str) and not _is_stored(runs, stored):
             text = f"`{runs}` is a component of a workspace or registry, of which this machine knows nothing"
             yield Aspect("steps", "blocks", text, "Name the component's file.", (place,))
-        elif isinstance(runs, PassthroughComponent):
-            yield from _of(runs.jobs, f"{place}.", stored, given)
+        else:
+            yield from _of(step.steps, f"{place}.", stored, given)
 
 
 def _is_stored(component: str, stored: Stored) -> bool:

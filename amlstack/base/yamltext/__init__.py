@@ -1,7 +1,8 @@
 """Reading YAML that people wrote: the values PyYAML's safe loader gives, where each stands, and findings for the rest.
 
 Built on the C parser's events rather than its composer: the composer recurses in C, so that a file of brackets would
-end the process, and it drops duplicate keys. Nesting, size and alias expansion are bounded.
+end the process, and it drops duplicate keys. Nesting, size and alias expansion are bounded. Files that are plain from
+the first to the last line need no events (`plain.py`).
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from amlstack.base.findings import Finding
+from amlstack.base.yamltext import plain
 from amlstack.base.yamltext.builder import MAX_VALUES, Box, Builder
 from amlstack.base.yamltext.faults import RefusalError, syntax
+from amlstack.base.yamltext.scalars import value_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,6 +117,8 @@ def parse(content: bytes | str, file: str | None = None, *, room: int = 1) -> Te
                 "Save the file as UTF-8.",
                 line=line,
             )
+    if (root := plain.root_of(content, value_of)) is not None:
+        return Text(root[0], (), file, root)
     # The two parsers differ: about tabs the C one is laxer, about `{a:}` stricter than PyYAML's own, which azure-ai-ml
     # uses. Where they may differ, the slow one has the word.
     slow = len(content) < MAX_SLOW

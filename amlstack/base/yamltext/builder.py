@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import yaml
-from yaml.constructor import SafeConstructor
 
 from amlstack.base.findings import Finding, Level
+from amlstack.base.yamltext import scalars
 from amlstack.base.yamltext.faults import RefusalError, refusal, refusal_at
+from amlstack.base.yamltext.scalars import MERGE, STR, TAG, implicit
 
 MAX_DEPTH = 60
 MAX_VALUES = 100_000
 """Bounds of one file: levels of nesting, and values once aliases are written out."""
-
-_NODE: Any = yaml.ScalarNode
-_RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers
-_CONSTRUCTOR = SafeConstructor()
-_TAG = "tag:yaml.org,2002:"
-_STR, _MERGE = f"{_TAG}str", f"{_TAG}merge"
-_SCALARS: dict[str, Any] = {
-    f"{_TAG}str": lambda node: node.value,
-    f"{_TAG}null": lambda _: None,
-    f"{_TAG}bool": _CONSTRUCTOR.construct_yaml_bool,
-    f"{_TAG}int": _CONSTRUCTOR.construct_yaml_int,
-    f"{_TAG}float": _CONSTRUCTOR.construct_yaml_float,
-    f"{_TAG}timestamp": _CONSTRUCTOR.construct_yaml_timestamp,
-    f"{_TAG}binary": _CONSTRUCTOR.construct_yaml_binary,
-    f"{_TAG}value": lambda node: node.value,
-}
 
 
 Box = tuple[Any, Any, dict[Any, tuple[Any, Any]], int, bool]
@@ -63,14 +47,7 @@ class Builder:
             if kind is yaml.ScalarEvent:
                 value = event.value
                 # Without a tag it is text by quotes, or because it looks like nothing else.
-                if (
-                    event.tag is None
-                    and event.anchor is None
-                    and (
-                        not event.implicit[0]
-                        or (_implicit_short(value) if len(value) < _SHORT else _implicit(value)) == _STR
-                    )
-                ):
+                if event.tag is None and event.anchor is None and (not event.implicit[0] or implicit(value) == STR):
                     parts.append((value, event.start_mark, _NOTHING, 1, False))
                     continue
                 box = self._scalar(event)
@@ -109,12 +86,11 @@ class Builder:
     def _scalar(self, event: Any) -> Box:
         value, tag = event.value, event.tag
         if tag is None or tag == "!":
-            tag = _implicit(value) if event.implicit[0] or tag else _STR
-        if tag in (_STR, _MERGE):
+            tag = implicit(value) if event.implicit[0] or tag else STR
+        if tag in (STR, MERGE):
             made = value
         else:
-            make = _SCALARS.get(tag)
-            if make is None:
+            if not scalars.known(tag):
                 raise refusal(
                     event,
                     "yaml-tag",
@@ -123,9 +99,9 @@ class Builder:
                     "Remove the tag.",
                 )
             try:
-                made = make(_NODE(tag, value, event.start_mark, event.end_mark))
-            except (ValueError, OverflowError, LookupError, TypeError, AttributeError, yaml.YAMLError) as error:
-                kind = tag.removeprefix(_TAG)
+                made = scalars.made(tag, value)
+            except ValueError as error:
+                kind = tag.removeprefix(TAG)
                 raise refusal(
                     event,
                     "yaml-value",
@@ -133,7 +109,7 @@ class Builder:
                     f"YAML reads it as a {kind}",
                     "Put it in quotes if text is meant.",
                 ) from error
-        box = (made, event.start_mark, _NOTHING, 1, tag == _MERGE)
+        box = (made, event.start_mark, _NOTHING, 1, tag == MERGE)
         self._anchor(event, box)
         return box
 
@@ -232,24 +208,8 @@ def _merge(values: dict[Any, Any], inner: dict[Any, tuple[Any, Any]], part: Box)
                 inner[name] = source[2][name]
 
 
-_SHORT = 40
-
-
-@lru_cache(maxsize=8192)
-def _implicit_short(value: str) -> str:
-    """`_implicit` of short texts: keys and words, of which all job files have the same few."""
-    return _implicit(value)
-
-
-def _implicit(value: str) -> str:
-    for tag, pattern in _RESOLVERS.get(value[:1], ()):
-        if pattern.match(value):
-            return str(tag)
-    return _STR
-
-
 def _check_tag(event: Any, kind: str) -> None:
-    if event.tag not in (None, "!", f"{_TAG}{kind}"):
+    if event.tag not in (None, "!", f"{TAG}{kind}"):
         raise refusal(
             event,
             "yaml-tag",

@@ -9,11 +9,7 @@ from urllib.parse import unquote, urlsplit
 from amlstack import snapshot
 from amlstack.base.findings import Finding, errors
 from amlstack.snapshot import data
-from jobs.model.passthrough import PassthroughComponent
-from jobs.model.pipeline import Pipeline
-from jobs.model.schedule import Schedule
-from jobs.model.sweep import Sweep
-from jobs.model.values import Input
+from jobs.model.values import Input, Model
 from jobs.planning.checks.local_files import local_path
 
 if TYPE_CHECKING:
@@ -167,36 +163,23 @@ def with_addresses(declared: Any, address: Callable[[str], str | None]) -> Any:
 
 def _changed(value: Any, where: str, change: Callable[[str, Input], Input]) -> Any:
     """A part of a declaration with each of its inputs changed; itself where nothing was."""
-    if isinstance(value, Schedule):
-        return _with(value, "create_job", "", change) if not isinstance(value.create_job, str) else value
-    if isinstance(value, Sweep):
-        return _with(value, "trial", "trial.", change)
-    if isinstance(value, PassthroughComponent):
-        return _with_steps(value, where, change)
+    update: dict[str, Any] = {}
+    given = getattr(value, "inputs", {})
     inputs = {
-        name: change(f"{where}inputs.{name}", each) if isinstance(each, Input) else each
-        for name, each in value.inputs.items()
+        name: change(f"{where}inputs.{name}", each) if isinstance(each, Input) else each for name, each in given.items()
     }
-    if any(each is not value.inputs[name] for name, each in inputs.items()):
-        value = value.model_copy(update={"inputs": inputs})
-    if isinstance(value, Pipeline):
-        return _with_steps(value, where, change)
-    component = getattr(value, "component", None)
-    if isinstance(component, PassthroughComponent) and component.jobs:
-        return _with(value, "component", f"{where}component.", change)
-    return value
-
-
-def _with(value: Any, name: str, where: str, change: Callable[[str, Input], Input]) -> Any:
-    inner = getattr(value, name)
-    changed = _changed(inner, where, change)
-    return value if changed is inner else value.model_copy(update={name: changed})
-
-
-def _with_steps(value: Any, where: str, change: Callable[[str, Input], Input]) -> Any:
-    steps = {name: _changed(step, f"{where}jobs.{name}.", change) for name, step in value.jobs.items()}
-    same = all(step is value.jobs[name] for name, step in steps.items())
-    return value if same else value.model_copy(update={"jobs": steps})
+    if any(each is not given[name] for name, each in inputs.items()):
+        update["inputs"] = inputs
+    # What a schedule starts has its places as if nothing were around it.
+    inner = where if value.HOLDS == "create_job" else f"{where}{value.HOLDS}."
+    held = getattr(value, value.HOLDS, None)
+    if isinstance(held, dict):
+        steps = {name: _changed(step, f"{inner}{name}.", change) for name, step in held.items()}
+        if any(step is not held[name] for name, step in steps.items()):
+            update[value.HOLDS] = steps
+    elif isinstance(held, Model) and (changed := _changed(held, inner, change)) is not held:
+        update[value.HOLDS] = changed
+    return value.model_copy(update=update) if update else value
 
 
 def absolute(written: str, base: Path) -> Path:

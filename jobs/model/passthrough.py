@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from pydantic import Field, StrictBool
 
@@ -21,6 +21,8 @@ KINDS: tuple[str, ...] = get_args(Kind)
 
 class PassthroughComponent(Model):
     """A component that is sent as it is written: parallel, spark, data transfer, or a pipeline."""
+
+    HOLDS: ClassVar[str] = "jobs"
 
     kind: Kind
     """Kind of the component."""
@@ -60,6 +62,8 @@ class PassthroughComponent(Model):
 
 class PassthroughStep(Node):
     """A step that is sent as it is written and not enriched: parallel, spark, automl, data transfer, or a pipeline."""
+
+    HOLDS: ClassVar[str] = "component"
 
     kind: Kind
     """Kind of the step."""

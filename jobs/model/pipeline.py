@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field, StrictBool
 
@@ -53,6 +53,8 @@ class Pipeline(RunFields):
             },
         )
     """
+
+    HOLDS: ClassVar[str] = "jobs"
 
     jobs: dict[str, AnyStep] = Field(default_factory=dict)
     """The steps, by name."""

@@ -77,6 +77,7 @@ class Schedule(Model):
 
     timed: ClassVar[bool] = True
     """Times start what it runs."""
+    HOLDS: ClassVar[str] = "create_job"
 
     name: str
     """Name of the schedule."""

@@ -3,7 +3,7 @@
 # ruff: noqa: TC001 - pydantic reads the annotations
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr
 
@@ -151,6 +151,8 @@ class Sweep(RunFields, Trials):
             limits=SweepLimits(max_total_trials=20, max_concurrent_trials=4),
         )
     """
+
+    HOLDS: ClassVar[str] = "trial"
 
     trial: Job
     """What is tried."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     BaseModel,
@@ -61,6 +61,9 @@ class Model(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", protected_namespaces=(), defer_build=True, allow_inf_nan=False
     )
+
+    HOLDS: ClassVar[str] = ""
+    """The field with what is declared inside of it, such as a pipeline's steps; empty for none."""
 
     if not TYPE_CHECKING:
         __signature__ = _Signature()

@@ -1,0 +1,87 @@
+"""Who asks of which kind a declaration is: the rooms that plan, render and write steps, and few others by name.
+
+Elsewhere a declaration or plan answers itself: `runs`, `steps`, `parts`, `timed`, `HOLDS`, `step`, and the table of
+`jobs/kinds.py`. A question of kinds that spreads is the second way of doing one thing.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, get_args
+
+import pytest
+
+from amlstack.base.paths import PROJECT
+from jobs.kinds import KINDS, Planned
+from jobs.model.component import Component
+from jobs.model.passthrough import PassthroughComponent
+from jobs.model.pipeline import AnyStep
+from jobs.model.step import ComponentNode, Node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NAMES = frozenset(
+    each.__name__
+    for each in (*KINDS, *get_args(Planned), *get_args(AnyStep), Component, PassthroughComponent, Node, ComponentNode)
+)
+ROOMS = ("amlstack", "infra", "jobs", "policies")
+
+# Module → how often it asks, at most. What a step means, and how it is sent and written, differs by kind.
+MAY = {
+    "jobs/planning/pipeline.py": 11,
+    "jobs/planning/pipeline_checks.py": 11,
+    "jobs/wire/pipeline.py": 5,
+    "jobs/wire/pipeline_nodes.py": 3,
+    "jobs/wire/pipeline_ports.py": 3,
+    "jobs/wire/passthrough.py": 1,
+    "jobs/azureml/write/step.py": 7,
+    "jobs/azureml/read/component_file.py": 1,
+    "jobs/planning/schedule.py": 1,  # azure-ai-ml schedules pipelines alone
+    "jobs/model/step.py": 1,
+    "jobs/model/passthrough.py": 1,
+    "infra/runs/__init__.py": 6,  # an environment is of jobs and components, blocks of a fabric of steps
+    "infra/runs/secrets.py": 1,  # a sweep as a step takes no variables
+    "infra/judgement.py": 2,  # the remedy's words for a sweep; where a schedule's findings are
+    "amlstack/cli/commands/show.py": 1,  # when a schedule starts
+    "amlstack/cli/rehearsal/declared_inputs.py": 1,  # a pipeline has inputs beside those of its steps
+    "amlstack/cli/rehearsal/feasibility/steps.py": 1,  # what the sandbox does not run
+}
+
+
+def asked(text: str) -> Iterator[str]:
+    """The kinds that a module asks for, once for each question."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance" and len(node.args) == 2:
+            named = node.args[1]
+        elif isinstance(node, ast.MatchClass):
+            named = node.cls
+        else:
+            continue
+        found = {getattr(each, "id", None) or getattr(each, "attr", "") for each in ast.walk(named)} & NAMES
+        if found:
+            yield " or ".join(sorted(found))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("isinstance(plan, jobs.SchedulePlan)", ["SchedulePlan"]),
+        ("isinstance(step, Job | Step)", ["Job or Step"]),
+        ("isinstance(step, (Job, str))", ["Job"]),
+        ("match step:\n    case Sweep():\n        pass", ["Sweep"]),
+        ("isinstance(value, str)", []),
+    ],
+)
+def test_a_question_of_kinds_is_seen_in_whatever_form(text: str, found: list[str]) -> None:
+    assert list(asked(text)) == found
+
+
+def test_no_other_module_asks_for_kinds_of_declarations_and_none_asks_more_often() -> None:
+    counts = {
+        path.relative_to(PROJECT).as_posix(): len(list(asked(path.read_text("utf-8"))))
+        for room in ROOMS
+        for path in (PROJECT / room).rglob("*.py")
+    }
+    assert {module: count for module, count in counts.items() if count > MAY.get(module, 0)} == {}
+    assert {module: count for module, count in MAY.items() if counts.get(module, 0) < count} == {}, "lower the row"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -25,15 +25,18 @@ def price_in(size: Size, region: str | None) -> Price | None:
     return next((price for price in size.prices if price.region == region), None)
 
 
-def as_dict(size: Size, on: date, region: str | None = None) -> dict[str, Any]:
+def as_dict(size: Size, on: date, region: str | None = None, *, all_prices: bool = True) -> dict[str, Any]:
     """A size as plain data, the fabric's facts beside the others, days as ISO dates.
 
     Args:
         size: The size.
         on: The day of its stage.
         region: The region whose price is ``price_per_hour``; unset: the first known.
+        all_prices: Whether those of all regions, tens for a size, are there too, as ``prices``.
     """
-    row = asdict(size)
+    row = asdict(size if all_prices else replace(size, prices=()))
+    if not all_prices:
+        del row["prices"]
     fabric = row.pop("fabric")
     price = price_in(size, region)
     plain: dict[str, Any] = _plain(

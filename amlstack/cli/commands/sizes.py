@@ -115,7 +115,7 @@ def sizes(
     found.sort(key=lambda size: size.retired_on(day))
     if as_json:
         # Of each size the one price: all of all sizes are megabytes.
-        print_json([{k: v for k, v in as_dict(size, day, where).items() if k != "prices"} for size in found])
+        print_json([as_dict(size, day, where, all_prices=False) for size in found])
     else:
         table(found, day, where)
 

@@ -100,8 +100,9 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
     found += checks.findings
     order = Order.of(checks.gated(members), complete=complete)
     declared = [
-        replace(run, after=checks.gates.get(run.name, ()) if run.is_schedule else order.before.get(run.name, ()))
+        replace(run, after=after) if after else run
         for run in (*declared, *checks.runs)
+        for after in (checks.gates.get(run.name, ()) if run.is_schedule else order.before.get(run.name, ()),)
     ]
     found += order.findings
     found += (reading.locate(("jobs", index), finding) for index, finding in runs.named_alike(listed))
@@ -234,9 +235,9 @@ class _Stack:
         for index, cluster in enumerate(self.settings.clusters):
             loc: tuple[str | int, ...] = ("clusters", index, "fabric_check")
             name = fabric_check.name_of(cluster.name)
-            on_it = fabric_check.on_cluster(declared, cluster)
             if cluster.fabric_check is None or self.reading.doubts("clusters", index):
                 continue
+            on_it = fabric_check.on_cluster(declared, cluster)
             wrong = fabric_check.faults(cluster, declared, dotted(loc))
             if not wrong and (name in named or any(not run.is_schedule for run in on_it)):
                 job = fabric_check.job_of(cluster, location=self.settings.location)
@@ -273,9 +274,14 @@ class _Stack:
 
     def shortened(self, finding: Finding) -> Finding:
         """The finding with its file as seen from the project, where that is shorter."""
-        if finding.file is None or not Path(finding.file).is_relative_to(self.root):
+        if finding.file is None:
             return finding
-        return replace(finding, file=os.path.relpath(finding.file, self.root))
+        root = f"{self.root}{os.sep}"
+        if finding.file.startswith(root) and "/." not in finding.file and "//" not in finding.file:  # as nearly all
+            return finding.changed(file=finding.file[len(root) :])
+        if not Path(finding.file).is_relative_to(self.root):
+            return finding
+        return finding.changed(file=os.path.relpath(finding.file, self.root))
 
 
 def _of_a_stack(finding: Finding) -> Finding:

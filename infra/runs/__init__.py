@@ -69,6 +69,7 @@ class CodeFolders:
         self._scanned: dict[tuple[Any, ...], snapshot.Snapshot] = {}
         self._own: dict[int, _Own] = {}
         self._inspected: dict[tuple[Any, ...], snapshot.Inspected] = {}
+        self._real: dict[str, str] = {}
 
     def inspected(self, plan: jobs.Planned) -> tuple[snapshot.Inspected, ...]:
         """Each folder of a plan's code once, its files named from the folder on, without reading all of them."""
@@ -124,9 +125,18 @@ class CodeFolders:
             known = self._own[id(code)] = _Own(
                 code, places, None if snapshot.has_job_files(code) else snapshot.own_code(code)
             )
-        if known.of_all is not None and str(file.resolve()) not in known.places:
+        if known.of_all is not None and self._resolved(str(file)) not in known.places:
             return known.of_all
         return snapshot.own_code(code, declared_in=(file,), commands=(command,))
+
+    def _resolved(self, file: str) -> str:
+        """A file's path without links; the folder of many files is looked at once."""
+        folder, name = os.path.split(file)
+        if name in {"", os.curdir, os.pardir} or os.path.islink(file):  # noqa: PTH114 - once for each of many jobs
+            return os.path.realpath(file)
+        if (real := self._real.get(folder)) is None:
+            real = self._real[folder] = os.path.realpath(folder)
+        return os.path.join(real, name)  # noqa: PTH118 - as above
 
 
 def _named_from(folder: Path, inspected: snapshot.Inspected) -> snapshot.Inspected:
@@ -158,7 +168,8 @@ def with_overrides(declared: jobs.Declared, job_file: JobFile, environment: Envi
         overrides: dict[str, Any] = {} if job_file.enabled is None else {"is_enabled": job_file.enabled}
     else:
         overrides = job_file.overrides
-    return with_environments(declared.model_copy(update=overrides), environment, fabric=job_file.fabric)
+    meant = declared.model_copy(update=overrides) if overrides else declared
+    return with_environments(meant, environment, fabric=job_file.fabric)
 
 
 def with_environments(

@@ -96,8 +96,8 @@ class FabricChecks:
         """What comes after what, the checks included."""
         for member in members:
             gates = () if member.is_schedule else self.gates.get(member.name, ())
-            wanted = (Wanted(name, lambda finding: finding) for name in gates)
-            yield replace(member, wanted=(*member.wanted, *wanted))
+            wanted = tuple(Wanted(name, lambda finding: finding) for name in gates)
+            yield replace(member, wanted=(*member.wanted, *wanted)) if wanted else member
         yield from (OrderedRun(run.name) for run in self.runs)
 
 

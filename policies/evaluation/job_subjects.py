@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.pulumi_wire import UNKNOWN
 from policies.evaluation.facts import Facts, Path, Unknown, dig, names, number, text
 
 if TYPE_CHECKING:
@@ -147,8 +148,10 @@ def _paths(places: tuple[Path, ...]) -> Mapping[str, tuple[Path, ...]]:
 
 def _runs_component(job: Mapping[str, Any]) -> bool:
     """Whether it is a step or trial that runs a component registered elsewhere, whose command is not known here."""
-    kind = str(job.get("type") or job.get("jobType") or "command").lower()
-    return kind not in _NO_COMMAND and (job.get("componentId") or job.get("component")) is not None
+    named = (job.get(key) for key in ("type", "jobType"))
+    # A kind that is not known yet has no truth, and may be one with a command.
+    kind = str(next((each for each in named if each is UNKNOWN or each), "command")).lower()
+    return kind not in _NO_COMMAND and any(job.get(key) is not None for key in ("componentId", "component"))
 
 
 def _is_serverless(job: Any, compute: Any) -> bool | Unknown:

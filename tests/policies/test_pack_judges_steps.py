@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from tests.support.policies.pack_subjects import COMPUTE, ENVIRONMENT, WORKSPACE, cluster, own, pack, seen
 
@@ -83,3 +84,14 @@ def test_a_step_of_an_unknown_component_is_judged_by_its_own_properties() -> Non
         "mandatory fabric-switched-off",
         "advisory job-timeout",
     ]
+
+
+@pytest.mark.parametrize("name", ["type", "componentId"])
+def test_a_step_whose_kind_or_component_is_not_known_yet_is_judged_by_its_own_properties(name: str) -> None:
+    judge = pack()
+    seen(judge, COMPUTE, cluster())
+    step = {"environment_variables": {"NCCL_IB_DISABLE": "1"}, "resources": {"instance_count": 2, "shm_size": "950g"}}
+
+    found = seen(judge, "amlstack:jobs:Job", pipeline(**step, **{name: UNKNOWN_STRING_VALUE}))
+
+    assert "mandatory fabric-switched-off" in found

@@ -209,7 +209,8 @@ def _environment(
     gate: Gate, environment: jobs.Environment, part: jobs.Plan, *, name: str, version: str
 ) -> tuple[str, tuple[Finding, ...]]:
     """The id by which a rule on the job looks its image up, and the findings; those with one environment share both."""
-    same = environment.name or name, environment.image, repr(environment.conda_file), part.base
+    called = environment.name or (name if gate.config.exceptions else "")  # only exceptions ask for a name
+    same = called, environment.image, repr(environment.conda_file), part.base
     if (known := gate.shared.get(same)) is None:
         named = environment.name or "inline"
         inside = {"image": environment.image, "condaFile": _conda(environment, part)}

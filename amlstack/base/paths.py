@@ -53,3 +53,11 @@ def names_in(folder: Path) -> list[str]:
         return [entry.name for entry in folder.iterdir()]
     except (OSError, ValueError):
         return []
+
+
+def files_below(folder: Path) -> list[Path]:
+    """The files in a folder and in all folders of it, sorted; none where it is not there.
+
+    Folders that others remove meanwhile are left out: `Path.rglob` ends with their error.
+    """
+    return sorted(Path(parent, name) for parent, _, names in os.walk(folder) for name in names)

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.paths import files_below
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
@@ -104,9 +106,9 @@ class Logs:
     def new(self, *, last: bool = False) -> Iterator[tuple[str, str]]:
         """Pairs of label (``rank 3``, ``node 1``) and line, log by log."""
         for root, pattern in _PLACES:
-            for path in sorted((self.folder / root).rglob(pattern)):
+            for path in files_below(self.folder / root):
                 number = path.stem.rpartition("_")[2]
-                if number.isdigit():
+                if number.isdigit() and path.match(pattern):
                     name = path.relative_to(self.folder / root)
                     within = name.parent.as_posix().removeprefix(".")
                     self.logs.setdefault(str(name), ProcessLog(int(number), Tail(path), within=within))

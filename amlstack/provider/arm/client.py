@@ -11,7 +11,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
-from amlstack.provider.arm import clouds, rights
+from amlstack.provider.arm import azure_core, clouds, rights
 from amlstack.provider.arm.answers import ArmError, Response, error_of, no_answer, parsed
 from amlstack.provider.arm.credentials import SignIn
 from amlstack.provider.arm.interrupts import InterruptedWaitError, pause
@@ -95,6 +95,7 @@ class ArmClient:
         Raises:
             ArmError: There is no credential.
         """
+        azure_core.load()
         from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415 - as in `_once`
 
         try:
@@ -191,7 +192,7 @@ class ArmClient:
         return attempts.run(lambda: self._once(method, url, body, acting=acting))
 
     def _once(self, method: str, url: str, body: Any, *, acting: bool) -> tuple[Response, str]:
-        # Imported late: a preview that asks nothing should not pay for it.
+        azure_core.load()
         from azure.core.exceptions import AzureError, ClientAuthenticationError  # noqa: PLC0415
         from azure.core.rest import HttpRequest  # noqa: PLC0415
 
@@ -288,7 +289,8 @@ class ArmClient:
 
     def _made(self) -> tuple[Any, TokenCredential]:
         """The pipeline and the credential, made at the first call."""
-        with self._lock:
+        azure_core.load()
+        with self._lock, azure_core.LOADING:
             if self._credential is None:
                 self._credential = self._sign_in.credential(self.cloud)
             if self._pipeline is None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from amlstack.base.redaction import scrub
+from amlstack.provider.arm import azure_core
 from amlstack.provider.arm.answers import ArmError, Response, no_answer
 from amlstack.provider.arm.retries import Attempts
 
@@ -66,7 +67,8 @@ class SignedFiles:
         content: list[bytes] = []
 
         def once() -> tuple[Response, str]:
-            from azure.core.exceptions import AzureError  # noqa: PLC0415 - as in the client: not for a preview
+            azure_core.load()
+            from azure.core.exceptions import AzureError  # noqa: PLC0415
             from azure.core.rest import HttpRequest  # noqa: PLC0415
 
             headers = {"Range": f"bytes={offset}-{offset + CHUNK - 1}"}

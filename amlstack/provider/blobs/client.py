@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.provider.arm import THROTTLED, InterruptedWaitError, Response, pause
+from amlstack.provider.arm import THROTTLED, InterruptedWaitError, Response, azure_core, pause
 from amlstack.provider.arm.retries import THROTTLED_PAUSE, THROTTLED_SECONDS
 
 if TYPE_CHECKING:
@@ -62,9 +62,10 @@ def container(services: Services, call: Call, access: ContainerAccess) -> Any:
         call: Whose progress it is.
         access: The container.
     """
-    # 0.15 s, needed for an upload only.
-    from azure.core.pipeline.transport import RequestsTransport  # noqa: PLC0415
-    from azure.storage.blob import ContainerClient, ExponentialRetry  # noqa: PLC0415
+    azure_core.load()
+    with azure_core.LOADING:  # 0.15 s, needed for an upload only
+        from azure.core.pipeline.transport import RequestsTransport  # noqa: PLC0415
+        from azure.storage.blob import ContainerClient, ExponentialRetry  # noqa: PLC0415
 
     cancelled = services.cancelled
 

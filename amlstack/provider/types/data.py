@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.findings import Level
 from amlstack.base.redaction import scrub
-from amlstack.provider.arm import ArmError, InterruptedWaitError
+from amlstack.provider.arm import ArmError, InterruptedWaitError, azure_core
 from amlstack.provider.blobs import client, datastores, upload
 from amlstack.provider.blobs.local_content import unchanged
 from amlstack.provider.resource import (
@@ -128,6 +128,7 @@ class DataUploads:
 
     def _is_there(self, call: Call, access: client.ContainerAccess, indicator: str) -> bool:
         """Whether an upload was completed: a partial one has no mark."""
+        azure_core.load()
         from azure.core.exceptions import ResourceNotFoundError  # noqa: PLC0415 - as in `client`
 
         def look(container: Any) -> bool:
@@ -146,6 +147,7 @@ class DataUploads:
         )
 
     def _asked(self, call: Call, access: client.ContainerAccess, ask: Any) -> Any:
+        azure_core.load()
         from azure.core.exceptions import AzureError  # noqa: PLC0415 - as in `client`
 
         try:

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from amlstack.base.paths import files_below
 from amlstack.sandbox.arm.entra import sign
 from amlstack.sandbox.arm.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.kinds.base import Body, KindContext, Reply, iso
@@ -110,7 +111,7 @@ def details(context: KindContext, job: JobRow) -> Body:
 def logs(context: KindContext, job: JobRow) -> tuple[str, ...]:
     """The job's log files, as paths such as ``user_logs/std_log_process_00.txt``."""
     folder = job_folder(context.store.home, job.id)
-    return tuple(str(file.relative_to(folder)) for file in sorted((folder / "user_logs").rglob("*")) if file.is_file())
+    return tuple(str(file.relative_to(folder)) for file in files_below(folder / "user_logs") if file.is_file())
 
 
 def artifact(context: KindContext, path: str, query: Mapping[str, str]) -> Path:

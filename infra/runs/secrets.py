@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean
 from jobs.model.secret_variables import secret_of
-from jobs.model.step import SweepStep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +80,7 @@ def findings(
 
 def _without_variables(declared: jobs.Declared) -> str | None:
     """A step that takes no variables; None for none."""
-    return next((name for name, step in declared.steps.items() if isinstance(step, SweepStep)), None)
+    return next((name for name, step in declared.steps.items() if step.kind == "sweep"), None)
 
 
 def named(declared: jobs.Declared) -> Iterator[tuple[str, str, str]]:

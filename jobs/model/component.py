@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
@@ -69,6 +69,8 @@ class NotGiven(str):
 
 class Component(Resources):
     """A command that pipelines run as a step, with what it reads and writes declared."""
+
+    declares_ports: ClassVar[bool] = True
 
     command: StrictStr
     """Shell command; `${{inputs.x}}` and `${{outputs.y}}` are bound."""

@@ -3,7 +3,7 @@
 # ruff: noqa: TC001 - pydantic reads the annotations
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field, StrictBool, StrictStr
 
@@ -49,6 +49,13 @@ class Job(RunFields, Resources):
             launcher=TorchRun(),
         )
     """
+
+    kind: ClassVar[str] = "command"
+    """Kind of step that it is in a pipeline."""
+    RUNS: ClassVar[str] = ""
+    """A step that is a job names no component: it runs itself."""
+    declares_ports: ClassVar[bool] = True
+    """Whether it says itself what it reads and writes; what does not is given that by its step."""
 
     command: StrictStr
     """Shell command; `${{inputs.x}}` and `${{outputs.y}}` are bound."""

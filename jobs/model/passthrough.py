@@ -59,6 +59,11 @@ class PassthroughComponent(Model):
         """The steps of a pipeline, by name; empty for any other."""
         return self.jobs
 
+    @property
+    def declares_ports(self) -> bool:
+        """Whether it says itself what it reads and writes; an inline one is given that by its step."""
+        return not self.inline
+
 
 class PassthroughStep(Node):
     """A step that is sent as it is written and not enriched: parallel, spark, automl, data transfer, or a pipeline."""
@@ -75,7 +80,7 @@ class PassthroughStep(Node):
     def job(self) -> Job | None:
         """The code and environment that have to be there, as the command job that would need the same."""
         component = self.component
-        if not isinstance(component, PassthroughComponent) or component.kind in ("pipeline", "data_transfer"):
+        if isinstance(component, str | None) or component.kind in ("pipeline", "data_transfer"):
             return None
         return Job(
             command="",

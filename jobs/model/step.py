@@ -39,7 +39,7 @@ class Node(Model):
     """What every step has that runs a component."""
 
     RUNS: ClassVar[str] = "component"
-    """The field that names what the step runs."""
+    """The field that names what the step runs; empty for a job, which runs itself."""
 
     inputs: dict[str, Input | Scalar] = Field(default_factory=dict)
     """What it reads: values, data, or `${{parent.…}}`."""
@@ -77,8 +77,15 @@ class Node(Model):
         return self.model_copy(update={self.RUNS: runs})
 
 
+COMMANDS = ("command", "sweep")
+"""Kinds of steps that run a command; of others only code and environment are known."""
+
+
 class ComponentNode(Node):
     """What the steps of a command component have in common."""
+
+    kind: ClassVar[str] = "command"
+    """Kind of the step, as its file names it."""
 
     queue_settings: QueueSettings | None = None
     """Tier and priority in the queue."""
@@ -92,7 +99,7 @@ class ComponentNode(Node):
 
     def job(self) -> Job | None:
         """The command job that the step is; None where only the registered component knows its command."""
-        return self.job_of(self.runs) if isinstance(self.runs, Component) else None
+        return None if isinstance(self.runs, str) else self.job_of(self.runs)
 
     def job_of(self, component: Component) -> Job:
         """The command job of a component in this step: the component's, as far as the step gives nothing else."""
@@ -136,6 +143,7 @@ class Step(ComponentNode, Resources):
 class SweepStep(ComponentNode, Trials):
     """A step that tries a component with many hyperparameters, which are inputs of it."""
 
+    kind: ClassVar[str] = "sweep"
     RUNS: ClassVar[str] = "trial"
 
     trial: Component | str

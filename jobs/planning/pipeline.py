@@ -13,9 +13,9 @@ from jobs.launchers import Custom
 from jobs.model.component import Component
 from jobs.model.job import Job
 from jobs.model.location import Source
-from jobs.model.passthrough import PassthroughComponent, PassthroughStep
+from jobs.model.passthrough import PassthroughComponent
 from jobs.model.resources import RESOURCE_FIELDS
-from jobs.model.step import BareOutput, ComponentNode, Step, SweepStep
+from jobs.model.step import COMMANDS, BareOutput, ComponentNode, Step, SweepStep
 from jobs.planning import pipeline_checks
 from jobs.planning.command import plan
 from jobs.planning.declared_data import declaration, written
@@ -113,11 +113,12 @@ def plan_pipeline(
     steps: dict[str, Plan] = {}
     found = [*pipeline_checks.check(pipeline), *pipeline_checks.missing_data(pipeline, source.base)]
     for name, step in pipeline.jobs.items():
-        if isinstance(step.runs, PassthroughComponent) and step.runs.jobs:
-            inner = inside(step.runs, step.compute or pipeline.default_compute or _serverless(pipeline))
+        component: Any = step.runs
+        if step.steps:
+            inner = inside(component, step.compute or pipeline.default_compute or _serverless(pipeline))
             texts = {name: text for name, text in _texts(pipeline, step).items() if inner.inputs.get(name) == ""}
             inner = inner.model_copy(update={"inputs": {**inner.inputs, **texts}})
-            own_file = replace(step.runs.source or Source(), base=source.base)  # its paths are seen from the outermost
+            own_file = replace(component.source or Source(), base=source.base)  # its paths are seen from the outermost
             whole = plan_pipeline(inner, find, source=own_file, environments=environments)
             steps |= {f"{name}.jobs.{key}": each for key, each in whole.steps.items()}
             found += (each if each.file else each.under(f"jobs.{name}.component") for each in whole.findings)
@@ -172,11 +173,11 @@ def _compute(pipeline: Pipeline, job: Job) -> str | None:
 
 def _elsewhere(finding: Finding, step: AnyStep) -> bool:
     """What a plan says of a job and the pipeline says better: its target, and the component's own inputs."""
-    if isinstance(step, PassthroughStep) and finding.where.split(".")[0] not in ("code", "environment", "compute"):
+    if step.kind not in COMMANDS and finding.where.split(".")[0] not in ("code", "environment", "compute"):
         return True
     if finding.code == "target-unknown":
         return True
-    return finding.code == "compute-local" and not isinstance(step, Job)
+    return finding.code == "compute-local" and bool(step.RUNS)
 
 
 def _placed_in(steps: Mapping[str, AnyStep], names: Sequence[str], finding: Finding) -> Finding:
@@ -217,19 +218,20 @@ def _all_enriched(steps: Mapping[str, AnyStep], plans: Mapping[str, Plan]) -> di
 
 def _enriched(step: AnyStep, planned: Plan | None, plans: Mapping[str, Plan], prefix: str) -> AnyStep:
     """A step with what its plan added: the command in its component, the rest at the step."""
-    if isinstance(step.runs, PassthroughComponent):
+    component: Any = step.runs
+    if step.steps:
         below = {key.removeprefix(prefix): each for key, each in plans.items() if key.startswith(prefix)}
-        return step.with_runs(step.runs.model_copy(update={"jobs": _all_enriched(step.runs.jobs, below)}))
-    if planned is None:
+        return step.with_runs(component.model_copy(update={"jobs": _all_enriched(step.steps, below)}))
+    if planned is None or step.kind not in COMMANDS:
         return step
     before, after = planned.job, planned.enriched
-    if not isinstance(step, ComponentNode):
+    if not step.RUNS:
         return after
     changed = {name: getattr(after, name) for name in RESOURCE_FIELDS if getattr(after, name) != getattr(before, name)}
     inner: dict[str, Any] = {"command": after.command}
     update: dict[str, Any] = {}
     if isinstance(step, Step):
-        if not isinstance(step.runs.launcher, Custom):
+        if not isinstance(component.launcher, Custom):
             inner["launcher"] = after.launcher
         if changed:
             update |= {name: getattr(after, name) for name in RESOURCE_FIELDS}
@@ -240,7 +242,7 @@ def _enriched(step: AnyStep, planned: Plan | None, plans: Mapping[str, Plan], pr
         # The wire has no variables for a sweep step, and its trial's resources are its component's.
         command = _exporting(after.environment_variables, after.command)
         inner |= changed | {"launcher": after.launcher, "command": command}
-    return step.model_copy(update=update).with_runs(step.runs.model_copy(update=inner))
+    return step.model_copy(update=update).with_runs(component.model_copy(update=inner))
 
 
 def _exporting(variables: Mapping[str, str], command: str) -> str:

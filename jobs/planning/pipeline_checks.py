@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import did_you_mean, near
-from jobs.model.job import Job
-from jobs.model.passthrough import PassthroughComponent, PassthroughStep
-from jobs.model.step import SweepStep
+from jobs.model.passthrough import PassthroughStep
+from jobs.model.step import COMMANDS
 from jobs.model.values import Input
 from jobs.planning.checks.local_files import missing_inputs
 from jobs.wire.pipeline_ports import BOUND
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from jobs.model.pipeline import AnyStep, Pipeline
-    from jobs.model.step import Step
     from jobs.model.values import Output
 
 
@@ -49,16 +47,16 @@ def check(pipeline: Pipeline) -> Iterator[Finding]:
             text = value.path if isinstance(value, Input) else value
             if isinstance(text, str):
                 yield from _former(f"{where}.inputs.{key}", text)
-                yield from _bindings(pipeline, f"{where}.inputs.{key}", text, strict=isinstance(step, Job))
+                yield from _bindings(pipeline, f"{where}.inputs.{key}", text, strict=not step.RUNS)
         for key, output in step.outputs.items():
             yield from _written(pipeline, f"{where}.outputs.{key}", step, output)
-        if not isinstance(step, Job):
+        if step.RUNS:
             yield from _ports(where, step)
         if isinstance(step, PassthroughStep) and step.kind in CARRIED:
             yield from _carried(pipeline, where, step)
-        if isinstance(step, PassthroughStep) and step.kind != "parallel":
+        if step.kind not in (*COMMANDS, "parallel"):
             continue
-        if isinstance(step, SweepStep):
+        if step.kind == "sweep":
             yield from _unsent(where, step)
         named = step.compute or pipeline.compute or _default(pipeline) or getattr(step, "instance_type", None)
         if named is None:
@@ -70,7 +68,7 @@ def missing_data(pipeline: Pipeline, base: Path) -> Iterator[Finding]:
     """Local data that is not there, of the pipeline and of steps that no job is planned for; of others it is found."""
     yield from missing_inputs(pipeline.inputs, base)
     for name, step in pipeline.jobs.items():
-        if isinstance(step.runs, str) or isinstance(step, PassthroughStep):
+        if isinstance(step.runs, str) or step.kind not in COMMANDS:
             yield from missing_inputs(step.inputs, base, f"jobs.{name}.inputs")
 
 
@@ -94,7 +92,7 @@ def _written(pipeline: Pipeline, where: str, step: AnyStep, output: Output | Non
     if output is not None and output.path:
         yield from _former(where, output.path)
     yield from _output(pipeline, where, output)
-    if output is not None and not isinstance(step, Job):
+    if output is not None and step.RUNS:
         yield from _named(where, where.partition(".outputs.")[2])
 
 
@@ -122,7 +120,7 @@ def _former(where: str, text: str) -> Iterator[Finding]:
         )
 
 
-def _unsent(where: str, step: SweepStep) -> Iterator[Finding]:
+def _unsent(where: str, step: AnyStep) -> Iterator[Finding]:
     if step.identity is not None:
         yield Finding(
             "lost-in-rendering",
@@ -207,15 +205,12 @@ def _declared(step: AnyStep, side: str) -> tuple[str, ...] | None:
     """Names of a step's outputs (or inputs); None where only the registered component knows them."""
     if side not in ("inputs", "outputs"):
         return ()
-    given: Iterable[str] = step.outputs if side == "outputs" else step.inputs
-    if isinstance(step, Job):
-        return tuple(given)
-    component = step.runs
+    component: Any = step.runs
     if component is None:
         return None if side == "outputs" else ()
-    if isinstance(component, str) or (isinstance(component, PassthroughComponent) and component.inline):
-        return None if isinstance(component, str) else tuple(given)
-    return tuple(component.outputs if side == "outputs" else component.inputs)
+    if isinstance(component, str):
+        return None
+    return tuple(getattr(component if component.declares_ports else step, side))
 
 
 def _output(pipeline: Pipeline, where: str, output: Output | None) -> Iterator[Finding]:
@@ -232,12 +227,12 @@ def _output(pipeline: Pipeline, where: str, output: Output | None) -> Iterator[F
             yield from _known(where, output.path, name, pipeline.outputs, "outputs")
 
 
-def _ports(where: str, step: Step | SweepStep | PassthroughStep) -> Iterator[Finding]:
+def _ports(where: str, step: AnyStep) -> Iterator[Finding]:
     """What a component wants and is not given, and what it is given and does not know."""
-    component = step.runs
-    if isinstance(component, str | None) or (isinstance(component, PassthroughComponent) and component.inline):
+    component: Any = step.runs
+    if isinstance(component, str | None) or not component.declares_ports:
         return
-    varied = step.search_space if isinstance(step, SweepStep) else {}
+    varied: Mapping[str, Any] = getattr(step, "search_space", {})
     for name, port in component.inputs.items():
         if name not in step.inputs and name not in varied and not port.optional and port.default is None:
             yield Finding(

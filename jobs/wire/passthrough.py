@@ -7,14 +7,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.spelling import snake
-from jobs.model.passthrough import PassthroughComponent
 from jobs.wire.command import IDENTITIES, plain, some
 from jobs.wire.component import ANONYMOUS, code_reference, environment_reference, ports, version_body
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jobs.model.passthrough import PassthroughStep
+    from jobs.model.passthrough import PassthroughComponent, PassthroughStep
     from jobs.wire.references import Refs
 
 _SIZE = re.compile(r"(\d+)([kmg]b)?", re.IGNORECASE)
@@ -37,7 +36,7 @@ _CONF = (
 
 def own_keys(step: PassthroughStep, refs: Refs) -> dict[str, Any]:
     """What a step's node has beside its name, inputs and outputs."""
-    component = step.component if isinstance(step.component, PassthroughComponent) else None
+    component = None if isinstance(step.component, str) else step.component
     if step.kind == "parallel":
         return _parallel(step, component, refs)
     if step.kind == "spark":

@@ -6,11 +6,10 @@ component files it names, as versions of one anonymous component; so do we, unde
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from jobs.model.component import Component
-from jobs.model.job import Job
-from jobs.model.passthrough import PassthroughComponent, PassthroughStep
+from jobs.model.passthrough import PassthroughComponent
 from jobs.model.resources import RESOURCE_FIELDS
 from jobs.model.values import Output
 from jobs.wire.command import Rendered, identity_body, input_body, output_body, plain, services_body, some
@@ -79,14 +78,13 @@ def _nodes(pipeline: Pipeline, refs: Refs, steps: StepRefs) -> tuple[dict[str, A
 
 def component_of(pipeline: Pipeline, name: str) -> Component | PassthroughComponent | str | None:
     """The component of a step; an inline step's is made from what it is given, automated training has none."""
-    step = pipeline.jobs[name]
-    if isinstance(step, PassthroughStep) and isinstance(step.component, PassthroughComponent) and step.component.inline:
-        if step.component.inputs or step.component.outputs:
-            return step.component
+    step: Any = pipeline.jobs[name]
+    component: Component | PassthroughComponent | str | None = step.runs
+    if step.RUNS:
+        if isinstance(component, str | None) or component.declares_ports or component.inputs or component.outputs:
+            return component
         ports = {"inputs": input_ports(pipeline, step), "outputs": output_ports(pipeline, step)}
-        return step.component.model_copy(update=ports)
-    if not isinstance(step, Job):
-        return cast("Component | PassthroughComponent | str | None", step.runs)
+        return component.model_copy(update=ports)
     return Component(
         command=step.command,
         environment=step.environment,

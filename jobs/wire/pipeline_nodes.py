@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from amlstack.base.spelling import snake
 from jobs.model.component import NO_ENVIRONMENT, Component
 from jobs.model.job import Job
-from jobs.model.passthrough import PassthroughComponent, PassthroughStep
+from jobs.model.passthrough import PassthroughStep
 from jobs.model.resources import RESOURCE_FIELDS
 from jobs.model.step import BareOutput, Step, SweepStep
 from jobs.model.values import Input, Output
@@ -76,7 +76,7 @@ def _passthrough(step: PassthroughStep, name: str, component: str | None, refs: 
         return {"name": name, **automl.own_keys(step, outputs, refs)}
     if named is None:
         source, component = "BUILTIN", builtin(step)
-    elif not isinstance(named, PassthroughComponent):
+    elif isinstance(named, str):
         source, component = _remote(named), registered(named, refs)
     else:
         source, ports = "YAML.JOB" if named.inline else "YAML.COMPONENT", named.inputs
@@ -105,11 +105,11 @@ def _of_a_component(
 ) -> tuple[str, str | None, dict[str, Any]]:
     """Where a step's component was declared, its id, and what the node takes of the command."""
     named = step.runs
-    if isinstance(named, Component):
-        source, ports, job = "YAML.JOB" if named.inline else "YAML.COMPONENT", named.inputs, step.job_of(named)
-    else:
+    if isinstance(named, str):
         source, ports, component = _remote(named), {}, registered(named, refs)
         job = step.job_of(Component(command="", environment=NO_ENVIRONMENT))
+    else:
+        source, ports, job = "YAML.JOB" if named.inline else "YAML.COMPONENT", named.inputs, step.job_of(named)
     return source, component, _command(job, step.inputs, step.outputs, ports, refs)
 
 
@@ -124,7 +124,7 @@ def _named(name: str, kind: str, step: AnyStep, source: str) -> dict[str, Any]:
         "display_name": step.display_name,
         "tags": dict(step.tags),
         "properties": dict(step.properties),
-        "comment": None if isinstance(step, Job) else step.comment,
+        "comment": getattr(step, "comment", None),
         "_source": source,
     }
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from jobs.model.component import Component, Port, asset
-from jobs.model.passthrough import PassthroughComponent, PassthroughStep, literals
+from jobs.model.component import Port, asset
+from jobs.model.passthrough import literals
 from jobs.model.pipeline import Pipeline
 from jobs.model.values import Input, Output
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jobs.model.job import Job
+    from jobs.model.passthrough import PassthroughComponent, PassthroughStep
+    from jobs.model.pipeline import AnyStep
     from jobs.model.values import Scalar
     from jobs.wire.references import Refs
 
@@ -106,11 +108,10 @@ def _of_step(pipeline: Pipeline, name: str, output: str, depth: int) -> str:
     step = pipeline.jobs.get(name)
     if step is None:
         return FOLDER[0]
-    component = step.runs
-    if isinstance(step, PassthroughStep) and step.kind == "automl":
+    if step.kind == "automl":
         return "mltable"  # whatever automated training writes, azure-ai-ml takes it for a table
-    if isinstance(component, (Component, PassthroughComponent)) and output in component.outputs:
-        return component.outputs[output].type
+    if port := _declared(step, "outputs").get(output):
+        return port.type
     return _output(pipeline, step.outputs.get(output), depth)[0]
 
 
@@ -118,15 +119,19 @@ def _input_of_step(pipeline: Pipeline, name: str, of: str, depth: int) -> str:
     step = pipeline.jobs.get(name)
     if step is None:
         return FOLDER[0]
-    component = step.runs
-    if isinstance(component, (Component, PassthroughComponent)) and of in component.inputs:
-        return component.inputs[of].type
+    if port := _declared(step, "inputs").get(of):
+        return port.type
     value = step.inputs.get(of)
     if isinstance(value, Input):
         return value.type
     if isinstance(value, str) and BOUND.fullmatch(value):
         return source(pipeline, value, depth + 1)[0]
     return FOLDER[0] if value is None else literal_type(value)
+
+
+def _declared(step: AnyStep, side: str) -> Mapping[str, Port]:
+    """What a step's component declares; nothing for a job, and for a registered component."""
+    return getattr(step.runs, side, {}) if step.RUNS else {}
 
 
 def _output(pipeline: Pipeline, value: Output | None, depth: int = 0) -> Kind:

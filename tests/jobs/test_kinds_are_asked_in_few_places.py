@@ -1,7 +1,7 @@
 """Who asks of which kind a declaration is: the rooms that plan, render and write steps, and few others by name.
 
-Elsewhere a declaration or plan answers itself: `runs`, `steps`, `parts`, `timed`, `HOLDS`, `step`, and the table of
-`jobs/kinds.py`. A question of kinds that spreads is the second way of doing one thing.
+Elsewhere a declaration or plan answers itself: `runs`, `steps`, `parts`, `kind`, `RUNS`, `timed`, `HOLDS`, `step`, and
+the table of `jobs/kinds.py`. A question of kinds that spreads is the second way of doing one thing.
 """
 
 from __future__ import annotations
@@ -25,37 +25,32 @@ NAMES = frozenset(
     each.__name__
     for each in (*KINDS, *get_args(Planned), *get_args(AnyStep), Component, PassthroughComponent, Node, ComponentNode)
 )
+ASK = ("isinstance", "issubclass")
 ROOMS = ("amlstack", "infra", "jobs", "policies")
 
 # Module → how often it asks, at most. What a step means, and how it is sent and written, differs by kind.
 MAY = {
-    "jobs/planning/pipeline.py": 11,
-    "jobs/planning/pipeline_checks.py": 11,
-    "jobs/wire/pipeline.py": 5,
-    "jobs/wire/pipeline_nodes.py": 3,
-    "jobs/wire/pipeline_ports.py": 3,
-    "jobs/wire/passthrough.py": 1,
-    "jobs/azureml/write/step.py": 7,
-    "jobs/azureml/read/component_file.py": 1,
+    "jobs/planning/pipeline.py": 6,  # what of a plan goes to a step and what to its component; a run's identity
+    "jobs/planning/pipeline_checks.py": 1,  # the keys of a step that only Azure ML runs
+    "jobs/wire/pipeline.py": 2,  # command components and others have bodies of their own
+    "jobs/azureml/read/component_file.py": 1,  # a pipeline component moves with its steps
     "jobs/planning/schedule.py": 1,  # azure-ai-ml schedules pipelines alone
-    "jobs/model/step.py": 1,
-    "jobs/model/passthrough.py": 1,
     "infra/runs/__init__.py": 6,  # an environment is of jobs and components, blocks of a fabric of steps
-    "infra/runs/secrets.py": 1,  # a sweep as a step takes no variables
     "infra/judgement.py": 2,  # the remedy's words for a sweep; where a schedule's findings are
     "amlstack/cli/commands/show.py": 1,  # when a schedule starts
     "amlstack/cli/rehearsal/declared_inputs.py": 1,  # a pipeline has inputs beside those of its steps
-    "amlstack/cli/rehearsal/feasibility/steps.py": 1,  # what the sandbox does not run
 }
 
 
 def asked(text: str) -> Iterator[str]:
     """The kinds that a module asks for, once for each question."""
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance" and len(node.args) == 2:
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ASK and len(node.args) == 2:
             named = node.args[1]
         elif isinstance(node, ast.MatchClass):
             named = node.cls
+        elif isinstance(node, ast.Compare) and getattr(getattr(node.left, "func", None), "id", "") == "type":
+            named = node.comparators[0]
         else:
             continue
         found = {getattr(each, "id", None) or getattr(each, "attr", "") for each in ast.walk(named)} & NAMES
@@ -70,6 +65,8 @@ def asked(text: str) -> Iterator[str]:
         ("isinstance(step, Job | Step)", ["Job or Step"]),
         ("isinstance(step, (Job, str))", ["Job"]),
         ("match step:\n    case Sweep():\n        pass", ["Sweep"]),
+        ("type(step) is Job", ["Job"]),
+        ("issubclass(type(step), Job)", ["Job"]),
         ("isinstance(value, str)", []),
     ],
 )

@@ -17,7 +17,7 @@ from jobs.wire.component import resources_file
 from jobs.wire.pipeline_ports import BOUND
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from jobs.model.pipeline import AnyStep
     from jobs.model.values import Output
@@ -78,28 +78,46 @@ def _names(step: Step | SweepStep | PassthroughStep) -> dict[str, Any]:
 
 def step_keys(step: AnyStep) -> dict[str, Any]:
     """A step of a pipeline."""
-    if isinstance(step, PassthroughStep):
-        return _other(step)
-    if isinstance(step, Job):
-        result = _given(command_file(step), step)
-        del result["$schema"]
-        if "resources" in result:
-            result["resources"] = {key: value for key, value in (resources_file(step) or {}).items() if value != {}}
-        return result | _outputs(step.outputs)
+    written: dict[str, Any] = _WRITERS[type(step)](step)
+    return written
+
+
+def _inline(step: Job) -> dict[str, Any]:
+    result = _given(command_file(step), step)
+    del result["$schema"]
+    if "resources" in result:
+        result["resources"] = {key: value for key, value in (resources_file(step) or {}).items() if value != {}}
+    return result | _outputs(step.outputs)
+
+
+def _step(step: Step) -> dict[str, Any]:
+    kept = ["environment_variables", "limits", "services"]
+    kept += ["distribution"] if step.launcher is not None else []
+    kept += ["resources"] if resources_file(step) is not None else []
+    return {**_of_component(step, kept), **step.extra}
+
+
+def _sweep_step(step: SweepStep) -> dict[str, Any]:
+    return {**_of_component(step), **sweep_keys(step), **step.extra}
+
+
+def _of_component(step: Step | SweepStep, kept: Sequence[str] = ()) -> dict[str, Any]:
+    """What steps of a component have in common, and further keys of a command that their kind has."""
     named = step.runs
-    bare = Component(command="", environment=NO_ENVIRONMENT)
-    whole = named if isinstance(named, Component) else bare
+    whole = Component(command="", environment=NO_ENVIRONMENT) if isinstance(named, str) else named
     result = _given(command_file(step.job_of(whole.model_copy(update={"inputs": {}, "outputs": {}}))), step)
-    kept = ["inputs", "compute", "identity", "queue_settings"]
-    if isinstance(step, Step):
-        kept += ["environment_variables", "limits", "services"]
-        kept += ["distribution"] if step.launcher is not None else []
-        kept += ["resources"] if resources_file(step) is not None else []
-    file: dict[str, Any] = {"type": "sweep" if isinstance(step, SweepStep) else "command"}
-    file |= _names(step)
-    file[step.RUNS] = _component(named) if isinstance(named, Component) else named
-    file |= {key: result[key] for key in kept if key in result}
-    return {**file, **_outputs(step.outputs), **(sweep_keys(step) if isinstance(step, SweepStep) else {}), **step.extra}
+    file = {"type": step.kind, **_names(step), step.RUNS: named if isinstance(named, str) else _component(named)}
+    keys = ("inputs", "compute", "identity", "queue_settings", *kept)
+    return {**file, **{key: result[key] for key in keys if key in result}, **_outputs(step.outputs)}
+
+
+_WRITERS: Mapping[type, Callable[..., dict[str, Any]]] = {
+    Job: _inline,
+    Step: _step,
+    SweepStep: _sweep_step,
+    PassthroughStep: _other,
+}
+"""The kinds of steps, one row each."""
 
 
 def _given(result: dict[str, Any], step: AnyStep) -> dict[str, Any]:

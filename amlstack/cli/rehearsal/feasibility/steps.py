@@ -8,7 +8,6 @@ from amlstack.cli.rehearsal.declared_inputs import within
 from amlstack.cli.rehearsal.feasibility.aspect import Aspect
 from amlstack.cli.rehearsal.workspace import rehearsal_workspace
 from amlstack.sandbox.parents.pipeline_body import STEP_TYPES
-from jobs.model.passthrough import PassthroughStep
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -33,7 +32,7 @@ def _of(steps: Mapping[str, Any], above: str, stored: Stored, given: Collection[
         place, runs = f"{above}jobs.{name}", step.runs
         if within(place.removeprefix("jobs."), given):
             continue
-        if isinstance(step, PassthroughStep) and step.kind not in STEP_TYPES:
+        if step.kind not in STEP_TYPES:
             text = f"the step is of the type `{step.kind}`, and a rehearsal runs {', '.join(STEP_TYPES)} steps"
             yield Aspect("steps", "blocks", text, "Rehearse the other steps' jobs alone.", (place,))
         elif isinstance(runs, str) and not _is_stored(runs, stored):

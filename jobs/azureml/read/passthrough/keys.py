@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     Readers = Mapping[str, Reader]
 
 HERE = Code(path=".")
-"""The code of a spark step that names none, for azure-ai-ml the file's own folder."""
+"""The code of a step of `RUNS_HERE` that names none, for azure-ai-ml the file's own folder."""
+RUNS_HERE = ("spark",)
 ENVIRONMENT: Reader = command.KEYS["environment"]
 MOVES = {"copy_data": "", "import_data": "source", "export_data": "sink"}
 """Task of a data_transfer step to its key that names a place outside of Azure ML."""

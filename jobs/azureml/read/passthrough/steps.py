@@ -15,7 +15,7 @@ from jobs.azureml.fields import anything, nullable, text, unsent
 from jobs.azureml.read import command, component_file
 from jobs.azureml.read.open_blocks import split
 from jobs.azureml.read.passthrough import automl
-from jobs.azureml.read.passthrough.keys import COMPONENT, HERE, MOVES, REQUIRED, SPECS, STEPS
+from jobs.azureml.read.passthrough.keys import COMPONENT, HERE, MOVES, REQUIRED, RUNS_HERE, SPECS, STEPS
 from jobs.model.passthrough import PassthroughComponent, PassthroughStep
 from jobs.model.values import Output
 
@@ -95,7 +95,7 @@ def read_step(cursor: Cursor, kind: str, node: Readers, outputs: Reader, steps: 
 
 
 def _inline(cursor: Cursor, kind: str, given: dict[str, Any], known: dict[str, Any]) -> Any:
-    """A parallel or spark step whose component is written in it."""
+    """A step whose component is written in it; the keys of `STEPS` stay at the step."""
     description = known.pop("description")
     if _lacks(cursor, kind, given):
         return Bad
@@ -103,11 +103,11 @@ def _inline(cursor: Cursor, kind: str, given: dict[str, Any], known: dict[str, A
         return _parallel(cursor, given, known)
     source = {"code": HERE, "tags": known.get("tags", {}), "description": description}
     source |= {key: value for key in ("code", "environment") if (value := given.pop(key, None)) is not None}
-    step = {"resources": given.pop("resources")} if "resources" in given else {}
+    step = {key: given.pop(key) for key in STEPS[kind] if key in given}
     if isinstance(given.get("conf"), dict):
         given["conf"] = scaled(given["conf"])
-    component = PassthroughComponent(kind="spark", spec=given, inline=True, **source)
-    return PassthroughStep(kind="spark", component=component, spec=step, **known)
+    component = PassthroughComponent(kind=kind, spec=given, inline=True, **source)
+    return PassthroughStep(kind=kind, component=component, spec=step, **known)
 
 
 def _parallel(cursor: Cursor, given: dict[str, Any], known: dict[str, Any]) -> PassthroughStep:
@@ -199,7 +199,7 @@ def read_component(cursor: Cursor, kind: str, steps: Steps) -> PassthroughCompon
         return None
     for key in ("type", "name", "version"):
         given.pop(key, None)
-    if kind == "spark":
+    if kind in RUNS_HERE:
         given.setdefault("code", HERE)
     known = {name: given.pop(name) for name in PassthroughComponent.model_fields if name in given}
     known = {name: value for name, value in known.items() if value is not None}

@@ -47,8 +47,7 @@ def node(step: AnyStep, name: str, component: str | None, refs: Refs) -> dict[st
         component: The id of the component that is registered for it; None where it names a registered one, or has none.
         refs: What its references point to.
     """
-    made: dict[str, Any] = _NODES[type(step)](step, name, component, refs)
-    return made
+    return _NODES[type(step)](step, name, component, refs)
 
 
 def _inline(step: Job, name: str, component: str | None, refs: Refs) -> dict[str, Any]:

@@ -78,8 +78,7 @@ def _names(step: Step | SweepStep | PassthroughStep) -> dict[str, Any]:
 
 def step_keys(step: AnyStep) -> dict[str, Any]:
     """A step of a pipeline."""
-    written: dict[str, Any] = _WRITERS[type(step)](step)
-    return written
+    return _WRITERS[type(step)](step)
 
 
 def _inline(step: Job) -> dict[str, Any]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 from amlstack.base.paths import PROJECT
 
+pytestmark = pytest.mark.ranks  # processes of ranks, killed in many ways
+
 # Every rank and whatever it starts holds the life line open: its reader sees the end when the last of them is gone.
 RANK = """
 import os, signal, subprocess, sys, time

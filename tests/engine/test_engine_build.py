@@ -15,6 +15,8 @@ from tests.support.engine.engine_machine import PINNED
 if TYPE_CHECKING:
     from tests.support.engine.engine_machine import Machine
 
+pytestmark = pytest.mark.tools  # each builds an engine, with a stand-in for go
+
 
 def test_without_release_the_engine_is_built_once_and_then_needs_no_go(machine: Machine) -> None:
     machine.install_go()

@@ -13,6 +13,8 @@ from tests.support.engine.engine_machine import CHECKSUMS, NAMES, PINNED, TARBAL
 if TYPE_CHECKING:
     from tests.support.engine.engine_machine import Answer, Files, Machine, Serve
 
+pytestmark = pytest.mark.tools  # each takes a release through tar and TLS
+
 
 def test_a_release_with_the_published_checksum_is_taken_and_kept(machine: Machine, serve: Serve) -> None:
     files: Files = {TARBALL: tarball(extra=("../../evil/pulumi-python-outside",))}

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from tests.support.running import Sandbox
 
+pytestmark = pytest.mark.tools  # azure-ai-ml uploads too
+
 FILES = {"a.csv": b"1,2\n" * 3000, "deep/b.csv": b"1,2\n" * 3000, "deep/c.bin": b"\0" * 10, "skipped.tmp": b"x"}
 UPLOADED = {name: content for name, content in FILES.items() if not name.endswith(".tmp")} | {".amlignore": b"*.tmp\n"}
 

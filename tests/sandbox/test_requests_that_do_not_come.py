@@ -24,6 +24,12 @@ LONG = 3600.0
 """Seconds that no test lasts."""
 
 
+@pytest.fixture(autouse=True)
+def _short_linger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client of these tests has sent all of it before it reads: none needs the time that the server lingers."""
+    monkeypatch.setattr(bounded_protocol, "LINGER_SECONDS", 0.05)
+
+
 def exchange(manager: Manager, sent: bytes, bound: float) -> tuple[int, dict[str, str], bytes]:
     """What a server answers to these bytes, before it closes the connection; status, headers and body.
 

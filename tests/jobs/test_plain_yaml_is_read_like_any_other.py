@@ -10,7 +10,6 @@ import pytest
 from amlstack.base import yamltext
 from amlstack.base.paths import PROJECT
 from amlstack.base.yamltext import plain
-from amlstack.base.yamltext.scalars import value_of
 
 if TYPE_CHECKING:
     from amlstack.base.yamltext.builder import Box
@@ -110,7 +109,7 @@ def places(box: Box | None) -> dict[tuple[Any, ...], tuple[int, int]]:
 
 def is_same(text: str, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether the text is plain; where it is, the parser must read the same."""
-    root = plain.root_of(text, value_of)
+    root = plain.root_of(text)
     if root is None:
         return False
     with monkeypatch.context() as patch:
@@ -166,7 +165,7 @@ def test_plain_yaml_is_read_without_the_parser_when_all_lines_are_plain(monkeypa
 )
 def test_plain_yaml_is_left_to_the_parser_when_a_line_is_not_plain(text: str) -> None:
     """Whatever is not certain, wrong or large."""
-    assert plain.root_of(text, value_of) is None
+    assert plain.root_of(text) is None
 
 
 def test_plain_yaml_means_the_same_when_lines_are_put_together_at_random(monkeypatch: pytest.MonkeyPatch) -> None:

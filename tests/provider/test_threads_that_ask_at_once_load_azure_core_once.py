@@ -10,7 +10,7 @@ from amlstack.base.paths import PROJECT
 PROGRAM = """
 import sys, threading
 from types import SimpleNamespace
-from amlstack.provider.arm import ArmClient, SignedFiles, azure_core
+from amlstack.provider.arm import ArmClient, azure_core
 
 if "azure.core" in sys.modules:
     sys.exit("it is loaded with the package")
@@ -25,7 +25,6 @@ def ask(number):
     try:
         if number % 2:
             client.token("https://ml.azure.com")
-            HttpRequest = sys.modules["azure.core.rest"].HttpRequest
         else:
             azure_core.load()
             from azure.core.rest import HttpRequest

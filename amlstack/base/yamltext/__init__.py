@@ -17,7 +17,6 @@ from amlstack.base.findings import Finding
 from amlstack.base.yamltext import plain
 from amlstack.base.yamltext.builder import MAX_VALUES, Box, Builder
 from amlstack.base.yamltext.faults import RefusalError, syntax
-from amlstack.base.yamltext.scalars import value_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,7 +116,7 @@ def parse(content: bytes | str, file: str | None = None, *, room: int = 1) -> Te
                 "Save the file as UTF-8.",
                 line=line,
             )
-    if (root := plain.root_of(content, value_of)) is not None:
+    if (root := plain.root_of(content)) is not None:
         return Text(root[0], (), file, root)
     # The two parsers differ: about tabs the C one is laxer, about `{a:}` stricter than PyYAML's own, which azure-ai-ml
     # uses. Where they may differ, the slow one has the word.

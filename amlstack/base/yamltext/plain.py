@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from amlstack.base.yamltext.scalars import value_of
 
+if TYPE_CHECKING:
     from amlstack.base.yamltext.builder import Box
 
 MOST: Final = 50_000
@@ -39,17 +39,16 @@ class _NotPlainError(Exception):
     """A line is for the parser."""
 
 
-def root_of(content: str, value_of: Callable[[str], Any]) -> Box | None:
+def root_of(content: str) -> Box | None:
     """The box of a text that is plain from its first to its last line; None for any other.
 
     Args:
         content: The text, decoded.
-        value_of: From a scalar without quotes to its value; it raises ValueError for one that has none.
     """
     if len(content) > MOST or _UNUSUAL.search(content):
         return None
     try:
-        return _Reading(content.split("\n"), value_of).root()
+        return _Reading(content.split("\n")).root()
     except (_NotPlainError, ValueError):
         return None
 
@@ -57,8 +56,8 @@ def root_of(content: str, value_of: Callable[[str], Any]) -> Box | None:
 class _Reading:
     """The lines of a text, and how far they have been read."""
 
-    def __init__(self, lines: list[str], value_of: Callable[[str], Any]) -> None:
-        self.lines, self.value_of = lines, value_of
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
         self.next = 0
 
     def root(self) -> Box | None:
@@ -101,7 +100,7 @@ class _Reading:
                     indent, values, inner = around.pop()
                 if column != indent:
                     raise _NotPlainError
-            if key in values or self.value_of(key) != key:
+            if key in values or value_of(key) != key:
                 raise _NotPlainError
             mark = Mark(number, column)
             name = key
@@ -138,7 +137,7 @@ class _Reading:
         text = text.rstrip(" ")
         if not (first.isalnum() or first in "_$./") or ": " in text or text[-1] == ":":
             raise _NotPlainError
-        return self.value_of(text)
+        return value_of(text)
 
     def _items(self, spaces: str, mark: Mark) -> Box:
         """The list of scalars that begins with the next line."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import signal
 import statistics
 import subprocess
 import sys
@@ -172,7 +171,7 @@ def _peak(analyzer: str, folder: Path, jobs: int) -> float:
             asked.Analyze(proto.AnalyzeRequest(type=kind, name=name, urn=urn, properties=properties))
             stack.resources.add(type=kind, name=name, urn=urn, properties=properties)
         asked.AnalyzeStack(stack)
-    process.send_signal(signal.SIGINT)
+    process.terminate()  # an interrupt would be lost where a shell starts this in the background
     process.stdout.close()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

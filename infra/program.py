@@ -154,7 +154,9 @@ async def build(
         from infra.components.contents import access  # noqa: PLC0415
 
         access.register(settings.access, workspace, parents.access)
-    assets = Assets(RunRequirements.of(record, workspace, clusters, modes, settings.secrets), clusters, stores)
+    assets = Assets(
+        RunRequirements.of(record, workspace, shared, clusters, modes, secrets=settings.secrets), clusters, stores
+    )
     for asset in data:
         assets.data_asset(asset, parents.data)
     submitted = submit_all(runs, assets, parents)

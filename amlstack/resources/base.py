@@ -39,6 +39,7 @@ _WIRE = {
     "delete_history": "deleteHistory",
     "awaited_by": "awaitedBy",
     "placed_on": "placedOn",
+    "reached_by": "reachedBy",
     "stack_id": "stackId",
     "schedule_id": "scheduleId",
 }

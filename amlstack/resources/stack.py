@@ -46,6 +46,7 @@ class RunsGuard(ProviderResource):
         stack_id: The stack's random id.
         jobs: ``on_edit`` of every job, by name.
         clusters: Ids, as outputs, of every cluster, by name.
+        reached_by: Any words, as an output of the identities and the network that runs reach their data by.
         shared: The workspace is none of the stack's: it stays when the stack goes.
         opts: Pulumi's own options.
     """
@@ -58,10 +59,12 @@ class RunsGuard(ProviderResource):
         stack_id: pulumi.Input[str],
         jobs: Mapping[str, OnEdit],
         clusters: Mapping[str, pulumi.Input[str]],
+        reached_by: pulumi.Input[str] | None = None,
         shared: bool = False,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         # Each cluster is a property of its own: which one is being replaced is known by the property alone.
         places = {f"cluster:{name}": cluster_id for name, cluster_id in clusters.items()}
-        inputs = {"workspace": workspace, "stack_id": stack_id, "jobs": dict(jobs), "shared": shared or None, **places}
+        known = {"workspace": workspace, "reached_by": reached_by, "stack_id": stack_id}
+        inputs = {**known, "jobs": dict(jobs), "shared": shared or None, **places}
         super().__init__("amlstack:runs:Guard", resource_name, with_outputs(inputs), opts)

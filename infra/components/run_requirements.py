@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from amlstack import resources
-from infra.components.order import after
+from infra.components.order import after, behind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from infra.components.cluster import RdmaCluster
+    from infra.components.identities import StackIdentity
     from infra.components.workspace import AnyWorkspace
 
 
@@ -26,6 +27,7 @@ class RunRequirements:
         workspace: The workspace, the stack's own or one that exists.
         guard: Judges what would end active runs; it comes before every job and after every cluster.
         before_jobs: The guard, as an entry of ``depends_on``.
+        reached_by: The identities and the network that runs reach their data by, as far as the stack makes them.
         secrets: The stack's secrets for variables of jobs, by name, each marked as one.
     """
 
@@ -33,6 +35,7 @@ class RunRequirements:
     workspace: AnyWorkspace
     guard: pulumi.Resource
     before_jobs: pulumi.Output[Any]
+    reached_by: tuple[pulumi.CustomResource, ...]
     secrets: Mapping[str, pulumi.Output[str]]
 
     @classmethod
@@ -40,8 +43,10 @@ class RunRequirements:
         cls,
         record: resources.StackRecord,
         workspace: AnyWorkspace,
+        shared: StackIdentity | None,
         clusters: Mapping[str, RdmaCluster],
         jobs: Mapping[str, resources.OnEdit],
+        *,
         secrets: Mapping[str, str] | None = None,
     ) -> RunRequirements:
         """Declare the guard.
@@ -49,23 +54,28 @@ class RunRequirements:
         Args:
             record: The stack's record.
             workspace: Complete.
+            shared: The identity of the stack's clusters, where it has one.
             clusters: All clusters by name.
             jobs: ``on_edit`` of all jobs, sweeps and pipelines by name.
             secrets: The stack's secrets in clear text, by name.
         """
+        reached_by = (*workspace.reached_by, *([shared.identity] if shared else ()))
         guard = resources.RunsGuard(
             "runs",
             workspace=workspace.whole,
+            # What counts is what it comes from: the engine asks the guard before it replaces any of that.
+            reached_by=behind("identities and network", *reached_by) if reached_by else None,
             stack_id=record.stack_id,
             jobs=jobs,
             clusters={name: cluster.compute.id for name, cluster in clusters.items()},
             shared=not workspace.part("workspace"),
         )
         marked = {name: pulumi.Output.secret(value) for name, value in (secrets or {}).items()}
-        return cls(record.stack_id, workspace, guard, after(guard), marked)
+        return cls(record.stack_id, workspace, guard, after(guard), reached_by, marked)
 
     def placed_on(self, clusters: Iterable[RdmaCluster]) -> list[pulumi.Output[str]]:
         """Ids of what a run on these clusters lives on."""
         where = self.workspace
-        below = (*where.part("storage"), *where.part("workspace"), *(cluster.compute for cluster in clusters))
+        placed = (cluster.compute for cluster in clusters)
+        below = (*where.part("storage"), *where.part("workspace"), *placed, *self.reached_by)
         return [each.id for each in below if isinstance(each, pulumi.CustomResource)]

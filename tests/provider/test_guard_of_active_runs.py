@@ -19,7 +19,8 @@ CLUSTER, OTHER = f"{WORKSPACE}/computes/rdma", f"{WORKSPACE}/computes/other"
 
 def guarded(on_edit: str = "refuse", **more: Any) -> dict[str, Any]:
     places = {"cluster:rdma": CLUSTER, "cluster:other": OTHER}
-    return {"workspace": WORKSPACE, "stackId": "s" * 32, "jobs": {"mnist": on_edit}, **places, **more}
+    known = {"workspace": WORKSPACE, "stackId": "s" * 32, "reachedBy": "identities and network"}
+    return {**known, "jobs": {"mnist": on_edit}, **places, **more}
 
 
 def guard(wire: Wire) -> Resource:
@@ -51,6 +52,10 @@ LOSSES: dict[str, tuple[dict[str, Any], str]] = {
     "a replaced cluster": (guarded(**{"cluster:rdma": UNKNOWN}), "its cluster rdma would be replaced"),
     "a removed cluster": (without(guarded(), "cluster:rdma"), "its cluster rdma would be removed"),
     "a replaced workspace": (guarded(workspace=UNKNOWN), "its workspace, or what that stands on, would be replaced"),
+    "a replaced identity": (
+        guarded(reachedBy=UNKNOWN),
+        "the identity or the network that it reaches its data by would be replaced",
+    ),
     "a removed job": (guarded(jobs={}), "job mnist is no longer declared"),
 }
 losses = pytest.mark.parametrize(("inputs", "words"), LOSSES.values(), ids=LOSSES.keys())

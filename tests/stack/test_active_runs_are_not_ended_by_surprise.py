@@ -150,10 +150,16 @@ REFUSED: dict[str, Change] = {
         lambda stack: stack.up("--replace", urn_of(stack, ":ResourceGroup", "group")),
         "run refusing-{id} is Running, and its workspace, or what that stands on, would be replaced",
     ),
+    "an identity that clusters share, by command": (
+        Declared.as_first,
+        lambda stack: stack.up("--replace", urn_of(stack, ":UserAssignedIdentity", "identity")),
+        "run refusing-{id} is Running, and the identity or the network that it reaches its data by would be replaced",
+    ),
     "a region": (
         lambda one: one.stack.set("amlstack:location", "northeurope"),
         lambda stack: stack.up(),
-        "run refusing-{id} is Running, and its workspace, or what that stands on, would be replaced",
+        # The engine comes to the storage account or to the clusters' identity first.
+        "run refusing-{id} is Running, and ",
     ),
     "a renamed cluster": (
         removed_cluster,

@@ -34,6 +34,7 @@ SHAPE = InputShape(
         "stackId": InputField(str),
         "jobs": InputField(dict, required=True),
         "shared": InputField(bool),
+        "reachedBy": InputField(str),
     }
 )
 
@@ -200,8 +201,12 @@ def _going(before: Values, new: Values) -> Going:
     had, has = bare(before.get("jobs")), bare(new.get("jobs"))
     known = isinstance(had, dict) and isinstance(has, dict)
     jobs = {name: mode for name, mode in _words(had).items() if name not in has} if known else {}
-    workspace = bare(new.get("workspace")) is UNKNOWN and isinstance(bare(before.get("workspace")), str)
-    return Going(jobs, clusters, workspace, declared=_words(has) if isinstance(has, dict) else {})
+    workspace, reached_by = (_replaced(name, before, new) for name in ("workspace", "reachedBy"))
+    return Going(jobs, clusters, workspace, reached_by, declared=_words(has) if isinstance(has, dict) else {})
+
+
+def _replaced(name: str, before: Values, new: Values) -> bool:
+    return bare(new.get(name)) is UNKNOWN and isinstance(bare(before.get(name)), str)
 
 
 def _shared(values: Values) -> bool:

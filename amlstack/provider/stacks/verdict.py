@@ -24,6 +24,7 @@ class Going:
         jobs: ``on_edit`` of the jobs that are no longer declared, by name; None where only the run's record knows it.
         clusters: What happens to each cluster that goes, ``replaced`` or ``removed``, by its ARM id in lower case.
         workspace: The workspace, or what it stands on, is replaced.
+        reached_by: An identity or the network that runs reach their data by is replaced.
         every_other: Any job that is not in ``declared`` counts as no longer declared.
         declared: ``on_edit`` of the jobs that are declared, by name.
     """
@@ -31,11 +32,12 @@ class Going:
     jobs: Mapping[str, str] = field(default_factory=dict)
     clusters: Mapping[str, str] = field(default_factory=dict)
     workspace: bool = False
+    reached_by: bool = False
     every_other: bool = False
     declared: Mapping[str, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.jobs or self.clusters or self.workspace or self.every_other)
+        return bool(self.jobs or self.clusters or self.workspace or self.reached_by or self.every_other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,8 @@ def _place(computes: Collection[str], going: Going) -> str:
     for place in sorted(computes):
         if place in going.clusters:
             return f"its cluster {place.rsplit('/', 1)[-1]} would be {going.clusters[place]}"
+    if going.reached_by:
+        return "the identity or the network that it reaches its data by would be replaced"
     return ""
 
 

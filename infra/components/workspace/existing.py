@@ -34,6 +34,7 @@ class ExistingWorkspace:
         self.name: pulumi.Input[str] = names.workspace
         self.workspace_id: pulumi.Input[str] = names.workspace_id
         self.whole: pulumi.Input[str] = names.workspace_id
+        self.reached_by: tuple[pulumi.CustomResource, ...] = ()
         self.everything: pulumi.Output[Any] = after()
 
     def lock(self, after: Sequence[pulumi.Resource]) -> None:

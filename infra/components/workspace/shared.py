@@ -49,6 +49,11 @@ class AnyWorkspace(Protocol):
         ...
 
     @property
+    def reached_by(self) -> tuple[pulumi.CustomResource, ...]:
+        """The identity and the network that runs reach their data by, as far as the stack makes them."""
+        ...
+
+    @property
     def everything(self) -> pulumi.Output[Any]:
         """The workspace, as an entry of ``depends_on``."""
         ...

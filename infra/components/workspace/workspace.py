@@ -55,6 +55,7 @@ class StackWorkspace(pulumi.ComponentResource):
         name: The workspace's name as what is in the workspace needs it: known at preview, and behind the workspace.
         workspace_id: Its ARM id likewise.
         whole: The same id, behind everything that the workspace stands on.
+        reached_by: The identity and the network that runs reach their data by, as far as the stack makes them.
         everything: The workspace and its network, as an entry of ``depends_on``.
         compute_subnet: ARM id of the subnet of clusters without one of their own.
         security: What its settings about security come to.
@@ -158,6 +159,7 @@ class StackWorkspace(pulumi.ComponentResource):
         self.whole = behind(names.workspace_id, *made.values())
         around.complete(made, let_approve(place, who, network.accounts))
         self.compute_subnet = around.compute
+        self.reached_by = (*([who.own] if who.own else ()), *around.reached_by)
         # The workspace comes after all of it, and its network before what is in it.
         self.everything = after(self.workspace, *around.resources)
         self.register_outputs({"id": names.workspace_id})

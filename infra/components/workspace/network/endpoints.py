@@ -25,6 +25,7 @@ class StackEndpoints:
 
     Attributes:
         resources: Everything that was registered.
+        endpoints: The private endpoints of it.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class StackEndpoints:
         self._parts = made
         self._opts = pulumi.ResourceOptions(parent=parent, delete_before_replace=True)
         self.resources: list[pulumi.Resource] = []
+        self.endpoints: list[pulumi.CustomResource] = []
         zones = {name: self._zone(name) for names in network.spec.zones.values() for name in names}
         for target, link in network.spec.links.items():
             self._endpoint(target, link, {name: zones[name] for name in network.spec.zones.get(target, ())})
@@ -93,6 +95,7 @@ class StackEndpoints:
         )
         endpoint = azure_native.register(tokens.PRIVATE_ENDPOINT, f"endpoint-{target}", properties, opts)
         self.resources.append(endpoint)
+        self.endpoints.append(endpoint)
         if zones:
             group = {
                 "privateDnsZoneGroupName": "default",

@@ -28,7 +28,7 @@ class StackNetwork:
         self.spec, self._place = spec, place
         # The names are taken until the old resource is gone.
         self._opts = pulumi.ResourceOptions(parent=parent, delete_before_replace=True)
-        self.resources: list[pulumi.Resource] = []
+        self.resources: list[pulumi.CustomResource] = []
         if spec.made:
             self.resources.append(self._network())
         self.compute = self.inside(spec.compute) if spec.compute else None
@@ -37,7 +37,7 @@ class StackNetwork:
         """An ARM id in the network, which depends on it."""
         return behind(text, *self.resources[:1])
 
-    def _network(self) -> pulumi.Resource:
+    def _network(self) -> pulumi.CustomResource:
         spec = self.spec.spec
         subnets = []
         if is_range(spec.compute):

@@ -25,6 +25,7 @@ class WorkspaceNetwork:
     Attributes:
         plan: The network, composed.
         resources: Everything that clusters come after.
+        reached_by: The network and the private endpoints that runs reach their data by, as far as the stack makes them.
         properties: What the workspace says of its network.
         compute: ARM id of the subnet of clusters without one of their own; None where there is none.
     """
@@ -39,6 +40,7 @@ class WorkspaceNetwork:
         """
         self.plan, self._place, self._parent = plan, place, parent
         self.resources: list[pulumi.Resource] = []
+        self.reached_by: list[pulumi.CustomResource] = []
         self.properties: dict[str, Any] = {}
         self.compute: pulumi.Output[str] | None = None
         self._isolation = None
@@ -50,6 +52,7 @@ class WorkspaceNetwork:
             self._own = StackNetwork(plan.own, place, parent=parent)
             self.compute = self._own.compute
             self.resources += self._own.resources
+            self.reached_by += self._own.resources
 
     def complete(self, made: Mapping[Part, pulumi.Resource], approvals: Sequence[pulumi.Resource] = ()) -> None:
         """Register what leads to the workspace and its parts: private endpoints, rules and provisioning.
@@ -60,7 +63,9 @@ class WorkspaceNetwork:
         """
         names = self._place.names
         if self._own is not None and self._own.spec.links:
-            self.resources += StackEndpoints(self._own, self._place, made, parent=self._parent).resources
+            linked = StackEndpoints(self._own, self._place, made, parent=self._parent)
+            self.resources += linked.resources
+            self.reached_by += linked.endpoints
         if self._isolation is not None:
             workspace_id = behind(names.workspace_id, *made.values(), *approvals)
             rules = self.plan.rules or {}

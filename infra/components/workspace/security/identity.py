@@ -27,6 +27,7 @@ class Primary:
         id: ARM id; None for the system-assigned one.
         principal: Object id, for roles; None where it is not known or the stack assigns none.
         before: What comes before the workspace: the identity and its roles.
+        own: The identity, where the stack makes it.
         keeps_system: A system-assigned identity stays beside it.
     """
 
@@ -34,6 +35,7 @@ class Primary:
     principal: pulumi.Input[str] | None = None
     before: list[pulumi.Resource] = field(default_factory=list)
     keeps_system: bool = True
+    own: pulumi.CustomResource | None = None
 
     def properties(self) -> dict[str, Any]:
         """The part of the workspace's properties that names it."""
@@ -96,7 +98,7 @@ def register_identity(place: Place, on: Mapping[Part, pulumi.Resource], *, assig
         properties = {"resourceName": place.names.workspace_identity, **place.common, "principalId": None}
         own = azure_native.register(tokens.IDENTITY, "workspace-identity", properties, place.loose)
         principal = azure_native.output(own, "principalId") if assign_roles else None
-        made = Primary(place.names.id("workspace_identity"), principal, [own], spec.keep_system)
+        made = Primary(place.names.id("workspace_identity"), principal, [own], spec.keep_system, own)
     made.before.extend(made.give(place, (role for role in roles.WORKSPACE if role.part != "workspace"), on))
     return made
 

@@ -75,6 +75,8 @@ def plan_job(job: Job, find: Find, *, source: Source, environments: Collection[s
     """Resolve a job on the target that ``find`` gives it; see `jobs.resolve`."""
     target, wrong = find(job)
     planned = plan(job, target, source=source, environments=environments)
+    if not wrong:
+        return planned
     return replace(planned, findings=(*planned.findings, *map(source.locate, wrong)))
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import stat
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
@@ -220,10 +222,20 @@ def _texts(job: Job, command: str, base: Path) -> Iterator[tuple[str, str]]:
     words = dict.fromkeys(word.rpartition("=")[2] for step in steps(command) for word in step)
     for name in [word for word in words if word.endswith(_ENDINGS)][:_FILES]:
         file = os.path.join(base, job.code.path, name)  # noqa: PTH118 - as above, for each of many jobs
-        if not is_file(file):
-            continue
         try:
-            with open(file, encoding="utf-8", errors="replace") as opened:  # noqa: PTH123
-                yield name, opened.read(_MOST_OF_A_FILE)
-        except OSError:
+            now = os.stat(file)  # noqa: PTH116
+            if stat.S_ISREG(now.st_mode):
+                yield name, _text(file, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+        except (OSError, ValueError):
             continue
+
+
+@lru_cache(maxsize=32)
+def _text(file: str, *_: int) -> str:
+    """The text of a file; further arguments tell its states apart, as many jobs run the same script.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with open(file, encoding="utf-8", errors="replace") as opened:  # noqa: PTH123
+        return opened.read(_MOST_OF_A_FILE)

@@ -116,7 +116,11 @@ def _at(props: Any, path: Path) -> Any:
 
 def text(props: Any, *path: str) -> str | Unknown | None:
     """The text at a path; None where there is none, Unknown for an expression or an unknown value."""
-    value = dig(props, *path)
+    return text_of(dig(props, *path), path)
+
+
+def text_of(value: Any, path: Path) -> str | Unknown | None:
+    """The same of a value that was found at a path."""
     if value is None:
         return None
     if isinstance(value, str) and is_expression(value):
@@ -175,7 +179,11 @@ def number(props: Any, *path: str) -> int | Unknown | None:
 
     Numbers arrive as floats. What is neither a number nor missing is taken for an expression.
     """
-    value = dig(props, *path)
+    return number_of(dig(props, *path), path)
+
+
+def number_of(value: Any, path: Path) -> int | Unknown | None:
+    """The same of a value that was found at a path."""
     if value is None or isinstance(value, Unknown):
         return value
     try:
@@ -210,7 +218,7 @@ class Facts:
         """Read ``props``; ``paths`` lists where each fact may be, and the first place that has it counts."""
         self._props, self._paths = props, paths
         # Many rules ask for the same facts.
-        self._path_of: dict[str, Path] = {}
+        self._found: dict[str, tuple[Path, Any]] = {}
         self._at: dict[str, str] = {}
         self.classic = classic
 
@@ -228,15 +236,19 @@ class Facts:
 
     def path(self, fact: str) -> Path:
         """The same as names."""
-        known = self._path_of.get(fact)
+        return self._find(fact)[0]
+
+    def _find(self, fact: str) -> tuple[Path, Any]:
+        """Path and value; where no place has it, the first and None."""
+        known = self._found.get(fact)
         if known is None:
             places = self._paths[fact]
-            known = places[0]
-            for place in places if len(places) > 1 else ():
-                if dig(self._props, *place) is not None:
-                    known = place
+            known = places[0], None
+            for place in places:
+                if (value := dig(self._props, *place)) is not None:
+                    known = place, value
                     break
-            self._path_of[fact] = known
+            self._found[fact] = known
         return known
 
     def value(self, fact: str) -> Any:
@@ -245,12 +257,14 @@ class Facts:
         Raises:
             Undecided: It is not known yet.
         """
-        return _known(dig(self._props, *self.path(fact))) if fact in self._paths else None
+        return _known(self._find(fact)[1]) if fact in self._paths else None
 
     def text(self, fact: str) -> str | None:
         """The text, None where there is none; raises as `value`, and for an expression."""
-        path = self._paths.get(fact) and self.path(fact)
-        return _known(text(self._props, *path)) if path else None
+        if fact not in self._paths:
+            return None
+        path, value = self._find(fact)
+        return None if value is None else _known(text_of(value, path))
 
     def name(self, fact: str) -> str | None:
         """The last part of a name or id, None where there is none; raises as `value`, and for an expression."""
@@ -275,8 +289,10 @@ class Facts:
 
     def number(self, fact: str) -> int | None:
         """The whole number; as `text`."""
-        path = self._paths.get(fact) and self.path(fact)
-        return _known(number(self._props, *path)) if path else None
+        if fact not in self._paths:
+            return None
+        path, value = self._find(fact)
+        return None if value is None else _known(number_of(value, path))
 
     def boolean(self, fact: str) -> bool | None:
         """Whether it is true, also when written as text; as `text`."""

@@ -102,7 +102,7 @@ def places(box: Box | None) -> dict[tuple[Any, ...], tuple[int, int]]:
     while ahead:
         path, each = ahead.pop()
         for step, (mark, inner) in each[2].items():
-            found[*path, step] = (mark.line, mark.column)
+            found[*path, step] = mark if isinstance(mark, tuple) else (mark.line, mark.column)
             ahead.append(((*path, step), inner))
     return found
 

@@ -58,7 +58,8 @@ class Text:
             if found is None:
                 break
             mark, box = found
-        return mark.line + 1, mark.column + 1
+        line, column = mark if type(mark) is tuple else (mark.line, mark.column)
+        return line + 1, column + 1
 
 
 def read(path: Path) -> Text:

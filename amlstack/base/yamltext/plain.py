@@ -9,9 +9,10 @@ or `>`, duplicate keys, and everything that is wrong. So no finding is made here
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.base.yamltext.scalars import value_of
+from amlstack.base.yamltext.scalars import SHORT, value_of
 
 if TYPE_CHECKING:
     from amlstack.base.yamltext.builder import Box
@@ -22,17 +23,18 @@ MOST: Final = 50_000
 _UNUSUAL: Final = re.compile("[^\n -~\u00a1-\u1fff]")
 """Other line breaks, tabs, a byte order mark, and what YAML does not allow."""
 _KEY: Final = re.compile(r"( *)([A-Za-z_$][\w.$/-]{0,200}):(?: +(.*))?", re.ASCII)
+_LINES: Final = re.compile(rf"^(?:{_KEY.pattern}|(.*))$", re.ASCII | re.MULTILINE)
+"""Blanks, key and value of each line that has a key, else the whole line."""
 _ITEM: Final = re.compile(r"( *)- +(.*)", re.ASCII)
 _BLOCK: Final = re.compile(r"([|>])(-?)(?: +(?:#.*)?)?", re.ASCII)
 _NOTHING: Final[dict[Any, Any]] = {}
+_SCALAR: Final[Any] = (None, None, _NOTHING, 1, False)
+"""The box of a scalar in a collection, of which nobody asks but what is in it: nothing."""
 _DEEPEST: Final = 50
 
 
-class Mark(NamedTuple):
-    """A place as the parser's marks have it, from 0."""
-
-    line: int
-    column: int
+Mark = tuple[int, int]
+"""Line and column, both from 0; a plain tuple, as each key has one."""
 
 
 class _NotPlainError(Exception):
@@ -45,10 +47,12 @@ def root_of(content: str) -> Box | None:
     Args:
         content: The text, decoded.
     """
-    if len(content) > MOST or _UNUSUAL.search(content):
+    # Most texts are ASCII, of which what is printable needs no pattern.
+    usual = content.isascii() and content.replace("\n", "").isprintable()
+    if len(content) > MOST or (not usual and _UNUSUAL.search(content)):
         return None
     try:
-        return _Reading(content.split("\n")).root()
+        return _Reading(content).root()
     except (_NotPlainError, ValueError):
         return None
 
@@ -56,9 +60,14 @@ def root_of(content: str) -> Box | None:
 class _Reading:
     """The lines of a text, and how far they have been read."""
 
-    def __init__(self, lines: list[str]) -> None:
-        self.lines = lines
+    def __init__(self, content: str) -> None:
+        self.content = content
         self.next = 0
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines as they are written, for what is no key."""
+        return self.content.split("\n")
 
     def root(self) -> Box | None:
         """The mapping that all lines are.
@@ -66,23 +75,22 @@ class _Reading:
         Raises:
             _NotPlainError: A line is not plain.
         """
-        lines, count = self.lines, len(self.lines)
+        lines = _LINES.findall(self.content)  # at once: a call for each line takes twice as long
+        count = len(lines)
         indent, values, inner = -1, _NOTHING, _NOTHING  # of the innermost open mapping
         around: list[tuple[int, dict[str, Any], dict[str, Any]]] = []
         box: Box | None = None
         name: str | None = ""  # the key whose value may follow in deeper lines; at first the text itself
-        mark = Mark(0, 0)
+        mark = (0, 0)
         while self.next < count:
             number = self.next
-            line = lines[number]
+            spaces, key, rest, line = lines[number]
             self.next = number + 1
-            match = _KEY.fullmatch(line)
-            if match is None:
+            if not key:
                 part = self._without_key(line, name, indent, mark)
                 if name and part is not None:
                     values[name], inner[name], name = part[0], (mark, part), None
                 continue
-            spaces, key, rest = match.groups()
             column = len(spaces)
             if column > indent:
                 if name is None or len(around) >= _DEEPEST:
@@ -94,21 +102,21 @@ class _Reading:
                 if name:
                     outer[0][name], outer[1][name] = values, (mark, part)
                 else:
-                    box = (values, Mark(number, column), inner, 1, False)
+                    box = (values, (number, column), inner, 1, False)
             elif column < indent:
                 while column < indent:
                     indent, values, inner = around.pop()
                 if column != indent:
                     raise _NotPlainError
-            if key in values or value_of(key) != key:
+            if key in values or not _is_text(key):
                 raise _NotPlainError
-            mark = Mark(number, column)
+            mark = (number, column)
             name = key
             value = None
             if rest and rest[0] != "#":
-                value = self._block(rest, indent) if rest[0] in "|>" else self._scalar(rest)
+                value = self._block(rest, indent) if rest[0] in "|>" else _scalar(rest)
                 name = None
-            values[key], inner[key] = value, (mark, (value, mark, _NOTHING, 1, False))
+            values[key], inner[key] = value, (mark, _SCALAR)
         return box
 
     def _without_key(self, line: str, name: str | None, indent: int, mark: Mark) -> Box | None:
@@ -122,23 +130,6 @@ class _Reading:
         self.next -= 1
         return self._items(item[1], mark)
 
-    def _scalar(self, text: str) -> Any:
-        """The value of the rest of a line."""
-        first = text[0]
-        if first in "'\"":
-            end = text.find(first, 1)
-            inside, after = text[1:end], text[end + 1 :].lstrip(" ")
-            # A comment needs a blank before it, and a second quote right after the first is a quote in the text.
-            if end < 0 or "\\" in inside or (after and (after[0] != "#" or text[end + 1] != " ")):
-                raise _NotPlainError
-            return inside
-        if " #" in text:
-            text = text[: text.index(" #")]
-        text = text.rstrip(" ")
-        if not (first.isalnum() or first in "_$./") or ": " in text or text[-1] == ":":
-            raise _NotPlainError
-        return value_of(text)
-
     def _items(self, spaces: str, mark: Mark) -> Box:
         """The list of scalars that begins with the next line."""
         values: list[Any] = []
@@ -150,8 +141,8 @@ class _Reading:
             text = item[2]
             if not text or text[0] == "#" or _KEY.fullmatch(text):
                 raise _NotPlainError
-            value, place = self._scalar(text), Mark(self.next, item.start(2))
-            inside[len(values)] = (place, (value, place, _NOTHING, 1, False))
+            value, place = _scalar(text), (self.next, item.start(2))
+            inside[len(values)] = (place, _SCALAR)
             values.append(value)
             self.next += 1
         return values, mark, inside, 1, False
@@ -189,3 +180,35 @@ class _Reading:
                 return
             if len(line) > depth:
                 raise _NotPlainError
+
+
+def _read_scalar(text: str) -> Any:
+    """The value of the rest of a line."""
+    first = text[0]
+    if first in "'\"":
+        end = text.find(first, 1)
+        inside, after = text[1:end], text[end + 1 :].lstrip(" ")
+        # A comment needs a blank before it, and a second quote right after the first is a quote in the text.
+        if end < 0 or "\\" in inside or (after and (after[0] != "#" or text[end + 1] != " ")):
+            raise _NotPlainError
+        return inside
+    if " #" in text:
+        text = text[: text.index(" #")]
+    text = text.rstrip(" ")
+    if not (first.isalnum() or first in "_$./") or ": " in text or text[-1] == ":":
+        raise _NotPlainError
+    return value_of(text)
+
+
+# Of keys, words and numbers all job files have the same few.
+_scalar_short = lru_cache(maxsize=8192)(_read_scalar)
+
+
+def _scalar(text: str) -> Any:
+    return _scalar_short(text) if len(text) < SHORT else _read_scalar(text)
+
+
+@lru_cache(maxsize=8192)
+def _is_text(key: str) -> bool:
+    """Whether a key is text, and not what looks like a number, a date or a truth."""
+    return bool(value_of(key) == key)

@@ -33,15 +33,15 @@ def _include(name: str, path: Path, folder: Path) -> Iterator[Finding]:
 def files(job: Job, base: Path) -> Iterator[Finding]:
     """Folders and files that the job names on this machine."""
     if job.code is not None and job.code.local:
-        folder = base / job.code.path
-        if not exists(folder):
-            yield _missing("code-missing", "code", job.code.path, folder, "The code folder is copied to every node")
+        code = job.code.path
+        if not exists(_joined(base, code)):
+            yield _missing("code-missing", "code", code, base / code, "The code folder is copied to every node")
         for name in job.code.includes:
-            yield from _include(name, base / name, folder)
+            yield from _include(name, base / name, base / code)
         for field, name in job.launcher.code_files():
-            if is_dir(folder) and not is_file(folder / name):
+            if is_dir(base / code) and not is_file(base / code / name):
                 rule = "The launcher's file lies in the code folder"
-                yield _missing("launcher-file-missing", field, name, folder / name, rule)
+                yield _missing("launcher-file-missing", field, name, base / code / name, rule)
     match job.environment:
         case Environment(build=build) if build is not None and "://" not in build.path:
             if not is_dir(base / build.path):
@@ -52,7 +52,7 @@ def files(job: Job, base: Path) -> Iterator[Finding]:
                     base / build.path,
                     "A build context is a folder with a Dockerfile",
                 )
-        case Environment(conda_file=str() as conda) if not is_file(base / conda):
+        case Environment(conda_file=str() as conda) if not is_file(_joined(base, conda)):
             yield _missing(
                 "conda-missing",
                 "environment.conda_file",
@@ -63,6 +63,11 @@ def files(job: Job, base: Path) -> Iterator[Finding]:
         case _:
             pass
     yield from missing_inputs(job.inputs, base, typed=job.typed)
+
+
+def _joined(base: Path, name: str) -> str:
+    """The path as text: thousands of jobs ask, and a path of its own takes as long as the question."""
+    return os.path.join(base, name)  # noqa: PTH118
 
 
 def missing_inputs(

@@ -69,10 +69,9 @@ def _look(value: Any, path: tuple[str, ...], name: str, found: list[tuple[tuple[
 
     A list is filled, and nothing yielded through the levels: this goes through every value of every job.
     """
-    if isinstance(value, SecretText):
-        return  # encrypted wherever this project keeps it; docs/secrets.md says what Azure shows
     if isinstance(value, str):
-        found += [(path, seen) for seen in _seen(name, value)]
+        if not isinstance(value, SecretText):  # encrypted wherever this project keeps it; docs/secrets.md
+            found += [(path, seen) for seen in _seen(name, value)]
     elif isinstance(value, dict):
         for key, inner in value.items():
             if key in _VALUES:

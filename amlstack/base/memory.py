@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-RARELY = (50_000, 20, 100)
+RARELY = (200_000, 20, 100)
 """Thresholds for work that makes many objects which live to its end, and next to none that form cycles.
 
 Looking for cycles after every few hundred objects, as Python does of itself, is a tenth of such work.

@@ -40,10 +40,10 @@ identity without a word. So a replacement is planned, until somebody who has mea
 
 A cluster that goes takes its runs along. So a replacement or removal is refused while a run of the stack is active or
 queued on it, with the run's name, at preview and without one, and the same for `--replace`, `--target`, a replaced
-storage account, workspace or resource group. `on_edit: keep` cannot hold there, since the cluster is the run's. Under
-`on_edit: cancel` the run is ended first, and this is announced. For a replacement that word has to be recorded by an
-earlier `up`. A run that the stack did not start is seen by the nodes at work for it and stands against it too; one
-that still waits for nodes is not seen.
+storage account, workspace or resource group, and for a replaced identity of the clusters, private endpoint or network.
+`on_edit: keep` cannot hold there, since the cluster is the run's. Under `on_edit: cancel` the run is ended first, and
+this is announced. For a replacement that word has to be recorded by an earlier `up`. A run that the stack did not
+start is seen by the nodes at work for it and stands against it too; one that still waits for nodes is not seen.
 
 """
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import did_you_mean, near
-from jobs.model.passthrough import PassthroughStep
 from jobs.model.step import COMMANDS
 from jobs.model.values import Input
 from jobs.planning.checks.local_files import missing_inputs
@@ -22,8 +21,10 @@ if TYPE_CHECKING:
     from jobs.model.values import Output
 
 
-CARRIED = ("automl", "import", "data_transfer")
-"""Kinds of steps that no rehearsal can play."""
+PLAYED = (*COMMANDS, "parallel", "pipeline")
+"""Kinds of steps that a rehearsal and the sandbox run."""
+WITH_PORTS = (*PLAYED, "spark")
+"""Kinds whose own keys bind the inputs of their component; those of others bind the pipeline's."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FORMER = re.compile(r"\$\{\{(inputs|outputs|jobs)\..*?\}\}")
 
@@ -52,7 +53,7 @@ def check(pipeline: Pipeline) -> Iterator[Finding]:
             yield from _written(pipeline, f"{where}.outputs.{key}", step, output)
         if step.RUNS:
             yield from _ports(where, step)
-        if isinstance(step, PassthroughStep) and step.kind in CARRIED:
+        if step.kind not in PLAYED:
             yield from _carried(pipeline, where, step)
         if step.kind not in (*COMMANDS, "parallel"):
             continue
@@ -72,8 +73,8 @@ def missing_data(pipeline: Pipeline, base: Path) -> Iterator[Finding]:
             yield from missing_inputs(step.inputs, base, f"jobs.{name}.inputs")
 
 
-def _carried(pipeline: Pipeline, where: str, step: PassthroughStep) -> Iterator[Finding]:
-    """What only Azure ML itself can run, and what its data binds to nothing: azure-ai-ml sends that all the same."""
+def _carried(pipeline: Pipeline, where: str, step: AnyStep) -> Iterator[Finding]:
+    """What only Azure ML itself can run, and what its keys bind to nothing: azure-ai-ml sends that all the same."""
     yield Finding(
         "step-carried",
         where,
@@ -81,7 +82,8 @@ def _carried(pipeline: Pipeline, where: str, step: PassthroughStep) -> Iterator[
         "It is sent to Azure ML as azure-ai-ml sends it; `amlstack rehearse` and the sandbox do not run it",
         level=Level.INFO,
     )
-    for key, value in step.spec.items():
+    spec: Mapping[str, Any] = {} if step.kind in WITH_PORTS else getattr(step, "spec", {})
+    for key, value in spec.items():
         if isinstance(value, str):
             for finding in _bindings(pipeline, f"{where}.{key}", value, strict=False):
                 yield replace(finding, level=Level.WARNING)

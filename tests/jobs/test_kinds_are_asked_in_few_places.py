@@ -31,7 +31,6 @@ ROOMS = ("amlstack", "infra", "jobs", "policies")
 # Module → how often it asks, at most. What a step means, and how it is sent and written, differs by kind.
 MAY = {
     "jobs/planning/pipeline.py": 6,  # what of a plan goes to a step and what to its component; a run's identity
-    "jobs/planning/pipeline_checks.py": 1,  # the keys of a step that only Azure ML runs
     "jobs/wire/pipeline.py": 2,  # command components and others have bodies of their own
     "jobs/azureml/read/component_file.py": 1,  # a pipeline component moves with its steps
     "jobs/planning/schedule.py": 1,  # azure-ai-ml schedules pipelines alone

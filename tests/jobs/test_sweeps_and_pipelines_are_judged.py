@@ -109,6 +109,25 @@ def test_faults_of_a_pipeline_are_placed_under_their_step(steps: str, code: str,
     assert codes(errors) == [(code, where)]
 
 
+SPARK = "{type: spark, component: 'azureml:s:1', resources: {instance_type: standard_e4s_v3, runtime_version: '3.4'}}"
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ("{command: x, environment: 'azureml:e:1', compute: a100}", False),
+        ("{type: parallel, component: 'azureml:p:1', compute: a100}", False),
+        (SPARK, True),
+        ("{type: automl, task: classification, compute: a100}", True),
+    ],
+)
+def test_a_step_says_that_no_rehearsal_runs_it_when_the_sandbox_does_not(step: str, said: bool, tmp_path: Path) -> None:
+    path = tmp_path / "pipeline.yml"
+    path.write_text(f"type: pipeline\njobs: {{a: {step}}}\n")
+    found = [finding for finding in planned(path).findings if finding.code == "step-carried"]
+    assert codes(found) == ([("step-carried", "jobs.a")] if said else [])
+
+
 def test_a_component_alone_is_the_command_job_that_it_would_be(tmp_path: Path) -> None:
     pipeline_cases.folder(tmp_path)
     loaded = jobs.load(tmp_path / "sub" / "component.yml")

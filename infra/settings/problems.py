@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from amlstack.base.findings import Finding
 from amlstack.base.models import errors as model_errors
 from amlstack.base.models import models_in
 from amlstack.base.models.errors import listed
 from amlstack.base.near_misses import did_you_mean, near
+from infra.settings import patterns
 from infra.settings.model import CURATED_TAG, CUSTOM_TAG, CuratedEnvironment, CustomEnvironment, Settings
 from infra.settings.model.base import SettingsModel
 from infra.settings.stackfile import NAMESPACE, Loc
@@ -18,81 +19,6 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
-
-# What a pattern means, in words, by the last key that it stands on.
-PATTERNS = {
-    ("clusters", "name"): "A cluster's name has 3 to 24 characters: a letter first, then letters, digits and '-', "
-    "no '-' at the end",
-    ("workspace", "name"): "A workspace's name has 3 to 33 characters: letters, digits, '-' and '_', "
-    "a letter or digit first",
-    ("workspace", "existing"): "A workspace that exists is given by its name in `resource_group`, or by its ARM id, "
-    "/subscriptions/…/resourceGroups/…/providers/Microsoft.MachineLearningServices/workspaces/<name>",
-    ("storage", "existing"): "A storage account is given by its ARM id, "
-    "/subscriptions/…/resourceGroups/…/providers/Microsoft.Storage/storageAccounts/<name>",
-    ("key_vault", "existing"): "A key vault is given by its ARM id, "
-    "/subscriptions/…/resourceGroups/…/providers/Microsoft.KeyVault/vaults/<name>",
-    ("registry", "existing"): "A container registry is given by its ARM id, "
-    "/subscriptions/…/resourceGroups/…/providers/Microsoft.ContainerRegistry/registries/<name>",
-    ("insights", "existing"): "Application insights are given by their ARM id, "
-    "/subscriptions/…/resourceGroups/…/providers/Microsoft.Insights/components/<name>",
-    ("logs", "existing"): "Log analytics are given by their ARM id, "
-    "/subscriptions/…/resourceGroups/…/providers/Microsoft.OperationalInsights/workspaces/<name>",
-    ("storage", "name"): "A storage account's name has 3 to 24 lower-case letters and digits",
-    ("key_vault", "name"): "A key vault's name has 3 to 24 letters, digits and '-', a letter first",
-    ("registry", "name"): "A container registry's name has 5 to 50 letters and digits",
-    ("insights", "name"): "The name of application insights has 1 to 255 characters, no '/'",
-    ("logs", "name"): "The name of log analytics has 4 to 63 letters, digits and '-', no '-' at either end",
-    ("environments", "name"): "An environment's name has letters, digits, '.', '-' and '_', a letter or digit first",
-    ("environments", "curated"): "A curated environment is named as in the registry, e.g. acpt-pytorch-2.8-cuda12.6",
-    ("environments", "version"): 'A version is a number in quotes, e.g. "12"',
-    ("datastores", "name"): "A datastore's name has lower-case letters, digits and '_'",
-    ("datastores", "account"): "An account is a name of 3 to 24 lower-case letters and digits, or an ARM id, "
-    "/subscriptions/…/providers/Microsoft.Storage/storageAccounts/<name>",
-    ("data", "name"): "A data asset's name has letters, digits, '.', '-' and '_', a letter or digit first",
-    ("data", "version"): "A version has letters, digits, '.', '-' and '_', a letter or digit first",
-    ("data", "datastore"): "A datastore's name has lower-case letters, digits and '_'",
-    ("principals", "id"): "A principal is given by its object id, as `az ad user show --id NAME --query id` prints it",
-    ("resource_group",): "A resource group's name has 1 to 90 letters, digits, '_', '-', '.', '(' and ')', "
-    "no '.' at the end",
-    ("stack_id",): "A stack's id has 8 to 64 letters, digits and '-'",
-    ("location",): "A region is written as Azure names it, e.g. westeurope",
-    ("nodes", "idle"): "The idle time is an ISO 8601 duration: PT10M is ten minutes, PT2H two hours",
-    ("subnet",): "A subnet is given by its ARM id, /subscriptions/…/virtualNetworks/<name>/subnets/<name>",
-    ("identity", "user_assigned"): "An identity is given by its ARM id, "
-    "/subscriptions/…/providers/Microsoft.ManagedIdentity/userAssignedIdentities/<name>",
-    ("secrets",): "A secret's name has letters, digits, '-' and '_', a letter first",
-    ("jobs", "secret"): "A secret's name has letters, digits, '-' and '_', a letter first",
-    ("ssh", "user"): "An administrator's name has 1 to 32 lower-case letters, digits, '-' and '_', no digit first",
-    ("ssh", "public_key"): "A public key is one line, `ssh-rsa …` or `ssh-ed25519 …`, as `ssh-keygen -y` prints it",
-    ("rules", "name"): "An outbound rule's name has up to 80 letters, digits, '-' and '_', a letter or digit first",
-    ("rules", "fqdn"): "A host is written by its full name, e.g. files.example.com or *.example.com",
-    ("network", "package_hosts"): "A host is written by its full name, e.g. files.example.com or *.example.com",
-    ("rules", "service_tag"): "A service tag is written as Azure names it, e.g. DataFactory or Storage.westeurope",
-    ("rules", "ports"): 'Ports are numbers and ranges, e.g. "443" or "80, 8080-8089", or "*"',
-    ("rules", "private_endpoint"): "A resource is given by its ARM id, /subscriptions/…/providers/<type>/<name>",
-    ("rules", "target"): "A private endpoint's target is a word, e.g. blob, vault or sqlServer",
-    ("vnet", "address_space"): "A range is written in CIDR notation, e.g. 10.20.0.0/16",
-    ("vnet", "compute"): "A subnet is a range, e.g. 10.20.0.0/22, or its ARM id, "
-    "/subscriptions/…/virtualNetworks/<name>/subnets/<name>",
-    ("vnet", "endpoints"): "A subnet is a range, e.g. 10.20.4.0/26, or its ARM id, "
-    "/subscriptions/…/virtualNetworks/<name>/subnets/<name>",
-    ("vnet", "zones"): "A private DNS zone is given by its ARM id, "
-    "/subscriptions/…/providers/Microsoft.Network/privateDnsZones/<name>",
-    ("vnet", "nat_gateway"): "A NAT gateway is given by its ARM id, "
-    "/subscriptions/…/providers/Microsoft.Network/natGateways/<name>",
-    ("vnet", "route_table"): "A route table is given by its ARM id, "
-    "/subscriptions/…/providers/Microsoft.Network/routeTables/<name>",
-    ("identity", "primary"): "An identity is given by its ARM id, "
-    "/subscriptions/…/providers/Microsoft.ManagedIdentity/userAssignedIdentities/<name>",
-    ("identity", "principal_id"): "An object id is a UUID; `az identity show --query principalId` prints it",
-    ("encryption", "key"): "A key is a name (letters, digits, '-'), which the stack makes, or the address of one that "
-    "exists, https://VAULT.vault.azure.net/keys/NAME/VERSION",
-    ("encryption", "key_vault"): "A key vault is given by its ARM id, "
-    "/subscriptions/…/providers/Microsoft.KeyVault/vaults/<name>",
-    ("image_build_compute",): "It is the name of a cluster: 3 to 24 letters, digits and '-', a letter first",
-    ("tags",): "A tag's name has up to 512 characters, none of <>%&\\?/, its value up to 256",
-}
-
 
 _NAMES = ("tags", "secrets", "environment_variables")
 """Keys of mappings whose own keys are names that a person chooses."""
@@ -114,7 +40,7 @@ def describe(error: ErrorDetails) -> Finding:
     if kind == "extra_forbidden":
         if why := _refused(error["loc"]):
             return _refused_key(loc, why)
-        return _unknown_key(loc, _keys_beside(error["loc"]))
+        return _unknown_key(loc, _keys_beside(error["loc"]), _further_down(error["loc"]))
     if kind == "missing":
         return Finding("setting-missing", where, f"`{loc[-1]}` is missing", _meaning(error["loc"]))
     if kind == "value_error":
@@ -124,7 +50,7 @@ def describe(error: ErrorDetails) -> Finding:
         # What was meant as a public key may be the private one.
         shown = f"{str(seen)[:11]}…" if loc[-1] == "public_key" else seen
         return Finding(
-            "setting-value", where, f"{_key(loc)} cannot be `{shown}`", _pattern(loc), _idle_remedy(loc, seen)
+            "setting-value", where, f"{_key(loc)} cannot be `{shown}`", patterns.meaning(loc), _idle_remedy(loc, seen)
         )
     rule = model_errors.must(error)
     if not rule:
@@ -141,18 +67,43 @@ def _key(loc: Loc) -> str:
     return f"`{loc[-2]}[{loc[-1]}]`" if len(loc) > 1 and isinstance(loc[-1], int) else f"`{loc[-1]}`"
 
 
-def meant(loc: Loc) -> str | None:
-    """The key that an unknown key was probably meant to be; ``loc`` is pydantic's own path."""
+def meant(loc: Loc) -> tuple[str, ...]:
+    """The key that an unknown key was probably meant to be, with those around it that are not there; empty for none.
+
+    Args:
+        loc: pydantic's own path of the unknown key.
+    """
     if _refused(loc):
-        return None
-    return next(iter(near(str(loc[-1]), _keys_beside(loc))), None)
+        return ()
+    return _further_down(loc) or near(str(loc[-1]), _keys_beside(loc))[:1]
 
 
-def _unknown_key(loc: Loc, names: tuple[str, ...]) -> Finding:
-    return Finding(
-        "setting-unknown", dotted(loc), f"Unknown key `{loc[-1]}`", f"The keys here are {listed(names)}",
-        _meant(str(loc[-1]), names),
-    )  # fmt: skip
+def _is_collection(annotation: Any) -> bool:
+    """Whether a field has several values, or may have."""
+    return get_origin(annotation) in (tuple, list, dict) or any(map(_is_collection, get_args(annotation)))
+
+
+def _unknown_key(loc: Loc, names: tuple[str, ...], further_down: tuple[str, ...]) -> Finding:
+    remedy = f"Write it as `{'.'.join(further_down)}`." if further_down else _meant(str(loc[-1]), names)
+    rule = f"The keys here are {listed(names)}"
+    return Finding("setting-unknown", dotted(loc), f"Unknown key `{loc[-1]}`", rule, remedy)
+
+
+def _further_down(loc: Loc) -> tuple[str, ...]:
+    """The key of an inner mapping that an unknown key is, or whose words it has: `nodes.max` for `max_nodes`.
+
+    Empty where there is none, or several; ``loc`` is pydantic's own path.
+    """
+    key = str(loc[-1]).lower()
+    found = [
+        (outer, inner)
+        for outer, field in _model_at(loc).model_fields.items()
+        for model in models_in(field.annotation)
+        if not _is_collection(field.annotation)
+        for inner in model.model_fields
+        if key == inner or sorted(key.split("_")) == sorted([outer, *inner.split("_")])
+    ]
+    return found[0] if len(found) == 1 else ()
 
 
 def _refused_key(loc: Loc, why: str) -> Finding:
@@ -192,14 +143,6 @@ def _idle_remedy(loc: Loc, seen: Any) -> str:
         return f"For {text} seconds write PT{text}S"
     number, unit = text[:-1], text[-1:]
     return f"Write PT{number}{unit.upper()}" if number.isdigit() and unit in "hms" else ""
-
-
-def _pattern(loc: Loc) -> str:
-    words = tuple(part for part in loc if isinstance(part, str))
-    if words[-2:-1] == ("environment_variables",):
-        return "A variable's name has letters, digits and '_', no digit first"
-    ends = (words[-2:], (words[0], words[-1]), words[-1:], words[:1], ("tags",))
-    return next(PATTERNS[end] for end in ends if end in PATTERNS)
 
 
 def _keys_beside(loc: Loc) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from infra.settings import problems
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pydantic_core import ErrorDetails
 
@@ -57,25 +57,28 @@ class Mending:
         self._dropped: set[Loc] = set()
 
     def news(self, errors: Sequence[ErrorDetails]) -> list[ErrorDetails]:
-        """Those errors that are a person's: not a key that is missing because it is misspelt or was dropped."""
-        meant = {target for error in errors if (target := self._target(error))}
-        return [
-            error
-            for error in errors
-            if error["type"] != "missing" or problems.plain(error["loc"]) not in (meant | self._dropped)
-        ]
+        """Those errors that are a person's, and follow from no other one."""
+        given = _given(self._target(error) for error in errors) | self._dropped
+        return [error for error in errors if not self._follows(error, given)]
+
+    def _follows(self, error: ErrorDetails, given: set[Loc]) -> bool:
+        """Whether it follows from another error: of a key that was misspelt or dropped, of values made up."""
+        loc = problems.plain(error["loc"])
+        made_up = error["type"] == "value_error" and any(one[: len(loc)] == loc != one for one in self.doubtful)
+        return made_up or (error["type"] == "missing" and loc in given)
 
     def mend(self, errors: Sequence[ErrorDetails]) -> None:
         """Change the values so that these errors do not come again."""
         renames = {problems.plain(error["loc"]): self._target(error) for error in errors}
+        given = _given(renames.values())
         for error in sorted(errors, key=lambda each: -len(each["loc"])):  # inner ones first: paths stay true
             loc = problems.plain(error["loc"])
             if error["type"] == "missing":
-                if loc not in renames.values():
+                if loc not in given:
                     self._put(loc, copy.deepcopy(_MADE_UP.get(str(loc[-1]), "doubtful")))
                     self.doubtful.add(loc)
-            elif target := renames[loc]:
-                self._put(target, self._take(loc))
+            elif (target := renames[loc]) and (around := self._around(loc, target[len(loc) - 1 :])) is not None:
+                around[str(target[-1])] = self._take(loc)
                 self._renamed[target] = loc
             elif len(loc) == 2 and isinstance(loc[-1], int):
                 self._put(loc, _item(str(loc[0])))
@@ -117,11 +120,18 @@ class Mending:
 
     def _target(self, error: ErrorDetails) -> Loc | None:
         """For an unknown key: the path of the key that it was probably meant to be, when that is still free."""
-        if error["type"] != "extra_forbidden":
+        if error["type"] != "extra_forbidden" or not (meant := problems.meant(error["loc"])):
             return None
         loc = problems.plain(error["loc"])
-        meant = problems.meant(error["loc"])
-        return (*loc[:-1], meant) if meant and meant not in self._parent(loc) else None
+        around = self._around(loc, meant)
+        return None if around is None or meant[-1] in around else (*loc[:-1], *meant)
+
+    def _around(self, loc: Loc, meant: Loc) -> dict[str, Any] | None:
+        """The mapping that a key beside ``loc`` is in, made where it is not there; None where something else is."""
+        around = self._parent(loc)
+        for outer in meant[:-1]:
+            around = around.setdefault(outer, {})
+        return around if isinstance(around, dict) else None
 
     def _parent(self, loc: Loc) -> Any:
         at: Any = self.values
@@ -140,6 +150,11 @@ class Mending:
         if isinstance(parent, dict):
             return parent.pop(loc[-1], None)
         return None
+
+
+def _given(targets: Iterable[Loc | None]) -> set[Loc]:
+    """Paths that misspelt keys give a value to, those of the mappings around them as well."""
+    return {target[:length] for target in targets if target for length in range(1, len(target) + 1)}
 
 
 _SHORT = {"workspace": "name", "environments": "curated", "jobs": "file", "identity": "type", "encryption": "key"}

@@ -67,6 +67,13 @@ def test_good_settings_give_none() -> None:
         (with_("clutsers", []), "amlstack:clutsers", "setting-unknown", "The keys here are `location`"),
         (with_("clusters.0.nods", 1), "amlstack:clusters[0].nods", "setting-unknown", "Unknown key `nods`"),
         (with_("clusters.0.nodes", {"mx": 2}), "amlstack:clusters[0].nodes.mx", "setting-unknown", "mean `max`?"),
+        (with_("clusters.0.idle", "PT5M"), "amlstack:clusters[0].idle", "setting-unknown", "Write it as `nodes.idle`."),
+        (
+            with_("clusters.0.fabric_check", "yes please"),
+            "amlstack:clusters[0].fabric_check",
+            "setting-value",
+            "must be true, false or an object with keys, got `yes please`",
+        ),
         (
             with_("clusters.0", {"name": "a100", "sise": "Standard_ND96asr_v4", "nodes": {"max": 1}}),
             "amlstack:clusters[0].sise",
@@ -178,6 +185,27 @@ def test_a_misspelt_key_is_read_as_what_was_meant_so_that_the_rest_is_judged_too
     (cluster,) = reading.partial.clusters
     assert (cluster.size, cluster.nodes.max, cluster.single_node_jobs) == ("Standard_ND96asr_v4", 2, True)
     assert not reading.doubts("clusters", 0)
+
+
+@pytest.mark.parametrize(
+    ("scale", "found"),
+    [
+        ({"min_nodes": 3, "max_nodes": 4}, {"min_nodes": "`nodes.min`", "max_nodes": "`nodes.max`"}),
+        ({"max_nodes": 2, "idle": "5 minutes"}, {"max_nodes": "`nodes.max`", "idle": "`nodes.idle`"}),
+        ({"nodes": {"min": 3}}, {"nodes.max": "`max` is missing"}),
+        ({"nodes": [], "max_nodes": 4}, {"nodes": "must be an object", "max_nodes": "`nodes.max`"}),
+    ],
+)
+def test_a_key_of_an_inner_mapping_is_read_there_and_nothing_that_follows_is_a_finding(
+    scale: dict[str, Any], found: dict[str, str]
+) -> None:
+    cluster = {"name": "a100", "size": "Standard_ND96asr_v4", **scale}
+    reading = parse({**GOOD, "clusters": [cluster]})
+    by_key: dict[str, list[str]] = {}
+    for finding in reading.findings:
+        by_key.setdefault(finding.where.removeprefix("amlstack:clusters[0]."), []).append(finding.message)
+    assert by_key.keys() == found.keys()
+    assert all(any(words in message for message in by_key[key]) for key, words in found.items())
 
 
 def test_what_had_to_be_made_up_is_in_doubt() -> None:

@@ -27,7 +27,12 @@ class FabricCheck(SettingsModel):
 
 
 def _switch(value: Any) -> Any:
-    return ({} if value else None) if isinstance(value, bool) else value
+    if isinstance(value, bool):
+        return {} if value else None
+    if not isinstance(value, dict | FabricCheck | None):
+        message = f"`fabric_check` must be true, false or an object with keys, got `{value}`"
+        raise ValueError(message)  # noqa: TRY004 - pydantic makes a finding of a ValueError
+    return value
 
 
 OptionalFabricCheck = Annotated[

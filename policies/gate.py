@@ -14,14 +14,14 @@ from amlstack.base.findings import Finding, Level
 from policies import config as configuration
 from policies.evaluation.binding import NO_COMPUTE
 from policies.evaluation.context import Context, KnownCluster
-from policies.evaluation.facts import put_unknown
+from policies.evaluation.facts import put_unknown, wholly_known
 from policies.evaluation.stack_verdicts import judge_whole, judges_sum
 from policies.evaluation.type_tokens import judged
 from policies.evaluation.verdicts import judge_resource, weigh
 from policies.release import version
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Collection, Hashable
     from datetime import date
     from pathlib import Path as FilePath
 
@@ -98,7 +98,7 @@ class Gate:
             self._context.clusters[cluster.lower()] = replace(known, nodes=0)
 
     def judge(
-        self, token: str, name: str, props: Any, *, parent: str = "", unreadable: Iterable[Path] = ()
+        self, token: str, name: str, props: Any, *, parent: str = "", unreadable: Collection[Path] = ()
     ) -> tuple[Finding, ...]:
         """Judge a resource by every rule, its findings at the levels of the configuration.
 
@@ -112,7 +112,7 @@ class Gate:
         """
         if not judged(token, everything=self._everything):
             return ()
-        plain = _plain(props)
+        plain = props if self._stays_as_it_is(props, unreadable) else _plain(props)
         for path in unreadable:
             put_unknown(plain, path)
         if self._sums:  # else ten thousand bodies would be kept for nothing
@@ -121,6 +121,10 @@ class Gate:
         urn = f"urn:pulumi:{self._place}::{chain}::{name}" if self._place else ""
         verdict = judge_resource(token, plain, self.config, self._context, name=name, urn=urn)
         return (*(self.weighed(finding, name, urn=urn) for finding in verdict.findings), *verdict.notes)
+
+    def _stays_as_it_is(self, props: Any, unreadable: Collection[Path]) -> bool:
+        """Whether the judgement neither writes into properties nor keeps them, and all of them is JSON already."""
+        return not (unreadable or self._sums or self._context.components) and wholly_known(props)
 
     def whole(self) -> tuple[Finding, ...]:
         """Judge the sum of all that was judged, the exceptions and the catalogue."""

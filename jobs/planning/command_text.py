@@ -104,11 +104,12 @@ def _scripts(command: str, code: Code, base: Path) -> Iterator[Finding]:
             return
 
 
-def steps(command: str) -> list[list[str]]:
+@lru_cache(maxsize=256)  # several checks of a job ask for those of its command
+def steps(command: str) -> tuple[tuple[str, ...], ...]:
     """The words of each simple command, in order; none where the shell's grammar is not plain (unbalanced quotes)."""
     bound = _BINDING.sub("BOUND", command)
     if _GRAMMAR.search(bound) is None:  # as nearly all: reading those letter by letter takes a hundred times as long
-        return [words] if (words := [word for word in _BLANKS.split(bound) if word]) else []
+        return (words,) if (words := tuple(word for word in _BLANKS.split(bound) if word)) else ()
     lexer = shlex.shlex(bound, posix=True, punctuation_chars=";&|()<>\n")
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
     found: list[list[str]] = [[]]
@@ -119,8 +120,8 @@ def steps(command: str) -> list[list[str]]:
             else:
                 found.append([])
     except ValueError:
-        return []
-    return [each for each in found if each]
+        return ()
+    return tuple(tuple(each) for each in found if each)
 
 
 def scripts(command: str) -> tuple[str, ...]:

@@ -218,7 +218,7 @@ class Facts:
         """Read ``props``; ``paths`` lists where each fact may be, and the first place that has it counts."""
         self._props, self._paths = props, paths
         # Many rules ask for the same facts.
-        self._found: dict[str, tuple[Path, Any]] = {}
+        self._known_facts: dict[str, tuple[Path, Any]] = {}
         self._at: dict[str, str] = {}
         self.classic = classic
 
@@ -236,11 +236,11 @@ class Facts:
 
     def path(self, fact: str) -> Path:
         """The same as names."""
-        return self._find(fact)[0]
+        return self.found(fact)[0]
 
-    def _find(self, fact: str) -> tuple[Path, Any]:
+    def found(self, fact: str) -> tuple[Path, Any]:
         """Path and value; where no place has it, the first and None."""
-        known = self._found.get(fact)
+        known = self._known_facts.get(fact)
         if known is None:
             places = self._paths[fact]
             known = places[0], None
@@ -248,7 +248,7 @@ class Facts:
                 if (value := dig(self._props, *place)) is not None:
                     known = place, value
                     break
-            self._found[fact] = known
+            self._known_facts[fact] = known
         return known
 
     def value(self, fact: str) -> Any:
@@ -257,13 +257,13 @@ class Facts:
         Raises:
             Undecided: It is not known yet.
         """
-        return _known(self._find(fact)[1]) if fact in self._paths else None
+        return _known(self.found(fact)[1]) if fact in self._paths else None
 
     def text(self, fact: str) -> str | None:
         """The text, None where there is none; raises as `value`, and for an expression."""
         if fact not in self._paths:
             return None
-        path, value = self._find(fact)
+        path, value = self.found(fact)
         return None if value is None else _known(text_of(value, path))
 
     def name(self, fact: str) -> str | None:
@@ -291,7 +291,7 @@ class Facts:
         """The whole number; as `text`."""
         if fact not in self._paths:
             return None
-        path, value = self._find(fact)
+        path, value = self.found(fact)
         return None if value is None else _known(number_of(value, path))
 
     def boolean(self, fact: str) -> bool | None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.pulumi_wire import UNKNOWN
-from policies.evaluation.facts import Facts, Path, Unknown, dig, names, number, text
+from policies.evaluation.facts import Facts, Path, Unknown, dig, names, number_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +99,7 @@ def jobs_in(props: Any, at: Path, *, inherited: Any = None, around: tuple[Path, 
         yield FoundJob(".".join(at), whole, 1, Facts(props, {}))
     if not isinstance(whole, Mapping):
         return
-    compute = next(filter(None, (dig(props, *at, *name) for name in _COMPUTE)), inherited)
+    compute = next(filter(None, (dig(props, *at, *name) for name in _COMPUTE if name[0] in whole)), inherited)
     yield from _own(props, at, whole, compute, around)
     if not _HOLD_JOBS & whole.keys():  # as most
         return
@@ -115,12 +115,13 @@ def _own(props: Any, at: Path, whole: Any, compute: Any, around: tuple[Path, ...
     # A step is completed by its component.
     places = (at, (*at, "component"), *around) if isinstance(whole.get("component"), Mapping) else (at, *around)
     facts = Facts(props, _paths(places))
-    at_size = facts.path("size")
-    size = text(props, *at_size)
+    at_size, value = facts.found("size")
+    size = text_of(value, at_size)
     serverless = False if size is None else _is_serverless(whole, compute)
-    if not serverless and dig(props, *facts.path("command")) is None and not _runs_component(whole):
+    if not serverless and facts.found("command")[1] is None and not _runs_component(whole):
         return
-    nodes = number(props, *facts.path("nodes"))
+    at_nodes, value = facts.found("nodes")
+    nodes = number_of(value, at_nodes)
     yield FoundJob(
         where=".".join(at_size),
         size=serverless if isinstance(serverless, Unknown) else size if serverless else None,

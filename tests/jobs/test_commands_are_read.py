@@ -122,7 +122,9 @@ def test_local_input_that_does_not_exist_is_a_finding(code: Path) -> None:
 
 
 def test_steps_are_the_words_of_each_simple_command() -> None:
-    assert steps("A=1 python a.py --x 'b c' && ls | wc; echo \"${{ inputs.x }}\"\npython b.py") == [
+    assert [
+        list(step) for step in steps("A=1 python a.py --x 'b c' && ls | wc; echo \"${{ inputs.x }}\"\npython b.py")
+    ] == [
         ["A=1", "python", "a.py", "--x", "b c"],
         ["ls"],
         ["wc"],

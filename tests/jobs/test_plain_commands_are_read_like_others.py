@@ -18,4 +18,4 @@ def test_the_words_are_those_of_the_lexer(command: str) -> None:
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
     bound = "[[" in command or "]]" in command or "${{" in command
     words = list(lexer)
-    assert bound or steps(command) == ([words] if words else [])
+    assert bound or [list(step) for step in steps(command)] == ([words] if words else [])

@@ -199,7 +199,7 @@ def _launches(command: str) -> Iterator[tuple[str, list[str]]]:
         for at, word in enumerate(step):
             name = word.rsplit("/", 1)[-1]
             if name in words.PROGRAMS:
-                yield name, step[at + 1 :]
+                yield name, list(step[at + 1 :])
                 break
 
 

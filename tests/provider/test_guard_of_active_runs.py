@@ -48,6 +48,18 @@ def test_an_unchanged_up_asks_the_service_nothing(wire: Wire, arm: FakeArm) -> N
     assert len(arm.asked) == before
 
 
+def test_a_guard_of_an_earlier_version_stays_as_it_is_and_judges_what_the_new_one_knows(
+    wire: Wire, arm: FakeArm
+) -> None:
+    one, job = guard(wire), wire.job()
+    one.up(without(guarded(), "reachedBy"))
+    job.up(job_inputs(onEdit="refuse", stackId="s" * 32))
+    arm.set_status(job.id, "Running")
+    assert one.up(guarded()) == "same"
+    with pytest.raises(Refused, match="the identity or the network that it reaches its data by would be replaced"):
+        one.diff(guarded(reachedBy=UNKNOWN))
+
+
 LOSSES: dict[str, tuple[dict[str, Any], str]] = {
     "a replaced cluster": (guarded(**{"cluster:rdma": UNKNOWN}), "its cluster rdma would be replaced"),
     "a removed cluster": (without(guarded(), "cluster:rdma"), "its cluster rdma would be removed"),

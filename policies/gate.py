@@ -15,6 +15,7 @@ from policies import config as configuration
 from policies.evaluation.binding import NO_COMPUTE
 from policies.evaluation.context import Context, KnownCluster
 from policies.evaluation.facts import put_unknown, wholly_known
+from policies.evaluation.resource_subjects import component
 from policies.evaluation.stack_verdicts import judge_whole, judges_sum
 from policies.evaluation.type_tokens import judged
 from policies.evaluation.verdicts import judge_resource, weigh
@@ -112,7 +113,7 @@ class Gate:
         """
         if not judged(token, everything=self._everything):
             return ()
-        plain = props if self._stays_as_it_is(props, unreadable) else _plain(props)
+        plain = props if self._stays_as_it_is(token, props, unreadable) else _plain(props)
         for path in unreadable:
             put_unknown(plain, path)
         if self._sums:  # else ten thousand bodies would be kept for nothing
@@ -122,9 +123,10 @@ class Gate:
         verdict = judge_resource(token, plain, self.config, self._context, name=name, urn=urn)
         return (*(self.weighed(finding, name, urn=urn) for finding in verdict.findings), *verdict.notes)
 
-    def _stays_as_it_is(self, props: Any, unreadable: Collection[Path]) -> bool:
-        """Whether the judgement neither writes into properties nor keeps them, and all of them is JSON already."""
-        return not (unreadable or self._sums or self._context.components) and wholly_known(props)
+    def _stays_as_it_is(self, token: str, props: Any, unreadable: Collection[Path]) -> bool:
+        """Whether the judgement never writes into properties, now or later, and all of them is JSON already."""
+        written = unreadable or self._sums or self._context.components or component(token, props)
+        return not written and wholly_known(props)
 
     def whole(self) -> tuple[Finding, ...]:
         """Judge the sum of all that was judged, the exceptions and the catalogue."""

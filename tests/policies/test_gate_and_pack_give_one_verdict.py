@@ -173,3 +173,23 @@ def test_gate_and_pack_give_one_verdict_on_generated_declarations(
     if given is STRICT:
         # No setting opens SSH or local authentication; the stack's budget is judged once for the whole.
         assert rules - hits == {"stack-budget", "ssh-closed", "local-auth-off"}
+
+
+def test_the_gate_writes_into_nothing_that_it_is_given_when_steps_name_components_of_the_stack() -> None:
+    """A pipeline component is judged first, then the one that its step names, then the job that names the pipeline."""
+    step = {"type": "command", "componentId": "azureml:inner:1"}
+    specs: dict[str, dict[str, Any]] = {
+        "outer": {"type": "pipeline", "jobs": {"a": step}},
+        "inner": {"type": "command", "command": "python train.py"},
+    }
+    named = [
+        ("amlstack:components:Version", {"name": name, "version": "1", "body": {"componentSpec": spec}})
+        for name, spec in specs.items()
+    ]
+    job = {"jobType": "Pipeline", "jobs": {"o": {"type": "pipeline", "componentId": "azureml:outer:1"}}}
+    given = [*named, ("amlstack:jobs:Job", {"name": "j", "body": {"properties": job}})]
+    before = json.dumps(given)
+    one = gate.Gate(gate.read(None)[0], TODAY)
+    for token, props in given:
+        one.judge(token, str(props["name"]), props)
+    assert json.dumps(given) == before

@@ -93,8 +93,8 @@ garbage: venv ## 10,000 generated bad job files and settings, none of which may 
 	@GARBAGE_FILES=10000 $(PY) -m pytest tests/infra/test_generated_bad_files.py
 
 .PHONY: bench
-bench: venv ## benchmarks, each beside what it is compared with (docs/benchmarks.md), 15 min; QUICK=1: two; FULL=1: 30; RESUME=1 goes on
-	@$(PY) tools/bench $(if $(QUICK),--quick) $(if $(FULL),--full) $(if $(RESUME),--resume)
+bench: venv ## benchmarks, each beside what it is compared with (docs/benchmarks.md), 15 min; QUICK=1: two; FULL=1: 30
+	@$(PY) tools/bench $(if $(QUICK),--quick) $(if $(FULL),--full)
 
 .PHONY: pack
 pack: venv ## the policy pack as one archive with its checksum (CONFIG=FILE builds a configuration in)

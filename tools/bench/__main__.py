@@ -1,4 +1,4 @@
-"""Benchmarks: ``python tools/bench [NAME …] [--quick | --full] [--resume] [--out FOLDER] [--write]``; ``make bench``.
+"""Benchmarks: ``python tools/bench [NAME …] [--quick | --full] [--out FOLDER] [--write]``; ``make bench``.
 
 A benchmark is a module in ``benches/`` with ``run(*, quick: bool) -> Iterable[Row]``. What it is compared with, the
 anchor, is measured in the same run, so that a busy or slow machine moves both. Nothing here is a test: nothing fails
@@ -11,7 +11,6 @@ import argparse
 import inspect
 import os
 import platform
-import subprocess
 import sys
 import time
 import traceback
@@ -20,8 +19,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
-from pages import Report, Section, goals
-from results import Results
+from pages import Report, Section, as_markdown, goals
 
 HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parent.parent
@@ -39,13 +37,6 @@ def machine() -> str:
     busy = f", load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
     system = f"{platform.system()} {platform.machine()}"
     return f"Measured on {day}: {cores} cores, {system}, Python {platform.python_version()}{busy}."
-
-
-def commit() -> str:
-    """What is measured, as git names it; empty outside of a clone."""
-    command = ["git", "-C", str(PROJECT), "describe", "--always", "--dirty", "--exclude=*"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
 
 
 def measured(name: str, *, quick: bool, full: bool) -> Section:
@@ -67,6 +58,14 @@ def measured(name: str, *, quick: bool, full: bool) -> Section:
     return Section(name, (module.__doc__ or "").strip(), tuple(rows), seconds, load)
 
 
+def write(report: Report, folder: Path) -> None:
+    """Writes ``benchmarks.md`` into a folder, which is made when it is not there; a kill leaves the former page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    fresh = folder / "benchmarks.md.new"
+    fresh.write_text(as_markdown(report), "utf-8")
+    fresh.replace(folder / "benchmarks.md")
+
+
 def main() -> int:
     """Run the benchmarks that are named, or all; print their tables, and write them after each.
 
@@ -81,8 +80,7 @@ def main() -> int:
     words.add_argument(
         "--out", type=Path, metavar="FOLDER", default=PROJECT / "build" / "bench", help="results go here"
     )
-    words.add_argument("--resume", action="store_true", help="keep the results there that are of this commit and size")
-    words.add_argument("--write", action="store_true", help="write docs/benchmarks.md, .json and .svg as well")
+    words.add_argument("--write", action="store_true", help="write docs/benchmarks.md as well")
     given = words.parse_args()
     unknown = [name for name in given.name if name not in names()]
     if unknown:
@@ -90,27 +88,27 @@ def main() -> int:
     if given.write and (given.quick or given.name):
         words.error("--write writes the whole page at full size: leave --quick and the names out")
     chosen = "quick" if given.quick else "full" if given.full else "usual"
-    results = Results(given.out, Report(machine(), chosen, commit(), ()))
-    kept = results.earlier() if given.resume else {}
-    print(results.report.machine)
+    report = Report(machine(), chosen, ())
+    print(report.machine)
     failed = []
     for name in given.name or names():
         try:
-            section = kept.get(name) or measured(name, quick=given.quick, full=given.full)
+            section = measured(name, quick=given.quick, full=given.full)
         except Exception:  # noqa: BLE001 - one benchmark's failure must not lose the figures of the others
             traceback.print_exc()
             failed.append(name)
             continue
         print(f"\n{section.markdown()}", flush=True)
-        results.add(section)
-    sections = results.report.sections
+        report = replace(report, sections=(*report.sections, section))
+        write(report, given.out)
+    sections = report.sections
     print(f"\n{goals(sections)}\n" if not given.quick else "")
     print(f"{sum(section.seconds for section in sections):.0f} s in all; in {given.out}")
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
         return 1
     if given.write:
-        results.write(PROJECT / "docs")
+        write(report, PROJECT / "docs")
         print(f"written to {PROJECT / 'docs'} as well")
     return 0
 

@@ -1,9 +1,8 @@
-"""The figures of one run, as the page of the docs and as JSON."""
+"""The figures of one run, as the page of the docs."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from measure import table
@@ -18,14 +17,10 @@ INTRO = """\
 
 <!-- Written by `python tools/bench --write`. -->
 
-`make bench` prints these tables for your machine within a quarter of an hour on two cores, and writes them to
-`build/bench` after each benchmark; `make bench RESUME=1` goes on behind the last one of the same commit.
-`make bench QUICK=1` takes two minutes, with smaller sizes; `make bench FULL=1` half an hour, with every size of the
-goals. What each figure is compared with is measured in the same run; times are CPU seconds of this process and its
-children unless a row says otherwise. They are measurements, not tests. The same figures as data:
-[benchmarks.json](benchmarks.json).
-
-![Each figure beside its anchor](benchmarks.svg)
+`make bench` measures your machine in a quarter of an hour on two cores. It prints these tables, and writes them to
+`build/bench/benchmarks.md` after each benchmark. `make bench QUICK=1` takes two minutes, with smaller sizes.
+`make bench FULL=1` takes half an hour, with every size of the goals. Each figure and its anchor are measured in the
+same run. Times are CPU seconds of the process and its children unless a row says otherwise. No test depends on them.
 """
 
 
@@ -65,13 +60,11 @@ class Report:
     Attributes:
         machine: The machine in a line.
         size: ``usual``, ``quick`` (smaller sizes) or ``full`` (each size of the goals).
-        commit: What was measured, as git names it; empty when it does not.
         sections: One for each benchmark.
     """
 
     machine: str
     size: str
-    commit: str
     sections: tuple[Section, ...]
 
 
@@ -92,18 +85,3 @@ def goals(sections: Iterable[Section]) -> str:
         ratio = "" if row.ratio is None else f"{row.ratio:.3g}"
         lines.append(f"| {row.what} | {section.title} | {ratio} | {row.aim} |")
     return "\n".join(lines)
-
-
-def as_json(report: Report) -> str:
-    """The figures as data; `seconds` is how long a benchmark took, `ratio` the figure by its anchor's."""
-    sections = [
-        {
-            "name": section.name,
-            "seconds": round(section.seconds, 1),
-            "load": round(section.load, 1),
-            "rows": [{**asdict(row), "ratio": row.ratio} for row in section.rows],
-        }
-        for section in report.sections
-    ]
-    about = {"machine": report.machine, "size": report.size, "commit": report.commit}
-    return json.dumps({**about, "sections": sections}, indent=2) + "\n"

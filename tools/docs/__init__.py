@@ -1,23 +1,43 @@
-"""Pages of docs that are generated from the code: ``python -m tools.docs`` writes them, ``--check`` verifies them."""
+"""The parts of docs that are made from the code: ``python -m tools.docs`` writes them, ``--check`` verifies them.
+
+A page is written by hand. Tables stand in it between ``<!-- table: NAME -->`` and ``<!-- end -->``, and are filled.
+"""
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from typing import TYPE_CHECKING
 
-from tools.docs import edits, identities, launchers, networks, policies, sandbox, schema, settings
+from amlstack.base.paths import PROJECT
+from amlstack.cli.commands.schema import printed
+from infra.settings.schema import stack_file
+from jobs.azureml.schema import job_files
+from tools.docs import models, tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+_MARKED = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n)(?:.*?\n)?(<!-- end -->)", re.DOTALL)
+
+
+def filled(name: str, made: Mapping[str, Callable[[], str]]) -> str:
+    """The text of a page with its tables as they are now.
+
+    Raises:
+        ValueError: The page lacks a table, or has one that nothing makes.
+    """
+    text = (PROJECT / "docs" / name).read_text("utf-8")
+    marked = [found["name"] for found in _MARKED.finditer(text)]
+    if sorted(marked) != sorted(made):
+        message = f"docs/{name} has the tables {sorted(marked)}, made are {sorted(made)}"
+        raise ValueError(message)
+    return _MARKED.sub(lambda found: f"{found[1]}{made[found['name']]().strip()}\n{found[3]}", text)
+
 
 PAGES: dict[str, Callable[[], str]] = {
-    "edits.md": edits.page,
-    "identities.md": identities.page,
-    "launchers.md": launchers.page,
-    "networks.md": networks.page,
-    "policies.md": policies.page,
-    "sandbox.md": sandbox.page,
-    "schema/job.schema.json": schema.of_jobs,
-    "schema/stack.schema.json": schema.of_stacks,
-    "settings.md": settings.page,
+    **{name: partial(filled, name, made) for name, made in {**tables.TABLES, **models.TABLES}.items()},
+    "schema/job.schema.json": lambda: f"{printed(job_files(), 'definitions')}\n",
+    "schema/stack.schema.json": lambda: f"{printed(stack_file(), '$defs')}\n",
 }
 """File below docs → what renders its whole content."""

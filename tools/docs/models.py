@@ -1,13 +1,15 @@
-"""The job's documentation, made from the models: tables in Markdown."""
+"""The tables of docs/settings.md and docs/launchers.md, from the models: their descriptions explain each field once."""
 
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
 from amlstack.base.models import described
+from infra.settings import model as settings
 from jobs.launchers import TYPED
 from jobs.launchers.base import Shape
 from jobs.launchers.custom import Custom
@@ -17,13 +19,38 @@ from jobs.model.values import Build, Code, Environment, Identity, Input, Limits,
 from jobs.wire.command import DISTRIBUTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from pydantic.fields import FieldInfo
 
-
+SETTINGS: Final[tuple[type[BaseModel], ...]] = (
+    settings.Settings,
+    settings.Workspace,
+    settings.PublicNetwork,
+    settings.WorkspaceIdentity,
+    settings.StorageAccount,
+    settings.KeyVault,
+    settings.ContainerRegistry,
+    settings.ApplicationInsights,
+    settings.LogAnalytics,
+    settings.NetworkSettings,
+    settings.OutboundRule,
+    settings.VirtualNetwork,
+    settings.Encryption,
+    settings.Diagnostics,
+    settings.ServerlessCompute,
+    settings.Cluster,
+    settings.Nodes,
+    settings.ClusterIdentity,
+    settings.Ssh,
+    settings.CuratedEnvironment,
+    settings.CustomEnvironment,
+    settings.AzurePolicy,
+    settings.JobFile,
+    settings.Include,
+)
 EXAMPLE = Shape(nodes=2, gpus=8)
-"""What the launcher table's examples are lowered onto."""
+"""The nodes and GPUs of the examples in the table of launchers."""
 
 
 def launcher_table() -> str:
@@ -65,21 +92,21 @@ def _fields(model: type[BaseModel], first: Collection[str] = ()) -> str:
     for name, field in sorted(model.model_fields.items(), key=lambda item: item[0] not in first):
         if name == "type" and field.annotation is not None and len(get_args(field.annotation)) == 1:
             continue
-        words = ", ".join(f"`{word}`" for word in _words(field.annotation))
+        words = ", ".join(f"`{word}`" for word in _choices(field.annotation))
         meaning = f"{meanings[name]} {words}{'.' if words else ''}".strip().replace("|", "\\|")
-        rows.append(f"| `{name}` | {_default(field)} | {meaning} |")
+        rows.append(f"| `{name}` | {_default_of_job(field)} | {meaning} |")
     return "\n".join(rows)
 
 
-def _words(annotation: Any) -> list[str]:
+def _choices(annotation: Any) -> list[str]:
     """The words of which a field takes one."""
     inside = get_args(annotation)
     if get_origin(annotation) is Literal:
         return [str(word) for word in inside]
-    return [word for each in inside for word in _words(each)]
+    return [word for each in inside for word in _choices(each)]
 
 
-def _default(field: FieldInfo) -> str:
+def _default_of_job(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     value = field.get_default(call_default_factory=True, validated_data={})
@@ -94,3 +121,51 @@ def _started(distribution: Any) -> str:
     result = distribution.model_dump(exclude_none=True, exclude={"type"})
     counts = ", ".join(f"`{key}` {value}" for key, value in result.items())
     return f"{DISTRIBUTIONS[distribution.type]}, {counts}"
+
+
+def settings_table(model: type[BaseModel]) -> str:
+    """Every key of a part of the settings, as a Markdown table."""
+    rows = (
+        f"| `{field.alias or name}` | {_kind(field.annotation)} | {_default(field)} | {field.description} |"
+        for name, field in model.model_fields.items()
+    )
+    return "\n".join(["| key | value | default | meaning |", "| --- | --- | --- | --- |", *rows])
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True, validated_data={})
+    if value is None or value in ((), {}, ""):
+        return "none"
+    if isinstance(value, settings.ClusterIdentity):
+        return f"`{value.kind}`"
+    if isinstance(value, BaseModel):
+        return "none"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+_WORDS: dict[Any, str] = {str: "text", int: "number", bool: "true, false", dict: "names to texts", tuple: "list"}
+
+
+def _kind(annotation: Any) -> str:
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return ", ".join(f"`{word}`" for word in inner)
+    if hasattr(annotation, "__metadata__"):
+        return _kind(inner[0])
+    if origin is Union or str(origin) == "<class 'types.UnionType'>":
+        return ", ".join(dict.fromkeys(_kind(part) for part in inner if part is not type(None)))
+    return _WORDS.get(origin or annotation, "object")
+
+
+TABLES: Final[dict[str, dict[str, Callable[[], str]]]] = {
+    "launchers.md": {
+        "launchers": launcher_table,
+        "job": job_table,
+        "parts": part_sections,
+        "launcher-fields": launcher_sections,
+    },
+    "settings.md": {model.__name__: partial(settings_table, model) for model in SETTINGS},
+}
+"""Page → the name of each table of it → what makes its text."""

@@ -1,0 +1,232 @@
+"""The tables of docs/*.md that are not of models: roles, networks, edits, the sandbox, rules."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import TYPE_CHECKING, Final
+
+from amlstack.sandbox import kinds
+from amlstack.sandbox.arm import allowances
+from amlstack.sandbox.kinds import witnesses
+from amlstack.sandbox.kinds.witnesses import beside, open_answers
+from infra import roles
+from infra.components.workspace import edits
+from infra.compute import cluster
+from infra.network import links, security
+from policies.config import ALL
+from policies.resource_types import machines, reasons
+from policies.templates.forms import FORMS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from amlstack.sandbox.kinds.base import ResourceKind
+    from policies import checks
+
+PARTS: Final = {
+    "workspace": "the workspace",
+    "storage": "the storage account",
+    "key_vault": "the key vault",
+    "registry": "the registry",
+    "insights": "application insights",
+}
+
+
+def _table(head: str, rows: Iterable[Iterable[str]]) -> str:
+    """A Markdown table; the head's cells are separated by `` | ``."""
+    lines = [f"| {' | '.join(cells)} |" for cells in rows]
+    return "\n".join([f"| {head} |", f"|{' --- |' * (head.count(' | ') + 1)}", *lines])
+
+
+def _roles(which: Iterable[roles.Role]) -> str:
+    rows = ((role.name, f"`{role.definition}`", PARTS[role.part], role.why, role.source) for role in which)
+    return _table("role | id | on | why | source", rows)
+
+
+def node_security() -> str:
+    """The security rules of the subnet of nodes."""
+    rules = (security.NODE_MANAGEMENT, *security.OUTBOUND, security.NO_INTERNET)
+    return _table(
+        "rule | direction | service tag | protocol, ports | why",
+        (
+            (
+                rule.name,
+                "in" if rule.inbound else "out",
+                f"`{rule.peer}`",
+                f"{rule.protocol.upper().replace('*', 'any')} {', '.join(rule.ports).replace('*', 'any')}",
+                rule.why,
+            )
+            for rule in rules
+        ),
+    )
+
+
+def private_endpoints() -> str:
+    """The private endpoints of a workspace, with the DNS zones of the public cloud."""
+    zones = links.ZONES["public"]
+    return _table(
+        "endpoint | sub-resource | zones (public cloud) | why",
+        (
+            (f"`{name}`", f"`{link.group}`", ", ".join(f"`{zone}`" for zone in zones[name]), link.why)
+            for name, link in links.LINKS.items()
+        ),
+    )
+
+
+def cluster_edits() -> str:
+    """The effect of an edit of each setting of a cluster."""
+    careful = set(cluster.replaced_by())
+    rows = [
+        (f"`{'.'.join(row.path)}`", f"`{row.wire}`", _operation(replaces=row.wire in careful), row.note)
+        for row in cluster.SETTINGS
+    ]
+    gone = ("`name`, or the entry removed", "`computeName`", "another cluster, or none; the old one is deleted", "")
+    return _table("key of `clusters[]` | property | an edit | note", [*rows, gone])
+
+
+def workspace_edits() -> str:
+    """The effect of an edit of each property of the workspace."""
+    rows = []
+    for row in edits.PROPERTIES:
+        settings = ", ".join(f"`{name}`" for name in row.settings)
+        # The group of a stack is kept by its state: other settings are a finding before the engine compares anything.
+        refused = row.refused or row.settings == ("resource_group",)
+        rows.append((f"`{row.wire}`", settings, "refused" if refused else _operation(replaces=row.replaces), row.note))
+    unknown = ", ".join(f"`{name}`" for name in edits.UNKNOWN)
+    more = f"Unknown: {unknown}. Azure takes them when a workspace is made and documents no update; one is planned."
+    return f"{_table('property | settings | an edit | note', rows)}\n\n{more}"
+
+
+def _operation(*, replaces: bool) -> str:
+    return "replaced" if replaces else "updated in place"
+
+
+def sandbox_kinds() -> str:
+    """The resource types that the sandbox has."""
+    return _table(
+        "type | verbs | provisioning | notes | known by",
+        ((f"`{kind.type}`", _verbs(kind), _provisioning(kind), kind.note, witnesses.words(kind)) for kind in kinds.ALL),
+    )
+
+
+def data_planes() -> str:
+    """The paths that the sandbox serves beside the resource manager."""
+    return _table(
+        "path | what | known by", ((row.paths, row.what, witnesses.way_beside(row) or "") for row in beside.ROWS)
+    )
+
+
+def open_questions() -> str:
+    """The answers of the sandbox that nobody has compared with Azure's."""
+    return "\n".join(
+        textwrap.fill(text, 120, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
+        for text in open_answers.unanswered()
+    )
+
+
+def properties() -> str:
+    """The properties that the sandbox takes beyond azure-native's classes."""
+    found = [(row.owner, row.name, row.source, row.versions) for row in allowances.PROPERTIES]
+    found += [(row.beside, f"{row.tag}: {row.value}", row.source, row.versions) for row in allowances.VARIANTS]
+    return _table(
+        "class | property | known from | api-versions",
+        (
+            (
+                owner.removesuffix("Args"),
+                f"`{name}`",
+                source,
+                "all" if versions is None else ", ".join(sorted(versions)),
+            )
+            for owner, name, source, versions in found
+        ),
+    )
+
+
+def _verbs(kind: ResourceKind) -> str:
+    writes = [] if kind.read_only else ["PUT", *(["PATCH"] if kind.patches else []), "DELETE"]
+    return ", ".join(["GET", *writes, *kind.actions])
+
+
+def _provisioning(kind: ResourceKind) -> str:
+    made = _polls(kind.ticks) if kind.ticks else "at once"
+    return made if not kind.ticks_delete else f"{made}; deletion {_polls(kind.ticks_delete)}"
+
+
+def _polls(number: int) -> str:
+    return f"{number} poll{'' if number == 1 else 's'}"
+
+
+def resource_types() -> str:
+    """The resource types that are judged, and why others that name a size or a template are not."""
+    judged = sorted({":".join(kind) for kind in machines.MACHINES} | set(FORMS))
+    left = {
+        **reasons.SIZES,
+        **{pattern: why for pattern, why in reasons.TEMPLATES.items() if pattern not in reasons.SIZES},
+    }
+    rows = "".join(f"| {', '.join(f'`{one}`' for one in sorted(each))} | {why} |\n" for why, each in _by_reason(left))
+    names = ", ".join(f"`{kind}`" for kind in judged)
+    return f"Judged beside clusters and jobs: {names}.\n\n| left | why |\n| --- | --- |\n{rows}".rstrip()
+
+
+def _by_reason(left: dict[str, str]) -> list[tuple[str, list[str]]]:
+    found: dict[str, list[str]] = {}
+    for pattern, why in left.items():
+        found.setdefault(why, []).append(pattern)
+    return sorted(found.items())
+
+
+def rules() -> str:
+    """Every rule: a table, and a section for each."""
+    rows = ((f"[{rule.code}](#{rule.code})", rule.title, _default(rule)) for rule in ALL)
+    return _table("code | what must hold | by default", rows) + "\n" + "".join(_section(rule) for rule in ALL)
+
+
+def _default(rule: checks.Rule) -> str:
+    unset = rule.settings and all(setting.default is None for setting in rule.settings) and rule.level == "mandatory"
+    return f"{rule.level}{', once configured' if unset else ''}{', remediable' if rule.fix else ''}"
+
+
+def _section(rule: checks.Rule) -> str:
+    parts = [
+        f"\n### {rule.code}\n",
+        rule.title,
+        f"\n**What it does.** {rule.what}",
+        f"\n**Why.** {rule.why}",
+        f"\n**Example.**\n\n```yaml\n{rule.example}```",
+        f"\n**Instead.**\n\n```yaml\n{rule.instead}```",
+    ]
+    if rule.sample:
+        parts.append(f"\nBoth with this configuration: `{json.dumps({rule.code: dict(rule.sample)})}`.")
+    if rule.fix:
+        parts.append(f"\n**Remediation.** {rule.fix}")
+    options = [rule.options] if rule.options else []
+    options += (f"- `{one.name}` ({one.kind}): {one.help} {_value(one)}" for one in rule.settings)
+    if options:
+        parts.append("\n**Options.** " + ("" if rule.options else "\n\n") + "\n".join(options))
+    return "\n".join(parts) + "\n"
+
+
+def _value(setting: checks.Setting) -> str:
+    return "Unset by default." if setting.default is None else f"Default: {setting.default}."
+
+
+TABLES: Final[dict[str, dict[str, Callable[[], str]]]] = {
+    "edits.md": {"cluster": cluster_edits, "workspace": workspace_edits},
+    "identities.md": {
+        "workspace": lambda: _roles(roles.WORKSPACE),
+        "datastore-accounts": lambda: _roles([roles.APPROVER]),
+        "clusters": lambda: _roles(roles.CLUSTER),
+        "cluster-telemetry": lambda: _roles(roles.CLUSTER_TELEMETRY),
+        "encryption": lambda: _roles([roles.ENCRYPTION]),
+    },
+    "networks.md": {"node-security": node_security, "private-endpoints": private_endpoints},
+    "policies.md": {"resource-types": resource_types, "rules": rules},
+    "sandbox.md": {
+        "kinds": sandbox_kinds,
+        "data-planes": data_planes,
+        "open-answers": open_questions,
+        "properties": properties,
+    },
+}
+"""Page → the name of each table of it → what makes its text."""

@@ -1,7 +1,6 @@
 """The roles that identities of workspace and clusters need on its parts: data, each with its reason and source.
 
-The ids are those of Azure's built-in roles, the same in every tenant:
-learn.microsoft.com/azure/role-based-access-control/built-in-roles (2026-11-22).
+Their ids are the catalogue's (`amlstack/catalog/data/roles.json`).
 """
 
 from __future__ import annotations
@@ -9,6 +8,8 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.catalog import roles
 
 if TYPE_CHECKING:
     from infra.names import Names, Part
@@ -23,18 +24,25 @@ class Role:
     """One built-in role on one part of the workspace.
 
     Attributes:
-        name: As Azure calls it.
-        definition: Its id, a UUID.
+        name: Azure's name of it.
         part: The resource that it is given on.
         why: What fails without it.
-        source: Where the id and the need are documented.
+        source: Where the need is documented.
     """
 
     name: str
-    definition: str
     part: Part
     why: str
     source: str
+
+    @property
+    def definition(self) -> str:
+        """Its id, a UUID.
+
+        Raises:
+            KeyError: No built-in role has this name.
+        """
+        return roles.built_in()[self.name]
 
 
 _AUTHENTICATION: Final = (
@@ -43,12 +51,12 @@ _AUTHENTICATION: Final = (
 _TELEMETRY: Final = "learn.microsoft.com/azure/azure-monitor/app/azure-ad-authentication (2026-11-22)"
 _KEYS: Final = "learn.microsoft.com/azure/machine-learning/concept-customer-managed-keys (2026-11-22)"
 
-_BLOB: Final = "Storage Blob Data Contributor", "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
-_CONTRIBUTOR: Final = "Contributor", "b24988ac-6180-42a0-ab88-20f7382dd24c"
+_BLOB: Final = "Storage Blob Data Contributor"
+_CONTRIBUTOR: Final = "Contributor"
 
 CLUSTER: Final = (
     Role(
-        *_BLOB,
+        _BLOB,
         "storage",
         "Jobs read inputs from and write outputs to blob datastores. The storage account has no shared keys, so the "
         "nodes come as the cluster's identity.",
@@ -56,14 +64,12 @@ CLUSTER: Final = (
     ),
     Role(
         "Storage File Data Privileged Contributor",
-        "69566ab7-960f-475b-8e7c-b3118f30c6bd",
         "storage",
         "The same for datastores on file shares.",
         _AUTHENTICATION,
     ),
     Role(
         "AcrPull",
-        "7f951dda-4ed3-4680-a7ab-4043f3ef6b7e",
         "registry",
         "Nodes pull the images of the workspace's own environments. The registry has no admin user.",
         _AUTHENTICATION,
@@ -74,7 +80,6 @@ CLUSTER: Final = (
 CLUSTER_TELEMETRY: Final = (
     Role(
         "Monitoring Metrics Publisher",
-        "3913510d-42f4-4e42-8a64-420c390055eb",
         "insights",
         "Code of a job that sends metrics or traces to application insights as the cluster's identity, which is the "
         "only way where its keys are turned off.",
@@ -85,45 +90,44 @@ CLUSTER_TELEMETRY: Final = (
 
 WORKSPACE: Final = (
     Role(
-        *_CONTRIBUTOR,
+        _CONTRIBUTOR,
         "workspace",
         "The workspace manages itself as its identity: its computes, datastores and assets.",
         _AUTHENTICATION,
     ),
     Role(
-        *_CONTRIBUTOR,
+        _CONTRIBUTOR,
         "storage",
         "The workspace reads the account's properties and makes its containers and shares.",
         _AUTHENTICATION,
     ),
     Role(
-        *_BLOB,
+        _BLOB,
         "storage",
         "The workspace keeps code, logs and outputs of runs as blobs, and the studio shows data. The storage account "
         "has no shared keys.",
         _AUTHENTICATION,
     ),
     Role(
-        *_CONTRIBUTOR,
+        _CONTRIBUTOR,
         "key_vault",
         "The workspace reads and sets the vault's properties.",
         _AUTHENTICATION,
     ),
     Role(
         "Key Vault Administrator",
-        "00482a5a-887f-4fb3-b363-3b7fe8e74483",
         "key_vault",
         "The workspace keeps the secrets of connections and datastores there; the vault goes by roles.",
         _AUTHENTICATION,
     ),
     Role(
-        *_CONTRIBUTOR,
+        _CONTRIBUTOR,
         "registry",
         "The workspace builds and stores the images of its own environments. The registry has no admin user.",
         _AUTHENTICATION,
     ),
     Role(
-        *_CONTRIBUTOR,
+        _CONTRIBUTOR,
         "insights",
         "The workspace connects its runs with application insights.",
         _AUTHENTICATION,
@@ -133,7 +137,6 @@ WORKSPACE: Final = (
 
 ENCRYPTION: Final = Role(
     "Key Vault Crypto Service Encryption User",
-    "e147488a-f6f5-4113-8e2d-b22465e8bf65",
     "key_vault",
     "Whoever encrypts the workspace's metadata with your key gets it, wraps and unwraps with it.",
     _KEYS,
@@ -143,7 +146,6 @@ ENCRYPTION: Final = Role(
 
 APPROVER: Final = Role(
     "Azure AI Enterprise Network Connection Approver",
-    "b556d68e-0be0-4f35-a333-ad7ee1ce17ea",
     "storage",
     "Under `only_approved` the managed network makes private endpoints to the account of a datastore, and the "
     "workspace approves them.",
@@ -192,5 +194,4 @@ def definition_id(role: Role, names: Names) -> str:
 
 def definition_for(place: str, role: Role) -> str:
     """The same for a role on any resource; ``place`` is its ARM id."""
-    provider = "providers/Microsoft.Authorization/roleDefinitions"
-    return f"/subscriptions/{place.split('/')[2]}/{provider}/{role.definition}"
+    return f"/subscriptions/{place.split('/')[2]}{roles.DEFINITIONS}{role.definition}"

@@ -1,7 +1,4 @@
-"""Azure's built-in roles that people, groups and applications get on a workspace, each with its reason and source.
-
-The ids are the same in every tenant.
-"""
+"""Azure's built-in roles that people, groups and applications get on a workspace, each with its reason and source."""
 
 from __future__ import annotations
 
@@ -28,7 +25,6 @@ _GENERAL: Final = "learn.microsoft.com/azure/role-based-access-control/built-in-
 ROLES: Final = (
     Role(
         "AzureML Data Scientist",
-        "f6c7c914-8db3-469d-8ca1-694a8f32e121",
         "workspace",
         "Submits jobs and registers assets: everything in the workspace but making or deleting compute and changing "
         "the workspace itself.",
@@ -36,14 +32,12 @@ ROLES: Final = (
     ),
     Role(
         "AzureML Compute Operator",
-        "e503ece1-11d0-4e8e-8e2c-7a6c3bf38815",
         "workspace",
         "Makes, changes and deletes compute, and nothing else: beside another role.",
         f"{_ML}; {_ASSIGN}",
     ),
     Role(
         "AzureML Registry User",
-        "1823dd4f-9b8c-4ab6-ab4e-7397a3684615",
         "workspace",
         "Uses the assets of registries. Its actions are those of registries alone: assigned on a workspace it gives "
         "nothing there.",
@@ -51,28 +45,24 @@ ROLES: Final = (
     ),
     Role(
         "AzureML Metrics Writer (preview)",
-        "635dd51f-9968-44d3-b7fb-6d9a6bd613ae",
         "workspace",
         "Writes metrics to the workspace, as endpoints do.",
         _ML,
     ),
     Role(
         "Azure Machine Learning Workspace Connection Secrets Reader",
-        "ea01e6af-a1c1-4350-9563-ad00f8c72ec5",
         "workspace",
         "Reads the secrets of the workspace's connections.",
         _ML,
     ),
     Role(
         "Reader",
-        "acdd72a7-3385-48ef-bd42-f606fba81ae7",
         "workspace",
         "Looks at jobs and assets and changes none.",
         f"{_GENERAL}; {_ASSIGN}",
     ),
     Role(
         "Contributor",
-        "b24988ac-6180-42a0-ab88-20f7382dd24c",
         "workspace",
         "Changes everything in the workspace, the workspace too; assigns no roles.",
         f"{_GENERAL}; {_ASSIGN}",

@@ -27,7 +27,6 @@ _SOURCE: Final = "learn.microsoft.com/azure/role-based-access-control/built-in-r
 _BLOB: Final = {
     False: Role(
         "Storage Blob Data Contributor",
-        "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
         "storage",
         "Jobs read inputs from and write outputs to the datastore, which keeps no key: the nodes come as the cluster's "
         "identity.",
@@ -35,7 +34,6 @@ _BLOB: Final = {
     ),
     True: Role(
         "Storage Blob Data Reader",
-        "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
         "storage",
         "The same for a datastore with `read_only: true`: jobs read inputs from it, and cannot change them.",
         _SOURCE,
@@ -44,14 +42,12 @@ _BLOB: Final = {
 _FILE: Final = {
     False: Role(
         "Storage File Data Privileged Contributor",
-        "69566ab7-960f-475b-8e7c-b3118f30c6bd",
         "storage",
         "The same for a file share.",
         _SOURCE,
     ),
     True: Role(
         "Storage File Data Privileged Reader",
-        "b8eda974-7b85-4f76-af95-65846b26df6d",
         "storage",
         "The same for a file share with `read_only: true`.",
         _SOURCE,

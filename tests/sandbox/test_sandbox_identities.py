@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from tests.support.sandbox.sandbox_client import Arm
 
 BLOBS = f"{ROOT}/providers/Microsoft.Authorization/roleDefinitions/ba92f5b4-2d11-453d-a403-e96b0029c9fe"
-PULL = f"{ROOT}/providers/Microsoft.Authorization/roleDefinitions/7f951dda-4ed3-4680-a7ab-4043f3ef6b7e"
+PULL = f"{ROOT}/providers/Microsoft.Authorization/roleDefinitions/7f951dda-4ed3-4680-a7ca-43fe172d538d"
+NO_ROLE = f"{ROOT}/providers/Microsoft.Authorization/roleDefinitions/7f951dda-4ed3-4680-a7ab-4043f3ef6b7e"
 NAME = "7a2c1a53-2f0f-4f5e-9f6a-1d3f4a2b5c6d"
 NOBODY = "00000000-0000-0000-0000-000000000001"
 
@@ -55,6 +56,7 @@ def test_a_role_assignment_lies_on_a_resource_and_goes_with_it(arm: Arm, identit
         ("no-uuid", None, (400, "InvalidResourceName")),
         (NAME, {"properties": {"roleDefinitionId": "Contributor"}}, (400, "InvalidRequestContent")),
         (NAME, {"properties": {"principalId": NOBODY}}, (400, "InvalidRequestContent")),
+        (NAME, body(NOBODY, NO_ROLE), (400, "RoleDefinitionDoesNotExist")),
     ],
 )
 def test_a_role_assignment_that_is_not_whole_is_refused(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from amlstack.catalog import roles
 from amlstack.sandbox.arm.refusals import Refused, invalid
 from amlstack.sandbox.kinds import principals
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
@@ -14,9 +15,7 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import ResourceRow
 
 UUID = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-_DEFINITION = re.compile(
-    rf"(/subscriptions/[^/]+)?/providers/Microsoft\.Authorization/roleDefinitions/{UUID}", re.IGNORECASE
-)
+_DEFINITION = re.compile(rf"(/subscriptions/[^/]+)?{re.escape(roles.DEFINITIONS)}(?P<id>{UUID})", re.IGNORECASE)
 
 
 class RoleAssignments(ResourceKind):
@@ -31,16 +30,21 @@ class RoleAssignments(ResourceKind):
     tracked = False
     note = (
         "On a subscription, a group or a resource, to principals of the sandbox's managed identities, or of a "
-        "directory, which it does not have and takes any id of. They are kept, compared and deleted with their scope; "
-        "requests and jobs are not refused for want of a role."
+        "directory, which it does not have and takes any id of. A role is one of Azure's built-in ones "
+        "(`amlstack/catalog/data/roles.json`); there are no custom roles. Assignments are kept, compared and deleted "
+        "with their scope; requests and jobs are not refused for want of a role."
     )
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
-        """A role's id, a principal that exists, one assignment of a role to a principal on a scope, never another."""
+        """A role and a principal that exist, one assignment of a role to a principal on a scope, never another."""
         given = body["properties"]
         definition, principal = given["roleDefinitionId"], given["principalId"]
-        if not _DEFINITION.fullmatch(definition):
+        named = _DEFINITION.fullmatch(definition)
+        if named is None:
             raise invalid("properties.roleDefinitionId", f"'{definition}' is no id of a role definition.")
+        if not roles.is_built_in(named["id"]):
+            message = f"The specified role definition with ID '{named['id'].replace('-', '')}' does not exist."
+            raise Refused(400, "RoleDefinitionDoesNotExist", message)
         if before is not None:
             old = before.body["properties"]
             if any(old[name].lower() != given[name].lower() for name in ("roleDefinitionId", "principalId")):

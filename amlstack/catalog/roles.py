@@ -14,8 +14,7 @@ DEFINITIONS: Final = "/providers/Microsoft.Authorization/roleDefinitions/"
 @cache
 def built_in() -> dict[str, str]:
     """Name → id, a UUID in small letters, of every built-in role that the catalogue knows."""
-    roles: dict[str, str] = load("roles")["roles"]
-    return roles
+    return {name: role_id for row in load("roles") for name, role_id in row["roles"].items()}
 
 
 def is_built_in(role_id: str) -> bool:

@@ -25,7 +25,7 @@ BLOB_CONTRIBUTOR = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"  # Storage Blob Data C
 BLOB_READER = "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"  # Storage Blob Data Reader
 CRYPTO_USER = "12338af0-0e69-4776-bea7-57ae8d297424"  # Key Vault Crypto User
 ASSIGNMENTS = uuid.UUID("0f0c7a0e-6f4d-5c55-9c1b-3f6a0b1d9e27")  # the names of assignments are made from it
-PRINCIPALS = ("User", "Group", "ServicePrincipal")
+PRINCIPALS = {"user": "User", "group": "Group", "service_principal": "ServicePrincipal"}
 
 settings = pulumi.Config()
 name = settings.require("name")
@@ -188,9 +188,9 @@ for purpose, rights in (("deploy", WRITES), ("preview", READS)):
 
 people: list[Any] = settings.get_object("people") or []
 for at, person in enumerate(people):
-    if not isinstance(person, dict) or set(person) != {"id", "type"} or person["type"] not in PRINCIPALS:
+    if not isinstance(person, dict) or set(person) != {"id", "type"} or str(person["type"]) not in PRINCIPALS:
         raise pulumi.RunError(f"people[{at}] must have `id`, an object id, and `type`, one of {', '.join(PRINCIPALS)}.")
-    allow(f"people-{person['id']}", person["id"], person["type"], WRITES)
+    allow(f"people-{person['id']}", person["id"], PRINCIPALS[person["type"]], WRITES)
 
 pulumi.export("backend", pulumi.Output.concat("azblob://", container.name, "?storage_account=", account.name))
 pulumi.export(

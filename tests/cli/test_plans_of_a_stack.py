@@ -105,6 +105,13 @@ def test_the_cost_while_idle_is_that_of_the_nodes_that_stay() -> None:
     assert cost.as_dict(costs)["most_usd_per_hour"] == 165.0
 
 
+def test_one_price_list_of_one_region_is_named_once() -> None:
+    sizes = ("Standard_NC40ads_H100_v5", "Standard_NC24ads_A100_v4")
+    found = cost.of(settings(*({"name": f"gpu{i}", "size": size, "nodes": {"max": 1}} for i, size in enumerate(sizes))))
+    lines = list(cost.lines(found))
+    assert len(lines) == len(set(lines)) == 4
+
+
 def test_a_price_is_that_of_the_cluster_s_region_and_says_its_age(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AMLSTACK_TODAY", "2027-02-01")
     size, low = "Standard_ND96isr_H100_v5", "low_priority"

@@ -125,6 +125,13 @@ def test_an_exemption_that_names_no_definition_is_a_warning(word: str, capsys: p
     assert f"No definition is named by `{word}`, and nothing is exempt by it" in out
 
 
+def test_a_policy_on_the_region_is_answered_by_the_stacks_location() -> None:
+    for kind in ("Microsoft.MachineLearningServices/workspaces", "Microsoft.Storage/storageAccounts"):
+        found = answers.answer("location", kind)
+        assert found is not None
+        assert found.setting == "location"
+
+
 def test_a_tag_that_a_tenant_adds_is_answered_by_the_stacks_tags(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,7 +18,7 @@ from tools.docs import models, tables
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_MARKED = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n)(?:.*?\n)?(<!-- end -->)", re.DOTALL)
+_MARKED = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n)(?:.*?\n)??(<!-- end -->)", re.DOTALL)
 
 
 def filled(name: str, made: Mapping[str, Callable[[], str]]) -> str:

@@ -110,9 +110,8 @@ def _together(costs: Sequence[ClusterCost], which: str) -> str:
 
 
 def _basis(costs: Sequence[ClusterCost]) -> Iterator[str]:
-    prices = {one.price for one in costs if one.price is not None and one.most}
-    for price in sorted(prices, key=lambda each: (each.region, each.source, each.checked)):
-        yield f"prices of {price.basis(clock.today())}"
+    today = clock.today()
+    yield from sorted({f"prices of {one.price.basis(today)}" for one in costs if one.price is not None and one.most})
     if any(one.low_priority and one.price is not None and one.price.low_priority is None for one in costs):
         yield "low-priority nodes cost less than these prices of dedicated ones"
 

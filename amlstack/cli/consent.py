@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from amlstack.base import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
@@ -28,7 +30,7 @@ def given(question: str) -> bool:
         KeyboardInterrupt: Ctrl-C.
     """
     try:
-        return typer.confirm(question, default=False)
+        return typer.confirm(printable.text(question), default=False)
     except typer.Abort as aborted:
         if isinstance(aborted.__context__, KeyboardInterrupt):
             raise KeyboardInterrupt from None

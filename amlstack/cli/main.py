@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.base import memory
+from amlstack.base.printable import Shield, output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -92,6 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is None:
         gc.set_threshold(*memory.RARELY)
+        sys.stderr = Shield(sys.stderr)  # where a traceback goes, which may quote others
         try:
             code = main(sys.argv[1:])
         finally:
@@ -108,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     verb = VERBS.get(words[0])
     if verb is None:
-        print(_unknown(words[0]), file=sys.stderr)  # noqa: T201 - before any console exists
+        print(output(_unknown(words[0])), file=sys.stderr)  # noqa: T201 - before any console exists
         return 2
     return run(words[0], verb, words[1:])
 
@@ -116,7 +119,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(name: str, verb: Verb, arguments: Sequence[str]) -> int:
     """Run one verb with its arguments; wrong use gives a message without a traceback, and 2."""
     try:
-        return _run(name, verb, arguments)
+        # Verbs print by `console.say`; what is written otherwise, as by click, may quote others, too.
+        with redirect_stdout(Shield(sys.stdout)), redirect_stderr(Shield(sys.stderr)):
+            return _run(name, verb, arguments)
     except KeyboardInterrupt:  # also while a verb's modules are loaded
         return 130
 
@@ -137,7 +142,7 @@ def _run(name: str, verb: Verb, arguments: Sequence[str]) -> int:
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except (ClockError, OverlayError) as error:
-        print(error, file=sys.stderr)  # noqa: T201 - of every verb that asks the catalogue
+        print(output(str(error)), file=sys.stderr)  # noqa: T201 - of every verb that asks the catalogue
         return 2
     return 0
 

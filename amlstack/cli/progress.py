@@ -8,7 +8,7 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import typer
+from amlstack.cli.console import rewrite_line, say, style, tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,8 +22,8 @@ DOING = {
 }  # fmt: skip
 
 
-_REWRITE = "\r\x1b[K"
-"""To the beginning of the terminal's line, and empty it."""
+_NEXT = "\n" + " " * 9
+"""Before a text's further lines, which never look like lines of progress of their own."""
 
 LOUD = frozenset({"updating", "destroying"})
 """What changes resources: previews and refreshes only look at them."""
@@ -49,17 +49,15 @@ class Progress:
     @cached_property
     def console(self) -> Console:
         """For what is more than lines: tables and boxes."""
-        from rich.console import Console
-
-        return Console(highlight=False, soft_wrap=True)
+        return tables(highlight=False, soft_wrap=True)
 
     def _line(self, mark: str, text: str, colour: str | None) -> None:
-        elapsed = typer.style(f"{time.monotonic() - self.start:5.1f}s", dim=True)
-        shown = typer.style(mark, fg=colour) if colour else mark
+        elapsed = style(f"{time.monotonic() - self.start:5.1f}s", dim=True)
+        shown = style(mark, colour) if colour else mark
         if self._is_open:
-            sys.stdout.write(_REWRITE)  # not through typer, which takes it for a colour
+            rewrite_line()
             self._is_open = False
-        typer.echo(f"{elapsed} {shown} {text}", color=self._coloured)
+        say(f"{elapsed} {shown} {text.replace(chr(10), _NEXT)}", colours=self._coloured)
 
     def step(self, text: str) -> None:
         """A new piece of work begins."""
@@ -109,10 +107,10 @@ class Progress:
     def _count(self) -> None:
         """How far a phase is that has no lines of its own: on a terminal, one line that is written over and over."""
         if sys.stdout.isatty():
-            elapsed = typer.style(f"{time.monotonic() - self.start:5.1f}s", dim=True)
+            elapsed = style(f"{time.monotonic() - self.start:5.1f}s", dim=True)
             count = f"{self._looked_at} resource{'' if self._looked_at == 1 else 's'}"
-            sys.stdout.write(_REWRITE)
-            typer.echo(f"{elapsed} · {self._phase}: {count}", nl=False, color=self._coloured)
+            rewrite_line()
+            say(f"{elapsed} · {self._phase}: {count}", nl=False, colours=self._coloured)
             self._is_open = True
 
 

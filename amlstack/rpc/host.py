@@ -6,6 +6,7 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Any, Literal
 
+from amlstack.base import printable
 from amlstack.base.redaction import scrub
 from amlstack.rpc.secrecy import NOTHING
 
@@ -64,10 +65,10 @@ class Host:
                 self._secrets[urn] = self._secrets.get(urn, NOTHING) | secrecy
 
     def clean(self, message: str, urn: str = "") -> str:
-        """A message as people may see it: without credentials and without the resource's secrets."""
+        """A message as people may see it: without credentials and the resource's secrets, and nothing acts in it."""
         with self._lock:
             secrecy = self._secrets.get(urn, NOTHING)
-        return scrub(secrecy.redact(message))
+        return printable.output(scrub(secrecy.redact(message)))
 
     def debug(self, message: str, urn: str = "") -> None:
         """Shown with ``--debug`` only."""

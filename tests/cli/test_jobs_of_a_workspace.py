@@ -16,6 +16,7 @@ import yaml
 
 from amlstack.sandbox.server.injected_faults import CUT_STORED, THROTTLED, inject, injected
 from tests.support.cli.cutting_proxy import CuttingProxy
+from tests.support.cli.hostile import HOSTILE, acting
 from tests.support.cli.verbs import Verbs
 from tests.support.running import running_sandbox
 from tests.support.sandbox.sandbox_client import Arm
@@ -106,6 +107,20 @@ def test_a_submitted_job_is_watched_to_its_end_and_submitted_once(space: Workspa
 
     seen = client_of_microsoft(space, name)
     assert seen == {"status": "Completed", "nodes": 2, "compute": "gpu", "command": 'echo "hello of $RANK"'}
+
+
+def test_what_a_job_is_called_and_prints_does_not_act(space: Workspace) -> None:
+    hostile = "\n".join(HOSTILE.values()).replace("\0", "")
+    (space.folder / "hostile.txt").write_bytes(hostile.encode())
+    command = f"cat {space.folder / 'hostile.txt'}; exit 1"
+    name = space.submit("hostile", command, display_name=hostile, tags={"a": hostile}, description=hostile)
+    space.verbs("logs", name, "--follow")
+    of_job = ("logs", "status", "open", "download", "diagnose", "report", "cancel")
+    for asked in (*([verb, name] for verb in of_job), ["status"], ["status", name, "--json"], ["logs", hostile]):
+        ran = space.verbs(*asked)
+        assert acting(ran.out) == acting(ran.err) == [], asked
+    assert "\\x1b]52;c;" in space.verbs("logs", name).out
+    assert "\\x1b]0;X" in space.verbs("status", name).out
 
 
 def client_of_microsoft(space: Workspace, name: str) -> Any:

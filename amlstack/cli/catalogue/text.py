@@ -6,10 +6,8 @@ from dataclasses import asdict, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from amlstack.catalog import fabric
-from amlstack.cli.console import columns
+from amlstack.cli.console import columns, say, style
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,15 +83,15 @@ def facts(size: Size, on: date, region: str | None) -> list[tuple[str, str]]:
 def table(found: Sequence[Size], on: date, region: str | None) -> None:
     """Print one line per size."""
     if not found:
-        typer.echo("No size is like that. `amlstack sizes` without filters lists all.")
+        say("No size is like that. `amlstack sizes` without filters lists all.")
         return
     headings, *lines = columns([HEADINGS, *(_row(size, on, region) for size in found)])
-    typer.secho(headings, bold=True)
+    say(style(headings, bold=True))
     for size, line in zip(found, lines, strict=True):
-        typer.secho(line, dim=size.retired_on(on) or None)
-    typer.echo(f"{len(found)} size{'' if len(found) == 1 else 's'}; `amlstack sizes NAME` explains one.")
+        say(style(line, dim=size.retired_on(on) or None))
+    say(f"{len(found)} size{'' if len(found) == 1 else 's'}; `amlstack sizes NAME` explains one.")
     if region is not None and any(price_in(size, region) is None and not size.retired_on(on) for size in found):
-        typer.echo(f"Without a price: the catalogue has none of {region}.")
+        say(f"Without a price: the catalogue has none of {region}.")
 
 
 HEADINGS = ("Size", "GPUs", "vCPUs", "GiB", "Fabric", "Gb/s", "SR-IOV", "Stage", "USD/h", "Region, month")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from amlstack.base.findings import Finding, errors, in_file_order
-from amlstack.cli.console import print_findings, print_json, tally
+from amlstack.cli.console import print_findings, print_json, say, tally
 from amlstack.cli.jobfiles.checking import check_file, configured_gate
 from amlstack.cli.jobfiles.formats import Format, beside_code, chosen
 
@@ -191,7 +191,7 @@ def _changed(
         return verb(lambda _: None)
     ended = child_process.run(verb)
     if ended.code is None:
-        typer.echo(f"error: reading {ended.last or 'a job file'} ended the process ({ended.how}).", err=True)
+        say(f"error: reading {ended.last or 'a job file'} ended the process ({ended.how}).", err=True)
         return 2
     return ended.code
 
@@ -232,7 +232,7 @@ def _check(
         beside_code.show(form, found, where.root, shown_at, category="check", closing=closing)
     else:
         print_findings(found)
-        typer.echo("\n".join([*_costs(checked), *closing]))  # at once: each writing reaches the terminal
+        say("\n".join([*_costs(checked), *closing]))  # at once: each writing reaches the terminal
     return 1 if errors(found) else 0
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from amlstack.cli.console import print_findings, print_json
+from amlstack.cli.console import print_findings, print_json, say
 from amlstack.cli.workspace import options
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def diagnose(
     if as_json:
         print_json(verdict.as_dict())
     else:
-        typer.echo(report(verdict))
+        say(report(verdict))
     raise typer.Exit(0 if verdict.found else 1)
 
 
@@ -94,9 +94,9 @@ def _path(subject: str, asked: options.AskedWorkspace, held: ExitStack) -> Path:
     except UnknownJobError as error:
         if subjects.may_be_elsewhere(asked, subject):
             return held.enter_context(job_folder.fetched(asked, subject))[0]
-        typer.echo(f"There is no file or folder {subject!r}. {error}", err=True)
+        say(f"There is no file or folder {subject!r}. {error}", err=True)
     except StateError as error:
-        typer.echo(str(error), err=True)
+        say(str(error), err=True)
     raise typer.Exit(2)
 
 
@@ -109,5 +109,5 @@ def _culprits(path: Path) -> list[Path]:
     failed = [child for child in children if child["status"] == "Failed"]
     chosen = failed[:1] or children
     for child in failed[:1]:
-        typer.echo(f"{child['place']} (job {child['job']}) failed first of {len(children)}", err=True)
+        say(f"{child['place']} (job {child['job']}) failed first of {len(children)}", err=True)
     return [each for child in chosen for each in _culprits(path.parent / child["key"])] or [path]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from amlstack.cli.console import print_json
+from amlstack.cli.console import print_json, say, style
 
 if TYPE_CHECKING:
     from amlstack.catalog.environments import CatalogEnvironment
@@ -42,7 +42,7 @@ def list_(name: Name = None, *, as_json: Json = False) -> None:
         one = catalogue.of(name) or catalogue.get(name)
         if one is None:
             near = did_you_mean(name, [each.name for each in known])
-            typer.echo(f"The catalogue has no curated environment `{name}`. {near}".rstrip(), err=True)
+            say(f"The catalogue has no curated environment `{name}`. {near}".rstrip(), err=True)
             raise typer.Exit(1)
         known = (one,)
     if as_json:
@@ -50,12 +50,12 @@ def list_(name: Name = None, *, as_json: Json = False) -> None:
         return
     for index, each in enumerate(known):
         if index:
-            typer.echo("")
-        typer.secho(each.name, bold=True)
-        typer.echo(f"  contains {each.describe()}")
-        typer.echo(f"  changed  {each.changed}, read {each.checked}, {', '.join(each.source)}")
+            say("")
+        say(style(each.name, bold=True))
+        say(f"  contains {each.describe()}")
+        say(f"  changed  {each.changed}, read {each.checked}, {', '.join(each.source)}")
         if each.note:
-            typer.echo(f"  note     {each.note}")
+            say(f"  note     {each.note}")
 
 
 def as_dict(environment: CatalogEnvironment) -> dict[str, Any]:

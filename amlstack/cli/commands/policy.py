@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from amlstack.cli.console import print_json
+from amlstack.cli.console import print_json, say, style
 
 if TYPE_CHECKING:
     from policies.config import Config
@@ -55,14 +55,14 @@ def list_(config: ConfigFile = None, *, as_json: Json = False) -> None:
         return
     width = max(len(rule.code) for rule in ALL)
     for rule in ALL:
-        typer.echo(f"{rule.code:{width}}  {chosen.level(rule.code):9}  {rule.title}")
+        say(f"{rule.code:{width}}  {chosen.level(rule.code):9}  {rule.title}")
         values = {name: value for name, value in chosen.settings(rule.code).items() if value is not None}
         if rule.settings:
             shown = (
                 json.dumps(values) if values else f"silent until set: {', '.join(one.name for one in rule.settings)}"
             )
-            typer.secho(f"{'':{width}}  {shown}", dim=True)
-    typer.echo("docs/policies.md describes what each does, why, and how to configure it.")
+            say(style(f"{'':{width}}  {shown}", dim=True))
+    say("docs/policies.md describes what each does, why, and how to configure it.")
 
 
 @app.command()
@@ -85,11 +85,11 @@ def export(out: Out, scope: Scope, config: ConfigFile = None) -> None:
     for one in made:
         _write(folder / f"{one['name']}.json", one)
     _write(out / "initiative.json", azure_policy.initiative(made, scope=scope, version=version()))
-    typer.echo(f"{len(made)} definitions and initiative.json written to {out}.")
+    say(f"{len(made)} definitions and initiative.json written to {out}.")
     for title, reasons in (("In part", azure_policy.IN_PART), ("Not expressible", azure_policy.NOT_EXPRESSIBLE)):
-        typer.echo(f"{title}:")
+        say(f"{title}:")
         for code, why in reasons.items():
-            typer.echo(f"  {code}: {why}")
+            say(f"  {code}: {why}")
 
 
 def _write(path: Path, value: Any) -> None:
@@ -100,10 +100,10 @@ def _config(path: Path | None) -> Config:
     from policies import config
 
     if path is not None and not path.is_file():
-        typer.echo(f"There is no file {path}. --config names the pack's configuration, a JSON file.", err=True)
+        say(f"There is no file {path}. --config names the pack's configuration, a JSON file.", err=True)
         raise typer.Exit(2)
     try:
         return config.read(config.load(path) if path else {})
     except ValueError as error:
-        typer.echo(f"{path}: {error}", err=True)
+        say(f"{path}: {error}", err=True)
         raise typer.Exit(2) from None

@@ -9,7 +9,7 @@ import typer
 
 from amlstack.base.findings import errors
 from amlstack.cli.commands.check import Size, Stack  # noqa: TC001 - typer reads the annotations
-from amlstack.cli.console import print_findings
+from amlstack.cli.console import print_findings, say
 from amlstack.cli.jobfiles.checking import check_file, plan_gate
 from amlstack.cli.rehearsal import scale as scales
 
@@ -191,13 +191,13 @@ def _run(
         raise typer.Exit(1)
     if not plans:
         names = ", ".join(name_of(plan, file) for plan in checked.plans) or "none"
-        typer.echo(f"{file} has no job `{only}`; it has: {names}", err=True)
+        say(f"{file} has no job `{only}`; it has: {names}", err=True)
         raise typer.Exit(2)
     most = max(
         nodes * ranks for plan in plans for part in scales.extents(plan, scale) for nodes, ranks in [part.started]
     )
     if shown is not None and shown >= most:
-        typer.echo(f"--only-rank {shown}: there are ranks 0 to {most - 1}", err=True)
+        say(f"--only-rank {shown}: there are ranks 0 to {most - 1}", err=True)
         raise typer.Exit(2)
     progress = Progress()
     sources = data.read(file, plans, checked.source, inputs or (), alone=is_alone(checked), where=where)

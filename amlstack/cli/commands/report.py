@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from amlstack.cli.console import say
 from amlstack.cli.workspace import options
 
 if TYPE_CHECKING:
@@ -63,9 +64,9 @@ def report(
         _fail(str(error))
     except OSError as error:
         _fail(f"{path} cannot be written: {error.strerror}")
-    typer.echo(f"{path}: {made.title}, {made.status or 'a folder of logs'}" + (", so far" if made.active else ""))
+    say(f"{path}: {made.title}, {made.status or 'a folder of logs'}" + (", so far" if made.active else ""))
     if made.verdict is not None:
-        typer.echo(headline(made.verdict))
+        say(headline(made.verdict))
 
 
 def _gathered(subject: str, asked: options.AskedWorkspace) -> Report:
@@ -140,5 +141,5 @@ def _file_name(title: str) -> str:
 
 
 def _fail(message: str) -> NoReturn:
-    typer.echo(message, err=True)
+    say(message, err=True)
     raise typer.Exit(2)

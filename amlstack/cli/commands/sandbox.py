@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from amlstack.cli.consent import Yes  # noqa: TC001 - typer reads the annotation
+from amlstack.cli.console import print_json, say, tables
 from amlstack.cli.sandbox_env import Tool
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def up(
     if shell:
         _print_variables(endpoint)
         return
-    typer.echo(f"sandbox at {endpoint.url}, process {endpoint.pid}, files in {endpoint.ca.parent}")
+    say(f"sandbox at {endpoint.url}, process {endpoint.pid}, files in {endpoint.ca.parent}")
 
 
 @app.command()
@@ -74,7 +75,7 @@ def down(
         ended = daemon.down(remove=remove)
     except daemon.SandboxError as error:
         _fail(str(error))
-    typer.echo(f"ended {ended} process{'' if ended == 1 else 'es'}" if ended else "nothing was running")
+    say(f"ended {ended} process{'' if ended == 1 else 'es'}" if ended else "nothing was running")
 
 
 @app.command()
@@ -93,14 +94,10 @@ def status(
     except StateError as error:
         _fail(str(error))
     if as_json:
-        import json
-
-        typer.echo(json.dumps(state, indent=2))
+        print_json(state)
         return
-    from rich.console import Console
-
     where = f"running at {state['url']}" if state["running"] else "not running (amlstack sandbox up)"
-    console = Console()
+    console = tables()
     console.print(f"sandbox {where}: {state['resources']} resources", highlight=False)
     if state["held"]:
         console.print("jobs that have not started are held in the queue (amlstack sandbox release)", highlight=False)
@@ -121,7 +118,7 @@ def release() -> None:
         daemon.hold(hold=False)
     except daemon.SandboxError as error:
         _fail(str(error))
-    typer.echo("jobs start as their clusters have room for them")
+    say("jobs start as their clusters have room for them")
 
 
 @app.command()
@@ -149,7 +146,6 @@ def quota(
         amlstack sandbox quota --region westeurope --withhold Standard_ND96asr_v4
     """
     import contextlib
-    import json
 
     from amlstack.base import paths
     from amlstack.sandbox.kinds.machine_learning import capacity
@@ -169,7 +165,10 @@ def quota(
                 store.set_quota(known)
     except StateError as error:
         _fail(str(error))
-    typer.echo(json.dumps(known, indent=2) if known else "no limits are set")
+    if known:
+        print_json(known)
+    else:
+        say("no limits are set")
 
 
 @app.command()
@@ -194,7 +193,7 @@ def evict(
             taken = take(store, job, node)
     except (EvictError, StateError) as error:
         _fail(str(error))
-    typer.echo(f"node {node} of {taken.name} is gone; the job fails as a pre-empted one does")
+    say(f"node {node} of {taken.name} is gone; the job fails as a pre-empted one does")
 
 
 @app.command()
@@ -218,7 +217,7 @@ def reset(*, yes: Yes = False) -> None:
         daemon.reset()
     except daemon.SandboxError as error:
         _fail(str(error))
-    typer.echo("the sandbox is empty")
+    say("the sandbox is empty")
 
 
 def _agree(*, yes: bool) -> None:
@@ -255,12 +254,12 @@ def _print_variables(endpoint: Endpoint, tool: Tool = Tool.SHELL) -> None:
     try:
         lines = list(sandbox_env.lines(endpoint, tool))
     except EngineError as error:
-        typer.echo(f"nothing is set for Pulumi: {error}", err=True)
+        say(f"nothing is set for Pulumi: {error}", err=True)
         lines = list(sandbox_env.lines(endpoint, Tool.MLCLIENT))
     for line in lines:
-        typer.echo(line)
+        say(line)
 
 
 def _fail(message: str) -> NoReturn:
-    typer.echo(message, err=True)
+    say(message, err=True)
     raise typer.Exit(1)

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from amlstack.cli.console import say
+
 app = typer.Typer(add_completion=False)
 
 
@@ -25,11 +27,11 @@ def schema(*, settings: Annotated[bool, typer.Option("--settings", help="Of stac
     if settings:
         from infra.settings.schema import stack_file
 
-        typer.echo(printed(stack_file(), "$defs"))
+        say(printed(stack_file(), "$defs"))
         return
     from jobs.azureml.schema import job_files
 
-    typer.echo(printed(job_files(), "definitions"))
+    say(printed(job_files(), "definitions"))
 
 
 def printed(whole: dict[str, Any], definitions: str) -> str:

@@ -10,7 +10,7 @@ import typer
 
 from amlstack.base.findings import errors
 from amlstack.cli.commands.check import Json, Size, Stack  # noqa: TC001 - typer reads the annotations
-from amlstack.cli.console import print_findings, print_json
+from amlstack.cli.console import print_findings, print_json, say, tables
 from amlstack.cli.jobfiles.checking import check_file, plan_gate
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def show(
             _print_components(checked)
     if form in {OutputForm.YAML, OutputForm.COMPONENTS}:
         for note in _left_behind(checked):
-            typer.echo(note, err=True)
+            say(note, err=True)
     if form is not OutputForm.PLAN:
         print_findings(checked.findings, err=True)
     raise typer.Exit(1 if errors((*where.findings, *checked.findings)) else 0)
@@ -123,11 +123,9 @@ def _print_yaml(checked: Checked, *, as_json: bool) -> None:
         print_json(files[0] if len(files) == 1 else files)
         return
     if (kept := _in_place(checked)) is not None:
-        typer.echo(kept, nl=False)
+        say(kept, nl=False)
         return
-    typer.echo(
-        "---\n".join(yaml.safe_dump(each, sort_keys=False, width=110, allow_unicode=True) for each in files), nl=False
-    )
+    say("---\n".join(yaml.safe_dump(each, sort_keys=False, width=110, allow_unicode=True) for each in files), nl=False)
 
 
 def _files(plan: jobs.Planned) -> Iterator[dict[str, Any]]:
@@ -153,7 +151,7 @@ def _in_place(checked: Checked) -> str | None:
     plan = checked.plans[0]
     text_with_additions = rewritten(text, file_of(plan.job), file_of(plan.enriched))
     if text_with_additions is None:
-        typer.echo(
+        say(
             f"{checked.file}: note: written anew, without comments: what is added belongs to a value that an alias "
             "shares.",
             err=True,
@@ -173,7 +171,7 @@ def _print_commands(checked: Checked, *, as_json: bool) -> None:
     if as_json:
         print_json(commands)
         return
-    typer.echo("\n".join(commands))
+    say("\n".join(commands))
 
 
 def _show_plans(checked: Checked, *, as_json: bool) -> None:
@@ -186,13 +184,11 @@ def _show_plans(checked: Checked, *, as_json: bool) -> None:
             }
         )
         return
-    from rich.console import Console
-
     import jobs
     from amlstack.cli.jobfiles.plan_view import panel, when
     from jobs.planning.cost import costs
 
-    console = Console()
+    console = tables()
     for plan in checked.plans:
         name = plan.job.name or checked.file.stem
         if isinstance(plan, jobs.SchedulePlan):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from amlstack.cli.catalogue.text import as_dict, facts, table
-from amlstack.cli.console import print_findings, print_json
+from amlstack.cli.console import print_findings, print_json, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,7 +152,7 @@ def _refresh(subscription: str | None, location: str, on: date, *, write: bool) 
     from amlstack.provider.arm import ArmClient, ArmError, SignIn, endpoint
 
     if not subscription:
-        typer.echo(
+        say(
             "--refresh asks Azure: name a subscription, --subscription ID or AZURE_SUBSCRIPTION_ID; "
             "--refresh --prices reads the public price list without one.",
             err=True,
@@ -162,13 +162,13 @@ def _refresh(subscription: str | None, location: str, on: date, *, write: bool) 
     try:
         skus, listed = refresh.ask(ArmClient(endpoint(cloud=SignIn.read({}).cloud)), subscription, location)
     except ArmError as error:
-        typer.echo(f"Azure could not be asked for sizes. {error}", err=True)
+        say(f"Azure could not be asked for sizes. {error}", err=True)
         raise typer.Exit(1) from None
     done = refresh.fold(before, skus, listed, location=location, on=on)
     changed = _renew("sizes", done.rows, write=write)
     changed |= _renew("prices", refresh.fold_prices(_rows("prices"), done.prices), write=write)
     for note in done.notes:
-        typer.echo(f"note: {note}.")
+        say(f"note: {note}.")
     _close(location, changed=changed, write=write)
 
 
@@ -180,10 +180,10 @@ def _refresh_prices(location: str, on: date, *, write: bool) -> None:
     try:
         read = price_list.read(names, location, on)
     except price_list.PriceListError as error:
-        typer.echo(f"{error}.", err=True)
+        say(f"{error}.", err=True)
         raise typer.Exit(1) from None
     changed = _renew("prices", refresh.fold_prices(_rows("prices"), read), write=write)
-    typer.echo(f"The price list has {len(read)} of {len(names)} living sizes in {location}.")
+    say(f"The price list has {len(read)} of {len(names)} living sizes in {location}.")
     _close(location, changed=changed, write=write)
 
 
@@ -202,18 +202,18 @@ def _renew(data: str, rows: Sequence[dict[str, Any]], *, write: bool) -> bool:
     before, after = file.read_text(encoding="utf-8"), refresh.text(rows)
     change = refresh.diff(before, after, data)
     if change:
-        typer.echo(change)
+        say(change)
         if write:
             file.write_text(after, encoding="utf-8")
-            typer.echo(f"{file} is written: review it, then commit it.")
+            say(f"{file} is written: review it, then commit it.")
     return bool(change)
 
 
 def _close(location: str, *, changed: bool, write: bool) -> None:
     if not changed:
-        typer.echo(f"The catalogue says what Azure says in {location}.")
+        say(f"The catalogue says what Azure says in {location}.")
     elif not write:
-        typer.echo("Nothing is written yet; --write does.")
+        say("Nothing is written yet; --write does.")
 
 
 def _explain(name: str, on: date, region: str | None, *, as_json: bool) -> None:
@@ -243,11 +243,11 @@ def _explain(name: str, on: date, region: str | None, *, as_json: bool) -> None:
         )
         return
     for label, value in facts(size, on, region):
-        typer.echo(f"{label:16}{value}")
-    typer.echo("")
+        say(f"{label:16}{value}")
+    say("")
     if not findings:
-        typer.echo("Work across nodes: no rule on sizes refuses it.")
+        say("Work across nodes: no rule on sizes refuses it.")
     for finding in findings:
-        typer.echo(f"Work across nodes: {finding.message} [{finding.code}]")
+        say(f"Work across nodes: {finding.message} [{finding.code}]")
     if nearest is not None:
-        typer.echo(f"Nearest:        {nearest.name} ({nearest.describe()})")
+        say(f"Nearest:        {nearest.name} ({nearest.describe()})")

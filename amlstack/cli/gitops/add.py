@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import typer
-
+from amlstack.cli.console import say
 from amlstack.cli.gitops import files
 
 if TYPE_CHECKING:
@@ -61,14 +60,14 @@ def run(asked: AskedAdd) -> int:
     new, edited, same = _sorted(root, found)
     if edited and not asked.force:
         for file in edited:
-            typer.echo(_difference(root, file), nl=False)
+            say(_difference(root, file), nl=False)
         names = ", ".join(str(file.path) for file in edited)
         return _ended(f"nothing was written, as what is there differs: {names}. `--force` overwrites it", 1)
     written = sorted((*new, *edited), key=lambda file: file.path)
     if not asked.dry_run:
         for file in written:
             _write(root / file.path, file.content)
-    typer.echo("\n".join(_printed(written, same, (*_missing(root, stack),), commands, dry_run=asked.dry_run)))
+    say("\n".join(_printed(written, same, (*_missing(root, stack),), commands, dry_run=asked.dry_run)))
     return 0
 
 
@@ -147,5 +146,5 @@ def _only_stack(root: Path) -> str | None:
 
 
 def _ended(message: str, code: int) -> int:
-    typer.echo(message, err=True)
+    say(message, err=True)
     return code

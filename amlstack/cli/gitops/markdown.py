@@ -19,7 +19,7 @@ _MENTION: Final = re.compile(r"(?<!\w)@(?=\w)")
 def plain(text: str) -> str:
     """A text on one line, as text: what would be markup is escaped, and `@name` calls nobody."""
     escaped = _MARKUP.sub(r"\\\1", " ".join(text.split()))
-    return _MENTION.sub("@\u200b", escaped.replace("<", "&lt;").replace(">", "&gt;"))
+    return _MENTION.sub("@\u200c", escaped.replace("<", "&lt;").replace(">", "&gt;"))
 
 
 def code(text: str) -> str:

@@ -7,6 +7,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from amlstack.cli.console import say
+
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="CI for a team's repository; docs/gitops.md.")
 
 Stack = Annotated[str | None, typer.Option("--stack", "-s", help="The stack that is deployed.", show_default=False)]
@@ -71,7 +73,7 @@ def comment(
         found = reading.read(results)
     except reading.ResultsError as error:
         _wrong(str(error))
-    typer.echo(comments.text(stack, found, of_folder(stack, before), commit=commit, link=link), nl=False)
+    say(comments.text(stack, found, of_folder(stack, before), commit=commit, link=link), nl=False)
 
 
 @app.command()
@@ -94,13 +96,13 @@ def compare(
         _wrong(str(error))
     lines = tuple(then.differences([*later.steps.values()]))
     for line in lines:
-        typer.echo(f"- {line}")
+        say(f"- {line}")
     if not lines:
         number = len(later.steps)
-        typer.echo(f"The plan is the same: {number} resource{'' if number == 1 else 's'}.")
+        say(f"The plan is the same: {number} resource{'' if number == 1 else 's'}.")
     raise typer.Exit(1 if lines else 0)
 
 
 def _wrong(message: str) -> NoReturn:
-    typer.echo(message, err=True)
+    say(message, err=True)
     raise typer.Exit(2)

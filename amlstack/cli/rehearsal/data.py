@@ -10,7 +10,7 @@ import typer
 from amlstack.base import paths
 from amlstack.base.findings import errors
 from amlstack.cli import consent
-from amlstack.cli.console import print_findings
+from amlstack.cli.console import print_findings, say
 from amlstack.cli.rehearsal import inputs
 from amlstack.cli.rehearsal.mapping import mapping_file
 
@@ -60,7 +60,7 @@ def read(
     found, findings = found_here(file, plans, source, options, alone=alone, where=where)
     print_findings(findings, err=True)
     if errors(findings):
-        typer.echo("nothing was submitted", err=True)
+        say("nothing was submitted", err=True)
         raise typer.Exit(2)
     return found
 

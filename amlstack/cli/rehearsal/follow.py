@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base import printable
 from amlstack.cli.rehearsal.logs import Logs, ProcessKind, Tail
 from amlstack.provider.runs import Runs
 from amlstack.sandbox.runner.files import origins
@@ -158,7 +159,7 @@ class Followed:
     def _child(self, run: Mapping[str, Any], kind: str, above: str, *, ask: bool, last: bool) -> None:
         name = str(run["runId"])
         if name not in self.children:
-            own = f"trial {name.rsplit('_', 1)[-1]}" if kind == SWEEP else str(run["displayName"])
+            own = f"trial {name.rsplit('_', 1)[-1]}" if kind == SWEEP else printable.line(str(run["displayName"]))
             self.children[name] = Child(f"{above} {own}".strip(), run, self._logs_of(name))
         child = self.children[name]
         child.run = run

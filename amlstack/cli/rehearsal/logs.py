@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.paths import files_below
+from amlstack.base.printable import last_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,7 +45,7 @@ class Tail:
         if last and self.rest:
             whole.append(self.rest)
             self.rest = b""
-        return [line.decode(errors="replace").rstrip("\r") for line in whole]
+        return [last_written(line.decode(errors="replace")) for line in whole]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.base import near_misses
+from amlstack.base import near_misses, printable
 from amlstack.provider.runs import Runs, WorkspaceMissingError, record_of
 from amlstack.provider.states import is_active
 
@@ -146,7 +146,8 @@ def children(place: WorkspacePlace, job: WorkspaceJob) -> list[dict[str, Any]]:
 def label(kind: str, child: dict[str, Any]) -> str:
     """``trial 3``, or a step's name."""
     name = str(child.get("runId"))
-    return f"trial {name.rsplit('_', 1)[-1]}" if kind == "Sweep" else str(child.get("displayName") or name)
+    own = f"trial {name.rsplit('_', 1)[-1]}" if kind == "Sweep" else str(child.get("displayName") or name)
+    return printable.line(own)
 
 
 def _child(place: WorkspacePlace, parent: WorkspaceJob, step: str) -> WorkspaceJob:

@@ -10,8 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import typer
-
+from amlstack.cli.console import say
 from amlstack.cli.workspace import found_jobs, options, place, queue, refusals
 from amlstack.cli.workspace.job_logs import JobLogs
 from amlstack.cli.workspace.local_names import inside
@@ -45,7 +44,7 @@ def fetched(asked: options.AskedWorkspace, subject: str) -> Iterator[tuple[Path,
     with tempfile.TemporaryDirectory(prefix="amlstack-job-") as folder:
         with refusals.answered() as reached:
             reached.place = where = place.find(asked, options.announce)
-            typer.echo(where.line, err=True)
+            say(where.line, err=True)
             job = _culprit(where, found_jobs.find(where, subject))
             path = inside(Path(folder), job.name)
             path.mkdir()
@@ -59,9 +58,7 @@ def _culprit(where: WorkspacePlace, job: WorkspaceJob) -> WorkspaceJob:
     failed = [child for child in children if child.get("status") == "Failed"]
     if not failed:
         return job
-    typer.echo(
-        f"{found_jobs.label(job.kind, failed[0])} ({failed[0]['runId']}) failed first of {len(children)}", err=True
-    )
+    say(f"{found_jobs.label(job.kind, failed[0])} ({failed[0]['runId']}) failed first of {len(children)}", err=True)
     return _culprit(where, found_jobs.find(where, f"{job.workspace}/jobs/{failed[0]['runId']}"))
 
 

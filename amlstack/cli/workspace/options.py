@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from amlstack.cli.console import say
+
 _PANEL = "Which workspace"
 
 Stack = Annotated[
@@ -56,4 +58,4 @@ class AskedWorkspace:
 
 def announce(message: str) -> None:
     """Shows what a request waits for."""
-    typer.echo(message, err=True)
+    say(message, err=True)

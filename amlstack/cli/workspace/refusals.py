@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from amlstack.base.near_misses import did_you_mean
+from amlstack.cli.console import say
 from amlstack.cli.workspace.found_jobs import UnknownRunError
 from amlstack.cli.workspace.named_parts import NoWorkspaceError
 from amlstack.provider.arm import ArmError
@@ -52,7 +53,7 @@ def answered() -> Iterator[Reached]:
     except ArmError as error:
         _end(words(error, reached.place), FAILED)
     except KeyboardInterrupt:
-        typer.echo(reached.interrupted, err=True)
+        say(reached.interrupted, err=True)
         raise
 
 
@@ -100,5 +101,5 @@ def missing(place: WorkspacePlace | None, workspace: str) -> str:
 
 
 def _end(message: str, code: int) -> None:
-    typer.echo(message, err=True)
+    say(message, err=True)
     raise typer.Exit(code) from None

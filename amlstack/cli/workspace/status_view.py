@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.base import printable
 from amlstack.base.redaction import scrub
 from amlstack.cli.console import columns
 from amlstack.cli.workspace import queue, studio
@@ -85,7 +86,11 @@ def details(place: WorkspacePlace, job: WorkspaceJob, why: str, now: dt.datetime
 
 
 def lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """One job's details for a person; what is not known is left out."""
+    """One job's details for a person, each in a line of its own; what is not known is left out."""
+    yield from map(printable.line, _lines(found))
+
+
+def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     size = " × ".join(
         f"{found[name]} {name if found[name] != 1 else name[:-1]}" for name in ("nodes", "ranks") if found[name]
     ).replace(" × ", ", ")

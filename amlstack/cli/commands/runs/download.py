@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from amlstack.cli.console import say
 from amlstack.cli.workspace import options
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def download(
     asked = options.AskedWorkspace(stack, workspace, group, subscription, sandbox)
     with refusals.answered() as reached:
         reached.place = where = place.find(asked, options.announce)
-        typer.echo(where.line, err=True)
+        say(where.line, err=True)
         found = found_jobs.find(where, job)
         folder = (to or Path(found.name)).absolute()
         reached.interrupted = "interrupted; the same command goes on from here"
@@ -131,12 +132,10 @@ def _outputs(  # noqa: PLR0917 - called once
     for name in wanted if wanted is not None else sorted(found):
         if name not in found:
             if name in declared:
-                typer.echo(
-                    f"The output `{name}` of {job.name} has not been written: it is {job.record.status}.", err=True
-                )
+                say(f"The output `{name}` of {job.name} has not been written: it is {job.record.status}.", err=True)
                 raise typer.Exit(1)
             near = did_you_mean(name, sorted(found)) or "It has no named outputs."
-            typer.echo(f"{job.name} has no output `{name}`. {near}", err=True)
+            say(f"{job.name} has no output `{name}`. {near}", err=True)
             raise typer.Exit(2)
         try:
             files += downloads.at(found[name][1], inside(folder / "named-outputs", name))

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from amlstack.cli.console import say
 from amlstack.cli.workspace import options
 
 app = typer.Typer(add_completion=False)
@@ -46,13 +47,13 @@ def logs(
     asked = options.AskedWorkspace(stack, workspace, group, subscription, sandbox)
     with refusals.answered() as reached:
         reached.place = where = place.find(asked, options.announce)
-        typer.echo(where.line, err=True)
+        say(where.line, err=True)
         found = found_jobs.find(where, job)
         if found.active:
             reached.interrupted = f"{found.name} goes on: `amlstack cancel {found.name}` ends it"
         status = followed.follow(where, found, Plain(), rank, once=not follow)
         if not follow:
-            typer.echo(f"{found.name} is {status}", err=True)
+            say(f"{found.name} is {status}", err=True)
 
 
 class Plain:
@@ -60,8 +61,8 @@ class Plain:
 
     def line(self, who: str, text: str) -> None:
         """One line of a rank."""
-        typer.echo(f"[{who}] {text}")
+        say(f"[{who}] {text}")
 
     def news(self, text: str) -> None:
         """Another state."""
-        typer.echo(text, err=True)
+        say(text, err=True)

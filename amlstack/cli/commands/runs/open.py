@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from amlstack.cli.console import say
 from amlstack.cli.workspace import options
 
 app = typer.Typer(add_completion=False)
@@ -48,15 +49,15 @@ def open(  # noqa: A001 - the verb
     asked = options.AskedWorkspace(stack, workspace, group, subscription, sandbox)
     with refusals.answered() as reached:
         reached.place = where = place.find(asked, options.announce)
-        typer.echo(where.line, err=True)
+        say(where.line, err=True)
         if subject == "workspace":
             url = studio.workspace(where.arm, where.workspace)
         else:
             url = studio.job(where.arm, found_jobs.find(where, subject))
-    typer.echo(url)
+    say(url)
     if browser or (browser is None and consent.on_a_terminal() and not where.is_local):
         import webbrowser
 
         if not webbrowser.open(url):
-            typer.echo("no browser was found", err=True)
+            say("no browser was found", err=True)
             raise typer.Exit(1)

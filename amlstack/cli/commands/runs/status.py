@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from amlstack.cli.console import say
 from amlstack.cli.workspace import options
 
 app = typer.Typer(add_completion=False)
@@ -55,7 +56,7 @@ def status(
     asked = options.AskedWorkspace(stack, workspace, group, subscription, sandbox)
     with refusals.answered() as reached:
         reached.place = where = place.find(asked, options.announce)
-        typer.echo(where.line, err=True)
+        say(where.line, err=True)
         now = dt.datetime.now(dt.UTC)
         if job is not None:
             one = found_jobs.find(where, job)
@@ -64,7 +65,7 @@ def status(
             if as_json:
                 print_json(found)
             else:
-                typer.echo("\n".join(status_view.lines(found)))
+                say("\n".join(status_view.lines(found)))
             return
         jobs = found_jobs.listed(where, most)
         queue = Queue(where.arm, jobs)
@@ -72,11 +73,11 @@ def status(
     if as_json:
         print_json(rows)
     elif rows:
-        typer.echo("\n".join(status_view.table(rows)))
+        say("\n".join(status_view.table(rows)))
         if len(jobs) > most:
-            typer.echo(f"and {len(jobs) - most} older (--most {len(jobs)} shows them)", err=True)
+            say(f"and {len(jobs) - most} older (--most {len(jobs)} shows them)", err=True)
     else:
-        typer.echo("no jobs", err=True)
+        say("no jobs", err=True)
 
 
 def _waiting() -> frozenset[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from amlstack.cli.console import say
 from amlstack.cli.workspace import options
 
 if TYPE_CHECKING:
@@ -81,13 +82,13 @@ def submit(
 
     progress = Progress()
     if not file.is_file():
-        typer.echo(f"There is no file {file}.", err=True)
+        say(f"There is no file {file}.", err=True)
         raise typer.Exit(2)
     cancelled = threading.Event()
     with refusals.answered() as reached:
         asked = options.AskedWorkspace(stack, workspace, group, subscription, sandbox)
         reached.place = where = place.find(asked, options.announce)
-        typer.echo(where.line, err=True)
+        say(where.line, err=True)
         try:
             declared = (
                 declaring.of_workspace(file, where, clock.today(), cancelled)
@@ -95,7 +96,7 @@ def submit(
                 else declaring.of_stack(file, stack, clock.today())
             )
         except NoStackError as error:
-            typer.echo(str(error), err=True)
+            say(str(error), err=True)
             raise typer.Exit(2) from None
         print_findings(declared.findings)
         if wrong := errors(declared.findings):
@@ -129,10 +130,10 @@ def _chosen(runs: tuple[Run, ...], only: str | None, name: str | None, rerun: st
     found = [run for run in runs if only is None or run.name == only]
     if not found:
         near = did_you_mean(only or "", [run.name for run in runs])
-        typer.echo(f"The file declares no job `{only}`. {near}" if only else "The file declares no job.", err=True)
+        say(f"The file declares no job `{only}`. {near}" if only else "The file declares no job.", err=True)
         raise typer.Exit(2)
     if schedules := [run.name for run in found if run.is_schedule]:
-        typer.echo(
+        say(
             f"`{schedules[0]}` is a schedule, which converges instead of running once: list its file under "
             "amlstack:jobs of a stack, and `amlstack up` makes it.",
             err=True,
@@ -140,7 +141,7 @@ def _chosen(runs: tuple[Run, ...], only: str | None, name: str | None, rerun: st
         raise typer.Exit(2)
     if name is not None:
         if len(found) > 1:
-            typer.echo(
+            say(
                 f"The file declares {len(found)} jobs: name one with --job, so that it can have another --name.",
                 err=True,
             )

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from amlstack.cli.console import say
 from amlstack.cli.jobfiles.formats import Format, chosen
 from amlstack.engine import STACK
 
@@ -61,7 +62,7 @@ def drift(
     if title:
         from amlstack.cli.stack.drift import markdown
 
-        typer.echo(markdown.title(name))
+        say(markdown.title(name))
         return
     from amlstack.cli.stack.drift import verb
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
-from amlstack.cli.console import print_json
+from amlstack.cli.console import print_json, say
 from amlstack.cli.jobfiles.changes import base as bases
 from amlstack.cli.jobfiles.changes.git import GitError, Repository
 from amlstack.cli.jobfiles.changes.survey import survey
@@ -45,10 +43,10 @@ def list_changes(words: Sequence[str], stack: str | None, form: Format, doing: C
     except GitError as error:
         if form is Format.JSON:
             print_json({"error": str(error)})
-        typer.echo(f"error: {error}.", err=True)
+        say(f"error: {error}.", err=True)
         return UNKNOWN
     for name in found.unreadable:
-        typer.echo(f"warning: the settings of `{name}` cannot be read: its jobs are not looked at.", err=True)
+        say(f"warning: the settings of `{name}` cannot be read: its jobs are not looked at.", err=True)
     if form is Format.JSON:
         print_json(found.as_dict())
     elif form is Format.NAMES:
@@ -67,7 +65,7 @@ def _require(files: Sequence[Path]) -> None:
 
 def _print(lines: Iterator[str]) -> None:
     if text := "\n".join(lines):
-        typer.echo(text)
+        say(text)
 
 
 def _lines(found: Survey) -> Iterator[str]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
-from amlstack.cli.console import print_json
+from amlstack.cli.console import print_json, say
 from amlstack.cli.jobfiles.formats import Format, places
 
 if TYPE_CHECKING:
@@ -39,4 +37,4 @@ def show(
         return
     from amlstack.cli.jobfiles.formats import github
 
-    typer.echo("\n".join([*github.lines(found, root), *map(github.plain, closing)]))
+    say("\n".join([*github.lines(found, root), *map(github.plain, closing)]), commands=True)

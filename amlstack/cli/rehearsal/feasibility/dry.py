@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from amlstack.base.findings import errors
-from amlstack.cli.console import print_findings
+from amlstack.cli.console import print_findings, say
 from amlstack.cli.rehearsal.feasibility import view
 from amlstack.cli.rehearsal.feasibility.choice import chosen, is_alone, name_of
 from amlstack.cli.rehearsal.feasibility.judgement import Asked, judge
@@ -63,7 +61,7 @@ def run(
     plans, found = chosen(file, where, checked, only, inputs)
     if not plans and checked.plans:
         names = ", ".join(name_of(plan, file) for plan in checked.plans)
-        typer.echo(f"{file} has no job `{only}`; it has: {names}", err=True)
+        say(f"{file} has no job `{only}`; it has: {names}", err=True)
         return 2
     plans = [plan for plan in plans if not plan.timed]
     sources, of_data = data.found_here(file, plans, checked.source, inputs, alone=is_alone(checked), where=where)

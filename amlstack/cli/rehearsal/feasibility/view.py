@@ -5,9 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-import typer
-
-from amlstack.cli.console import print_json
+from amlstack.cli.console import print_json, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,15 +42,15 @@ def show(
         )
         return
     for answer in answers:
-        typer.echo("\n".join(_lines(answer)))
+        say("\n".join(_lines(answer)))
     count = sum(len(answer.blocking) for answer in answers)
     if possible:
-        typer.echo(f"{file}: can be rehearsed here; nothing was started")
+        say(f"{file}: can be rehearsed here; nothing was started")
     else:
         things = (
             "as the findings above say" if not count else f"{count} thing{' is' if count == 1 else 's are'} in the way"
         )
-        typer.echo(f"{file}: cannot be rehearsed here: {things}; nothing was started")
+        say(f"{file}: cannot be rehearsed here: {things}; nothing was started")
 
 
 def _lines(answer: Feasibility) -> Iterator[str]:

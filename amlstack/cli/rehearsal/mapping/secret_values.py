@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from amlstack.base.findings import Finding
-from amlstack.cli.console import print_findings
+from amlstack.cli.console import print_findings, say
 from amlstack.cli.rehearsal.mapping.environment_places import is_place
 from infra.runs.secrets import named
 
@@ -84,7 +84,7 @@ def read(
     result, found = values(plans, source, options, files)
     if found:
         print_findings(found, err=True)
-        typer.echo("nothing was submitted", err=True)
+        say("nothing was submitted", err=True)
         raise typer.Exit(2)
     return tuple(replace(each, secrets=result) for each in data)
 

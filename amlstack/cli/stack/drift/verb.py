@@ -7,11 +7,9 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import typer
-
 from amlstack import engine as engines
 from amlstack.base import home as homes
-from amlstack.cli.console import print_json
+from amlstack.cli.console import print_json, say
 from amlstack.cli.jobfiles.formats import Format
 from amlstack.cli.progress import Progress
 from amlstack.cli.stack import state as states
@@ -74,17 +72,17 @@ def run(asked: AskedDrift) -> int:
     ) as error:
         if asked.form is Format.JSON:
             print_json({"stack": asked.stack, "drift": None, "errors": [str(error)], "exit_status": UNKNOWN})
-        typer.echo(f"could not look: {error}", err=True)
+        say(f"could not look: {error}", err=True)
         return UNKNOWN
     except KeyboardInterrupt:
-        typer.echo("interrupted; nothing was changed", err=True)
+        say("interrupted; nothing was changed", err=True)
         return INTERRUPTED
     if asked.form is Format.JSON:
         print_json(found.as_dict())
     elif asked.form is Format.GITHUB:
-        typer.echo(markdown.body(found), nl=False)
+        say(markdown.body(found), nl=False)
     else:
-        typer.echo("\n".join(text.lines(found, everything=asked.everything)))
+        say("\n".join(text.lines(found, everything=asked.everything)))
     return found.exit_status
 
 

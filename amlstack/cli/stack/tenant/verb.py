@@ -8,7 +8,7 @@ import typer
 
 from amlstack.base.findings import errors
 from amlstack.cli import targets
-from amlstack.cli.console import print_findings, print_json, tally
+from amlstack.cli.console import print_findings, print_json, say, tally
 from amlstack.cli.jobfiles.formats import Format, beside_code
 from amlstack.cli.stack.tenant import against
 
@@ -44,5 +44,5 @@ def judge_stack(
         beside_code.show(form, judgement.findings, where.root, fallback, category="tenant-policies", closing=closing)
     else:
         print_findings(judgement.findings)
-        typer.echo("\n".join(closing))
+        say("\n".join(closing))
     return 1 if errors(judgement.findings) else 0

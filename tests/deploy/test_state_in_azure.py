@@ -144,7 +144,7 @@ def test_identities_trust_the_repository_and_nobody_else(played: Story) -> None:
     with store_of(played.sandbox.home) as store:
         found = {row.id.split("/")[-3]: row.body["properties"]["subject"] for row in store.resources.of_type(kind)}
     assert found == {
-        "id-contoso-deploy": "repo:contoso/training:environment:production",
+        "id-contoso-deploy": "repo:contoso/training:environment:prod",
         "id-contoso-preview": "repo:contoso/training:pull_request",
     }
 

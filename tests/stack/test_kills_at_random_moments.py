@@ -1,8 +1,9 @@
 """SIGKILL of the engine, of the provider or of the sandbox's server at random moments of an `up`, under load.
 
-Each round edits the stack, kills at a moment drawn from its seed, runs a plain `up` again, and then asks: is the state
-what is declared, is the store whole, was no run started twice and none forgotten? ``KILL_ROUNDS`` says how many rounds
-(`make kills`: 20), ``KILL_SEED`` where the seeds start; each round prints its seed.
+Each round edits a job that still runs, and more of the stack, kills at a moment drawn from its seed, runs a plain `up`
+again, and then asks: is the state what is declared, is the store whole, was no run submitted or started twice, does
+exactly what is declared run? Jobs count their starts themselves. ``KILL_ROUNDS`` says how many rounds (`make kills`:
+20), ``KILL_SEED`` where the seeds start; each round prints its seed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sqlite3
 import ssl
 import sys
 import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -28,7 +30,7 @@ import pytest
 from amlstack.sandbox.server import daemon
 from amlstack.sandbox.store.store import folder
 from tests.support.harness import ANALYZER, processes_of_session
-from tests.support.stack.small_jobs import job, runs, settings
+from tests.support.stack.small_jobs import FOREVER, job, runs, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +45,12 @@ SEEDS = range(FIRST, FIRST + int(os.environ.get("KILL_ROUNDS", "2")))
 VICTIMS = ("engine", "provider", "server")
 MOMENTS = 40
 """An `up` of this stack writes about twice as many events; most of the work is done by then."""
-ACTIVE = {"NotStarted", "Queued", "Provisioning", "Preparing", "Starting", "Running", "Finalizing", "CancelRequested"}
+QUICK = "quick"
+"""The one job that ends by itself; all others run until somebody ends them."""
+MOST = 5
+"""Jobs at once: the cluster always has a node for each."""
+LIMIT = 120.0
+"""Seconds in which a submitted job starts, unless it never does."""
 
 
 class Load:
@@ -107,48 +114,73 @@ class Edits:
 
     def __init__(self, stack: Stack, folder: Path) -> None:
         self.stack, self.folder = stack, folder
-        self.jobs: dict[str, int] = {"first": 0, "second": 0}
+        self.starts = folder / "starts"
+        self.jobs: dict[str, int] = {"first": 0, "second": 0, QUICK: 0}
         self.most = 8
         for key, value in settings("ws-killed").items():
             stack.set(key, value)
         self.write()
 
     def draw(self, chance: random.Random) -> str:
-        """One to three edits, in words."""
-        made = []
-        for _ in range(chance.randint(1, 3)):
+        """One to three edits, in words; the first is of a job that runs."""
+        made = [self._edit(chance.choice(sorted(self.lasting)))]
+        for _ in range(chance.randint(0, 2)):
             kind = chance.choice(["edit", "edit", "add", "remove", "scale"])
-            if kind == "add" and len(self.jobs) < 4:
+            if kind == "add" and len(self.jobs) < MOST:
                 name = f"job{chance.randrange(10**6)}"
                 self.jobs[name] = 0
                 made.append(f"add {name}")
-            elif kind == "remove" and len(self.jobs) > 1:
-                name = chance.choice(sorted(self.jobs))
+            elif kind == "remove" and len(self.lasting) > 1:
+                name = chance.choice(sorted(self.lasting))
                 del self.jobs[name]
                 made.append(f"remove {name}")
             elif kind == "scale":
-                self.most = chance.choice([4, 5, 6, 7, 8])
+                self.most = chance.randint(MOST, 8)
                 made.append(f"scale to {self.most}")
             else:
-                name = chance.choice(sorted(self.jobs))
-                self.jobs[name] += 1
-                made.append(f"edit {name}")
+                made.append(self._edit(chance.choice(sorted(self.jobs))))
         self.write()
         return ", ".join(made)
 
+    def _edit(self, name: str) -> str:
+        self.jobs[name] += 1
+        return f"edit {name}"
+
+    @property
+    def lasting(self) -> set[str]:
+        """The jobs that do not end by themselves."""
+        return set(self.jobs) - {QUICK}
+
+    @property
+    def started(self) -> Counter[str]:
+        """How often each declaration, ``NAME EDIT``, has been started, by the words of its own process."""
+        return Counter(self.starts.read_text().splitlines() if self.starts.exists() else ())
+
+    def wait_for_starts(self) -> None:
+        """Until all that is declared has been started."""
+        until = time.monotonic() + LIMIT
+        while missing := {f"{name} {number}" for name, number in self.jobs.items()} - set(self.started):
+            assert time.monotonic() < until, f"never started: {missing}"
+            time.sleep(0.05)
+
     def write(self) -> None:
         files = [
-            str(job(self.folder, name, f"echo {name} {number}", environment_variables={"EDIT": str(number)}))
+            str(job(self.folder, name, self._command(name), environment_variables={"EDIT": str(number)}))
             for name, number in self.jobs.items()
         ]
         self.stack.set("amlstack:jobs", [{"file": file, "on_edit": "cancel"} for file in files])
         self.stack.set("amlstack:clusters[0].nodes.max", self.most)
+
+    def _command(self, name: str) -> str:
+        counted = f"echo {name} $EDIT >> {self.starts}"
+        return counted if name == QUICK else f"{counted}; {FOREVER}"
 
 
 @pytest.fixture(scope="module")
 def edits(own: Own, tmp_path_factory: pytest.TempPathFactory) -> Edits:
     made = Edits(own.stack, tmp_path_factory.mktemp("jobs"))
     own.stack.up(policy_packs=[ANALYZER]).ok()
+    made.wait_for_starts()
     return made
 
 
@@ -172,14 +204,23 @@ def test_a_stack_converges_after_a_kill_at_a_random_moment(own: Own, edits: Edit
     assert not state.get("pending_operations")
     assert own.stack.preview(policy_packs=[ANALYZER]).ok().changes == {}
     declared = {one["outputs"]["jobId"].rsplit("/", 1)[-1] for one in own.stack.resources("jobs:Job").values()}
-    known = runs(own.home)
-    assert declared <= {row.name for row in known.values()}
-    active = {row.name for row in known.values() if row.status in ACTIVE}
-    assert active <= declared, "a run goes on that no resource stands for"
-    started = Counter(row.name for row in known.values())
-    assert set(started.values()) == {1}
+    known = runs(own.home).values()
+    assert declared <= {row.name for row in known}
+    submitted = Counter(f"{_job_of(row.name)} {row.properties['environmentVariables']['EDIT']}" for row in known)
+    assert set(submitted.values()) == {1}, f"submitted twice: {submitted}"
+    edits.wait_for_starts()
+    active = {row.name for row in known if row.active and _job_of(row.name) != QUICK}
+    lasting = {name for name in declared if _job_of(name) != QUICK}
+    assert active - lasting == set(), "a run goes on that no resource stands for"
+    assert lasting - active == set(), "a run that is declared was ended"
+    assert set(edits.started) <= set(submitted), "something ran that no record knows"
+    assert set(edits.started.values()) == {1}, f"started twice: {edits.started}"
     with contextlib.closing(sqlite3.connect(folder(own.home) / "state.db")) as store:
         assert store.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def _job_of(run: str) -> str:
+    return run.rpartition("-")[0]
 
 
 def _show(line: str) -> None:

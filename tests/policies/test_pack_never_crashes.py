@@ -12,6 +12,7 @@ from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
 from policies.checks import RULES
 from policies.evaluation.compute_subjects import INNER, OUTER
 from policies.evaluation.context import KnownCluster
+from policies.evaluation.facts import Unknown, number_of
 from policies.evaluation.job_subjects import _OWN
 from policies.pack.server import Pack
 from tests.support.examples import examples
@@ -42,7 +43,7 @@ LEAVES = st.one_of(
          "${{parent.x}}",
          "[if(variables('value'), copyIndex(), concat('a', reference('b')))]", "[json('{')]", "[a(",
          "Microsoft.Resources/deployments",
-         "172.16.0.0/12", "azureml:a@latest", "Spot", "2g", UNKNOWN_STRING_VALUE, UNKNOWN_OBJECT_VALUE,
+         "172.16.0.0/12", "azureml:a@latest", "Spot", "2g", "1e999", UNKNOWN_STRING_VALUE, UNKNOWN_OBJECT_VALUE,
          "Microsoft.MachineLearningServices/workspaces/computes", "Microsoft.MachineLearningServices/workspaces/jobs"]
     ),
 )  # fmt: skip
@@ -118,3 +119,14 @@ def test_any_value_of_a_cluster_is_judged(fact: str, value: Any) -> None:
 
     pack.Analyze(asked, None)
     pack.Remediate(asked, None)
+
+
+@pytest.mark.parametrize("value", ["1e999", "-1e999", "nan", "0x10"])
+def test_a_number_that_is_none_is_left_open(value: str) -> None:
+    assert isinstance(number_of(value, ("a",)), int | Unknown)
+    pack = Pack("amlstack", "1.0.0", TODAY, SAID)
+    scale = {"maxNodeCount": value, "minNodeCount": value}
+    inner = {"vmSize": "Standard_ND40rs_v2", "scaleSettings": scale}
+    asked = request(TOKENS[0], {"properties": {"computeType": "AmlCompute", "properties": inner}})
+
+    assert "node-ceiling" in str(shown(pack.Analyze(asked, None)))

@@ -40,15 +40,13 @@ if TYPE_CHECKING:
 def number(cursor: Cursor) -> Any:
     """A number; text of one is taken as a float, as the real loader does."""
     value = cursor.value
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
-        return value
-    if isinstance(value, str):
+    if isinstance(value, (int, float, str)) and not isinstance(value, bool):
         try:
-            fields = float(value)
-        except ValueError:
-            fields = math.nan
-        if math.isfinite(fields):
-            return fields
+            finite = float(value)
+        except (ValueError, OverflowError):  # a whole number may be too large for any float
+            finite = math.nan
+        if math.isfinite(finite):
+            return finite if isinstance(value, str) else value
     return cursor.wrong("a number")
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import copy
 import random
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
 from tests.support.infra.bad_values import LITERALS, TEXTS, VALUES
 from tests.support.infra.good_files import PYTHON, SETTINGS, YAMLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 KINDS = (*(("yaml", name) for name in YAMLS), ("python", "job"), ("python", "job"), ("settings", "stack"))
 
@@ -147,3 +150,17 @@ def _at(value: Any, place: tuple[Any, ...]) -> Any:
 
 def _words(value: Any) -> list[str]:
     return sorted({str(place[-1]).removeprefix("amlstack:") for place in _places(value)})
+
+
+KINDLESS = (None, 10**400, "1e999", ["a"], {"a": 1})
+"""One value of each kind, of which no place of a good file takes them all."""
+
+
+def exchanged() -> Iterator[Garbage]:
+    """Each good file with each of its values in turn exchanged for one of every other kind; no chance in it."""
+    for (kind, name), text in ((("yaml", name), text) for name, text in YAMLS.items()):
+        for place in _places(yaml.safe_load(text)):
+            for value in KINDLESS:
+                data = yaml.safe_load(text)
+                _at(data, place[:-1])[place[-1]] = value
+                yield Garbage(kind, f"{name}.yml", _dump(data).encode())

@@ -48,6 +48,27 @@ class Call:
         return plain if not secrets else [plain, slow_digest(secrets, self.urn.split("::")[-2])]
 
 
+@dataclass(slots=True)
+class Course:
+    """What the engine has asked so far in one deployment, as far as the deletion of a resource depends on it.
+
+    Attributes:
+        program: A program declares resources. Without one all that is deleted was named: a plain ``destroy``.
+        stack_ends: The stack's keeper, which goes before everything else, has agreed to the end of the stack.
+        left_out: Names of jobs whose removal the guard has judged.
+        every_other: The guard has judged every job that is not declared.
+    """
+
+    program: bool = False
+    stack_ends: bool = False
+    left_out: set[str] = field(default_factory=set)
+    every_other: bool = False
+
+    def unasked(self, job: str) -> bool:
+        """Whether nobody was asked about the removal of a job: an update that left the guard out deletes it."""
+        return self.program and not self.stack_ends and not self.every_other and job not in self.left_out
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """What resources work with.
@@ -57,12 +78,14 @@ class Services:
         runs: Job records in it.
         host: The engine's log.
         cancelled: Set when waits must end.
+        course: What the deployment has asked so far.
     """
 
     arm: ArmClient
     runs: Runs
     host: Host
     cancelled: threading.Event
+    course: Course = field(default_factory=Course)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from pulumi.runtime.proto import provider_pb2
 
 from amlstack.provider import arm
 from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError, capacity, lookup
-from amlstack.provider.resource import Call, Difference, InputShape, Resource, Services, Values
+from amlstack.provider.resource import Call, Course, Difference, InputShape, Resource, Services, Values
 from amlstack.provider.runs import Runs, WorkspaceMissingError
 from amlstack.provider.stacks.guard import Guards
 from amlstack.provider.stacks.record import Records
@@ -93,6 +93,8 @@ class Provider(Plugin):
         self._lock = threading.Lock()
         self._resources: dict[str, Resource] = {}
         self._client: ArmClient | None = None
+        self._course = Course()
+        self._registered = False
 
     def schema(self) -> str:
         """The package schema of schema.json, with the version of this provider."""
@@ -101,6 +103,8 @@ class Provider(Plugin):
 
     def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
         failures = Failures()
+        # Only a program registers a provider, and an update with targets registers it too.
+        self._registered = True
         # The stack's settings share the namespace `amlstack:` and arrive here too; they are none of the provider's.
         news = {key: value for key, value in decode(request.news).items() if key in SETTINGS}
         try:
@@ -120,7 +124,11 @@ class Provider(Plugin):
         client = ArmClient(
             endpoint, self._credential, sign_in=sign_in, cancelled=self.cancelled, announce=self._announce
         )
-        services = Services(client, Runs(client), self.host, self.cancelled)
+        with self._lock:
+            # Configured again, it is another deployment; `CheckConfig` of this one came before.
+            self._course = Course(program=self._registered)
+            self._registered = False
+        services = Services(client, Runs(client), self.host, self.cancelled, self._course)
         with self._lock:
             self._client = client
             self._resources = {token: make(services) for token, make in TYPES.items()}
@@ -131,6 +139,7 @@ class Provider(Plugin):
             client = self._client
         if client is None:
             raise ProviderError("the provider is not configured")
+        self._course.program = True
         args = bare(decode(request.args))
         try:
             if request.tok == lookup.FUNCTION:
@@ -148,6 +157,7 @@ class Provider(Plugin):
 
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
         failures = Failures()
+        self._course.program = True
         try:
             secrecy, _, (inputs, given) = self._opened(request.urn, request.olds, request.news)
         except ValueRefusedError as error:

@@ -121,7 +121,15 @@ class Model:
         live, begun = self.player.live, len(self.arm.begun)
         # The engine forgets a resource that is pending replacement without asking the provider to delete it.
         asked = self.player.pending or (live is not None and not live.pending_replacement)
-        done = self.player.destroy(fault) if destroy else self.player.up(None, fault=fault)
+        active, cancelled = self.active(), len(self.arm.cancelled)
+        try:
+            done = self.player.destroy(fault) if destroy else self.player.up(None, fault=fault)
+        except Refused as error:
+            note(f"refused: {error}")
+            assert not destroy, "a whole stack that is destroyed is not refused"
+            assert active, "only an active run"
+            assert len(self.arm.cancelled) == cancelled, "ended unasked"
+            return
         assert len(self.arm.begun) == begun
         self._settled(done, looked=False)
         if done != "killed":

@@ -171,6 +171,21 @@ REFUSED: dict[str, Change] = {
         lambda stack: stack.up(),
         "run refusing-{id} is Running, and job refusing is no longer declared",
     ),
+    "a removed job as the one target": (
+        lambda one: one.jobs(**without("refusing")),
+        lambda stack: stack.up("--target", urn_of(stack, "jobs:Job", "refusing")),
+        "run refusing-{id} is Running, and job refusing is no longer declared",
+    ),
+    "a removed job without the guard": (
+        lambda one: one.jobs(**without("refusing")),
+        lambda stack: stack.up("--exclude", urn_of(stack, ":Guard", "runs")),
+        "run refusing-{id} is Running, and job refusing is no longer declared",
+    ),
+    "a job to be kept, removed without the guard": (
+        lambda one: one.jobs(**without("keeping")),
+        lambda stack: stack.up("--exclude", urn_of(stack, ":Guard", "runs")),
+        "run keeping-{id} is Running and goes on (on_edit: keep), though job keeping is no longer declared, and which",
+    ),
     "a target destroyed": (
         Declared.as_first,
         lambda stack: stack.destroy("--target", urn_of(stack, ":Compute", "busy"), "--target-dependents"),

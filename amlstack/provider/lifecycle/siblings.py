@@ -124,10 +124,18 @@ class Siblings:
         Raises:
             ArmError: The workspace cannot be asked, or refused.
         """
-        for one in self.of(call, workspace, run, str(old.get("owner")), old, removed=True):
-            if one.kept_for != NO_JOB and (one.resource or one.kept_for):
-                self._services.host.info(f"run {one.job_id} is ended as well: its job is removed", call.urn)
-                end(self._services, call, workspace, one)
+        for one in self.left(call, workspace, run, old):
+            self._services.host.info(f"run {one.job_id} is ended as well: its job is removed", call.urn)
+            end(self._services, call, workspace, one)
+
+    def left(self, call: Call, workspace: str, run: str, old: Values) -> list[Record]:
+        """The other active runs that end with a job that is removed.
+
+        Raises:
+            ArmError: The workspace cannot be asked.
+        """
+        found = self.of(call, workspace, run, str(old.get("owner")), old, removed=True)
+        return [one for one in found if one.kept_for != NO_JOB and (one.resource or one.kept_for)]
 
     def _orphans(self, call: Call, workspace: str, run: str, state: Values) -> list[Record]:
         return [one for one in self.of(call, workspace, run, owner_of(call.urn), state) if not one.kept_for]

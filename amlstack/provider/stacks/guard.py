@@ -167,6 +167,9 @@ class Guards:
         verdict = judge(records, going)
         if refused := (*verdict.refused, *foreign):
             raise ProviderError("; ".join(refused), ErrorCode.FAILED_PRECONDITION)
+        with self._lock:
+            self._services.course.left_out |= going.jobs.keys()
+            self._services.course.every_other |= going.every_other
         for words in verdict.announced:
             with self._lock:
                 if words in self._announced:

@@ -9,7 +9,7 @@ from amlstack.provider import edits, labels, metadata
 from amlstack.provider.arm import ArmError
 from amlstack.provider.gates import Gates
 from amlstack.provider.lifecycle import adoption, ending, marks, predecessors, submission
-from amlstack.provider.lifecycle.edited import Edited
+from amlstack.provider.lifecycle.edited import Edited, mode_of
 from amlstack.provider.lifecycle.memory import DeploymentMemory
 from amlstack.provider.lifecycle.shared_list import SharedList
 from amlstack.provider.lifecycle.siblings import Siblings
@@ -25,10 +25,11 @@ from amlstack.provider.resource import (
     known,
 )
 from amlstack.provider.runs import Record, WorkspaceMissingError
+from amlstack.provider.stacks.verdict import Going, judge
 from amlstack.provider.states import OnEdit, Wait, is_active
 from amlstack.provider.waiting import InterruptedWaitError, WaitTimeoutError, interrupted_submission
 from amlstack.rpc import ErrorCode, Failures, ProviderError, bare
-from amlstack.run_identity import digest, job_id, owner_of
+from amlstack.run_identity import NO_JOB, digest, job_id, owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,6 +57,9 @@ SHAPE = InputShape(
 )
 _OWN_WORDS: tuple[str, ...] = ("wait", "onEdit", "deleteHistory", "placedOn", "stackId", "after", "awaitedBy")
 """Inputs that tell this provider how to treat the run."""
+_IN_PART = (
+    "This update leaves the guard of the stack's runs out (`--target`, `--exclude`): the whole stack's `up` asks it"
+)
 
 
 class JobRuns:
@@ -260,6 +264,8 @@ class JobRuns:
         if record is not None and (owner := ending.foreign(record, old, asked)):
             self._host.info(f"run {run} belongs to {owner}; it is left as it is", call.urn)
             return
+        if removed and self._services.course.unasked(str(bare(asked.get("name")))):
+            self._judge_unasked(call, workspace, run, {**old, **asked}, record)
         if record is not None and is_active(record.status):
             if ending.goes_on(self._deployment, call, workspace, record):
                 self._host.info(f"run {run} goes on (on_edit: keep)", call.urn)
@@ -269,6 +275,21 @@ class JobRuns:
             self._siblings.end_all(call, workspace, run, {**old, **asked})
         if record is not None and asked.get("deleteHistory"):
             self._services.arm.finish(self._runs.delete(workspace, run), self._services.cancelled)
+
+    def _judge_unasked(self, call: Call, workspace: str, run: str, values: Values, record: Record | None) -> None:
+        """What the guard says of a removed job, where an update of some resources alone left the guard out.
+
+        Raises:
+            ProviderError: A run of the job is active, and `on_edit` is not cancel.
+        """
+        there = [record] if record is not None and is_active(record.status) and record.kept_for != NO_JOB else []
+        there += self._siblings.left(call, workspace, run, values)
+        verdict = judge(there, Going(jobs={one.name: str(mode_of(values)) for one in there}))
+        kept = tuple(f"{one}, and which cluster it needs is not looked at" for one in verdict.announced if verdict.kept)
+        if refused := (*verdict.refused, *kept):
+            raise ProviderError(f"{'; '.join(refused)}. {_IN_PART}", ErrorCode.FAILED_PRECONDITION)
+        for words in verdict.announced:
+            self._host.info(words, call.urn)
 
     # -- state -------------------------------------------------------------------------------------------------------
 

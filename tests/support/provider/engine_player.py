@@ -83,7 +83,7 @@ class Player:
 
     def up(self, program: dict[str, Any] | None, *, replace_it: bool = False, fault: Fault | None = None) -> str:
         """The real part of an ``up``: the operation, or ``killed``."""
-        return self._deploy(lambda: self._up(program, replace_it=replace_it), fault)
+        return self._deploy(lambda: self._up(program, replace_it=replace_it), fault, program=True)
 
     def destroy(self, fault: Fault | None = None) -> str:
         """``destroy``: no program runs, and everything is deleted."""
@@ -96,7 +96,7 @@ class Player:
             program: The job as it is declared.
             cluster_goes: Called when the service deletes the cluster.
         """
-        return self._deploy(lambda: self._replace_cluster(program, cluster_goes), None)
+        return self._deploy(lambda: self._replace_cluster(program, cluster_goes), None, program=True)
 
     def refresh(self) -> None:
         """``refresh`` of the live resource."""
@@ -108,11 +108,11 @@ class Player:
 
     # -- the engine's steps ------------------------------------------------------------------------------------------
 
-    def _deploy(self, play: Callable[[], str], fault: Fault | None) -> str:
+    def _deploy(self, play: Callable[[], str], fault: Fault | None, *, program: bool = False) -> str:
         self._fault, self._steps = fault, 0
         if fault is not None and fault.at == "write":
             self.arm.dies_at, self.arm.dies_late = fault.count, fault.late
-        self.wire.configure()
+        self.wire.configure(program=program)
         try:
             result = play()
             killed = self.arm.dead

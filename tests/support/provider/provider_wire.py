@@ -198,8 +198,10 @@ class Wire:
         self.stub = provider_pb2_grpc.ResourceProviderStub(self.channel)
         self.configure()
 
-    def configure(self) -> None:
-        """The engine does so once in each deployment."""
+    def configure(self, *, program: bool = False) -> None:
+        """The engine does so once in each deployment; where a program runs, that has registered the provider."""
+        if program:
+            self.stub.CheckConfig(provider_pb2.CheckRequest(), timeout=LIMIT)
         self.stub.Configure(provider_pb2.ConfigureRequest(), timeout=LIMIT)
 
     def _transport(self, ca: str | None = None) -> LeanTransport:

@@ -79,12 +79,12 @@ clients: venv ## 64 clients submit, poll and cancel for two minutes while the sa
 	@CLIENTS=64 CLIENT_KILLS=20 CLIENT_SECONDS=120 $(PY) -m pytest -s tests/sandbox/test_many_clients_and_a_killed_server.py
 
 .PHONY: faults
-faults: venv ## every operation of the provider, then every resource of a stack, under every fault: tables (docs/faults.md; minutes)
+faults: venv ## every operation of the provider, then every resource of a stack, under every fault: fails where docs/faults.md says otherwise (minutes)
 	@GRPC_VERBOSITY=ERROR $(PY) -m tests.support.provider.fault_table
 	@GRPC_VERBOSITY=ERROR $(PY) -m tests.support.stack.infrastructure_fault_table
 
 .PHONY: interruptions
-interruptions: venv ## Ctrl-C in each request of the provider and at each step of `amlstack up`: tables with seconds (docs/faults.md; minutes)
+interruptions: venv ## Ctrl-C in each request of the provider and at each step of `amlstack up`: tables with seconds, 3 at most (docs/faults.md; minutes)
 	@GRPC_VERBOSITY=ERROR $(PY) -m tests.support.provider.interruption_table
 	@GRPC_VERBOSITY=ERROR $(PY) -m tests.support.stack.interruption_table
 

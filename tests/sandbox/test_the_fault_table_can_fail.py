@@ -1,13 +1,19 @@
-"""The judgement behind the table of `make faults`: what is lost, doubled, left over or other than before is found."""
+"""The judgement behind the tables of `make faults` and `make interruptions`: what is wrong or slow is found."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from amlstack.sandbox.server import injected_faults
 from tests.support.engine_result import Result
+from tests.support.provider.fault_table import RESOURCE, documented
+from tests.support.provider.interruptions import BOUND
 from tests.support.stack import infrastructure_faults as faults
+from tests.support.stack import interruption_table
+from tests.support.stack.interruptions import STEPS, Interrupted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,3 +69,15 @@ def test_kinds_have_the_names_of_azure_in_any_letter_case() -> None:
     assert faults.kind_of(VAULT.lower()) == faults.kind_of(VAULT) == "KeyVault/vaults"
     assert faults.kind_of(GROUP) == "Resources/resourceGroups"
     assert faults.kind_of(faults.COMMAND) == faults.COMMAND
+
+
+def test_a_step_that_ends_after_the_bound_fails_with_its_seconds() -> None:
+    ended = Interrupted(STEPS[0], 130, "", BOUND, [], [])
+    assert interruption_table.row(ended) == []
+    assert interruption_table.row(dataclasses.replace(ended, seconds=BOUND + 1)) == [
+        f"{BOUND + 1:.2f} s to the end, and {BOUND:.0f} s are the bound"
+    ]
+
+
+def test_the_page_names_the_columns_that_are_printed() -> None:
+    assert {tuple(row) for row in documented(RESOURCE).values()} == {injected_faults.ALL}

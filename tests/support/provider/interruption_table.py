@@ -1,11 +1,11 @@
-"""``make interruptions``, first part: the provider's operations under Ctrl-C in each request; fails on a bad one."""
+"""``make interruptions``, first part: operations of the provider under Ctrl-C in each request; bad and late ones fail."""
 
 from __future__ import annotations
 
 import sys
 
 from tests.support.provider.fault_matrix import OPERATIONS
-from tests.support.provider.interruptions import interrupted
+from tests.support.provider.interruptions import interrupted, too_slow
 
 
 def main() -> int:
@@ -19,6 +19,7 @@ def main() -> int:
         out.write(f"| {operation.name} | {len(one.seconds)} | {slowest} |\n")
         out.flush()
         bad += one.wrong
+        bad += [f"{operation.name}: {words}" for each in one.seconds for words in too_slow(each)]
         seconds += one.seconds
     out.write(f"\n{len(seconds)} interruptions; slowest {max(seconds):.2f} s; {len(bad)} bad\n\n")
     out.writelines(f"{line}\n" for line in bad)

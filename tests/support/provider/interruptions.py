@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
     from tests.support.provider.fault_matrix import Operation
 
+BOUND: Final = 3.0
+"""Seconds from a Ctrl-C, or from the answer that was awaited, to the end: `make interruptions` fails beyond them.
 
+Ten times what docs/faults.md shows. `make test` plays a part of the same and looks at no clock.
+"""
 ENDED: Final = ("ABORTED", "CANCELLED")
 """What the engine is answered; a resource that is made and was waited for is answered as made, with the reason."""
 
@@ -39,6 +43,11 @@ class InterruptedOperation:
 
     seconds: list[float] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
+
+
+def too_slow(seconds: float) -> list[str]:
+    """What is wrong with an end after so many seconds, in words."""
+    return [f"{seconds:.2f} s to the end, and {BOUND:.0f} s are the bound"] if seconds > BOUND else []
 
 
 def interrupted(operation: Operation, *, most: int | None = None) -> InterruptedOperation:

@@ -1,4 +1,4 @@
-"""``make faults``, second part: the resources of a stack under every fault as a table; fails on a bad cell."""
+"""``make faults``, second part: the resources of a stack under every fault as a table; fails as the first part does."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.server import injected_faults
 from tests.support.harness import STAND_IN, Stack
+from tests.support.provider.fault_table import RESOURCE, differences, documented, read
 from tests.support.running import running_sandbox
 from tests.support.stack.infrastructure_faults import OPERATIONS, FaultCell, Ground, everything, played
 
@@ -46,16 +47,19 @@ def main() -> int:
         finally:
             stack.close()
         fired = len(injected_faults.injected(sandbox.home))
-    sys.stdout.write("\n".join(table(cells)) + "\n")
+    lines = table(cells)
+    sys.stdout.write("\n".join(lines) + "\n")
+    other = list(differences(read(lines, RESOURCE), documented(RESOURCE)))
     bad = [
         f"{kind} {operation}, {fault}: {words}"
         for (kind, operation), row in cells.items()
         for fault, cell in row.items()
         for words in cell.wrong
     ]
-    sys.stdout.write(f"\n{fired} faults at {len({kind for kind, _ in cells})} kinds of resources; {len(bad)} bad\n")
-    sys.stdout.writelines(f"{line}\n" for line in bad)
-    return 1 if bad or not fired else 0
+    sys.stdout.write(f"\n{fired} faults at {len({kind for kind, _ in cells})} kinds of resources; {len(bad)} bad, ")
+    sys.stdout.write(f"{len(other)} not as documented\n")
+    sys.stdout.writelines(f"{line}\n" for line in (*bad, *other))
+    return 1 if bad or other or not fired else 0
 
 
 def table(cells: dict[tuple[str, str], dict[str, FaultCell]]) -> list[str]:

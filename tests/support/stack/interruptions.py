@@ -120,7 +120,7 @@ class Interrupted:
 
     @property
     def wrong(self) -> list[str]:
-        """What is other than it has to be, in words; nothing here looks at the seconds."""
+        """What is other than it has to be, in words; the seconds are judged by `make interruptions` alone."""
         found = [] if self.code == 130 else [f"exit status {self.code}"]
         if "Traceback" in self.text:
             found.append("a traceback is no sentence")

@@ -1,25 +1,37 @@
 """The rules as Azure Policy: definitions and an initiative, for what Azure's own language can express.
 
-Conditions use only aliases that published definitions use; what has none (the scale of a cluster, anything of a job)
-cannot be judged at Azure's gate and is listed with its reason.
+Conditions use only aliases that published definitions use; what has none (anything of a job) cannot be judged at
+Azure's gate and is listed with its reason. The scale of a cluster has aliases: Azure/Enterprise-Scale,
+src/resources/Microsoft.Authorization/policyDefinitions/Deny-MachineLearning-ComputeCluster-Scale.json, commit 7351fb4.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.catalog import sizes
-from policies.checks.cluster import local_auth, managed_identity, public_ip, ssh, subnet_present
+from policies.checks.cluster import (
+    idle_time,
+    local_auth,
+    managed_identity,
+    node_ceiling,
+    public_ip,
+    scale_to_zero,
+    ssh,
+    subnet_present,
+)
+from policies.checks.cost import cluster_budget
 from policies.checks.resource import region, required_tags
-from policies.checks.rule import NO_SCALE
 from policies.checks.size import fabric, known_size, retired_size
 from policies.config import ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import date
 
+    from amlstack.catalog.sizes import Size
     from policies.checks import Rule
     from policies.config import Config
 
@@ -33,8 +45,10 @@ NAME_LENGTH = 64
 NOT_EXPRESSIBLE: Mapping[str, str] = {rule.code: rule.not_exported for rule in ALL if rule.not_exported}
 """Rules that Azure Policy cannot express, and why."""
 
+_NO_JOBS = "only clusters: no alias gives what a job says"
+
 IN_PART: Mapping[str, str] = {
-    fabric.RULE.code: "only sizes that are refused whatever the number of nodes (RDMA without SR-IOV): " + NO_SCALE,
+    **dict.fromkeys((fabric.RULE.code, node_ceiling.RULE.code, cluster_budget.RULE.code), _NO_JOBS),
     retired_size.RULE.code: "only clusters and compute instances of Azure ML: no alias gives other machines' sizes",
 }
 """Rules of which it can express a part."""
@@ -49,10 +63,9 @@ def definitions(config: Config, *, on: date, version: str) -> list[dict[str, Any
         version: The pack's version, for the metadata.
     """
     known = sizes.all_sizes()
-    bad = [size.name for size in known if size.fabric.rdma and not size.fabric.sriov]
     gone = [size.name for size in known if size.retired_on(on)]
     found = [
-        _sizes(fabric.RULE, "in", bad, "Sizes with RDMA without SR-IOV"),
+        _fabric(known),
         _sizes(known_size.RULE, "notIn", [size.name for size in known], "Sizes that the catalogue knows"),
         _sizes(retired_size.RULE, "in", gone, f"Sizes retired on {on.isoformat()}", "ComputeInstance"),
         _switch(public_ip.RULE, _unless(f"{TYPE}/enableNodePublicIp", "false")),
@@ -60,7 +73,14 @@ def definitions(config: Config, *, on: date, version: str) -> list[dict[str, Any
         _switch(local_auth.RULE, _unless(f"{TYPE}/disableLocalAuth", "true")),
         _switch(managed_identity.RULE, {"not": {"field": "identity.type", "contains": "Assigned"}}),
         _switch(subnet_present.RULE, _unless_there(f"{TYPE}/subnet.id")),
+        _above(scale_to_zero.RULE, _LEAST, int(config.settings(scale_to_zero.RULE.code)["nodes"])),
+        _idle(int(config.settings(idle_time.RULE.code)["minutes"])),
     ]
+    if (ceiling := config.settings(node_ceiling.RULE.code)["nodes"]) is not None:
+        found.append(_above(node_ceiling.RULE, _MOST, int(ceiling)))
+    budget = config.settings(cluster_budget.RULE.code)
+    if any(most is not None for most in budget.values()):
+        found.append(_budget(known, **budget))
     if regions := config.settings(region.RULE.code)["regions"]:
         found.append(_region(regions))
     found += (_tag(name) for name in config.settings(required_tags.RULE.code)["required"] or ())
@@ -154,6 +174,102 @@ def _unless(alias: str, value: str) -> dict[str, Any]:
 
 def _unless_there(field: str) -> dict[str, Any]:
     return {"anyOf": [{"field": field, "exists": "false"}, {"field": field, "equals": ""}]}
+
+
+_MOST = f"{TYPE}/scaleSettings.maxNodeCount"
+_LEAST = f"{TYPE}/scaleSettings.minNodeCount"
+_WAITS = f"{TYPE}/scaleSettings.nodeIdleTimeBeforeScaleDown"
+
+
+def _more_than(alias: str, number: Any) -> dict[str, Any]:
+    # An order with a property that is not there is an error at Azure's gate.
+    return {"allOf": [{"field": alias, "exists": "true"}, {"field": alias, "greater": number}]}
+
+
+def _number(title: str, value: int) -> dict[str, Any]:
+    return {"type": "Integer", "metadata": {"displayName": title}, "defaultValue": value}
+
+
+def _above(rule: Rule, alias: str, nodes: int) -> _Parts:
+    """A rule on a number of nodes."""
+    condition = _on_clusters(_more_than(alias, "[parameters('nodes')]"))
+    return rule, "", {"mode": "All", "if": condition, "parameters": {"nodes": _number("Most nodes", nodes)}}
+
+
+def _fabric(known: Sequence[Size]) -> _Parts:
+    """RDMA without SR-IOV at any number of nodes; GPUs without InfiniBand beyond one, where jobs may span nodes."""
+    bad = [size.name for size in known if size.fabric.rdma and not size.fabric.sriov]
+    alone = [size.name for size in known if size.gpus and not size.fabric.usable and size.name not in bad]
+    spans = {
+        "allOf": [
+            {"field": f"{TYPE}/vmSize", "in": "[parameters('withoutInfiniBand')]"},
+            _more_than(_MOST, 1),
+            {"not": {"field": f"tags['{fabric.SINGLE_NODE_TAG}']", "equals": "true"}},
+        ]
+    }
+    condition = {"anyOf": [{"field": f"{TYPE}/vmSize", "in": "[parameters('sizes')]"}, spans]}
+    titles = {"sizes": "Sizes with RDMA without SR-IOV", "withoutInfiniBand": "Sizes with GPUs without InfiniBand"}
+    parameters = {
+        name: {"type": "Array", "metadata": {"displayName": titles[name]}, "defaultValue": names}
+        for name, names in (("sizes", bad), ("withoutInfiniBand", alone))
+    }
+    return fabric.RULE, "", {"mode": "All", "if": _on_clusters(condition), "parameters": parameters}
+
+
+def _budget(known: Sequence[Size], *, gpus: int | None = None, vcpus: int | None = None) -> _Parts:
+    """Sizes grouped by how many nodes of them the budget has room for: a condition cannot multiply."""
+    groups: dict[int, list[str]] = {}
+    for size in known:
+        bounds = [
+            int(most) // each
+            for each, most in ((size.gpus, gpus), (size.vcpus or 0, vcpus))
+            if most is not None and each
+        ]
+        if bounds:
+            groups.setdefault(min(bounds), []).append(size.name)
+    over = [
+        {"allOf": [{"field": f"{TYPE}/vmSize", "in": names}, {"field": _MOST, "greater": nodes}]}
+        for nodes, names in sorted(groups.items())
+    ]
+    condition = {"allOf": [{"field": _MOST, "exists": "true"}, {"anyOf": over}]}
+    return cluster_budget.RULE, "", {"mode": "All", "if": _on_clusters(condition)}
+
+
+def _idle(minutes: int) -> _Parts:
+    """The idle time is an ISO duration, which Azure Policy orders as a text: its parts are read and added up.
+
+    Azure takes days, hours, minutes and seconds; a fraction of a second counts as a whole one. Weeks, months and what
+    is no duration are refused as the rule refuses them.
+    """
+    whole = f"toUpper(trim(field('{_WAITS}')))"
+    date, clock = f"first(split({whole}, 'T'))", f"split(concat({whole}, 'T'), 'T')[1]"
+    after_hours = f"last(split({clock}, 'H'))"
+    after_minutes = f"last(split({after_hours}, 'M'))"
+    seconds = f"first(split({after_minutes}, 'S'))"
+
+    def part(text: str, unit: str, seconds_each: int) -> str:
+        digits = f"replace(first(split({text}, '{unit}')), 'P', '')"
+        return f"if(contains({text}, '{unit}'), mul(int({digits}), {seconds_each}), 0)"
+
+    rounded = f"add(int(first(split({seconds}, '.'))), if(contains({seconds}, '.'), 1, 0))"
+    terms = [
+        part(date, "D", 86_400),
+        part(clock, "H", 3_600),
+        part(after_hours, "M", 60),
+        f"if(contains({after_minutes}, 'S'), {rounded}, 0)",
+    ]
+    total = functools.reduce(lambda sum_, term: f"add({sum_}, {term})", terms)
+    condition = {
+        "anyOf": [
+            {"field": _WAITS, "exists": "false"},
+            {"not": {"anyOf": [{"value": f"[{date}]", "equals": "P"}, {"value": f"[{date}]", "like": "P*D"}]}},
+            {"value": f"[{whole}]", "in": ["P", "PT"]},
+            {"value": f"[last(split({after_minutes}, 'S'))]", "notEquals": ""},
+            {"value": f"[{total}]", "greater": "[mul(parameters('minutes'), 60)]"},
+        ]
+    }
+    parameters = {"minutes": _number("Longest time in minutes that a node may wait for work", minutes)}
+    return idle_time.RULE, "", {"mode": "All", "if": _on_clusters(condition), "parameters": parameters}
 
 
 def _region(regions: list[str]) -> _Parts:

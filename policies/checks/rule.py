@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-NO_SCALE = "no alias gives the scale settings of a cluster"
 NO_JOB = "no alias gives what a job says, and a job may name its size without any cluster"
-NO_PRICE = "Azure Policy knows no price, and no alias gives the number of nodes"
+NO_PRICE = (
+    "Azure Policy knows no price: the price list of every region would stand in the definition and age there unseen"
+)
 
 Enforcement = Literal["mandatory", "advisory", "disabled"]
 

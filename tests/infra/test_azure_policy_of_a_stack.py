@@ -29,6 +29,8 @@ SAID: dict[str, Any] = {
     "size-unknown": "disabled",
     "region-approved": {"regions": ["westeurope"]},
     "tags-required": {"required": ["team", "cost/centre"]},
+    "node-ceiling": {"nodes": 4},
+    "cluster-budget": {"gpus": 64},
 }
 
 
@@ -45,10 +47,11 @@ def by_code(effects: dict[str, str]) -> dict[str, str]:
     [
         ({}, {}),
         ({"effect": "deny"}, {"sriov-fabric": "Deny", "size-retired": "Deny", "ssh-closed": "Deny",
-                              "region-approved": "Deny", "tags-required": "Deny"}),
+                              "region-approved": "Deny", "tags-required": "Deny", "node-ceiling": "Deny",
+                              "cluster-budget": "Deny"}),
         ({"effect": "deny", "exclude": ["ssh-closed", "tags-required"]},
          {"sriov-fabric": "Deny", "size-retired": "Deny", "ssh-closed": "Disabled", "region-approved": "Deny",
-          "tags-required": "Disabled"}),
+          "tags-required": "Disabled", "node-ceiling": "Deny", "cluster-budget": "Deny"}),
     ],
 )  # fmt: skip
 def test_effects_follow_the_setting_and_the_levels(spec: dict[str, Any], differs: dict[str, str]) -> None:
@@ -69,7 +72,8 @@ def test_definitions_are_those_of_the_export_under_names_of_the_stack() -> None:
     other = assigned(AzurePolicy(), configuration.read(SAID), Names("s", "rg-other", "w"), on=TODAY)
     assert not set(named) & {one["name"] for one in other.definitions}
     assert set(spec.messages) == set(named)
-    assert all(spec.messages[name].startswith(("A ", "Nodes", "Local", "Resources", "The", "Work")) for name in named)
+    begins = ("A ", "Idle", "Nodes", "Local", "Resources", "The", "Work")
+    assert all(spec.messages[name].startswith(begins) for name in named)
     references = spec.initiative["properties"]["policyDefinitions"]
     assert {one["policyDefinitionId"].rsplit("/", 1)[-1] for one in references} == set(named)
     assert set(spec.effects) == set(spec.initiative["properties"]["parameters"])
@@ -112,7 +116,7 @@ def test_a_stack_s_policies_are_made_changed_enforced_and_removed(
 
     first = one.up().ok()
     created = [step.type.rsplit(":", 1)[-1] for step in first.done if ":authorization:" in step.type]
-    assert created.count("PolicyDefinition") == 8
+    assert created.count("PolicyDefinition") == 10
     assert {"PolicySetDefinition", "PolicyAssignment"} <= set(created)
     assert one.up().ok().changes == {}
     assert set(one.outputs()["azurePolicy"]["effects"].values()) == {"Audit", "Disabled"}

@@ -16,11 +16,12 @@ from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
 from amlstack.catalog import sizes
 from amlstack.cli.main import main
 from policies import azure_policy, config
+from policies.checks.size.fabric import SINGLE_NODE_TAG
 from policies.pack.server import Pack
 from tests.support.policies.showing import TODAY, request, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 TYPE = "Microsoft.MachineLearningServices/workspaces/computes"
@@ -29,8 +30,32 @@ SAID: dict[str, Any] = {
     **dict.fromkeys(azure_policy.EXPRESSIBLE, "mandatory"),
     "region-approved": {"regions": ["West Europe", "eastus"]},
     "tags-required": {"required": ["team", "Owner"]},
+    "node-ceiling": {"nodes": 4},
+    "scale-to-zero": {"nodes": 1, "enforcementLevel": "mandatory"},
+    "idle-time": {"minutes": 90, "enforcementLevel": "mandatory"},
+    "cluster-budget": {"gpus": 16, "vcpus": 300},
 }
+IDLE = (
+    "PT90M",
+    "PT1H30M",
+    "pt5400s",
+    "PT90M0.5S",
+    "PT5400.5S",
+    "P1DT1S",
+    "P1D",
+    "PT2H",
+    "PT120S",
+    "P1W",
+    "P1M",
+    "1H",
+    None,
+)
+"""Texts that Azure ML or another ISO parser takes as an idle time, some of them in the shape of others."""
 
+BYTES, CONDITIONS, FUNCTIONS, EXPRESSION = 1_048_576, 4_096, 2_048, 81_920
+"""Of one definition. Source: learn.microsoft.com, "Azure Policy limits" (includes/azure-policy-limits.md: 512 nested
+conditionals, 20 parameters too) and "Policy rule limits" (definition-structure-policy-rule.md, 2025-03-19); read on
+2026-11-24."""
 
 PLACE = PolicyPlace()
 
@@ -49,11 +74,16 @@ def machine_sizes() -> list[str]:
 
 
 def some_cluster(chance: random.Random) -> dict[str, Any]:
-    """A cluster with one node, as anybody might write it: the scale is what Azure Policy cannot see."""
+    """A cluster as anybody might write it."""
     names = machine_sizes()
+    scale = {
+        "minNodeCount": chance.choice([0, 1, 2, None]),
+        "maxNodeCount": chance.choice([1, 2, 4, 5, 9, 40]),
+        "nodeIdleTimeBeforeScaleDown": chance.choice(IDLE),
+    }
     inner = {
         "vmSize": chance.choice([*names, *(name.upper() for name in names[:5]), "Standard_ND96isr_H100", "x"]),
-        "scaleSettings": {"minNodeCount": 0, "maxNodeCount": 1},
+        "scaleSettings": {key: value for key, value in scale.items() if value is not None},
         "enableNodePublicIp": chance.choice([True, False, None]),
         "remoteLoginPortPublicAccess": chance.choice(["Enabled", "Disabled", "disabled", "NotSpecified", None]),
         "subnet": chance.choice([{"id": "/subscriptions/s/x/subnets/n"}, {"id": ""}, {}, None]),
@@ -64,7 +94,17 @@ def some_cluster(chance: random.Random) -> dict[str, Any]:
             [{"type": kind} for kind in ("None", "SystemAssigned", "UserAssigned", "SystemAssigned,UserAssigned")]
             + [None]
         ),
-        "tags": chance.choice([None, {}, {"team": "a"}, {"TEAM": "a", "owner": "b"}, {"team": "", "owner": "b"}]),
+        "tags": chance.choice(
+            [
+                None,
+                {},
+                {"team": "a"},
+                {"TEAM": "a", "owner": "b"},
+                {"team": "", "owner": "b"},
+                {SINGLE_NODE_TAG: "true"},
+                {SINGLE_NODE_TAG: "False"},
+            ]
+        ),
     }
     properties = {
         "computeType": chance.choice(["AmlCompute", "amlcompute", "AmlCompute", "ComputeInstance"]),
@@ -97,6 +137,42 @@ def test_definitions_and_pack_agree_on_thousands_of_clusters() -> None:
 
     assert set(counts) == set(azure_policy.EXPRESSIBLE)
     assert min(counts.values()) > 10
+
+
+@pytest.mark.parametrize("idle", ["PT5M5", "PT", "P", "PTXH", "P1M2D"])
+def test_an_idle_time_that_is_no_duration_is_not_let_through(idle: str) -> None:
+    (one,) = (one for one in exported() if one["name"] == "amlstack-idle-time")
+    properties = {"computeType": "AmlCompute", "properties": {"scaleSettings": {"nodeIdleTimeBeforeScaleDown": idle}}}
+    parameters = with_defaults(one["properties"]["parameters"], {})
+    target = PolicyTarget(TYPE, "", {"properties": properties})
+    found = assessed(one["properties"]["policyRule"], parameters, target, PLACE)
+    assert found.ruling is Ruling.DENIES or found.outcome.failure, found
+
+
+def test_definitions_keep_within_azures_limits() -> None:
+    for one in exported():
+        rule = one["properties"]["policyRule"]
+        expressions = [text for text in texts(rule["if"]) if text.startswith("[")]
+        assert len(json.dumps(one).encode()) < BYTES, one["name"]
+        assert len(one["properties"]["displayName"]) <= 128, one["name"]
+        assert len(one["properties"]["description"]) <= 512, one["name"]
+        assert len(one["properties"]["parameters"]) <= 20
+        assert json.dumps(rule["if"]).count('{"field"') + json.dumps(rule["if"]).count('{"value"') <= CONDITIONS
+        assert all(len(text) <= EXPRESSION for text in expressions)
+        assert sum(text.count("(") for text in expressions) <= FUNCTIONS
+        assert nesting(rule["if"]) <= 512
+
+
+def texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from texts(inner)
+
+
+def nesting(condition: Any) -> int:
+    inner = [one for key in ("allOf", "anyOf") for one in condition.get(key, ())]
+    return sum(map(nesting, inner), start=1) + (nesting(condition["not"]) if "not" in condition else 0)
 
 
 def test_every_rule_is_exported_or_listed_with_its_reason() -> None:

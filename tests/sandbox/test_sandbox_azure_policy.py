@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from policies import azure_policy, config
 from tests.support.sandbox.sandbox_client import ROOT, cluster
 
 if TYPE_CHECKING:
@@ -165,6 +167,42 @@ def test_definitions_of_a_subscription_are_listed(manager: Manager, group: str) 
 
     assert group
     assert (status, [one["name"] for one in answer["value"]]) == (200, ["no-nd"])
+
+
+@pytest.mark.parametrize(
+    ("size", "scale", "code"),
+    [
+        ("Standard_ND96isr_H100_v5", {"maxNodeCount": 40}, "node-ceiling"),
+        ("Standard_NC24ads_A100_v4", {"maxNodeCount": 8}, "node-ceiling"),
+        ("Standard_NC24ads_A100_v4", {"maxNodeCount": 2}, "sriov-fabric"),
+        ("Standard_ND96isr_H100_v5", {"maxNodeCount": 3}, "cluster-budget"),
+        ("Standard_ND96isr_H100_v5", {"maxNodeCount": 2, "minNodeCount": 1}, "scale-to-zero"),
+        ("Standard_ND96isr_H100_v5", {"maxNodeCount": 2, "nodeIdleTimeBeforeScaleDown": "P1D"}, "idle-time"),
+        ("Standard_ND96isr_H100_v5", {"maxNodeCount": 2}, ""),
+        ("Standard_NC24ads_A100_v4", {"maxNodeCount": 1, "nodeIdleTimeBeforeScaleDown": "PT1H"}, ""),
+    ],
+)
+def test_the_rules_as_exported_refuse_the_scale_of_a_raw_request(
+    manager: Manager, size: str, scale: dict[str, Any], code: str
+) -> None:
+    levels = dict.fromkeys(("scale-to-zero", "idle-time"), "mandatory")
+    said = config.read({"node-ceiling": {"nodes": 4}, "cluster-budget": {"gpus": 16}, **levels})
+    for one in azure_policy.definitions(said, on=date(2026, 7, 1), version="1.0.0"):
+        if one["properties"]["parameters"]["effect"]["defaultValue"] == "Deny":
+            assign(manager, one["name"], {"properties": one["properties"]})
+    body = cluster(size)
+    body["properties"]["properties"]["scaleSettings"] = {
+        "minNodeCount": 0, "nodeIdleTimeBeforeScaleDown": "PT10M", **scale
+    }  # fmt: skip
+    body["properties"] |= {"disableLocalAuth": True}
+
+    status, answer = manager.call("PUT", f"{manager.workspace}/computes/gpu", body)
+
+    if code:
+        assert (status, answer["code"]) == (403, "RequestDisallowedByPolicy")
+        assert f"amlstack-{code}" in str(answer)
+    else:
+        assert status == 201, answer
 
 
 def acting(kind: str, then: dict[str, Any], condition: Any = None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from amlstack.base import durations
 from amlstack.base.findings import Finding
 from policies.checks.examples import cluster
-from policies.checks.rule import NO_SCALE, Rule, Setting
+from policies.checks.rule import Rule, Setting
 
 RULE = Rule(
     code="idle-time",
@@ -17,7 +17,6 @@ RULE = Rule(
     level="advisory",
     settings=(Setting("minutes", "integer", "Longest time that a node may wait for work.", 60),),
     fix="Writes the longest allowed time.",
-    not_exported=NO_SCALE,
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amlstack.base.findings import Finding
 from policies.checks.examples import cluster
-from policies.checks.rule import NO_SCALE, Rule, Setting
+from policies.checks.rule import Rule, Setting
 
 RULE = Rule(
     code="node-ceiling",
@@ -15,7 +15,6 @@ RULE = Rule(
     instead=cluster(most=16),
     settings=(Setting("nodes", "integer", "Most nodes of one cluster, and of one serverless job."),),
     sample={"nodes": 16},
-    not_exported=NO_SCALE,
 )
 
 

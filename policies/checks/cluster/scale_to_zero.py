@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amlstack.base.findings import Finding
 from policies.checks.examples import cluster
-from policies.checks.rule import NO_SCALE, Rule, Setting
+from policies.checks.rule import Rule, Setting
 
 RULE = Rule(
     code="scale-to-zero",
@@ -15,7 +15,6 @@ RULE = Rule(
     instead=cluster(),
     level="advisory",
     settings=(Setting("nodes", "integer", "Most nodes that may stay up without work.", 0),),
-    not_exported=NO_SCALE,
 )
 
 

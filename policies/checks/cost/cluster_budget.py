@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
 from policies.checks.examples import cluster
-from policies.checks.rule import NO_SCALE, Rule, Setting
+from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
@@ -26,7 +26,6 @@ RULE = Rule(
         Setting("vcpus", "integer", "Most vCPUs of one cluster."),
     ),
     sample={"gpus": 64},
-    not_exported=NO_SCALE,
 )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding
 from policies.checks.cost.hourly_cost import unpriced
 from policies.checks.examples import job
-from policies.checks.rule import NO_PRICE, Rule, Setting
+from policies.checks.rule import NO_JOB, Rule, Setting
 
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
@@ -26,7 +26,7 @@ RULE = Rule(
     instead=job(", of a size with a price of 100 USD per hour"),
     settings=(Setting("usd", "number", "Most US dollars of one run."),),
     sample={"usd": 5000},
-    not_exported=NO_PRICE,
+    not_exported=NO_JOB,
 )
 
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding, Level
 from policies import config as configuration
-from policies.evaluation.binding import NO_COMPUTE
-from policies.evaluation.context import Context, KnownCluster
+from policies.evaluation.arm_ids import address_of
+from policies.evaluation.context import NO_COMPUTE, Context
 from policies.evaluation.facts import put_unknown, wholly_known
 from policies.evaluation.resource_subjects import component
 from policies.evaluation.stack_verdicts import judge_whole, judges_sum
+from policies.evaluation.subject import KnownCluster
 from policies.evaluation.type_tokens import judged
 from policies.evaluation.verdicts import judge_resource, weigh
 from policies.release import version
@@ -91,12 +92,13 @@ class Gate:
             cluster: Its name; `NO_COMPUTE` for jobs that name neither a compute nor a size.
             size: Its size.
         """
-        self._context.clusters.setdefault(cluster.lower(), KnownCluster(size, low_priority=False))
+        if not self._context.clusters.named(cluster):
+            self._context.clusters.add(address_of(cluster), KnownCluster(size, low_priority=False))
 
     def leave_to_jobs(self, cluster: str) -> None:
         """Judge a cluster's size at the jobs on it: what was found of the cluster itself is not shown."""
-        if known := self._context.clusters.get(cluster.lower()):
-            self._context.clusters[cluster.lower()] = replace(known, nodes=0)
+        for by, (place, known) in list(self._context.clusters.named(cluster).items()):
+            self._context.clusters.add(place, replace(known, nodes=0), by)
 
     def judge(
         self, token: str, name: str, props: Any, *, parent: str = "", unreadable: Collection[Path] = ()

@@ -29,11 +29,13 @@ clusters:
 
 TEMPLATE_UNRESOLVED = Rule(
     code="template-unresolved",
-    title="What a template deploys can be judged before it is deployed.",
+    title="What is deployed can be judged before it is deployed.",
     what=(
         "Refuses an ARM template in which a mandatory rule cannot be judged: a value is an expression that is not "
         "worked out from the parameters, defaults, variables and loops beside it, or the template is kept elsewhere "
-        "(`templateLink`). The finding names the expression and the reason. Where only advisory rules are open, "
+        "(`templateLink`). Refuses any resource that names something twice in one object, as Azure reads names without "
+        "letter case, and one that keeps a size in a form that cannot be read. The finding names the value and the "
+        "reason. Where only advisory rules are open, "
         "[checked-at-up](#checked-at-up) says so, and a value that the engine knows at `up` is judged then. Of a "
         "template that is only kept for others to deploy (a template specification, a blueprint's artifact, a managed "
         "application), what its user gives is not refused: it is judged where it is deployed."

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base import durations
 from amlstack.base.findings import Finding
 from amlstack.catalog import regions, sizes
-from policies.evaluation.facts import Undecided, Unknown, is_expression, last_part
+from policies.evaluation.context import clusters_of
+from policies.evaluation.facts import Undecided, Unknown, is_expression
 
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
     from policies.checks import Rule
-    from policies.evaluation.context import Context, KnownCluster
-    from policies.evaluation.subject import Subject
-
-NO_COMPUTE = ""
-"""Name under which a gate may know the size for jobs that name neither a compute nor a size."""
+    from policies.evaluation.context import Context
+    from policies.evaluation.subject import KnownCluster, Subject
 
 Found = Iterable[Finding | None]
 Judge = Callable[["Subject", Mapping[str, Any], "Context"], Found]
@@ -58,8 +56,7 @@ def cluster_of(subject: Subject, context: Context) -> KnownCluster | None:
     Raises:
         Undecided: What it runs on is not known yet.
     """
-    compute = subject.compute
-    return context.clusters.get(last_part(compute, subject.where).lower() if compute else NO_COMPUTE)
+    return next(iter(clusters_of(subject, context)), None)
 
 
 def region_of(subject: Subject) -> str | None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from policies.checks.size.fabric import SINGLE_NODE_TAG
-from policies.evaluation.facts import ABSENT, Facts, Path, Unknown, flag, number, text
+from policies.evaluation.facts import ABSENT, Facts, Path, Unknown, dig, flag, number, size_of, text
 from policies.evaluation.subject import Subject
 from policies.resource_types import machines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from policies.evaluation.arm_ids import Address
 
 INNER: dict[str, Path] = {
     "size": ("vmSize",),
@@ -29,7 +32,7 @@ OUTER: dict[str, Path] = {
     "tags": ("tags",),
     "name": ("computeName",),
 }
-_CLASSIC: dict[str, Path] = {
+CLASSIC: dict[str, Path] = {
     "size": ("vmSize",),
     "most": ("scaleSettings", "maxNodeCount"),
     "least": ("scaleSettings", "minNodeCount"),
@@ -51,24 +54,38 @@ def machine_subjects(props: Any, paths: tuple[Path, ...], at: Path = ()) -> Iter
     """Nodes of a size outside training clusters, one subject for each place that names a size."""
     for path in paths:
         for place in machines.places(props, (*at, *path)):
-            size = text(props, *place)
+            size = size_of(dig(props, *place), place)
             if size is not None:
                 yield Subject("machine", ".".join(place), size, 1, Facts(props, {"size": (place,)}))
 
 
-def classic_cluster(props: Any) -> Iterator[Subject]:
-    """A cluster of the classic provider."""
-    yield from _cluster(props, {fact: (path,) for fact, path in _CLASSIC.items()}, classic=True)
+def classic_cluster(props: Any, around: Address) -> Iterator[Subject]:
+    """A cluster of a provider that Terraform's is bridged to, in a workspace."""
+    if isinstance(blocks := props.get("scaleSettings"), list):
+        props = {**props, "scaleSettings": blocks[0] if len(blocks) == 1 else None}
+    name = text(props, "name")
+    place = replace(
+        around,
+        name=name.lower() if isinstance(name, str) else None,
+        unknown=name if isinstance(name, Unknown) else None,
+    )
+    yield from _cluster(props, {fact: (path,) for fact, path in CLASSIC.items()}, place, classic=True)
 
 
-def compute_subjects(props: Any, at: Path) -> Iterator[Subject]:
-    """A compute of a workspace in ARM's layout, which begins at a path: a training cluster, or another machine."""
+def compute_subjects(props: Any, at: Path, place: Address) -> Iterator[Subject]:
+    """A compute of a workspace in ARM's layout: a training cluster, or another machine.
+
+    Args:
+        props: Properties in which it lies.
+        at: Its path in them.
+        place: Where it is.
+    """
     kind = text(props, *at, "properties", "computeType")
     if isinstance(kind, str) and kind.lower() != "amlcompute":
         if kind.lower() in machines.COMPUTES:
             yield from machine_subjects(props, (("properties", "properties", machines.COMPUTES[kind.lower()]),), at)
         return
-    yield from _cluster(props, _compute_paths(at))
+    yield from _cluster(props, _compute_paths(at), place)
 
 
 @lru_cache(maxsize=64)
@@ -84,8 +101,10 @@ def _compute_paths(at: Path) -> Mapping[str, tuple[Path, ...]]:
     return paths
 
 
-def _cluster(props: Any, paths: Mapping[str, tuple[Path, ...]], *, classic: bool = False) -> Iterator[Subject]:
-    size = text(props, *paths["size"][0])
+def _cluster(
+    props: Any, paths: Mapping[str, tuple[Path, ...]], place: Address, *, classic: bool = False
+) -> Iterator[Subject]:
+    size = size_of(dig(props, *paths["size"][0]), paths["size"][0])
     if size is None:
         return
     nodes = number(props, *paths["most"][0])
@@ -96,4 +115,5 @@ def _cluster(props: Any, paths: Mapping[str, tuple[Path, ...]], *, classic: bool
         nodes=nodes if nodes is not None else Unknown(".".join(paths["most"][0]), ABSENT),
         single_node_jobs=flag(props, *paths["tags"][0], SINGLE_NODE_TAG),
         facts=Facts(props, paths, classic=classic),
+        place=place,
     )

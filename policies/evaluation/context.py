@@ -5,32 +5,63 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from policies.evaluation.arm_ids import Address, address_of
+from policies.evaluation.facts import AT_RUN, GAP, Gapped, Undecided, Unknown, is_expression, open_part
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Hashable, Mapping
     from datetime import date
 
     from amlstack.catalog.images import Registered
-    from policies.evaluation.facts import Unknown
-    from policies.evaluation.subject import Subject
+    from policies.evaluation.subject import KnownCluster, Subject
+
+NO_COMPUTE = ""
+"""Name under which a gate may know the size for jobs that name neither a compute nor a size."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownCluster:
-    """What is remembered of a cluster of the stack, for the jobs on it.
+@dataclass(slots=True)
+class Clusters:
+    """The clusters of a stack seen so far.
 
     Attributes:
-        size: Name of its size.
-        low_priority: Whether its nodes may be taken away.
-        single_node_jobs: Whether it is declared for jobs of one node only.
-        nodes: Most nodes for which its size has been judged; 0 for a cluster that is declared elsewhere.
-        region: Where its nodes are; None where that is not known.
+        promised: Whether one of them is, or may be, declared for jobs of one node only.
     """
 
-    size: str
-    low_priority: bool
-    single_node_jobs: bool | Unknown = False
-    nodes: int | Unknown = 0
-    region: str | None = None
+    promised: bool = False
+    _by_name: dict[str, dict[Hashable, tuple[Address, KnownCluster]]] = field(default_factory=dict)
+    _nameless: dict[Hashable, tuple[Address, KnownCluster]] = field(default_factory=dict)
+
+    def add(self, place: Address, known: KnownCluster, by: Hashable = "") -> None:
+        """Remember a cluster; what was remembered of the same resource goes.
+
+        Args:
+            place: Where it is.
+            known: What is remembered.
+            by: The resource that declares it.
+        """
+        self.promised = self.promised or known.single_node_jobs is not False
+        same = self._nameless if place.name is None else self._by_name.setdefault(place.name, {})
+        same[by] = place, known
+
+    def named(self, name: str) -> dict[Hashable, tuple[Address, KnownCluster]]:
+        """All of a name, wherever they are, by what declares them."""
+        return self._by_name.get(name.lower(), {})
+
+    def at(self, place: Address) -> list[KnownCluster]:
+        """Those that a place may mean: of one name, those whose places are known to agree most.
+
+        Raises:
+            Undecided: The only one that it may be has a name that is not known, and holds jobs to one node.
+        """
+        found = [
+            (one.agrees(place), known) for one, known in self.named(place.name or "").values() if one.may_be(place)
+        ]
+        if not found:
+            for one, known in self._nameless.values() if place.name else ():
+                if one.unknown is not None and one.may_be(place) and known.single_node_jobs is not False:
+                    raise Undecided(one.unknown)
+        best = max((agrees for agrees, _ in found), default=0)
+        return [known for agrees, known in found if agrees == best]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +87,7 @@ class Context:
 
     Attributes:
         on: The day of the judgement.
-        clusters: Clusters of the stack seen so far, by name in small letters.
-        single_node: Names of those that are, or may be, declared for jobs of one node only.
+        clusters: Clusters of the stack seen so far.
         networks: Address ranges of virtual networks seen so far, by name in small letters.
         groups: Locations of resource groups seen so far, by name in small letters.
         components: Specs of component versions seen so far, by name and version.
@@ -66,10 +96,31 @@ class Context:
     """
 
     on: date
-    clusters: dict[str, KnownCluster] = field(default_factory=dict)
-    single_node: set[str] = field(default_factory=set)
+    clusters: Clusters = field(default_factory=Clusters)
     networks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     groups: dict[str, str | None] = field(default_factory=dict)
     components: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     images: dict[str, Registered] = field(default_factory=dict)
     early: list[Early] = field(default_factory=list)
+
+
+def clusters_of(subject: Subject, context: Context) -> list[KnownCluster]:
+    """The clusters of the stack that a job may run on; empty where it is serverless or its cluster has not been seen.
+
+    Raises:
+        Undecided: What it runs on is not known yet.
+    """
+    if subject.on is not None:
+        return [subject.on]
+    compute = subject.compute
+    if not compute:
+        return context.clusters.at(Address(name=NO_COMPUTE))
+    if isinstance(compute, Unknown):
+        raise Undecided(compute)
+    text = str(compute)
+    if is_expression(text):
+        raise Undecided(Unknown(subject.where, AT_RUN))
+    place = address_of(text)
+    if isinstance(compute, Gapped) and GAP in (place.name or "") and (missing := open_part(compute, subject.where)):
+        raise Undecided(missing)
+    return context.clusters.at(place.within(subject.place))

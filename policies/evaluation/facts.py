@@ -6,6 +6,7 @@ with `Undecided`, so that a rule can say what it could not judge.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -130,6 +131,14 @@ def text_of(value: Any, path: Path) -> str | Unknown | None:
     return value if isinstance(value, str | Unknown) else None
 
 
+def size_of(value: Any, path: Path) -> str | Unknown | None:
+    """The same of a size, of which nothing but a text can be judged."""
+    found = text_of(value, path)
+    if found is None and value is not None:
+        return Unknown(".".join(path), "is no text, and so no size that can be judged", unresolved=True)
+    return found
+
+
 def open_part(value: Any, path: str) -> Unknown | None:
     """Why a value that was read as it is, such as one of a mapping, is not known as a whole; None where it is.
 
@@ -168,7 +177,7 @@ def last_part(value: Any, path: str) -> str:
     """
     if isinstance(value, Unknown):
         raise Undecided(value)
-    end = str(value).rsplit("/", 1)[-1].removeprefix("azureml:")
+    end = str(value).strip().rstrip("/").rsplit("/", 1)[-1].removeprefix("azureml:")
     if isinstance(value, Gapped) and GAP in end and (missing := open_part(value, path)):
         raise Undecided(missing)
     return end
@@ -177,7 +186,7 @@ def last_part(value: Any, path: str) -> str:
 def number(props: Any, *path: str) -> int | Unknown | None:
     """The whole number at a path, also when written as text; None where there is none, Unknown as for `text`.
 
-    Numbers arrive as floats. What is neither a number nor missing is taken for an expression.
+    Numbers arrive as floats. A part of one counts as a whole.
     """
     return number_of(dig(props, *path), path)
 
@@ -187,9 +196,11 @@ def number_of(value: Any, path: Path) -> int | Unknown | None:
     if value is None or isinstance(value, Unknown):
         return value
     try:
-        return int(float(value))
+        return math.ceil(float(value))
     except (TypeError, ValueError, OverflowError):
-        return Unknown(".".join(path), AT_RUN)
+        if isinstance(value, str) and is_expression(value):
+            return Unknown(".".join(path), AT_RUN)
+        return Unknown(".".join(path), "is no number that can be judged", unresolved=True)
 
 
 def flag(props: Any, *path: str) -> bool | Unknown:

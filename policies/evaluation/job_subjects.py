@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.pulumi_wire import UNKNOWN
-from policies.evaluation.facts import Facts, Path, Unknown, dig, names, number_of, text_of
+from policies.evaluation.arm_ids import name_of
+from policies.evaluation.facts import Facts, Path, Unknown, dig, names, number_of, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _COMPUTE = (("computeId",), ("compute",), ("settings", "defaultCompute"), ("settings", "default_compute"))
 
 # Fact → names of it, on the wire and in the steps of a pipeline, which keep the words of a job file.
-_OWN: dict[str, tuple[Path, ...]] = {
+OWN: dict[str, tuple[Path, ...]] = {
     "command": (("command",),),
     "environment": (("environmentId",), ("environment",)),
     "variables": (("environmentVariables",), ("environment_variables",)),
@@ -32,19 +33,34 @@ _OWN: dict[str, tuple[Path, ...]] = {
         ("distribution", "process_count_per_instance"),
     ),
     "nodes": (("resources", "instanceCount"), ("resources", "instance_count")),
+    "most_nodes": (("resources", "maxInstanceCount"), ("resources", "max_instance_count")),
+    "automl_nodes": (("taskDetails", "limitSettings", "maxNodes"), ("limits", "maxNodes"), ("limits", "max_nodes")),
     "size": (("resources", "instanceType"), ("resources", "instance_type")),
     "locations": (("resources", "locations"),),
     "outputs": (("outputs",),),
     "inputs": (("inputs",),),
     "compute": (("computeId",), ("compute",)),
     "tier": (("queueSettings", "jobTier"), ("queue_settings", "job_tier")),
-    "timeout": (("limits", "timeout"), ("limits", "trialTimeout"), ("limits", "trial_timeout")),
+    "timeout": (
+        ("limits", "timeout"),
+        ("limits", "trialTimeout"),
+        ("limits", "trial_timeout"),
+        ("taskDetails", "limitSettings", "timeout"),
+    ),
     "trial_timeout": (("limits", "trialTimeout"), ("limits", "trial_timeout")),
     "trials": (("limits", "maxTotalTrials"), ("limits", "max_total_trials")),
     "at_once": (("limits", "maxConcurrentTrials"), ("limits", "max_concurrent_trials")),
 }
+STRUCTURE = frozenset(
+    {"type", "jobType", "componentId", "component", "trial", "jobs", "settings", "defaultCompute", "default_compute",
+     "action", "mode"}
+)  # fmt: skip
+"""Names in a job that say where something stands, beside those of `OWN`."""
 _HOLD_JOBS = frozenset({"trial", "jobs", "component"})
 _NO_COMMAND = frozenset({"pipeline", "sweep", "spark", "parallel", "automl", "import", "data_transfer"})
+_OVER_NODES = frozenset({"automl", "parallel"})
+"""Kinds without a command of their own that spread over nodes."""
+_NODES = ("nodes", "most_nodes", "automl_nodes")
 _COMPONENT = re.compile(
     r"(?:.*/components/(?P<name>[^/]+)/versions/|(?:azureml:)?(?P<short>[^/:@]+):)(?P<version>[^/:@]+)"
 )
@@ -116,19 +132,43 @@ def _own(props: Any, at: Path, whole: Any, compute: Any, around: tuple[Path, ...
     places = (at, (*at, "component"), *around) if isinstance(whole.get("component"), Mapping) else (at, *around)
     facts = Facts(props, _paths(places))
     at_size, value = facts.found("size")
-    size = text_of(value, at_size)
-    serverless = False if size is None else _is_serverless(whole, compute)
-    if not serverless and facts.found("command")[1] is None and not _runs_component(whole):
+    size = _either(whole, "size", at) or size_of(value, at_size)
+    compute = _either(whole, "compute", at) or compute
+    serverless = False if size is None else _is_serverless(whole, compute, at)
+    says_nothing = facts.found("command")[1] is None and not _runs_component(whole)
+    if not serverless and says_nothing and not _kinds(whole) & _OVER_NODES:
         return
-    at_nodes, value = facts.found("nodes")
-    nodes = number_of(value, at_nodes)
     yield FoundJob(
         where=".".join(at_size),
         size=serverless if isinstance(serverless, Unknown) else size if serverless else None,
-        nodes=1 if nodes is None else nodes,
+        nodes=_either(whole, "nodes", at) or _nodes(facts),
         facts=facts,
         compute=compute,
     )
+
+
+def _nodes(facts: Facts) -> int | Unknown:
+    """Most nodes that a job may get: as it begins, as it may grow, or over all trials of an AutoML job."""
+    counts: list[int] = []
+    for fact in _NODES:
+        at, value = facts.found(fact)
+        count = number_of(value, at)
+        if isinstance(count, Unknown):
+            return count
+        counts += [] if count is None else [count]
+    return max(counts, default=1)
+
+
+def _either(whole: Any, fact: str, at: Path) -> Unknown | None:
+    """A fact that is written in both of its spellings, with two values; None where it is not."""
+    given: list[Any] = []
+    for path in OWN[fact]:
+        value = dig(whole, *path)
+        if value is not None and value not in given:
+            given.append(value)
+    if len(given) < 2:
+        return None
+    return Unknown(".".join((*at, *OWN[fact][0])), "is written in two spellings with two values", unresolved=True)
 
 
 @lru_cache(maxsize=64)  # most jobs have the same few paths
@@ -140,28 +180,33 @@ def _paths(places: tuple[Path, ...]) -> Mapping[str, tuple[Path, ...]]:
     """
     paths = {
         fact: tuple((*base, *name) for base in places for name in known)
-        for fact, known in _OWN.items()
+        for fact, known in OWN.items()
         if fact != "command"
     }
     paths["command"] = ((*places[0], "command"), (*places[0], "component", "command"))
     return paths
 
 
+def _kinds(job: Mapping[str, Any]) -> frozenset[str]:
+    """What a job says that it is, in small letters; a kind that is not known yet may be any with a command."""
+    named = (job.get("type"), job.get("jobType"))
+    return frozenset(str(each).lower() for each in named if each is UNKNOWN or each) or frozenset({"command"})
+
+
 def _runs_component(job: Mapping[str, Any]) -> bool:
     """Whether it is a step or trial that runs a component registered elsewhere, whose command is not known here."""
-    named = (job.get(key) for key in ("type", "jobType"))
-    # A kind that is not known yet has no truth, and may be one with a command.
-    kind = str(next((each for each in named if each is UNKNOWN or each), "command")).lower()
-    return kind not in _NO_COMMAND and any(job.get(key) is not None for key in ("componentId", "component"))
+    return not _kinds(job) <= _NO_COMMAND and any(job.get(key) is not None for key in ("componentId", "component"))
 
 
-def _is_serverless(job: Any, compute: Any) -> bool | Unknown:
+def _is_serverless(job: Any, compute: Any, at: Path) -> bool | Unknown:
     """Whether a job with a size is serverless: elsewhere the instance type is the compute's affair, not a VM size.
 
     Spark jobs bring their own pool and train nothing over the fabric.
     """
-    if dig(job, "jobType") == "Spark" or dig(job, "type") == "spark":
+    if _kinds(job) == {"spark"}:
         return False
-    if isinstance(compute, Unknown):
-        return compute
-    return not compute or str(compute).rsplit("/", 1)[-1].lower() in {"serverless", "azureml:serverless"}
+    if isinstance(compute, Unknown) or not compute:
+        return compute or True
+    if not isinstance(compute, str):
+        return Unknown(".".join((*at, *OWN["compute"][0])), "names no compute", unresolved=True)
+    return name_of(compute) == "serverless"

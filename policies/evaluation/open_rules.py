@@ -38,8 +38,8 @@ def _unresolved(where: str, unknown: tuple[Unknown, ...], codes: list[str]) -> F
         TEMPLATE_UNRESOLVED.code,
         where,
         seen=" and ".join(f"{value.path} {value.why}" for value in unknown),
-        rule=f"What a template deploys is judged before it is deployed, and {_list(codes)} open here",
-        remedy="Give the value in the deployment's parameters, or write it out in the template",
+        rule=f"What is deployed is judged before it is deployed, and {_list(codes)} open here",
+        remedy="Write the value out, once, or give it in the deployment's parameters",
     )
 
 

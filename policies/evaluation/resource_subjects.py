@@ -10,25 +10,29 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from amlstack.catalog.images import Registered
+from policies.evaluation import sent
+from policies.evaluation.arm_ids import Address, address_of, name_of
 from policies.evaluation.compute_subjects import classic_cluster, compute_subjects, machine_subjects
 from policies.evaluation.facts import Facts, Path, Unknown, dig, text
 from policies.evaluation.job_subjects import complete, component_key, jobs_in
 from policies.evaluation.subject import Subject
 from policies.evaluation.type_tokens import (
-    CLASSIC_CLUSTER,
+    AZAPI,
     CLASSIC_TEMPLATE,
     OWN_COMPONENT,
     OWN_ENVIRONMENT,
     OWN_JOBS,
     azure_native_type,
     holds_template,
+    terraform_sizes,
 )
 from policies.resource_types import machines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _NONE: Mapping[str, Any] = {}
+_NOWHERE = Address()
 _JOBS_AT: tuple[Path, ...] = (
     *OWN_JOBS.values(),
     ("properties",),
@@ -86,42 +90,50 @@ def subjects(resource_type: str, props: Any, groups: Mapping[str, Any] = _NONE) 
 
 def _subjects(resource_type: str, props: Any, groups: Mapping[str, Any]) -> Iterator[Subject]:
     if resource_type in OWN_JOBS:
-        yield from _jobs(props, OWN_JOBS[resource_type])
+        yield from _jobs(props, OWN_JOBS[resource_type], _of_the_workspace(dig(props, "workspace")))
     elif resource_type == OWN_ENVIRONMENT:
         yield from _environment(props, ("body",))
-    elif resource_type == CLASSIC_CLUSTER:
-        yield from classic_cluster(props)
-        yield from _located(props, ())
-    elif resource_type in machines.CLASSIC:
-        yield from machine_subjects(props, machines.CLASSIC[resource_type])
-        yield from _located(props, ())
     elif (token := azure_native_type(resource_type)) is not None:
         yield from _azure_native(*token, props, groups)
+    elif (paths := terraform_sizes(resource_type)) is not None:
+        yield from _terraform(paths, props)
     elif CLASSIC_TEMPLATE.fullmatch(resource_type):
-        yield from _template("", props, groups)
+        yield from _template(props, (), groups, token=resource_type)
+    elif AZAPI.fullmatch(resource_type):
+        yield from _as_sent(sent.by_azapi(props), props, groups)
+
+
+def _terraform(paths: tuple[Path, ...], props: Any) -> Iterator[Subject]:
+    """A resource of the classic provider or of azurerm, whose names are those of Terraform."""
+    if paths:
+        yield from machine_subjects(props, paths)
+    else:
+        yield from classic_cluster(props, _of_the_workspace(dig(props, "machineLearningWorkspaceId")) or _NOWHERE)
+    yield from _located(props, ())
 
 
 def _azure_native(module: str, kind: str, props: Any, groups: Mapping[str, Any]) -> Iterator[Subject]:
     if (known := machines.MACHINES.get((module, kind))) is not None:
         yield from machine_subjects(props, known.paths)
     if holds_template(module, kind):
-        yield from _template(f"{module}:{kind}", props, groups)
+        yield from _template(props, (), groups, token=f"{module}:{kind}")
         return
+    place = _named(props, "workspaceName", "computeName") if module == "machinelearningservices" else _NOWHERE
     match module, kind:
         case "machinelearningservices", "Compute" | "MachineLearningCompute":
-            yield from compute_subjects(props, ())
+            yield from compute_subjects(props, (), place)
         case "machinelearningservices", "Job":
             # The first since azure-native's default version of 2025-12-01, the second in the older ones.
-            yield from _jobs(props, ("properties",))
-            yield from _jobs(props, ("jobBaseProperties",))
+            yield from _jobs(props, ("properties",), place)
+            yield from _jobs(props, ("jobBaseProperties",), place)
         case "machinelearningservices", "Schedule":
-            yield from _jobs(props, ("properties", "action", "jobDefinition"))
-            yield from _jobs(props, ("scheduleProperties", "action", "jobDefinition"))
+            yield from _jobs(props, ("properties", "action", "jobDefinition"), place)
+            yield from _jobs(props, ("scheduleProperties", "action", "jobDefinition"), place)
         case "machinelearningservices", "EnvironmentVersion":
             yield from _environment(props, ("properties",))
             yield from _environment(props, ("environmentVersionProperties",))
         case "resources", "Resource":
-            yield from _generic(props)
+            yield from _as_sent(sent.by_azure_native(props), props, groups)
         case "resources", "ResourceGroup":
             facts = Facts(props, {"name": (("resourceGroupName",),), "location": (("location",),)})
             yield Subject("group", "location", None, 0, facts)
@@ -130,18 +142,32 @@ def _azure_native(module: str, kind: str, props: Any, groups: Mapping[str, Any])
     yield from _located(props, ())
 
 
-def _generic(props: Any) -> Iterator[Subject]:
-    """azure-native's resource of any type, by the parts of that type."""
-    provider, kind = text(props, "resourceProviderNamespace"), text(props, "resourceType")
-    if not isinstance(provider, str) or not isinstance(kind, str):
-        return
-    parents = text(props, "parentResourcePath")
-    # ``workspaces/w`` around ``computes``: types and names in turn; some write the whole type instead.
-    around = parents.strip("/").split("/")[::2] if isinstance(parents, str) and "/" not in kind else []
-    whole = "/".join(part for part in (provider, *around, kind) if part)
-    if provider.lower() == _ML.strip("/") and len(whole.split("/")) < 3:
-        whole = f"{provider}/workspaces/{kind}"
-    yield from _arm(whole, props, ())
+def _named(props: Any, workspace: str, name: str) -> Address:
+    """Where a resource is that says so in parts."""
+    group, around, own = (text(props, key) for key in ("resourceGroupName", workspace, name))
+    return Address(
+        None,
+        group.lower() if isinstance(group, str) else None,
+        name_of(around) if isinstance(around, str) else None,
+        name_of(own) if isinstance(own, str) else None,
+        own if isinstance(own, Unknown) else None,
+    )
+
+
+def _of_the_workspace(given: Any) -> Address | None:
+    return address_of(f"{given}/computes/-") if isinstance(given, str) else None
+
+
+def _as_sent(requests: Iterable[sent.Request | Unknown], given: Any, groups: Mapping[str, Any]) -> Iterator[Subject]:
+    """What a resource of any type sends, in the resource manager's own layout."""
+    for one in requests:
+        if isinstance(one, Unknown):
+            yield Subject("cluster", one.path, one, 1, Facts(given, {}))
+            continue
+        yield from _arm(one.kind, one.props, one.at, one.place)
+        yield from _template(one.props, one.at, groups, arm=one.kind)
+        if one.at:
+            yield from _located(one.props, one.at)
 
 
 def _network(props: Any, name: Path, ranges: Path) -> Iterator[Subject]:
@@ -155,11 +181,11 @@ def _located(props: Any, at: Path) -> Iterator[Subject]:
         yield Subject("resource", ".".join((*at, "location")), None, 0, Facts(props, paths))
 
 
-def _jobs(props: Any, at: Path) -> Iterator[Subject]:
+def _jobs(props: Any, at: Path, place: Address | None) -> Iterator[Subject]:
     if isinstance(dig(props, *at), Mapping):
         yield Subject("text", ".".join(at), None, 0, Facts(props, {"whole": (at,)}))
     for found in jobs_in(props, at):
-        yield Subject("job", found.where, found.size, found.nodes, found.facts, compute=found.compute)
+        yield Subject("job", found.where, found.size, found.nodes, found.facts, compute=found.compute, place=place)
 
 
 def _environment(props: Any, at: Path) -> Iterator[Subject]:
@@ -168,20 +194,22 @@ def _environment(props: Any, at: Path) -> Iterator[Subject]:
         yield Subject("environment", ".".join((*at, "image")), None, 0, Facts(props, paths))
 
 
-def _arm(kind: str, props: Any, at: Path) -> Iterator[Subject]:
-    """One resource in ARM's own layout: azure-native's generic resource, or one of a template."""
-    match kind.lower().removeprefix(_ML):
+def _arm(kind: str, props: Any, at: Path, place: Address) -> Iterator[Subject]:
+    """One resource in ARM's own layout: what any provider sends, or one of a template."""
+    match kind.removeprefix(_ML):
         case "workspaces/computes":
-            yield from compute_subjects(props, at)
+            yield from compute_subjects(props, at, place)
+        case "workspaces/computes/resize":
+            yield from machine_subjects(props, (("targetVMSize",),), at)
         case "workspaces/jobs":
-            yield from _jobs(props, (*at, "properties"))
+            yield from _jobs(props, (*at, "properties"), place)
         case "workspaces/schedules":
-            yield from _jobs(props, (*at, "properties", "action", "jobDefinition"))
+            yield from _jobs(props, (*at, "properties", "action", "jobDefinition"), place)
         case "workspaces/environments/versions" | "workspaces/versions":
             yield from _environment(props, (*at, "properties"))
         case "microsoft.network/virtualnetworks":
             yield from _network(props, (*at, "name"), (*at, "properties", "addressSpace", "addressPrefixes"))
-    if (known := machines.OF_ARM.get(kind.lower())) is not None:
+    if (known := machines.OF_ARM.get(kind)) is not None:
         paths = known.paths
         if known.inner:
             paths = tuple(path if path[0] == "sku" else ("properties", *path) for path in paths)
@@ -192,18 +220,35 @@ def _read_whole(kind: str) -> bool:
     return kind.startswith(_ML) or kind == "microsoft.network/virtualnetworks" or kind in machines.OF_ARM
 
 
-def _template(token: str, props: Any, groups: Mapping[str, Any]) -> Iterator[Subject]:
-    """Whatever the templates in a resource deploy, jobs after all else, as a template keeps no order."""
+def _template(
+    props: Any, at: Path, groups: Mapping[str, Any], *, token: str = "", arm: str | None = None
+) -> Iterator[Subject]:
+    """Whatever the template in a resource deploys, jobs after all else, as a template keeps no order.
+
+    Args:
+        props: The resource's properties.
+        at: The path of its body in them.
+        groups: Locations of the stack's resource groups, by name in small letters.
+        token: Its module and type in azure-native; empty for another provider's.
+        arm: Its type in the resource manager's own layout, which may hold no template; None in any other layout.
+    """
     # Most stacks have no template, and then nothing of this is loaded.
     from policies.templates import deployed, forms  # noqa: PLC0415
+    from policies.templates.names import Around  # noqa: PLC0415
 
+    form = forms.of(token) if arm is None else forms.OF_ARM.get(arm)
+    if form is None:
+        return
+    around = Around(location=dig(props, "location"))
+    if isinstance(group := dig(props, "resourceGroupName"), str):
+        around = Around(group=group, group_location=groups.get(group.lower()), location=dig(props, "location"))
     last: list[Subject] = []
-    for source in forms.sources(forms.of(token), props, groups):
-        for piece in deployed.pieces(source, _read_whole):
-            if isinstance(piece, Unknown):
-                yield Subject("cluster", piece.path, piece, 1, Facts(props, {}))
-                continue
-            found = (*_arm(piece.kind, piece.props, piece.at), *_located(piece.props, piece.at))
-            yield from (subject for subject in found if subject.kind != "job")
-            last += (subject for subject in found if subject.kind == "job")
+    for piece in deployed.pieces(forms.source(form, props, at, around), _read_whole):
+        if isinstance(piece, Unknown):
+            yield Subject("cluster", piece.path, piece, 1, Facts(props, {}))
+            continue
+        place = sent.address_of_child(piece.name, piece.group)
+        found = (*_arm(piece.kind.lower(), piece.props, piece.at, place), *_located(piece.props, piece.at))
+        yield from (subject for subject in found if subject.kind != "job")
+        last += (subject for subject in found if subject.kind == "job")
     yield from last

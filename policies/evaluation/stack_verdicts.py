@@ -8,6 +8,7 @@ from amlstack.catalog import sizes
 from policies.checks.cost import stack_budget
 from policies.evaluation import catalogue_age
 from policies.evaluation.binding import paid_as
+from policies.evaluation.door import canonical
 from policies.evaluation.facts import Unknown
 from policies.evaluation.open_rules import left_open
 from policies.evaluation.resource_subjects import subjects
@@ -39,7 +40,9 @@ def judge_whole(resources: Iterable[tuple[str, Any]], config: Config, on: date, 
         version: The pack's version.
     """
     if judges_sum(config):
-        asked = (subject for kind, props in resources if judged(kind) for subject in subjects(kind, props))
+        asked = (
+            subject for kind, props in resources if judged(kind) for subject in subjects(kind, canonical(props)[0])
+        )
         yield from judge_stack(asked, config)
     if config.enabled(EXCEPTION_EXPIRED.code):
         yield from (waiver.finding() for waiver in config.exceptions if not waiver.counts_on(on))

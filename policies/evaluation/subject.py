@@ -6,9 +6,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from policies.evaluation.arm_ids import Address
     from policies.evaluation.facts import Facts, Unknown
 
 Kind = Literal["cluster", "job", "environment", "resource", "text", "network", "group", "machine"]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCluster:
+    """What is remembered of a cluster of the stack, for the jobs on it.
+
+    Attributes:
+        size: Name of its size.
+        low_priority: Whether its nodes may be taken away.
+        single_node_jobs: Whether it is declared for jobs of one node only.
+        nodes: Most nodes for which its size has been judged; 0 for a cluster that is declared elsewhere.
+        region: Where its nodes are; None where that is not known.
+    """
+
+    size: str
+    low_priority: bool
+    single_node_jobs: bool | Unknown = False
+    nodes: int | Unknown = 0
+    region: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +43,8 @@ class Subject:
         single_node_jobs: Whether the cluster says that no job on it spans nodes; False for a job.
         facts: What else it says.
         compute: What a job runs on, as it was written; None for serverless and for all else.
+        place: Where a cluster is; of a job, in which workspace.
+        on: The cluster of the stack that a job runs on, once it is chosen among several.
     """
 
     kind: Kind
@@ -32,3 +54,5 @@ class Subject:
     facts: Facts
     single_node_jobs: bool | Unknown = False
     compute: Any = None
+    place: Address | None = None
+    on: KnownCluster | None = None

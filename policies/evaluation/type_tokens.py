@@ -13,8 +13,12 @@ if TYPE_CHECKING:
 
     from policies.evaluation.facts import Path
 
-_AZURE_NATIVE = re.compile(r"azure-native(?:_[a-z]+_v\w+)?:(?P<module>\w+)(?:/v\w+)?:(?P<type>\w+)")
-CLASSIC_CLUSTER = "azure:machinelearning/computeCluster:ComputeCluster"
+_AZURE_NATIVE = re.compile(
+    r"(?:azure-native(?:_[a-z]+_v\w+)?|azure-nextgen):(?P<module>\w+)(?:/(?:v\w+|latest))?:(?P<type>\w+)"
+)
+AZAPI = re.compile(r"azapi:(?:[\w/]+:)?\w*(?:Resource|ResourceAction)")
+"""azapi's resources, bridged from Terraform's provider, in whatever module the bridge puts them."""
+_AZURERM = re.compile(r"azurerm:(?:[\w/]+:)?(?P<type>\w+)")
 OWN_COMPONENT = "amlstack:components:Version"
 OWN_ENVIRONMENT = "amlstack:environments:Version"
 OWN_JOBS: Mapping[str, Path] = {
@@ -23,7 +27,7 @@ OWN_JOBS: Mapping[str, Path] = {
 }
 """Resources of our own that hold a job, and where."""
 
-_OURS = frozenset({*OWN_JOBS, OWN_ENVIRONMENT, OWN_COMPONENT, CLASSIC_CLUSTER, *machines.CLASSIC})
+_OURS = frozenset({*OWN_JOBS, OWN_ENVIRONMENT, OWN_COMPONENT})
 _JUDGED = {
     ("machinelearningservices", "Compute"),
     ("machinelearningservices", "MachineLearningCompute"),
@@ -36,11 +40,14 @@ _JUDGED = {
     ("network", "VirtualNetwork"),
 }
 _TEMPLATES = re.compile(
-    r"(?:DeploymentAt|DeploymentStack|TemplateSpecVersion|TemplateArtifact)\w*|"
+    r"(?:DeploymentAt|DeploymentStack|TemplateSpecVersion|TemplateArtifact|PolicyDefinition)\w*|"
     r"ApplicationDefinition|ContentTemplate|VendorSkus|ManagementConfiguration"
 )
 """Types of azure-native that hold a template, in whatever module; beside ``resources:Deployment``."""
-CLASSIC_TEMPLATE = re.compile(r"azure:\w+/(?:\w*[tT]emplateDeployment):\w*TemplateDeployment")
+CLASSIC_TEMPLATE = re.compile(
+    r"(?:azure|azurerm):(?:[\w/]+:)?(?:\w*TemplateDeployment|ManagedApplicationDefinition)|"
+    r"azure:managedapplication/definition:Definition"
+)
 
 
 @lru_cache(maxsize=1024)  # a stack has few types and many resources
@@ -51,11 +58,11 @@ def judged(resource_type: str, *, everything: bool = False) -> bool:
         resource_type: Pulumi's type token.
         everything: Whether a rule on all Azure resources (tags, regions) is configured.
     """
-    if resource_type in _OURS:
+    if resource_type in _OURS or terraform_sizes(resource_type) is not None:
         return True
     kind = azure_native_type(resource_type)
     if kind is None:
-        return resource_type.endswith("TemplateDeployment") and CLASSIC_TEMPLATE.fullmatch(resource_type) is not None
+        return any(known.fullmatch(resource_type) is not None for known in (CLASSIC_TEMPLATE, AZAPI))
     return everything or kind in _JUDGED or kind in machines.MACHINES or holds_template(*kind)
 
 
@@ -63,6 +70,18 @@ def judged(resource_type: str, *, everything: bool = False) -> bool:
 def holds_template(module: str, kind: str) -> bool:
     """Whether a type of azure-native is given an ARM template."""
     return (module, kind) == ("resources", "Deployment") or _TEMPLATES.fullmatch(kind) is not None
+
+
+@lru_cache(maxsize=1024)
+def terraform_sizes(resource_type: str) -> tuple[Path, ...] | None:
+    """Where a type of Terraform's provider names sizes, classic or bridged anew; empty for a training cluster.
+
+    None for every other type.
+    """
+    if (paths := machines.CLASSIC.get(resource_type)) is not None:
+        return paths
+    token = _AZURERM.fullmatch(resource_type)
+    return None if token is None else machines.AZURERM.get(token["type"].lower())
 
 
 @lru_cache(maxsize=1024)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
 from amlstack.catalog import sizes
 from policies import checks
-from policies.checks.size import retired_size
+from policies.checks.size import fabric, retired_size
 from policies.evaluation.binding import cluster_of, region_of
 from policies.evaluation.bindings import BINDINGS
-from policies.evaluation.context import Early, KnownCluster
-from policies.evaluation.facts import Undecided, Unknown
+from policies.evaluation.context import Early, clusters_of
+from policies.evaluation.door import canonical
+from policies.evaluation.facts import Facts, Undecided, Unknown
 from policies.evaluation.open_rules import left_open
 from policies.evaluation.resource_subjects import component, fill, image, subjects
+from policies.evaluation.subject import KnownCluster, Subject
 from policies.pack_rules import CHECKED_AT_UP
 
 if TYPE_CHECKING:
@@ -25,15 +27,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from policies.config import Config
+    from policies.evaluation.arm_ids import Address
     from policies.evaluation.binding import Judge
     from policies.evaluation.context import Context
-    from policies.evaluation.subject import Subject
 
 
 _OF_KIND = {
     kind: tuple(binding for binding in BINDINGS if kind in binding.kinds)
     for kind in ("cluster", "job", "environment", "resource", "text", "network", "group", "machine")
 }
+NOT_HERE = "names a cluster that is declared elsewhere, whose size is not known here"
 _REMEMBERED = {"cluster", "network", "group"}
 
 
@@ -98,6 +101,7 @@ def judge_resource(
         name: The resource's name.
         urn: Its URN, as far as it is known.
     """
+    props, twins = canonical(props)
     if known := component(resource_type, props):
         context.components[known[0]] = known[1]
     if found_image := image(resource_type, props):
@@ -105,8 +109,9 @@ def judge_resource(
     fill(resource_type, props, context.components)
     found: list[Finding] = []
     notes: list[Finding] = []
-    for subject in subjects(resource_type, props, context.groups):
-        remember(subject, context)
+    written_twice = (Subject("cluster", twin.path, twin, 1, Facts(props, {})) for twin in twins)
+    for subject in (*written_twice, *subjects(resource_type, props, context.groups)):
+        remember(subject, context, by=urn or name)
         verdict = judge(subject, config, context)
         if _before_its_cluster(subject, context):
             seen = frozenset((one.code, one.where) for one in verdict.findings)
@@ -132,20 +137,45 @@ def _once(findings: list[Finding]) -> tuple[Finding, ...]:
 def _before_its_cluster(subject: Subject, context: Context) -> bool:
     if subject.kind != "job" or subject.size is not None or not isinstance(subject.compute, str):
         return False
-    return cluster_of(subject, context) is None
+    try:
+        return cluster_of(subject, context) is None
+    except Undecided:
+        return True
 
 
 def judge_early(config: Config, context: Context) -> Iterable[tuple[Finding, Early]]:
     """Judge once more, at the end of a stack, the jobs whose cluster was seen only after them; what is new of it."""
     early, context.early = context.early, []
     for one in early:
-        if cluster_of(one.subject, context) is not None:
+        if _may_run_on(one.subject, context):
             found = judge(one.subject, config, context).findings
             yield from ((finding, one) for finding in found if (finding.code, finding.where) not in one.found)
+        elif one.subject.nodes != 1 and config.enabled(CHECKED_AT_UP.code):
+            where = one.subject.facts.at("compute")
+            elsewhere: dict[tuple[Unknown, ...], list[str]] = {(Unknown(where, NOT_HERE),): [fabric.RULE.code]}
+            yield from ((note, one) for note in left_open(where, elsewhere, config)[1])
 
 
 def judge(subject: Subject, config: Config, context: Context) -> Verdict:
-    """Judge one thing that a resource asks for by every rule that is not disabled."""
+    """Judge one thing that a resource asks for by every rule that is not disabled, on each cluster that it may mean."""
+    may_be = _may_run_on(subject, context)
+    if len(may_be) < 2:
+        return _judge(subject, config, context)
+    each = [_judge(replace(subject, on=one), config, context) for one in may_be]
+    findings = dict.fromkeys(finding for verdict in each for finding in verdict.findings)
+    return Verdict(tuple(findings), tuple(dict.fromkeys(note for verdict in each for note in verdict.notes)))
+
+
+def _may_run_on(subject: Subject, context: Context) -> list[KnownCluster]:
+    if subject.kind != "job" or subject.size is not None:
+        return []
+    try:
+        return clusters_of(subject, context)
+    except Undecided:
+        return []
+
+
+def _judge(subject: Subject, config: Config, context: Context) -> Verdict:
     found: list[Finding] = []
     waits: dict[tuple[Unknown, ...], list[str]] = {}
     if subject.size is not None:
@@ -184,12 +214,22 @@ def _given(names: tuple[str, ...], settings: Mapping[str, Any]) -> bool:
     return not names or any(settings[name] not in (None, [], {}) for name in names)
 
 
-def remember(subject: Subject, context: Context) -> None:
-    """Keep what others need to know of a cluster, a network or a resource group; those come before them."""
+def remember(subject: Subject, context: Context, *, by: str = "") -> None:
+    """Keep what others need to know of a cluster, a network or a resource group; those come before them.
+
+    Args:
+        subject: What it is.
+        context: What is known of the stack.
+        by: The resource that declares it.
+    """
     if subject.kind not in _REMEMBERED:
         return
     facts = subject.facts
     try:
+        if subject.kind == "cluster":
+            if subject.place is not None and isinstance(subject.size, str):
+                _remember_cluster(subject, subject.place, context, by)
+            return
         name = facts.name("name")
         if not name:
             return
@@ -199,14 +239,18 @@ def remember(subject: Subject, context: Context) -> None:
             context.networks[name.lower()] = tuple(one for one in listed if isinstance(one, str))
         elif subject.kind == "group":
             context.groups[name.lower()] = facts.text("location")
-        elif isinstance(subject.size, str):
-            priority = (facts.text("priority") or "").lower()
-            context.clusters[name.lower()] = KnownCluster(
-                subject.size, priority == "lowpriority", subject.single_node_jobs, subject.nodes, region_of(subject)
-            )
-            (context.single_node.add if subject.single_node_jobs else context.single_node.discard)(name.lower())
     except Undecided:
         return
+
+
+def _remember_cluster(subject: Subject, place: Address, context: Context, by: str) -> None:
+    try:
+        priority = (subject.facts.text("priority") or "").lower() == "lowpriority"
+    except Undecided:
+        priority = False
+    size, single = str(subject.size), subject.single_node_jobs
+    known = KnownCluster(size, priority, single, subject.nodes, region_of(subject))
+    context.clusters.add(place, known, (by, subject.where))
 
 
 def _sizes(subject: Subject, context: Context) -> tuple[list[Finding], list[str], tuple[Unknown, ...]]:

@@ -9,7 +9,9 @@ from amlstack.catalog import sizes
 from policies.checks.cluster import idle_time
 from policies.checks.job import shared_memory
 from policies.checks.resource import required_tags
+from policies.evaluation.binding import cluster_of
 from policies.evaluation.bindings import BINDINGS
+from policies.evaluation.door import canonical
 from policies.evaluation.facts import Undecided
 from policies.evaluation.resource_subjects import subjects
 
@@ -41,7 +43,7 @@ def _tags(subject: Subject, config: Mapping[str, Any], _: Context) -> tuple[tupl
 def _shm(subject: Subject, _: Mapping[str, Any], context: Context) -> tuple[tuple[tuple[str, ...], Any], ...]:
     name = subject.size if isinstance(subject.size, str) else None
     if name is None and subject.compute:
-        cluster = context.clusters.get(str(subject.compute).rsplit("/", 1)[-1].lower())
+        cluster = cluster_of(subject, context)
         name = cluster.size if cluster else None
     size = sizes.get(name) if name else None
     value = size.shm_size() if size else None
@@ -72,7 +74,10 @@ def apply(code: str, resource_type: str, properties: Struct, config: Config, con
         Whether anything was written. What is not known yet is left alone, and so is what is inside a list.
     """
     binding, changed = _JUDGES[code], False
-    for subject in subjects(resource_type, decode(properties)):
+    given = decode(properties)
+    read, _ = canonical(given)
+    # In another spelling of its names nothing is written: it would stand beside what is there.
+    for subject in subjects(resource_type, read) if read is given else ():
         if subject.kind not in binding.kinds or not subject.facts.known:
             continue
         settings = config.settings(code)

@@ -159,19 +159,59 @@ COMPUTES: Mapping[str, str] = {
 }
 """Kinds of computes of Azure ML beside training clusters, in small letters, and the property that names their size."""
 
-CLASSIC: Mapping[str, tuple[Path, ...]] = {
-    "azure:batch/pool:Pool": _at("vmSize"),
-    "azure:compute/linuxVirtualMachine:LinuxVirtualMachine": _at("size"),
-    "azure:compute/linuxVirtualMachineScaleSet:LinuxVirtualMachineScaleSet": _at("sku"),
-    "azure:compute/orchestratedVirtualMachineScaleSet:OrchestratedVirtualMachineScaleSet": _at("skuName"),
-    "azure:compute/virtualMachine:VirtualMachine": _at("vmSize"),
-    "azure:compute/windowsVirtualMachine:WindowsVirtualMachine": _at("size"),
-    "azure:compute/windowsVirtualMachineScaleSet:WindowsVirtualMachineScaleSet": _at("sku"),
-    "azure:containerservice/kubernetesCluster:KubernetesCluster": _at("defaultNodePool.vmSize"),
-    "azure:containerservice/kubernetesClusterNodePool:KubernetesClusterNodePool": _at("vmSize"),
-    "azure:machinelearning/computeInstance:ComputeInstance": _at("virtualMachineSize"),
-}
-"""Types of the classic Azure provider."""
+_ROLES = "roles.*.vmSize"
+_SAP = "virtualMachineConfiguration.virtualMachineSize"
+TERRAFORM: tuple[tuple[str, str, tuple[Path, ...]], ...] = (
+    ("batch/pool:Pool", "batch_pool", _at("vmSize")),
+    ("compute/capacityReservation:CapacityReservation", "capacity_reservation", _at("sku.name")),
+    ("compute/linuxVirtualMachine:LinuxVirtualMachine", "linux_virtual_machine", _at("size")),
+    ("compute/linuxVirtualMachineScaleSet:LinuxVirtualMachineScaleSet", "linux_virtual_machine_scale_set", _at("sku")),
+    ("compute/orchestratedVirtualMachineScaleSet:OrchestratedVirtualMachineScaleSet",
+     "orchestrated_virtual_machine_scale_set",
+     _at("skuName", "skuProfile.vmSizes.*", "skuProfile.virtualMachineSizes.*.name")),
+    ("compute/scaleSet:ScaleSet", "virtual_machine_scale_set", _at("sku.name")),
+    ("compute/virtualMachine:VirtualMachine", "virtual_machine", _at("vmSize")),
+    ("compute/windowsVirtualMachine:WindowsVirtualMachine", "windows_virtual_machine", _at("size")),
+    ("compute/windowsVirtualMachineScaleSet:WindowsVirtualMachineScaleSet", "windows_virtual_machine_scale_set",
+     _at("sku")),
+    ("containerservice/kubernetesCluster:KubernetesCluster", "kubernetes_cluster", _at("defaultNodePool.vmSize")),
+    ("containerservice/kubernetesClusterNodePool:KubernetesClusterNodePool", "kubernetes_cluster_node_pool",
+     _at("vmSize")),
+    ("datafactory/integrationRuntimeSsis:IntegrationRuntimeSsis", "data_factory_integration_runtime_azure_ssis",
+     _at("nodeSize")),
+    ("datafactory/linkedServiceAzureDatabricks:LinkedServiceAzureDatabricks",
+     "data_factory_linked_service_azure_databricks",
+     _at("newClusterConfig.nodeType", "newClusterConfig.driverNodeType")),
+    ("devcenter/managedDevOpsPool:ManagedDevOpsPool", "managed_devops_pool",
+     _at("virtualMachineScaleSetFabric.skuName")),
+    ("devtest/linuxVirtualMachine:LinuxVirtualMachine", "dev_test_linux_virtual_machine", _at("size")),
+    ("devtest/windowsVirtualMachine:WindowsVirtualMachine", "dev_test_windows_virtual_machine", _at("size")),
+    ("hdinsight/hBaseCluster:HBaseCluster", "hdinsight_hbase_cluster", _at(_ROLES)),
+    ("hdinsight/hadoopCluster:HadoopCluster", "hdinsight_hadoop_cluster", _at(_ROLES)),
+    ("hdinsight/interactiveQueryCluster:InteractiveQueryCluster", "hdinsight_interactive_query_cluster", _at(_ROLES)),
+    ("hdinsight/kafkaCluster:KafkaCluster", "hdinsight_kafka_cluster", _at(_ROLES)),
+    ("hdinsight/sparkCluster:SparkCluster", "hdinsight_spark_cluster", _at(_ROLES)),
+    ("machinelearning/computeCluster:ComputeCluster", "machine_learning_compute_cluster", ()),
+    ("machinelearning/computeInstance:ComputeInstance", "machine_learning_compute_instance", _at("virtualMachineSize")),
+    ("redhatopenshift/cluster:Cluster", "redhat_openshift_cluster", _at("mainProfile.vmSize", "workerProfile.vmSize")),
+    ("servicefabric/managedCluster:ManagedCluster", "service_fabric_managed_cluster", _at("nodeTypes.*.vmSize")),
+    ("workloadssap/singleNodeVirtualInstance:SingleNodeVirtualInstance", "workloads_sap_single_node_virtual_instance",
+     _at(f"singleServerConfiguration.{_SAP}")),
+    ("workloadssap/threeTierVirtualInstance:ThreeTierVirtualInstance", "workloads_sap_three_tier_virtual_instance",
+     _at(*(f"threeTierConfiguration.{tier}Configuration.{_SAP}"
+           for tier in ("applicationServer", "centralServer", "databaseServer")))),
+)  # fmt: skip
+"""Types of Terraform's provider azurerm: the classic Azure provider's token, the provider's own name, where sizes are.
+
+A training cluster has a reader of its own, and no place here. Source: pulumi-azure 6.40.1 and the documentation of the
+provider hashicorp/azurerm, read on 2026-11-24.
+"""
+
+CLASSIC: Mapping[str, tuple[Path, ...]] = {f"azure:{token}": paths for token, _, paths in TERRAFORM}
+"""By the classic provider's type token."""
+
+AZURERM: Mapping[str, tuple[Path, ...]] = {name.replace("_", ""): paths for _, name, paths in TERRAFORM}
+"""By the type's name in small letters, as a bridge made anew from Terraform's provider writes it."""
 
 
 def places(props: Any, path: Path) -> Iterator[Path]:
@@ -181,6 +221,14 @@ def places(props: Any, path: Path) -> Iterator[Path]:
         props: A resource's properties.
         path: With `EACH` in it.
     """
+    for end in range(1, len(path)):
+        # Terraform's blocks are lists, also where there is one of a kind.
+        if path[end] == EACH or EACH in path[:end] or path[end].isdigit():
+            continue
+        if isinstance(blocks := dig(props, *path[:end]), list):
+            for index in range(len(blocks)):
+                yield from places(props, (*path[:end], str(index), *path[end:]))
+            return
     if EACH not in path:
         if dig(props, *path) is not None:
             yield path

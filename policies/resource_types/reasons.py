@@ -58,3 +58,25 @@ TEMPLATES: Mapping[str, str] = {
     "iotcentral:App template": "names a template of the service",
 }
 """Properties that are named like a template and hold no ARM template."""
+
+TERRAFORM: Mapping[str, str] = {
+    "appplatform:*": "no machines: bounds of a cache",
+    "appservice:Plan sku.size": _SERVICE,
+    "avs:*": _SERVICE,
+    "cognitive:Deployment sku.size": _SERVICE,
+    "containerapp:*": "a template of containers",
+    "containerservice:RegistryTask logTemplate": "a template of a log's name",
+    "cosmosdb:*": _SERVICE,
+    "datafactory:TriggerTumblingWindow *": "no size of a machine",
+    "desktopvirtualization:HostPool vmTemplate": "a description for the portal; the machines are deployed by others",
+    "hdinsight:* computeIsolation.hostSku": "hosts that isolate the nodes, which are judged",
+    "iot:*": "a template of keys",
+    "iotcentral:Application template": "names a template of the service",
+    "postgresql:*": _SERVICE,
+    "proximity:PlacementGroup allowedVmSizes": "an intent: the machines that are placed are judged",
+    "servicefabric:Cluster nodeTypes": "nodes that lie in scale sets, which are judged",
+    "siterecovery:*": "recovers machines that exist; what they were created with was judged",
+    "storage:*": "the size of a file",
+    "synapse:SparkPool nodeSize": "a size of Synapse Spark (Small, Medium, Large)",
+}
+"""Properties of Terraform's provider that are named like a VM size or a template, by the classic provider's names."""

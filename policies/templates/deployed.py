@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.base.arm_language.values import OpenError
-from policies.evaluation.facts import ELSEWHERE, Unknown, dig
+from policies.evaluation.arm_ids import segments
+from policies.evaluation.door import canonical
+from policies.evaluation.facts import ELSEWHERE, GAP, Unknown, dig
+from policies.templates import forms
 from policies.templates.names import Around
 from policies.templates.scope import Path, Scope
-from policies.templates.values import TOO_LARGE, closed, missing
+from policies.templates.values import TOO_LARGE, Budget, closed, missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +22,6 @@ DEEPEST = 8
 """Most levels of deployments within deployments and of children within resources; Azure takes fewer."""
 
 _OF_RESOURCE = ("type", "name", "location", "tags")
-_DEPLOYMENT = "microsoft.resources/deployments"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,39 +33,18 @@ class Piece:
         props: Properties in which it lies at `at`, worked out as far as they can be; where its type is not wanted,
             name, place and tags alone.
         at: Its path.
+        name: Its full name, those of its parents before its own; None where it is not known.
+        group: Its resource group; None where it is not known.
     """
 
     kind: str
     props: Mapping[str, Any]
     at: Path
+    name: str | None = None
+    group: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateSource:
-    """A template and what is beside it.
-
-    Attributes:
-        template: The template: an object, or its JSON as text.
-        at: Its path.
-        parameters: Values of parameters by name, each an object with ``value`` or ``reference``; or the JSON of such.
-        elsewhere: Path of a link to a template kept elsewhere; None where there is none.
-        linked_parameters: Whether parameters are given by a file kept elsewhere.
-        library: Whether the template is only kept, for others to deploy.
-        parts: Templates that a template specification keeps beside it, by their paths.
-        around: Where it is deployed.
-    """
-
-    template: Any
-    at: Path
-    parameters: Any = None
-    elsewhere: Path | None = None
-    linked_parameters: bool = False
-    library: bool = False
-    parts: Mapping[str, Any] | None = None
-    around: Around = field(default_factory=Around)
-
-
-def pieces(source: TemplateSource, wanted: Callable[[str], bool]) -> Iterator[Piece | Unknown]:
+def pieces(source: forms.TemplateSource, wanted: Callable[[str], bool]) -> Iterator[Piece | Unknown]:
     """All that a template deploys, and each part that cannot be seen.
 
     Args:
@@ -75,34 +55,15 @@ def pieces(source: TemplateSource, wanted: Callable[[str], bool]) -> Iterator[Pi
         yield Unknown(".".join(source.elsewhere), ELSEWHERE, unresolved=True)
     if source.template is None:
         return
-    template = _read(source.template)
-    if not isinstance(template, Mapping):
-        yield _unseen(source.template, source.at)
-        return
-    given = _given(source.parameters)
-    if isinstance(given, Unknown):
-        given = dict.fromkeys(map(str.lower, _names(template)), given)
-    unasked = "is given by a parameters file kept elsewhere" if source.linked_parameters else ""
-    scope = Scope(template, given, unasked=unasked, library=source.library, around=source.around)
     try:
-        yield from _Walk(wanted, source.parts or {}).template(template, scope, source.at, 0)
+        yield from _Walk(wanted, source.parts or {}).source(source, Budget(), 0)
     except RecursionError:
         yield Unknown(".".join(source.at), "is nested too deep to be read here", unresolved=True)
 
 
-def _read(value: Any) -> Any:
-    """A template or parameters, which may also be JSON in a text."""
-    if isinstance(value, str):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return None
-    return value
-
-
 def _given(parameters: Any) -> Mapping[str, Any] | Unknown:
     """Values by name in small letters; a whole parameters file is taken, too."""
-    known = _read(parameters)
+    known = forms.read(parameters)
     if (why := missing(known)) is not None:
         return Unknown("parameters", unresolved=not why.later)
     if isinstance(known, Mapping) and isinstance(known.get("parameters"), Mapping) and "$schema" in known:
@@ -130,10 +91,27 @@ class _Walk:
     wanted: Callable[[str], bool]
     parts: Mapping[str, Any]
 
-    def template(self, template: Mapping[str, Any], scope: Scope, at: Path, depth: int) -> Iterator[Piece | Unknown]:
-        yield from self.resources(template.get("resources"), scope, (*at, "resources"), "", depth)
+    def source(self, source: forms.TemplateSource, budget: Budget, depth: int) -> Iterator[Piece | Unknown]:
+        """A template with names of its own."""
+        template = forms.read(source.template)
+        if not isinstance(template, Mapping):
+            yield _unseen(source.template, source.at)
+            return
+        given = _given(source.parameters)
+        if isinstance(given, Unknown):
+            given = dict.fromkeys(map(str.lower, _names(template)), given)
+        unasked = "is given by a parameters file kept elsewhere" if source.linked_parameters else ""
+        scope = Scope(template, given, unasked=unasked, library=source.library, around=source.around, budget=budget)
+        yield from self.template(template, scope, source.at, depth)
 
-    def resources(self, listed: Any, scope: Scope, at: Path, parent: str, depth: int) -> Iterator[Piece | Unknown]:
+    def template(self, template: Mapping[str, Any], scope: Scope, at: Path, depth: int) -> Iterator[Piece | Unknown]:
+        listed = template.get("resources")
+        if isinstance(listed, Mapping) and template.get("languageVersion") == "2.0":
+            # By their symbolic names; only there `existing` means that nothing is deployed.
+            listed = {name: raw for name, raw in listed.items() if not _exists(raw)}
+        yield from self.resources(listed, scope, (*at, "resources"), _TOP, depth)
+
+    def resources(self, listed: Any, scope: Scope, at: Path, parent: _Parent, depth: int) -> Iterator[Piece | Unknown]:
         if listed is None:
             return
         if depth > DEEPEST:
@@ -148,13 +126,12 @@ class _Walk:
             return
         for key, raw in each:
             if isinstance(raw, Mapping):
-                if raw.get("existing") is not True:
-                    yield from self.looped(raw, scope, (*at, str(key)), parent, depth)
+                yield from self.looped(raw, scope, (*at, str(key)), parent, depth)
             else:
                 yield _unseen(raw, (*at, str(key)))
 
     def looped(
-        self, raw: Mapping[str, Any], scope: Scope, at: Path, parent: str, depth: int
+        self, raw: Mapping[str, Any], scope: Scope, at: Path, parent: _Parent, depth: int
     ) -> Iterator[Piece | Unknown]:
         loop = raw.get("copy")
         if not isinstance(loop, Mapping):
@@ -177,7 +154,7 @@ class _Walk:
             yield from self.resource(raw, scope.inside(name, turn), here, parent, depth)
 
     def resource(
-        self, raw: Mapping[str, Any], scope: Scope, at: Path, parent: str, depth: int
+        self, raw: Mapping[str, Any], scope: Scope, at: Path, parent: _Parent, depth: int
     ) -> Iterator[Piece | Unknown]:
         try:
             if closed(scope.worked_out(raw.get("condition", True), (*at, "condition")), scope.budget) is False:
@@ -192,17 +169,40 @@ class _Walk:
             return
         if not isinstance(kind, str):
             return
-        whole = kind if not parent or "." in kind.split("/", 1)[0] else f"{parent}/{kind}"
-        # The symbolic form names a type together with its version.
-        whole = whole.partition("@")[0]
-        if whole.lower() == _DEPLOYMENT:
+        name = scope.worked_out(raw.get("name"), (*at, "name"))
+        around = _Parent(*_full(kind, name, parent))
+        whole = around.kind.lower()
+        if whole == forms.DEPLOYMENT:
             yield from self.nested(raw, scope, at, depth)
             return
+        if (form := forms.OF_ARM.get(whole)) is not None:
+            yield from self.kept(form, raw, scope, at, depth)
         read = (name for name in raw if name not in {"resources", "copy", "condition", "dependsOn"})
-        names = read if self.wanted(whole.lower()) else (name for name in _OF_RESOURCE if name in raw)
-        body = {name: scope.worked_out(raw[name], (*at, name)) for name in names}
-        yield Piece(whole, _nest(at, body), at)
-        yield from self.resources(raw.get("resources"), scope, (*at, "resources"), whole, depth + 1)
+        names = read if self.wanted(whole) else (name for name in _OF_RESOURCE if name in raw)
+        body, twins = canonical({name: scope.worked_out(raw[name], (*at, name)) for name in names})
+        yield from (replace(twin, path=".".join((*at, twin.path))) for twin in twins)
+        group = scope.around.group
+        yield Piece(around.kind, _nest(at, body), at, around.name, None if GAP in group else group)
+        yield from self.resources(raw.get("resources"), scope, (*at, "resources"), around, depth + 1)
+
+    def kept(
+        self, form: forms.Form, raw: Mapping[str, Any], scope: Scope, at: Path, depth: int
+    ) -> Iterator[Piece | Unknown]:
+        """A template that a resource of a template holds, of a deployment stack or a template specification."""
+        if depth > DEEPEST:
+            yield Unknown(".".join(at), "is nested too deep to be read here", unresolved=not scope.library)
+            return
+        where = (*at, "properties")
+        properties, _ = canonical({"properties": scope.worked_out(raw.get("properties"), where)})
+        if not isinstance(properties["properties"], Mapping):
+            yield _unseen(properties["properties"], where)
+            return
+        source = forms.source(form, _nest(at, properties), at, _placed(scope, raw))
+        if source.elsewhere is not None:
+            yield Unknown(".".join(source.elsewhere), ELSEWHERE, unresolved=not scope.library)
+        if source.template is not None:
+            source = replace(source, library=source.library or scope.library)
+            yield from replace(self, parts=source.parts or {}).source(source, scope.budget, depth + 1)
 
     def nested(self, raw: Mapping[str, Any], scope: Scope, at: Path, depth: int) -> Iterator[Piece | Unknown]:
         """A deployment inside a template: with names of its own, or with those of the template around it."""
@@ -216,33 +216,73 @@ class _Walk:
             template = self.parts.get(str(scope.worked_out(link.get("relativePath"), (*inner, "templateLink"))))
             own = True
         else:
-            own = str(dig(properties, "expressionEvaluationOptions", "scope")).lower() == "inner"
+            said = dig(properties, "expressionEvaluationOptions", "scope")
+            if str(said).lower() not in {"none", "notspecified", "outer", "inner"}:
+                yield _unseen(said, (*inner, "expressionEvaluationOptions"))
+                return
+            own = str(said).lower() == "inner"
         if template is None:
             if link is not None:
                 yield Unknown(".".join((*inner, "templateLink")), ELSEWHERE, unresolved=not scope.library)
             return
         if isinstance(template, str):
-            template = _read(scope.worked_out(template, (*inner, "template")))
+            template = forms.read(scope.worked_out(template, (*inner, "template")))
         if not isinstance(template, Mapping):
             yield _unseen(template, (*inner, "template"))
             return
+        around = _placed(scope, raw)
         if own:
-            given = _given(scope.worked_out(properties.get("parameters"), (*inner, "parameters")))
-            if isinstance(given, Unknown):
-                given = dict.fromkeys(map(str.lower, _names(template)), given)
-            linked = "is given by a parameters file kept elsewhere" if "parametersLink" in properties else ""
-            scope = Scope(
-                template, given, unasked=linked, library=scope.library, around=scope.around, budget=scope.budget
+            source = forms.TemplateSource(
+                template,
+                (*inner, "template"),
+                parameters=scope.worked_out(properties.get("parameters"), (*inner, "parameters")),
+                linked_parameters="parametersLink" in properties,
+                library=scope.library,
+                around=around,
             )
-        yield from self.template(template, _placed(scope, raw), (*inner, "template"), depth + 1)
+            yield from self.source(source, scope.budget, depth + 1)
+            return
+        yield from self.template(template, replace(scope, around=around), (*inner, "template"), depth + 1)
 
 
-def _placed(scope: Scope, raw: Mapping[str, Any]) -> Scope:
-    """The scope of a nested deployment, which may go to a group of its own."""
+class _Parent(NamedTuple):
+    """Full type and name of what a resource is a child of, as far as the name is known."""
+
+    kind: str = ""
+    name: str | None = ""
+
+
+_TOP = _Parent()
+
+
+def _full(kind: str, name: Any, parent: _Parent) -> tuple[str, str | None]:
+    """Full type and name of a resource, which may name itself below its parent alone."""
+    # The symbolic form names a type together with its version.
+    own = "/".join(segments(kind.partition("@")[0]))
+    child = parent.kind and "." not in own.split("/", 1)[0]
+    named = name if isinstance(name, str) else None
+    if child and named is not None:
+        named = None if parent.name is None else f"{parent.name}/{named}"
+    head, _, extension = own.rpartition("/providers/")
+    if head and "." not in extension.split("/", 1)[0]:  # an extension, whose provider stands in its name
+        provider = next((part for part in segments(named or "") if "." in part), "")
+        own = f"{provider}/{extension}"
+    elif head:
+        own = extension
+    return f"{parent.kind}/{own}" if child else own, named
+
+
+def _exists(raw: Any) -> bool:
+    return isinstance(raw, Mapping) and raw.get("existing") is True
+
+
+def _placed(scope: Scope, raw: Mapping[str, Any]) -> Around:
+    """The place of a deployment within another, which may go to a group of its own."""
     if raw.get("resourceGroup") is None and raw.get("subscriptionId") is None:
-        return scope
-    around = Around(location=scope.worked_out(raw.get("location"), ("location",)))
-    return replace(scope, around=around)
+        return scope.around
+    group = scope.worked_out(raw.get("resourceGroup"), ("resourceGroup",))
+    location = scope.worked_out(raw.get("location"), ("location",))
+    return Around(group=group if isinstance(group, str) and group else GAP, location=location)
 
 
 def _nest(path: Path, body: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from amlstack.base.arm_language.values import OpenError
+from policies.evaluation.door import canonical
 from policies.evaluation.facts import GAP, Gapped, Unknown
 from policies.templates.evaluate import value_of
 from policies.templates.names import Around
@@ -69,6 +70,8 @@ class Scope:
                 return self._open(value, error, path)
         if isinstance(value, Mapping):
             loops = value.get("copy")
+            if isinstance(loops, str) and is_template_expression(loops):
+                return self._open(loops, OpenError("a loop of properties is written out"), (*path, "copy"))
             looped = isinstance(loops, list) and all(isinstance(one, Mapping) and "count" in one for one in loops)
             made = {
                 key: self.worked_out(one, (*path, key)) for key, one in value.items() if key != "copy" or not looped
@@ -84,6 +87,9 @@ class Scope:
             return found
         if isinstance(found, Unknown):
             return replace(found, path=".".join(path))
+        if isinstance(found, dict | list):  # a function may have made it in any spelling
+            made, twins = canonical(found)
+            return replace(twins[0], path=".".join(path)) if twins else made
         return found
 
     def _open(self, expression: str, error: OpenError, path: Path) -> Unknown:
@@ -148,6 +154,13 @@ class Scope:
             if (why := missing(given)) is not None:
                 raise why
             if isinstance(given, Mapping) and "value" in given:
+                declared = entry(self.template.get("parameters"), name)
+                if (
+                    given["value"] is None
+                    and isinstance(declared, Mapping)
+                    and declared.get("defaultValue") is not None
+                ):
+                    raise OpenError(f"the parameter `{name[:60]}` is given null beside a default")
                 return given["value"]
             if isinstance(given, Mapping) and "reference" in given:
                 raise OpenError(f"the parameter `{name[:60]}` is a secret kept in a key vault")

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
 
 from policies.checks import RULES
+from policies.evaluation.arm_ids import Address
 from policies.evaluation.compute_subjects import INNER, OUTER
-from policies.evaluation.context import KnownCluster
 from policies.evaluation.facts import Unknown, number_of
-from policies.evaluation.job_subjects import _OWN
+from policies.evaluation.job_subjects import OWN
+from policies.evaluation.subject import KnownCluster
 from policies.pack.server import Pack
 from tests.support.examples import examples
 from tests.support.policies.showing import TODAY, request, shown
@@ -78,7 +79,7 @@ def test_any_properties_are_judged(token: str, props: dict[str, Any], deep: bool
 
 
 CLUSTER = {fact: path for fact, path in {**INNER, **OUTER}.items() if fact != "size"}
-JOB = {path for paths in _OWN.values() for path in paths} | {("computeId",)}
+JOB = {path for paths in OWN.values() for path in paths} | {("computeId",)}
 
 
 def put(props: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
@@ -92,7 +93,7 @@ def put(props: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
 @given(value=VALUES, serverless=st.booleans())
 def test_any_value_of_a_job_is_judged(path: tuple[str, ...], value: Any, serverless: bool) -> None:
     pack = Pack("amlstack", "1.0.0", TODAY, SAID)
-    pack._context.clusters["c"] = KnownCluster("Standard_ND40rs_v2", low_priority=True)
+    pack._context.clusters.add(Address(name="c"), KnownCluster("Standard_ND40rs_v2", low_priority=True))
     job: dict[str, Any] = {"command": "x", "resources": {"instanceCount": 2}}
     put(
         job,

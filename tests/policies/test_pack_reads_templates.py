@@ -224,7 +224,7 @@ def test_what_the_user_of_a_kept_template_gives_is_judged_where_it_is_deployed()
         (sized(RETIRED_SIZE, condition="[empty(reference('x'))]"), REFUSED),
         (sized(GOOD, condition="[empty(reference('x'))]"), []),
         (sized(RETIRED_SIZE, condition=UNKNOWN_STRING_VALUE), ["advisory checked-at-up"]),
-        (sized(RETIRED_SIZE, existing=True), []),
+        (sized(RETIRED_SIZE, existing=True), REFUSED),
         (sized("[variables('sizes')[copyIndex()]]", copy={"name": "l", "count": 2}), REFUSED),
         (sized("[variables('sizes')[copyIndex('l', 1)]]", copy={"name": "l", "count": 1}), REFUSED),
         (sized("[variables('sizes')[copyIndex()]]", copy={"name": "l", "count": 1}), []),
@@ -258,9 +258,9 @@ def test_the_refusal_names_the_expression_and_the_reason() -> None:
     assert (level, code) == ("mandatory", "template-unresolved")
     assert message == (
         "properties.template.resources.0.properties.properties.vmSize: properties.template.resources.0.properties."
-        "properties.vmSize is `[reference('x').size]`: `reference` is answered by the deployment alone. What a "
-        "template deploys is judged before it is deployed, and sriov-fabric, size-unknown and size-retired are open "
-        "here. Give the value in the deployment's parameters, or write it out in the template. [template-unresolved]"
+        "properties.vmSize is `[reference('x').size]`: `reference` is answered by the deployment alone. What is "
+        "deployed is judged before it is deployed, and sriov-fabric, size-unknown and size-retired are open here. "
+        "Write the value out, once, or give it in the deployment's parameters. [template-unresolved]"
     )
 
 

@@ -166,7 +166,9 @@ def resource_types() -> str:
     }
     rows = "".join(f"| {', '.join(f'`{one}`' for one in sorted(each))} | {why} |\n" for why, each in _by_reason(left))
     names = ", ".join(f"`{kind}`" for kind in judged)
-    return f"Judged beside clusters and jobs: {names}.\n\n| left | why |\n| --- | --- |\n{rows}".rstrip()
+    terraform = ", ".join(f"`{name}`" for _, name, paths in machines.TERRAFORM if paths)
+    judged_here = f"Judged beside clusters and jobs: {names}. Of azurerm: {terraform}."
+    return f"{judged_here}\n\n| left | why |\n| --- | --- |\n{rows}".rstrip()
 
 
 def _by_reason(left: dict[str, str]) -> list[tuple[str, list[str]]]:

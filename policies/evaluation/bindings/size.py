@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _promise(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
-    if subject.nodes == 1 or not context.single_node:
+    if subject.nodes == 1 or not context.clusters.promised:
         return  # whatever it runs on, there is no promise to break, and nothing to wait for
     cluster = cluster_of(subject, context)
     if cluster is None or not cluster.single_node_jobs:

@@ -1,0 +1,139 @@
+"""Requests for resources of any type, by their addresses: azure-native's generic resource and those of azapi."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from policies.evaluation.arm_ids import Address, address_of, resource_type, segments
+from policies.evaluation.door import canonical, read_json
+from policies.evaluation.facts import GAP, Unknown, dig, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.evaluation.facts import Path
+
+_ML = "microsoft.machinelearningservices"
+_ADDRESS = ("resourceProviderNamespace", "parentResourcePath", "resourceType", "resourceName")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is sent for one resource.
+
+    Attributes:
+        kind: Its full type, in small letters.
+        props: Properties in which it lies.
+        at: Its path.
+        place: Where it is.
+    """
+
+    kind: str
+    props: Any
+    at: Path = ()
+    place: Address = field(default_factory=Address)
+
+
+def address_of_child(name: str | None, group: str | None) -> Address:
+    """Where a resource of a workspace is, by its full name ``workspace/name``, of which parts may be gaps."""
+    known = address_of(name) if name else Address()
+    unknown = None
+    if known.name is not None and GAP in known.name:
+        unknown = Unknown("name", f"is `{name}`, which only Azure knows", unresolved=True)
+    return Address(None, group.lower() if group else None, known.workspace, None if unknown else known.name, unknown)
+
+
+def by_azure_native(props: Any) -> Iterator[Request | Unknown]:
+    """azure-native's resource of any type, whatever way its address is cut into the four properties.
+
+    Args:
+        props: Its properties.
+    """
+    given = {key: text(props, key) for key in _ADDRESS}
+    known = {key: value for key, value in given.items() if isinstance(value, str)}
+    if not isinstance(given["resourceType"], str) or not isinstance(given["resourceProviderNamespace"], str):
+        yield from (value for value in given.values() if isinstance(value, Unknown))
+        return
+    group = text(props, "resourceGroupName")
+    address = "/".join(known.get(key, "") for key in _ADDRESS)
+    parts = segments(f"/resourcegroups/{group if isinstance(group, str) else '-'}/providers/{address}")
+    kinds = {resource_type(parts)[0]}
+    if not isinstance(given["resourceName"], str) or not isinstance(given["parentResourcePath"], str):
+        # A part is not known, or the type is written whole, without the names between.
+        own = segments(f"{known['resourceProviderNamespace']}/{known['resourceType']}")
+        parents = segments(known.get("parentResourcePath", ""))[::2]
+        kinds |= {"/".join(own), "/".join((*own[:1], *parents, *own[1:]))}
+        if own[:1] == (_ML,) and len(own) == 2:
+            kinds.add(f"{_ML}/workspaces/{own[1]}")
+    else:
+        kinds.add("/".join(segments(f"{known['resourceProviderNamespace']}/{known['resourceType']}")))
+    at_id = address_of("/".join(parts))
+    place = Address(None, at_id.group, at_id.workspace, at_id.name if known.get("resourceName") else None)
+    yield from (Request(kind, props, (), place) for kind in sorted(kinds))
+
+
+def by_azapi(props: Any) -> Iterator[Request | Unknown]:
+    """A resource, an update or an action of azapi: its type with a version, its body as object or JSON text.
+
+    Args:
+        props: Its properties.
+    """
+    body: Any = {key: value for key in ("name", "location", "tags", "identity") if (value := dig(props, key))}
+    for key in ("body", "sensitiveBody"):
+        inner = dig(props, key)
+        if isinstance(inner, str):
+            try:
+                inner = read_json(inner)
+            except ValueError:
+                inner = Unknown(key, "is no JSON that can be read here", unresolved=True)
+        if isinstance(inner, Unknown):
+            yield inner
+        elif isinstance(inner, Mapping):
+            body = _merged(body, inner)
+    said = text(props, "type")
+    if isinstance(said, Unknown):
+        yield said
+        return
+    kinds, place = _azapi_kinds(said or "", props)
+    whole, _ = canonical({"body": body})
+    for kind in sorted(kinds):
+        yield Request(kind, whole, ("body",), place)
+        yield from _partly(kind, whole)
+
+
+def _azapi_kinds(said: str, props: Any) -> tuple[set[str], Address]:
+    own = segments(said.partition("@")[0])
+    parent, whole, action = (text(props, key) for key in ("parentId", "resourceId", "action"))
+    name = text(props, "name")
+    kinds, address = {"/".join(own)}, ""
+    if isinstance(whole, str):
+        address = f"{whole}/{action if isinstance(action, str) else ''}"
+    elif isinstance(parent, str) and own:
+        provider = "" if "/providers/" in parent.lower() and len(own) > 2 else f"providers/{own[0]}/"
+        address = f"{parent}/{provider}{own[-1]}/{name if isinstance(name, str) else ''}"
+    elif isinstance(action, str):
+        kinds.add("/".join((*own, *segments(action)[::2])))
+    if address:
+        kinds.add(resource_type(segments(address))[0])
+    place = address_of(address) if address else Address(name=name.lower() if isinstance(name, str) else None)
+    if isinstance(name, Unknown):
+        place = Address(place.subscription, place.group, place.workspace, None, name)
+    return kinds - {""}, place
+
+
+def _partly(kind: str, whole: Any) -> Iterator[Unknown]:
+    """An update of a cluster that exists grows it, and does not say of which size it is."""
+    if kind == f"{_ML}/workspaces/computes":
+        inner = dig(whole, "body", "properties", "properties")
+        if isinstance(inner, Mapping) and "scaleSettings" in inner and inner.get("vmSize") is None:
+            where = "body.properties.properties.vmSize"
+            yield Unknown(where, "is not written here, and the cluster may grow", unresolved=True)
+
+
+def _merged(one: Any, two: Any) -> Any:
+    """Both bodies as azapi sends them, the second over the first."""
+    if not isinstance(one, Mapping) or not isinstance(two, Mapping):
+        return two
+    return {**one, **{key: _merged(one[key], value) if key in one else value for key, value in two.items()}}

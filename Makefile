@@ -92,6 +92,10 @@ interruptions: venv ## Ctrl-C in each request of the provider and at each step o
 garbage: venv ## 10,000 generated bad job files and settings, none of which may end in a traceback (minutes)
 	@GARBAGE_FILES=10000 $(PY) -m pytest tests/infra/test_generated_bad_files.py
 
+.PHONY: mutants
+mutants: venv ## breaks each promise of the docs in a copy of the tree: the test named for it has to fail, MUTANTS="…" for some (minutes)
+	@$(PY) -m tests.support.mutants $(MUTANTS)
+
 .PHONY: bench
 bench: venv ## benchmarks, each beside what it is compared with (docs/benchmarks.md), 15 min; QUICK=1: two; FULL=1: 30
 	@$(PY) tools/bench $(if $(QUICK),--quick) $(if $(FULL),--full)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE
 
-from policies import checks, config
+from policies import checks, config, gate
+from policies.evaluation.context import Context
+from policies.evaluation.verdicts import judge_resource
 from tests.support.policies.pack_subjects import COMPUTE, cluster, pack, seen, stack_of
 from tests.support.policies.showing import TODAY
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RETIRED = cluster(vmSize="Standard_NC24rs_v3")
 WAIVER = {"rule": "size-retired", "resource": "old-*", "owner": "hpc", "reason": "Draining", "expires": "2026-08-01"}
@@ -30,6 +36,13 @@ def test_an_exception_counts_on_its_resources_until_its_day(name: str, on: date,
     assert seen(judge, COMPUTE, RETIRED, name) == expected
     expired = [(level, code) for level, code, _ in stack_of(judge)]
     assert expired == ([("mandatory", "exception-expired")] if on > TODAY else [])
+
+
+def test_an_exception_from_one_rule_is_none_from_another() -> None:
+    other = {**WAIVER, "rule": "node-ceiling"}
+    judge = pack({"node-ceiling": {"nodes": 1}, "exception-expired": {"exceptions": [other]}})
+
+    assert seen(judge, COMPUTE, RETIRED, "old-1") == ["mandatory size-retired", "advisory node-ceiling"]
 
 
 @pytest.mark.parametrize(
@@ -72,6 +85,28 @@ def test_an_exception_without_owner_reason_or_day_is_none(entry: Any, message: s
 def test_a_wrong_configuration_says_what_is_wrong(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         config.read(given)
+
+
+def test_a_disabled_rule_of_sizes_finds_nothing() -> None:
+    given = config.read({"size-retired": "disabled"})
+
+    assert judge_resource(COMPUTE, RETIRED, config.read({}), Context(TODAY)).findings != ()
+    assert judge_resource(COMPUTE, RETIRED, given, Context(TODAY)).findings == ()
+
+
+def test_what_is_built_into_a_pack_holds_where_a_team_s_own_file_does_not_change_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built_in, own = tmp_path / "built-in.json", tmp_path / "own.json"
+    built_in.write_text(json.dumps({"node-ceiling": {"nodes": 3}, "ssh-closed": "mandatory"}))
+    own.write_text(json.dumps({"ssh-closed": "disabled"}))
+    monkeypatch.setattr(config, "BUILT_IN", built_in)
+
+    read, wrong = gate.read(own)
+
+    assert wrong == ()
+    assert read.settings("node-ceiling")["nodes"] == 3
+    assert not read.enabled("ssh-closed")
 
 
 def test_a_disabled_rule_is_silent_about_unknown_values_too() -> None:

@@ -65,6 +65,15 @@ def test_under_cancel_it_is_announced_and_ended_first(wire: Wire, arm: FakeArm, 
     assert "set `rerun` to another word" in log.of("warning")[-1], "it is not run again by itself"
 
 
+def test_the_run_of_another_resource_of_the_same_name_is_that_one_s_affair(wire: Wire, arm: FakeArm) -> None:
+    job, other = running(wire, arm, onEdit="cancel"), wire.job("another")
+    other.up(placed(rerun="again"))
+    arm.set_status(other.id, "Running")
+    assert job.diff({**job.inputs, "placedOn": UNKNOWN}).replaces == ["placedOn"]
+    with pytest.raises(Refused, match=f"run {other.id} is Running"):
+        other.diff({**other.inputs, "placedOn": UNKNOWN})
+
+
 @pytest.mark.parametrize("status", ["Completed", "Failed", "Canceled"])
 def test_an_ended_run_needs_no_ground(wire: Wire, arm: FakeArm, status: str) -> None:
     job = running(wire, arm)

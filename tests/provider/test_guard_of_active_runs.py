@@ -96,8 +96,9 @@ def test_under_cancel_the_end_is_announced(
 ) -> None:
     one, job = running(wire, arm, "cancel")
     one.diff(inputs if inputs["jobs"] == {} else {**inputs, "jobs": {"mnist": "cancel"}})
-    assert f"run {job.id} is Running and is ended" in log.of("info")[-1]
-    assert words in log.of("info")[-1]
+    (announced,) = log.of("info")[-1:]
+    assert f"run {job.id} is Running and is ended" in announced
+    assert words in announced
 
 
 @losses
@@ -117,6 +118,27 @@ def test_keep_holds_for_a_removed_job_and_for_no_place(
     one.remove()
     assert arm.cancelled == [job.id]
     assert f"run {job.id} is Running and is ended: its stack is destroyed" in log.of("info")
+
+
+@pytest.mark.parametrize("loss", [name for name in LOSSES if name != "a removed job"])
+def test_a_kept_run_holds_its_places_whatever_its_job_says_by_now(wire: Wire, arm: FakeArm, loss: str) -> None:
+    one, job = running(wire, arm, "keep")
+    kept = job.id
+    assert job.up(job_inputs(onEdit="keep", stackId="s" * 32, rerun="again")) == "replace"
+    arm.set_status(job.id, "Completed")
+    inputs, place = LOSSES[loss]
+    with pytest.raises(Refused, match=f"run {kept} is Running by an earlier `on_edit: keep`, and {place}"):
+        one.diff({**inputs, "jobs": {"mnist": "cancel"}})
+
+
+def test_a_stack_that_was_renamed_looks_after_what_it_ran_before_however_often_its_guard_is_updated(
+    wire: Wire, arm: FakeArm
+) -> None:
+    one, job = running(wire, arm)
+    one.urn = one.urn.replace(":dev::", ":renamed::")
+    assert one.up(guarded(shared=True)) == "update"
+    with pytest.raises(Refused, match=f"run {job.id} is Running, and job mnist is no longer declared"):
+        one.diff(guarded(shared=True, jobs={}))
 
 
 def test_a_guard_replaced_by_command_ends_nothing(wire: Wire, arm: FakeArm) -> None:
@@ -197,9 +219,11 @@ def test_a_cluster_at_work_for_somebody_else_is_not_given_up(
 ) -> None:
     one = guard(wire)
     one.up(guarded())
-    at_work |= {"rdma": 4, "other": 2}
-    with pytest.raises(Refused, match=f"2 nodes are at work on cluster other .* did not start, and {words}"):
-        one.diff(inputs)
+    at_work["rdma"] = 4
+    for count, nodes in ((2, "2 nodes are"), (1, "1 node is")):
+        at_work["other"] = count
+        with pytest.raises(Refused, match=f"{nodes} at work on cluster other .* did not start, and {words}"):
+            one.diff(inputs)
     at_work["other"] = 0
     one.diff(inputs)
 

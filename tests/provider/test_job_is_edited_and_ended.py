@@ -11,6 +11,7 @@ import pytest
 from google.protobuf import empty_pb2
 
 from amlstack.provider.lifecycle import siblings
+from amlstack.rpc import UNKNOWN
 from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import Refused, job_inputs
 
@@ -38,6 +39,18 @@ def test_editing_an_active_run_is_refused_at_preview_and_names_the_ways_out(
     assert arm.runs_started() == 1
 
 
+@pytest.mark.parametrize("on_edit", ["refuse", "cancel", "keep"])
+def test_an_edit_that_is_not_known_yet_leaves_the_active_run_alone(
+    wire: Wire, arm: FakeArm, log: Log, on_edit: str
+) -> None:
+    job = wire.job()
+    job.up(job_inputs(onEdit=on_edit))
+    arm.set_status(job.id, "Running")
+    answer = job.diff(job.check(job_inputs(onEdit=on_edit, declaration=UNKNOWN)))
+    assert (list(answer.replaces), answer.deleteBeforeReplace) == ([], False)
+    assert f"run {job.id} is Running; whether this edits it is not known yet (on_edit: {on_edit})" in log.of("info")
+
+
 def test_a_run_that_ended_since_the_last_look_may_be_edited(wire: Wire, arm: FakeArm) -> None:
     job = wire.job()
     job.up(job_inputs())
@@ -51,6 +64,7 @@ def test_on_edit_cancel_ends_the_old_run_before_the_new_one_begins(wire: Wire, a
     job.up(job_inputs())
     old = job.id
     arm.set_status(old, "Running")
+    assert job.diff(job.check(job_inputs(onEdit="cancel", **EDITED))).deleteBeforeReplace
     assert job.up(job_inputs(onEdit="cancel", **EDITED)) == "replace"
     order = [
         (asked.method, asked.path.rsplit("/", 1)[-1])
@@ -67,6 +81,7 @@ def test_on_edit_keep_lets_the_old_run_go_on(wire: Wire, arm: FakeArm, log: Log)
     job.up(job_inputs())
     old = job.id
     arm.set_status(old, "Running")
+    assert not job.diff(job.check(job_inputs(onEdit="keep", **EDITED))).deleteBeforeReplace
     assert job.up(job_inputs(onEdit="keep", **EDITED)) == "replace"
     assert arm.cancelled == []
     assert arm.job(old)["tags"] == {"amlstack.keptFor": job.id}

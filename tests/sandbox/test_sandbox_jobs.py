@@ -72,7 +72,8 @@ def test_a_job_that_exists_cannot_be_changed(manager: Manager, gpu: str, name: s
 
     status, error = put(manager, "one", job(gpu, **change))
 
-    assert (status, error["code"]) == (400, "JobPropertyImmutable")
+    assert status == 400
+    assert error["code"] == "JobPropertyImmutable"
     assert error["message"] == (
         f"Only description, tags, displayName, properties, and isArchived can be updated. Changed: {name}."
     )
@@ -87,7 +88,7 @@ def test_a_put_that_writes_the_defaults_out_changes_nothing(manager: Manager, gp
     assert status == 200
 
 
-def test_labels_can_be_put(manager: Manager, gpu: str) -> None:
+def test_labels_can_be_put_and_are_stored_before_they_are_answered(manager: Manager, gpu: str) -> None:
     put(manager, "one", job(gpu, tags={"a": "1"}))
 
     labels: dict[str, Any] = {"tags": {"b": "2"}, "displayName": "One", "description": "d", "isArchived": True}
@@ -95,6 +96,8 @@ def test_labels_can_be_put(manager: Manager, gpu: str) -> None:
 
     assert status == 200
     assert {name: answer["properties"][name] for name in labels} == labels
+    stored = manager.store.jobs["one"].properties
+    assert {name: stored.get(name) for name in labels} == labels
 
 
 def test_a_job_is_called_after_its_workspace_in_that_ones_letters(manager: Manager, gpu: str) -> None:
@@ -201,7 +204,9 @@ def test_deleting_a_job_is_refused_while_it_runs_and_gone_is_gone(manager: Manag
     put(manager, "one", job(gpu))
     path = f"{manager.workspace}/jobs/one"
 
-    assert manager.call("DELETE", path)[1]["code"] == "JobIsActive"
+    status, error = manager.call("DELETE", path)
+    assert status == 409
+    assert error["code"] == "JobIsActive"
     manager.call("POST", f"{path}/cancel", {})
     assert [manager.call("DELETE", path)[0] for _ in range(2)] == [200, 204]
     assert manager.call("GET", path)[1]["code"] == "ResourceNotFound"

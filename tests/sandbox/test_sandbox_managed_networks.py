@@ -105,7 +105,8 @@ def test_provisioning_takes_its_time_and_makes_rules_active(manager: Manager) ->
         "Inactive",
     )
     assert provision(manager)[0] == 202
-    assert provision(manager)[0] == 202, "a second one joins the first"
+    assert provision(manager)[0] == 202
+    assert len(manager.store.operations.running(manager.workspace)) == 1, "a second one joins the first"
     manager.settle()
     found = shown(manager)
     assert (found["status"]["status"], found["outboundRules"]["host"]["status"]) == ("Active", "Active")

@@ -1,4 +1,4 @@
-"""``make interruptions``, first part: operations of the provider under Ctrl-C in each request; bad and late ones fail."""
+"""``make interruptions``, first part: the provider under Ctrl-C in each of its requests; a bad or late end fails."""
 
 from __future__ import annotations
 

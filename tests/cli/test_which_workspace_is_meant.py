@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.base.paths import PROJECT
-from amlstack.cli.workspace import config_file, place, refusals, studio
+from amlstack.cli.workspace import config_file, found_jobs, place, refusals, studio
 from amlstack.cli.workspace.named_parts import NoWorkspaceError
 from amlstack.cli.workspace.options import AskedWorkspace
 from amlstack.provider.arm import ArmError
+from amlstack.provider.runs import record_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -162,3 +163,51 @@ def test_a_missing_sign_in_is_one_line(nowhere: Path, monkeypatch: pytest.Monkey
     assert where.startswith("workspace w (resource group rg")
     assert refusal.startswith("Not signed in: ")
     assert "`az login`" in refusal
+
+
+JOBS = {
+    "hf-sweep-f042f042f0": "Running",
+    "train-1111111111": "Running",
+    "train-2222222222": "Completed",
+    "two-1111111111": "Running",
+    "two-2222222222": "Running",
+    "old-2222222222": "Failed",
+    "old-1111111111": "Completed",
+}
+"""Newest first."""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ends", "means"),
+    [
+        ("train", False, "train-1111111111"),
+        ("train", True, "train-1111111111"),
+        ("old", False, "old-2222222222"),
+        ("hf-sweep", True, "hf-sweep-f042f042f0"),
+        ("hf-sweep-f042f042f0", True, "hf-sweep-f042f042f0"),
+        ("Shown of two", False, "two-1111111111"),
+        ("hf", False, "hf-sweep-f042f042f0"),
+        ("hf", True, "a beginning ends none. There are `hf-sweep-f042f042f0`"),
+        ("train-1", True, "a beginning ends none. There are `train-1111111111`"),
+        ("t", False, "4 jobs begin with `t`: `train-1111111111`, `train-2222222222`"),
+        ("two", True, "2 active jobs are called `two`: `two-1111111111`, `two-2222222222`"),
+        ("two", False, "2 active jobs are called `two`"),
+        ("trian", False, "Did you mean `train`?"),
+    ],
+)
+def test_no_other_job_than_the_named_one_is_taken(
+    wanted: str, *, ends: bool, means: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def job(name: str) -> found_jobs.WorkspaceJob:
+        shown = "Shown of two" if name == "two-1111111111" else name
+        body = {"properties": {"status": JOBS[name], "displayName": shown}}
+        return found_jobs.WorkspaceJob(arm_id(SUBSCRIPTION, "g", "w"), record_of(name, body), None)
+
+    monkeypatch.setattr(found_jobs, "listed", lambda *_: [job(name) for name in JOBS])
+    monkeypatch.setattr(found_jobs, "_get", lambda _place, _workspace, name: job(name) if name in JOBS else None)
+    where = place.WorkspacePlace(None, (arm_id(SUBSCRIPTION, "g", "w"),), "")
+    try:
+        seen = found_jobs.find(where, wanted, ends=ends).name
+    except found_jobs.UnknownRunError as error:
+        seen = str(error)
+    assert means in seen

@@ -94,14 +94,14 @@ def listed(place: WorkspacePlace, most: int) -> list[WorkspaceJob]:
     return sorted(found, key=lambda job: job.created or oldest, reverse=True)
 
 
-def find(place: WorkspacePlace, wanted: str, *, running: bool = False) -> WorkspaceJob:
+def find(place: WorkspacePlace, wanted: str, *, ends: bool = False) -> WorkspaceJob:
     """The job that a person means.
 
     Args:
         place: Where it is looked for.
-        wanted: Its name or ARM id; or the beginning of the name up to a hyphen, as in the job's file, which means an
-            active job before the newest; or PARENT/STEP, PARENT/TRIAL.
-        running: Of several active jobs none is taken for another: it is going to end.
+        wanted: A run's name or ARM id; or the name in the job's file, which means the active run before the newest; or
+            what the studio shows as its name; or a beginning that one job alone has; or PARENT/STEP, PARENT/TRIAL.
+        ends: The job is going to end: a beginning is no name then, also where one job alone has it.
 
     Raises:
         UnknownRunError: There is none, or several may be meant.
@@ -116,24 +116,38 @@ def find(place: WorkspacePlace, wanted: str, *, running: bool = False) -> Worksp
         return job
     parent, slash, step = wanted.partition("/")
     if slash:
-        return _child(place, find(place, parent, running=running), step)
+        return _child(place, find(place, parent, ends=ends), step)
     if _NAME.fullmatch(wanted):
-        for workspace in place.workspaces:
-            if (job := _get(place, workspace, wanted)) is not None:
-                return job
+        own = [job for workspace in place.workspaces if (job := _get(place, workspace, wanted)) is not None]
+        if own:
+            return _only(own, f"are called `{wanted}`", ids=True)
     jobs = listed(place, _SEARCHED)
-    found = [
-        job for job in jobs if job.name.startswith(f"{wanted}-") or job.record.properties.get("displayName") == wanted
-    ]
+    declared = [job for job in jobs if job.record.name == wanted]
+    found = declared or [job for job in jobs if job.record.properties.get("displayName") == wanted]
     active = [job for job in found if job.active]
-    if len(active) > 1 and running:
-        raise UnknownRunError(f"{len(active)} active jobs begin with `{wanted}`: {_names(active)}. Name one of them.")
     if found:
-        return (active or found)[0]
+        return _only(active, f"active jobs are called `{wanted}`") if len(active) > 1 else (active or found)[0]
+    begun = [job for job in jobs if wanted and job.name.startswith(wanted)]
+    if begun and ends:
+        raise UnknownRunError(f"No job is called `{wanted}`, and a beginning ends none. There are {_names(begun)}.")
+    if begun:
+        return _only(begun, f"jobs begin with `{wanted}`")
     stems = dict.fromkeys(name for job in jobs for name in (job.name, job.record.name))
     hint = near_misses.hint(wanted, stems) or (f" There are {_names(jobs)}." if jobs else " There is none at all.")
     where = ", ".join(workspace.rpartition("/")[2] for workspace in place.workspaces) or "any workspace"
     raise UnknownRunError(f"There is no job `{wanted}` in {where}.{hint}")
+
+
+def _only(found: list[WorkspaceJob], what: str, *, ids: bool = False) -> WorkspaceJob:
+    """The one job of a list.
+
+    Raises:
+        UnknownRunError: There are several; they are named.
+    """
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(f"`{job.arm_id}`" for job in found) if ids else _names(found)
+    raise UnknownRunError(f"{len(found)} {what}: {names}. Name one of them.")
 
 
 def children(place: WorkspacePlace, job: WorkspaceJob) -> list[dict[str, Any]]:

@@ -12,7 +12,8 @@ from amlstack.cli.workspace import options
 app = typer.Typer(add_completion=False)
 
 Subject = Annotated[
-    str, typer.Argument(metavar="[JOB|workspace]", help="A job's name or its beginning, or the workspace itself.")
+    str,
+    typer.Argument(metavar="[JOB|workspace]", help="A run's name, the job's as in its file, or the workspace itself."),
 ]
 Browser = Annotated[
     bool | None,

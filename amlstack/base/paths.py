@@ -8,6 +8,9 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[2]
 """The root of this clone: the folder of Pulumi.yaml."""
 
+POLICY_CONFIG = "AMLSTACK_POLICY_CONFIG"
+"""Variable that tells the engine's program which file configures the rules; empty for the pack's own configuration."""
+
 
 def home() -> Path:
     """The folder of everything that one sandbox writes (state, keys, job records, Pulumi's file backend).

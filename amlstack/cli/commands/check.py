@@ -12,6 +12,7 @@ from amlstack.base.findings import Finding, errors, in_file_order
 from amlstack.cli.console import print_findings, print_json, say, tally
 from amlstack.cli.jobfiles.checking import check_file, configured_gate
 from amlstack.cli.jobfiles.formats import Format, beside_code, chosen
+from amlstack.cli.policy_pack import GivenRules, NoPackError, PolicyConfig, PolicyPack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,14 +38,6 @@ Size = Annotated[
 Stack = Annotated[
     str | None,
     typer.Option(help="Stack whose clusters are meant; unset: the only one of this folder, else sandbox."),
-]
-PolicyConfig = Annotated[
-    Path | None,
-    typer.Option(
-        "--policy-config",
-        help="Configuration of the rules, as the policy pack takes it; unset: the stack's (amlstack:policies).",
-        show_default=False,
-    ),
 ]
 Against = Annotated[
     list[str] | None,
@@ -89,6 +82,7 @@ def check(  # noqa: PLR0917 - typer's options
     *,
     as_json: Json = False,
     changed: Changed = False,
+    policy_pack: PolicyPack = None,
 ) -> None:
     """Validate job files and print everything that is wrong.
 
@@ -96,7 +90,8 @@ def check(  # noqa: PLR0917 - typer's options
     it names, its code folder (secrets, links that leave it, `.git`, large files), and, against the cluster's size,
     processes per node, InfiniBand, retirement and the number of nodes.
     The rules of the policy pack judge it at the levels of their configuration: mandatory is an error, advisory a
-    warning. Errors refuse the file (exit status 1); warnings and notes do not.
+    warning. A pack or a configuration that is given wins over the stack's `amlstack:policies`. Errors refuse the file
+    (exit status 1); warnings and notes do not.
 
     Examples:
         amlstack check job.yml --size Standard_ND96isr_H100_v5
@@ -122,7 +117,11 @@ def check(  # noqa: PLR0917 - typer's options
         for job in $(amlstack check --changed origin/main --format names); do amlstack rehearse "$job" -j 2x2; done
     """
     if changed:
-        raise typer.Exit(_changed(files or [], stack, form, as_json=as_json, others=(size, policy_config, against)))
+        raise typer.Exit(_changed(files or [], stack, form, as_json=as_json, others=(size, against)))
+    try:
+        GivenRules.taken(policy_pack, None).judge_here()
+    except NoPackError as error:
+        raise typer.BadParameter(str(error)) from None
     asked = chosen(form, Format.TEXT, Format.JSON, Format.GITHUB, Format.SARIF, as_json=as_json)
     if not files and not against:
         files = _of_stack(stack)

@@ -14,6 +14,8 @@ from amlstack.base import home as homes
 from amlstack.base import paths
 from amlstack.base.findings import errors
 from amlstack.cli.consent import Yes  # noqa: TC001 - typer reads the annotation
+from amlstack.cli.console import say
+from amlstack.cli.policy_pack import GivenRules, NoPackError, PolicyConfig, PolicyPack
 from amlstack.cli.progress import Progress
 from amlstack.cli.stack import explain, runs, state, summary, turns
 from amlstack.cli.stack.anywhere.place import turn_of
@@ -58,6 +60,8 @@ def up(
     preview: Preview = False,
     as_json: Json = False,
     keep_to: KeepTo = None,
+    policy_pack: PolicyPack = None,
+    policy_config: PolicyConfig = None,
 ) -> int:
     """Bring a stack up: without `--stack` the sandbox's own, whose jobs are followed to their end.
 
@@ -68,15 +72,21 @@ def up(
         0 when the stack is up and no job failed, 1 otherwise; 2 for wrong use, 3 when another command works on it, 130
         after Ctrl-C.
     """
+    try:
+        rules = GivenRules.taken(policy_pack, policy_config)
+    except NoPackError as error:
+        say(str(error), err=True)
+        return 2
     if preview or as_json or keep_to or (stack is not None and stack.rpartition("/")[2] != STACK):
         from amlstack.cli.stack.anywhere import bring_up
 
         name = stack or STACK
-        return bring_up.run(bring_up.AskedUp(name, sandbox or name == STACK, yes, refresh, preview, as_json, keep_to))
-    return _newcomers(yes=yes, refresh=refresh)
+        on_sandbox = sandbox or name == STACK
+        return bring_up.run(bring_up.AskedUp(name, on_sandbox, yes, refresh, preview, as_json, keep_to, rules))
+    return _newcomers(rules, yes=yes, refresh=refresh)
 
 
-def _newcomers(*, yes: bool, refresh: bool) -> int:
+def _newcomers(rules: GivenRules, *, yes: bool, refresh: bool) -> int:
     from amlstack import engine as engines
     from amlstack.cli.stack.deploy import Deployment
     from amlstack.cli.stack.waited_runs import WaitedRuns
@@ -101,7 +111,7 @@ def _newcomers(*, yes: bool, refresh: bool) -> int:
                 progress.note(f"removed {removed} lock{'s' if removed > 1 else ''} of an engine that was killed")
             engines.select(env)
             waited = WaitedRuns(progress, endpoint.home)
-            deployment = Deployment(engine, env, progress, ("--policy-pack", str(engine.pack), *_rules()), waited)
+            deployment = Deployment(engine, env, progress, rules.words(engine, _rules()), waited)
             deployed = deployment.run(yes=yes, refresh=refresh)
             if deployed.ok:
                 progress.done(explain.changes(deployed.outcome))
@@ -143,11 +153,11 @@ def _too_large() -> tuple[Finding, ...]:
     return errors(engine_limit.check(file)) if file else ()
 
 
-def _rules() -> tuple[str, ...]:
+def _rules() -> Path | None:
     """The stack's configuration of the rules, for the pack; what is wrong with it, the program tells."""
     settings = _settings()
     file = paths.PROJECT / settings.policies if settings and settings.policies else None
-    return ("--policy-pack-config", str(file)) if file and file.is_file() else ()
+    return file if file and file.is_file() else None
 
 
 def _editable() -> str:

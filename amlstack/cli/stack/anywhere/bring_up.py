@@ -12,6 +12,7 @@ from amlstack import engine as engines
 from amlstack.base import home as homes
 from amlstack.cli import consent
 from amlstack.cli.console import print_findings, print_json, tally
+from amlstack.cli.policy_pack import GivenRules
 from amlstack.cli.progress import Progress
 from amlstack.cli.stack import explain, runs, turns
 from amlstack.cli.stack.anywhere import agreed_plan
@@ -41,6 +42,7 @@ class AskedUp:
         sandbox: Whether to bring it up on this machine's sandbox.
         yes, refresh, preview, as_json: The options of these names.
         keep_to: File of the plan that alone may be applied, as `--preview --json` prints it.
+        rules: Pack and configuration that were given from outside.
     """
 
     stack: str
@@ -50,6 +52,7 @@ class AskedUp:
     preview: bool = False
     as_json: bool = False
     keep_to: Path | None = None
+    rules: GivenRules = field(default_factory=GivenRules)
 
     @property
     def command(self) -> str:
@@ -111,7 +114,7 @@ def _run(asked: AskedUp, result: Result) -> int:
             engine = engines.find()
             progress.done(f"Pulumi {engine.version}")
             place = _place(asked, judged, engine, progress)
-            deployment = StackDeployment(engine, place, judged, progress, agreed=agreed)
+            deployment = StackDeployment(engine, place, judged, progress, agreed=agreed, rules=asked.rules)
             if place.endpoint:
                 deployment.waited = WaitedRuns(progress, place.endpoint.home)
             code = _deployed(asked, deployment, progress, result)

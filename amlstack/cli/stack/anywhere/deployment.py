@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack import engine as engines
 from amlstack.base import paths
 from amlstack.cli import consent
+from amlstack.cli.policy_pack import GivenRules
 from amlstack.cli.stack import explain, losses, turns, unchanged
 from amlstack.cli.stack.anywhere import cost, plan
 from amlstack.cli.stack.deploy import Deployed
@@ -41,6 +42,7 @@ class StackDeployment:
         waited: Prints the logs of runs that the engine waits for; None on Azure.
         agreed: The plan that alone may be applied; None for any.
         unchanged: Whether the preview found nothing to do.
+        rules: Pack and configuration that were given from outside.
     """
 
     engine: Engine
@@ -51,6 +53,7 @@ class StackDeployment:
     waited: WaitedRuns | None = None
     agreed: AgreedPlan | None = None
     unchanged: bool = False
+    rules: GivenRules = field(default_factory=GivenRules)
 
     def run(self, *, yes: bool, refresh: bool, preview: bool) -> Deployed:
         """Deploys, or shows what it would do.
@@ -126,7 +129,7 @@ class StackDeployment:
 
     @property
     def _pack(self) -> tuple[str, ...]:
-        return ("--policy-pack", str(self.engine.pack), *self.judged.rules)
+        return self.rules.words(self.engine, self.judged.rules)
 
     def _missing(self, before: State) -> tuple[str, ...]:
         return () if self.place.endpoint is None else lost(before, self.place.endpoint.home)

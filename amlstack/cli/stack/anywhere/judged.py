@@ -46,10 +46,10 @@ class JudgedStack:
         return errors(self.findings)
 
     @property
-    def rules(self) -> tuple[str, ...]:
-        """The configuration of the rules, for the engine's policy pack."""
+    def rules(self) -> Path | None:
+        """The configuration of the rules that the settings name, for the engine's policy pack; None for none."""
         file = paths.PROJECT / self.settings.policies if self.settings and self.settings.policies else None
-        return ("--policy-pack-config", str(file)) if file and file.is_file() else ()
+        return file if file and file.is_file() else None
 
 
 def settings_file(stack: str) -> Path:

@@ -12,6 +12,7 @@ from amlstack.base.findings import errors
 from infra.settings import from_engine, read_file, stackfile
 from infra.settings.model import Settings
 from tests.support.harness import STAND_IN, Stack
+from tests.support.sandbox.sandbox_client import Arm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,6 +118,8 @@ def test_the_state_and_the_backend_hold_secret_settings_encrypted_only(
         assert stack.up().ok().changes == {}
         refreshed = stack.refresh().ok()
         exported = json.dumps(stack.state())
+        path = stack.resources("applicationinsights:Component")["insights"]["id"]
+        telemetry = Arm(sandbox.endpoint).get(path).body["properties"]["InstrumentationKey"]
         files = [one.read_text(errors="replace") for one in stack.backend.rglob("*") if one.is_file()]
         assert "shown-in-clear" in exported
         assert "also-shown" in exported
@@ -126,6 +129,7 @@ def test_the_state_and_the_backend_hold_secret_settings_encrypted_only(
             *(f"{one.output}{json.dumps(one.events)}" for one in (planned, made, refreshed)),
         ):
             assert CANARY not in seen
+            assert telemetry not in seen
         stack.pulumi("config", "set", "--secret", "--path", "amlstack:clusters[0].size", CANARY).ok()
         refused = stack.preview().failed()
         assert "[setting-secret]" in refused.output

@@ -10,7 +10,7 @@ import sys
 import threading
 import types
 import typing
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -44,12 +44,22 @@ class BodyShape:
         fields: By wire name.
         tags: Properties with one possible value (``distributionType: PyTorch``), which tell a union's members apart.
         versions: The api-versions that know the object; None for all.
+        answered: Names, in small letters, of what a GET answers: the properties of the generated output class.
     """
 
     name: str
     fields: dict[str, Field]
     tags: dict[str, str]
     versions: frozenset[str] | None = None
+    answered: frozenset[str] = frozenset()
+
+    def read_only(self, taken: Iterable[str]) -> frozenset[str]:
+        """What only answers have, in small letters: ARM takes no notice of it in a request.
+
+        Args:
+            taken: Names that a request may have.
+        """
+        return self.answered - {name.lower() for name in taken}
 
 
 def load(module: str, name: str) -> Any:
@@ -81,7 +91,26 @@ def of(cls: Any) -> BodyShape:
     }
     more = [row for row in allowances.PROPERTIES if row.owner == cls.__name__]
     extra = {row.name: Field(row.hint, required=False, versions=row.versions) for row in more}
-    return BodyShape(cls.__name__.removesuffix("Args"), {**fields, **extra}, _tags(cls, wire))
+    renamed = {given.lower() for name, given in ours.items() if wire[name] != given}
+    name = cls.__name__.removesuffix("Args")
+    return BodyShape(name, {**fields, **extra}, _tags(cls, wire), answered=_answered(cls) - renamed)
+
+
+_ABOUT_A_RESOURCE = frozenset({"azureapiversion", "etag", "name", "systemdata", "type"})
+"""Outputs of azure-native's resources that stand beside ``properties``, or nowhere on the wire."""
+
+
+def _answered(cls: Any) -> frozenset[str]:
+    """What a GET answers for a generated input class, in small letters: of its resource, or of its ``Response``."""
+    from pulumi import _types  # noqa: PLC0415
+
+    package = importlib.import_module(cls.__module__.rpartition(".")[0])
+    name = cls.__name__.removesuffix("Args")
+    resource = getattr(sys.modules[cls.__module__], name.removesuffix("Init"), None)
+    answer = resource or getattr(package.outputs, f"{name}Response", None)
+    names = _types.resource_py_to_pulumi_names(answer).values() if answer is not None else ()
+    beside = _ABOUT_A_RESOURCE if resource is not None else frozenset()
+    return frozenset(found.lower() for found in names) - beside
 
 
 def _tags(cls: Any, wire: dict[str, str]) -> dict[str, str]:

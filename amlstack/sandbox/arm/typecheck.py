@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from amlstack.sandbox.kinds.base import Body, ResourceKind, Schema
 
 READ_BACK = frozenset({"id", "name", "type", "etag", "systemData"})
-"""What a client that PUTs what it got sends along; ARM takes no notice of it."""
+"""What every answer has and a client that PUTs what it got sends along; ARM takes no notice of it.
+
+`shapes.BodyShape.read_only` has the rest: what azure-native's output classes have and its input classes lack."""
 
 WORDS = {str: "a string", int: "an integer", float: "a number", bool: "true or false"}
 
@@ -39,17 +41,28 @@ def check(kind: ResourceKind, body: Body, version: str = "") -> Body:
     if isinstance(given.get("properties"), dict):
         given["properties"] = {key: value for key, value in given["properties"].items() if key not in kind.assigned}
     envelope, inner = _fields(kind.schema)
+    shape = shapes.of(shapes.load(kind.schema.module, kind.schema.args))
+    ignored = shape.read_only((shape.fields.keys() - kind.schema.path) | envelope.keys() | inner.keys())
     if kind.schema.wrapped:
         known = {**envelope, "properties": inner["properties"]}
+        if isinstance(given.get("properties"), dict):
+            given["properties"] = _without(ignored, given["properties"], inner["properties"].hint)
         return {"properties": {}, **_object(kind.noun, known, given, "", version)}
     properties = given.pop("properties", {})
     if not isinstance(properties, dict):
         raise _wrong("properties", "an object", properties)
     properties = {name: _flat(value) if name in kind.schema.nested else value for name, value in properties.items()}
     hint = _misplaced(properties, envelope)
-    checked = _object(kind.noun, inner, properties, "properties", version, hint=hint)
+    checked = _object(kind.noun, inner, properties, "properties", version, hint=hint, ignored=ignored)
     checked |= {name: _nested(checked[name]) for name in kind.schema.nested & checked.keys()}
-    return {**_object(kind.noun, envelope, given, "", version, inner=inner), "properties": checked}
+    top = _object(kind.noun, envelope, given, "", version, inner=inner, ignored=ignored)
+    return {**top, "properties": checked}
+
+
+def _without(ignored: frozenset[str], properties: Body, hint: Any) -> Body:
+    """The properties of a class that azure-native flattens in its answers only, without what only those have."""
+    taken = {name for each in shapes.choice(hint).objects for name in shapes.of(each).fields}
+    return {name: value for name, value in properties.items() if name in taken or name.lower() not in ignored}
 
 
 _ON_TOP = ("id", "name", "type")
@@ -115,9 +128,12 @@ def _object(
     *,
     inner: dict[str, shapes.Field] | None = None,
     hint: str = "",
+    ignored: frozenset[str] = frozenset(),
 ) -> Body:
     result = {}
     for name, entry in value.items():
+        if name not in fields and name.lower() in ignored:
+            continue
         where = f"{path}.{name}" if path else name
         if name not in fields:
             moved = " It belongs under 'properties'." if inner and name in inner else ""
@@ -164,7 +180,7 @@ def _mapping(choice: shapes.AllowedValues, value: Body, path: str, version: str)
         shape = _member(choice, value, path)
         if not _known(shape.versions, version):
             raise invalid(path, f"'{shape.name}' is not known to the api-version '{version}'. {_those(shape.versions)}")
-        checked = _object(f"'{shape.name}'", shape.fields, value, path, version)
+        checked = _object(f"'{shape.name}'", shape.fields, value, path, version, ignored=shape.read_only(shape.fields))
         for tag, word in shape.tags.items():
             if checked.get(tag) != word:
                 raise invalid(

@@ -103,8 +103,8 @@ class ResourceKind:
         actions: POST verbs.
         makes_parent: A PUT makes the container above when it is missing (versions of an asset).
         made_status: What a PUT that makes one answers; Microsoft's clients take some of them only.
-        assigned: Names under ``properties`` that only the service writes: a client that PUTs or PATCHes what it got
-            sends them along, and ARM takes no notice.
+        assigned: Names under ``properties`` that only the service writes although azure-native's input classes have
+            them: a client that PUTs or PATCHes what it got sends them along, and ARM takes no notice.
         note: A sentence for docs/sandbox.md.
     """
 

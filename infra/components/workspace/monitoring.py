@@ -47,6 +47,8 @@ def register_insights(place: Place, written_to: pulumi.Resource | None) -> pulum
         # An earlier version of azure-native knew it by that type.
         aliases=[pulumi.Alias(type_="azure-native:insights:Component")],
         depends_on=[written_to] if written_to else [],
+        # With them anybody writes telemetry; azure-native marks neither.
+        additional_secret_outputs=["connectionString", "instrumentationKey"],
     )
     opts = pulumi.ResourceOptions.merge(place.opts, after_logs)
     return azure_native.register(tokens.INSIGHTS, "insights", properties, opts)

@@ -34,7 +34,6 @@ class Containers(ResourceKind):
 
     names = ASSET
     tracked = False
-    assigned = ResourceKind.assigned | {"latestVersion", "nextVersion"}
     note = "Made by itself with the first version."
 
     def __init__(self, word: str, noun: str, args: str) -> None:

@@ -33,7 +33,6 @@ class Datastores(ResourceKind):
     )
     tracked = False
     actions = ("listSecrets",)
-    assigned = ResourceKind.assigned | {"isDefault"}
     note = (
         "Blob, Data Lake Gen2 and file share; every workspace is born with four, which stay as they are. The account "
         "is not looked up, a key that is sent along is not kept, and listSecrets gives a SAS."

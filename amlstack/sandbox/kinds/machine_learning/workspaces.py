@@ -51,7 +51,7 @@ class Workspaces(ResourceKind):
         "or feature stores. There are no keys to resync, and a diagnosis finds nothing."
     )
 
-    assigned = ResourceKind.assigned | {"workspaceId", "discoveryUrl", "mlFlowTrackingUri"}
+    assigned = ResourceKind.assigned | {"discoveryUrl"}
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """What a workspace stands on must exist; which of it cannot change later."""

@@ -30,7 +30,6 @@ class SecurityGroups(ResourceKind):
     )  # fmt: skip
     ticks = 1
     patches = False
-    assigned = ResourceKind.assigned | {"resourceGuid"}
     note = "Rules are kept and judged (priorities, names), and filter nothing."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:

@@ -37,7 +37,6 @@ class VirtualNetworks(ResourceKind):
         envelope=frozenset({"id", "location", "tags", "extendedLocation"}), nested=frozenset({"subnets"}),
     )  # fmt: skip
     ticks = 1
-    assigned = ResourceKind.assigned | {"resourceGuid"}
     note = "Addresses and subnets; nothing is routed. A PUT without `subnets` keeps those that there are."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:

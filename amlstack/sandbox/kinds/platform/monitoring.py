@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
+from amlstack.sandbox.arm.entra import TENANT
 from amlstack.sandbox.arm.refusals import invalid
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
 
@@ -32,7 +33,6 @@ class LogWorkspaces(ResourceKind):
     )
     ticks = 1
     patches = True
-    assigned = ResourceKind.assigned | {"customerId"}
     note = "The resource only: nothing is ingested, nothing can be queried."
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
@@ -90,9 +90,14 @@ class InsightsComponents(ResourceKind):
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Identifiers that a client would put into its configuration."""
-        del context
         key = str(uuid.uuid5(NAMESPACE, resource.key))
-        return {"AppId": key, "ApplicationId": resource.name, "InstrumentationKey": key, "TenantId": key}
+        return {
+            "AppId": str(uuid.uuid5(NAMESPACE, f"{resource.key}/app")),
+            "ApplicationId": resource.name,
+            "ConnectionString": f"InstrumentationKey={key};IngestionEndpoint={context.base}/",
+            "InstrumentationKey": key,
+            "TenantId": TENANT,
+        }
 
 
 LOGS = LogWorkspaces()

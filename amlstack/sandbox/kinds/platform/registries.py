@@ -22,7 +22,6 @@ class Registries(ResourceKind):
     schema = Schema("containerregistry", "RegistryArgs", frozenset({"resourceGroupName", "registryName"}))
     ticks = 2
     patches = True
-    assigned = ResourceKind.assigned | {"loginServer"}
     note = "The resource only: no images are stored or built."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:

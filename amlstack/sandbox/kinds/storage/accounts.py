@@ -33,7 +33,6 @@ class StorageAccounts(ResourceKind):
     ticks = 2
     made_status = 202
     patches = True
-    assigned = ResourceKind.assigned | {"primaryEndpoints", "primaryLocation", "statusOfPrimary"}
     note = (
         "Blob and Data Lake data planes with SAS or bearer; shared keys are refused; no listKeys, files, queues or "
         "tables."

@@ -62,7 +62,8 @@ def machine_subjects(props: Any, paths: tuple[Path, ...], at: Path = ()) -> Iter
 def classic_cluster(props: Any, around: Address) -> Iterator[Subject]:
     """A cluster of a provider that Terraform's is bridged to, in a workspace."""
     if isinstance(blocks := props.get("scaleSettings"), list):
-        props = {**props, "scaleSettings": blocks[0] if len(blocks) == 1 else None}
+        several = Unknown("scaleSettings", "is written more than once", unresolved=True)
+        props = {**props, "scaleSettings": blocks[0] if len(blocks) == 1 else several if blocks else None}
     name = text(props, "name")
     place = replace(
         around,
@@ -81,9 +82,10 @@ def compute_subjects(props: Any, at: Path, place: Address) -> Iterator[Subject]:
         place: Where it is.
     """
     kind = text(props, *at, "properties", "computeType")
-    if isinstance(kind, str) and kind.lower() != "amlcompute":
-        if kind.lower() in machines.COMPUTES:
-            yield from machine_subjects(props, (("properties", "properties", machines.COMPUTES[kind.lower()]),), at)
+    low = kind.lower() if isinstance(kind, str) else ""
+    if low in machines.COMPUTES:
+        yield from machine_subjects(props, (("properties", "properties", machines.COMPUTES[low]),), at)
+    if low in machines.COMPUTES or low in machines.NO_MACHINES:
         return
     yield from _cluster(props, _compute_paths(at), place)
 

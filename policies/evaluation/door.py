@@ -23,7 +23,8 @@ _WORDS = """
     resourceProviderNamespace resourceType resources scheduleProperties scope sensitiveBody subscriptionId tags
     targetVMSize template templateBody templateContent templateLink templateSpecVersionId then type uri value variables
     version virtualNetworkName addressSpace addressPrefixes workspaceName machineLearningWorkspaceId
-    artifacts identity method
+    artifacts identity method workspace uri jobInputType jobOutputType jobLimitsType distributionType codeId displayName
+    experimentName description
 """
 """Names that say where something stands; those of facts come from the tables of their readers."""
 
@@ -81,24 +82,36 @@ def _object(value: dict[str, Any], path: tuple[str, ...], twins: list[Unknown]) 
     around = path[-1].lower() if path else ""
     if around in _AS_THEY_ARE:
         return value
-    known, named = spellings(), around in _NAMED
+    made: dict[str, Any] | None = None
+    if not value.keys() <= _read():
+        made = _renamed(value, path, twins, keep=around in _NAMED)
+        made = None if made.keys() == value.keys() else made
+    for key, inner in (value if made is None else made).items():
+        if type(inner) is dict or type(inner) is list:
+            new = _spelled(inner, (*path, key), twins)
+            if new is not inner:
+                made = dict(value) if made is None else made
+                made[key] = new
+    return value if made is None else made
+
+
+def _renamed(value: dict[str, Any], path: tuple[str, ...], twins: list[Unknown], *, keep: bool) -> dict[str, Any]:
+    known = spellings()
     made: dict[str, Any] = {}
-    same = True
     folded: set[str] = set()
     for key, inner in value.items():
         low = _fold(key)
         if low in folded:
             twins.append(Unknown(".".join((*path, key)), TWICE, unresolved=True))
-            same = False
-            continue
-        folded.add(low)
-        name = key if named else known.get(low, key)
-        new = inner
-        if type(inner) is dict or type(inner) is list:
-            new = _spelled(inner, (*path, name), twins)
-        same = same and name == key and new is inner
-        made[name] = new
-    return value if same else made
+        else:
+            folded.add(low)
+            made[key if keep else known.get(low, key)] = inner
+    return made
+
+
+@lru_cache(maxsize=1)
+def _read() -> frozenset[str]:
+    return frozenset(spellings().values())
 
 
 def read_json(text: str) -> Any:

@@ -196,7 +196,7 @@ def number_of(value: Any, path: Path) -> int | Unknown | None:
     if value is None or isinstance(value, Unknown):
         return value
     try:
-        return math.ceil(float(value))
+        return math.ceil(float("" if isinstance(value, bool) else value))
     except (TypeError, ValueError, OverflowError):
         if isinstance(value, str) and is_expression(value):
             return Unknown(".".join(path), AT_RUN)

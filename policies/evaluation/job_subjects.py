@@ -60,7 +60,6 @@ _HOLD_JOBS = frozenset({"trial", "jobs", "component"})
 _NO_COMMAND = frozenset({"pipeline", "sweep", "spark", "parallel", "automl", "import", "data_transfer"})
 _OVER_NODES = frozenset({"automl", "parallel"})
 """Kinds without a command of their own that spread over nodes."""
-_NODES = ("nodes", "most_nodes", "automl_nodes")
 _COMPONENT = re.compile(
     r"(?:.*/components/(?P<name>[^/]+)/versions/|(?:azureml:)?(?P<short>[^/:@]+):)(?P<version>[^/:@]+)"
 )
@@ -123,8 +122,10 @@ def jobs_in(props: Any, at: Path, *, inherited: Any = None, around: tuple[Path, 
     for inner in ((*at, "jobs"), (*at, "component", "jobs")):  # those of a pipeline that is a step of another too
         for name in names(props, *inner):
             yield from jobs_in(props, (*inner, name), inherited=compute)
-    if isinstance(steps := dig(props, *at, "jobs"), Unknown):
-        yield FoundJob(".".join((*at, "jobs")), steps, 1, Facts(props, {}))
+    if (steps := dig(props, *at, "jobs")) is not None and not isinstance(steps, Mapping):
+        where = ".".join((*at, "jobs"))
+        steps = steps if isinstance(steps, Unknown) else Unknown(where, "names no steps", unresolved=True)
+        yield FoundJob(where, steps, 1, Facts(props, {}))
 
 
 def _own(props: Any, at: Path, whole: Any, compute: Any, around: tuple[Path, ...]) -> Iterator[FoundJob]:
@@ -136,21 +137,22 @@ def _own(props: Any, at: Path, whole: Any, compute: Any, around: tuple[Path, ...
     compute = _either(whole, "compute", at) or compute
     serverless = False if size is None else _is_serverless(whole, compute, at)
     says_nothing = facts.found("command")[1] is None and not _runs_component(whole)
-    if not serverless and says_nothing and not _kinds(whole) & _OVER_NODES:
+    kinds = _kinds(whole)
+    if not serverless and says_nothing and not kinds & _OVER_NODES:
         return
     yield FoundJob(
         where=".".join(at_size),
         size=serverless if isinstance(serverless, Unknown) else size if serverless else None,
-        nodes=_either(whole, "nodes", at) or _nodes(facts),
+        nodes=_either(whole, "nodes", at) or _nodes(facts, automl="automl" in kinds),
         facts=facts,
         compute=compute,
     )
 
 
-def _nodes(facts: Facts) -> int | Unknown:
+def _nodes(facts: Facts, *, automl: bool) -> int | Unknown:
     """Most nodes that a job may get: as it begins, as it may grow, or over all trials of an AutoML job."""
     counts: list[int] = []
-    for fact in _NODES:
+    for fact in ("nodes", "most_nodes", "automl_nodes") if automl else ("nodes", "most_nodes"):
         at, value = facts.found(fact)
         count = number_of(value, at)
         if isinstance(count, Unknown):
@@ -159,16 +161,15 @@ def _nodes(facts: Facts) -> int | Unknown:
     return max(counts, default=1)
 
 
-def _either(whole: Any, fact: str, at: Path) -> Unknown | None:
+def _either(whole: Mapping[str, Any], fact: str, at: Path) -> Unknown | None:
     """A fact that is written in both of its spellings, with two values; None where it is not."""
-    given: list[Any] = []
-    for path in OWN[fact]:
-        value = dig(whole, *path)
-        if value is not None and value not in given:
-            given.append(value)
-    if len(given) < 2:
+    one, two = OWN[fact]
+    holder = whole.get(one[0]) if len(one) > 1 else whole
+    if not isinstance(holder, Mapping) or one[-1] not in holder or two[-1] not in holder:  # as nearly always
         return None
-    return Unknown(".".join((*at, *OWN[fact][0])), "is written in two spellings with two values", unresolved=True)
+    if holder[one[-1]] is None or holder[two[-1]] is None or holder[one[-1]] == holder[two[-1]]:
+        return None
+    return Unknown(".".join((*at, *one)), "is written in two spellings with two values", unresolved=True)
 
 
 @lru_cache(maxsize=64)  # most jobs have the same few paths

@@ -88,10 +88,10 @@ def by_azapi(props: Any) -> Iterator[Request | Unknown]:
                 inner = read_json(inner)
             except ValueError:
                 inner = Unknown(key, "is no JSON that can be read here", unresolved=True)
-        if isinstance(inner, Unknown):
-            yield inner
-        elif isinstance(inner, Mapping):
+        if isinstance(inner, Mapping):
             body = _merged(body, inner)
+        elif inner is not None:
+            yield inner if isinstance(inner, Unknown) else Unknown(key, "is no body that can be read", unresolved=True)
     said = text(props, "type")
     if isinstance(said, Unknown):
         yield said

@@ -159,8 +159,8 @@ def judge_early(config: Config, context: Context) -> Iterable[tuple[Finding, Ear
 def judge(subject: Subject, config: Config, context: Context) -> Verdict:
     """Judge one thing that a resource asks for by every rule that is not disabled, on each cluster that it may mean."""
     may_be = _may_run_on(subject, context)
-    if len(may_be) < 2:
-        return _judge(subject, config, context)
+    if len(may_be) < 2:  # what is chosen here no rule looks up again
+        return _judge(replace(subject, on=may_be[0]) if may_be else subject, config, context)
     each = [_judge(replace(subject, on=one), config, context) for one in may_be]
     findings = dict.fromkeys(finding for verdict in each for finding in verdict.findings)
     return Verdict(tuple(findings), tuple(dict.fromkeys(note for verdict in each for note in verdict.notes)))

@@ -161,6 +161,9 @@ COMPUTES: Mapping[str, str] = {
 
 _ROLES = "roles.*.vmSize"
 _SAP = "virtualMachineConfiguration.virtualMachineSize"
+NO_MACHINES = frozenset({"kubernetes", "datafactory", "hdinsight", "databricks", "datalakeanalytics", "synapsespark"})
+"""Kinds of computes that name no size; one of another name is read as a training cluster."""
+
 TERRAFORM: tuple[tuple[str, str, tuple[Path, ...]], ...] = (
     ("batch/pool:Pool", "batch_pool", _at("vmSize")),
     ("compute/capacityReservation:CapacityReservation", "capacity_reservation", _at("sku.name")),

@@ -94,7 +94,7 @@ class _Walk:
     def source(self, source: forms.TemplateSource, budget: Budget, depth: int) -> Iterator[Piece | Unknown]:
         """A template with names of its own."""
         template = forms.read(source.template)
-        if not isinstance(template, Mapping):
+        if not isinstance(template, Mapping) or "resources" not in template:  # an asset is a mapping, too
             yield _unseen(source.template, source.at)
             return
         given = _given(source.parameters)
@@ -221,9 +221,9 @@ class _Walk:
                 yield _unseen(said, (*inner, "expressionEvaluationOptions"))
                 return
             own = str(said).lower() == "inner"
+        if link is not None and (template is None or properties.get("template") is not None):
+            yield Unknown(".".join((*inner, "templateLink")), ELSEWHERE, unresolved=not scope.library)
         if template is None:
-            if link is not None:
-                yield Unknown(".".join((*inner, "templateLink")), ELSEWHERE, unresolved=not scope.library)
             return
         if isinstance(template, str):
             template = forms.read(scope.worked_out(template, (*inner, "template")))

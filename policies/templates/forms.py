@@ -178,7 +178,7 @@ def source(form: Form, props: Any, at: Path, around: Around) -> TemplateSource:
         template,
         where,
         parameters=_from_a_blueprint(parameters) if form.library else parameters,
-        elsewhere=None if template is not None else next((path for path in form.links if dig(props, *at, *path)), None),
+        elsewhere=next((path for path in form.links if dig(props, *at, *path)), None),
         linked_parameters=any(dig(props, *at, *path) is not None for path in form.parameter_links),
         library=form.library,
         parts=_parts(dig(props, *at, *form.parts)) if form.parts else None,

@@ -153,7 +153,9 @@ class Scope:
             given = self.given[name]
             if (why := missing(given)) is not None:
                 raise why
-            if isinstance(given, Mapping) and "value" in given:
+            if isinstance(given, Mapping) and "expression" in given:
+                raise OpenError(f"the parameter `{name[:60]}` is an expression of its file")
+            if isinstance(given, Mapping) and "value" in given and "reference" not in given:
                 declared = entry(self.template.get("parameters"), name)
                 if (
                     given["value"] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -288,3 +289,44 @@ def test_the_process_that_the_engine_asks_gives_the_same_verdicts(tmp_path: Path
             found = shown(asked.Analyze(request(token, props), timeout=300))
 
             assert any(level == "mandatory" for level, _, _ in found) is violating, (token, props)
+
+
+BAD_TEMPLATE: dict[str, Any] = {"resources": [one(BAD.body)]}
+OPEN_SIZE = {"parameters": {"size": {"type": "string"}}, "resources": [one(cluster("[parameters('size')]", 4).body)]}
+NESTED = {"type": "Microsoft.Resources/deployments", "name": "inner"}
+EMPTY_TEMPLATE: dict[str, Any] = {"resources": []}
+ELSEWHERE = {"template": EMPTY_TEMPLATE, "templateLink": {"uri": "https://example.org/t.json"}}
+AZAPI = "azapi:index/resource:Resource"
+BRIDGED = "azure:machinelearning/computeCluster:ComputeCluster"
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        (COMPUTE, cluster(WITHOUT_FABRIC, nodes=True).body),
+        (COMPUTE, cluster([WITHOUT_FABRIC], 4).body),
+        (COMPUTE, {"properties": {**BAD.body["properties"], "computeType": "AmlCompute "}}),
+        (BRIDGED, {"vmSize": WITHOUT_FABRIC, "scaleSettings": [{"maxNodeCount": 4}, {"maxNodeCount": 1}]}),
+        deployed({"text": "an asset", "hash": "x"}),
+        deployed("\ufeff{}"),
+        (DEPLOYMENT, {"properties": ELSEWHERE}),
+        deployed({"resources": [{**NESTED, "properties": ELSEWHERE}]}),
+        deployed({"resources": ["[variables('r')]"], "variables": {"r": one(BAD.body)}}),
+        deployed(OPEN_SIZE, parameters={"size": {"value": WITH_FABRIC, "expression": "[externalInputs('a')]"}}),
+        deployed(OPEN_SIZE, parameters={"size": {"value": WITH_FABRIC, "reference": {"secretName": "s"}}}),
+        deployed({"resources": [one({"properties": "[createObject('computeType', 'AmlCompute', 'PROPERTIES', "
+            f"createObject('VMSIZE', '{WITHOUT_FABRIC}', 'ScaleSettings', createObject('MaxNodeCount', 4)))]"})]}),
+        (AZAPI, {"type": f"{BAD.type}@2024-04-01", "name": "train", "body": [BAD.body]}),
+        (AZAPI, {"type": f"{BAD.type}@2024-04-01", "name": "train", "body": GOOD.body,
+            "sensitiveBody": {"Properties": {"properties": {"VMSIZE": WITHOUT_FABRIC}}}}),
+        ("azapi:index/resourceAction:ResourceAction", {"type": "Microsoft.Resources/resourceGroups@2024-03-01",
+            "resourceId": equal_programs.GROUP, "action": "providers/Microsoft.Resources/deployments/d", "method": "PUT",
+            "body": {"properties": {"template": BAD_TEMPLATE}}}),
+        ("azure-native:authorization:PolicyDefinition", {"policyRule": {"then": {"details": {
+            "deployment": {"properties": {"template": BAD_TEMPLATE}}}}}}),
+        job(jobType="Pipeline", command=None, jobs=[{"type": "command", "command": "x"}]),
+        (COMPUTE, {"properties": json.loads('{"a":' * 900 + "1" + "}" * 900)}),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_plainly_is_refused(resource: Resource) -> None:
+    assert refusals([resource])

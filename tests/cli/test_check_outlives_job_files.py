@@ -33,7 +33,10 @@ def check(*args: str, folder: Path) -> subprocess.CompletedProcess[str]:
         ("import ctypes\nctypes.CDLL(None)._exit(0)\n", "check-ended"),
         ("import ctypes\nctypes.string_at(0)\n", "check-ended"),
         ("import os\nos._exit(0)\n", "python-ends-process"),
-        ("import subprocess\nassert subprocess.run(['cat'], capture_output=True).stdout == b''\n", "job-missing"),
+        (
+            "import subprocess\nassert subprocess.run(['cat'], capture_output=True).stdout == b''\n",
+            "python-starts-process",
+        ),
     ],
 )
 def test_a_file_that_ends_the_process_is_named(text: str, code: str, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import jobs
+from jobs.pythonfiles.refusals import CREDENTIALS, NETWORK, PROCESS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,9 +44,94 @@ def test_a_call_that_the_file_catches_is_a_finding_all_the_same(tmp_path: Path) 
     assert codes(tmp_path / "job.py", text) == ["python-ends-process"]
 
 
-def test_a_child_may_end_as_it_wants(tmp_path: Path) -> None:
-    child = "child = os.fork() or os._exit(3)\nassert os.waitpid(child, 0)[1] >> 8 == 3\n"
-    assert codes(tmp_path / "job.py", f"import os\n{child}os.kill(os.getpid(), 0)\n{JOB}") == []
+def test_a_signal_that_only_asks_is_none(tmp_path: Path) -> None:
+    assert codes(tmp_path / "job.py", f"import os\nos.kill(os.getpid(), 0)\n{JOB}") == []
+
+
+REFUSED = {
+    "import socket\nsocket.create_connection(('127.0.0.1', 9))": NETWORK,
+    "import socket\nwith socket.socket(type=socket.SOCK_DGRAM) as s: s.sendto(b'x', ('127.0.0.1', 9))": NETWORK,
+    "import urllib.request\nurllib.request.urlopen('http://localhost:9')": NETWORK,
+    "import subprocess\nsubprocess.run(['touch', MARK])": PROCESS,
+    "import os\nos.system(f'touch {MARK}')": PROCESS,
+    "import os\nos.fork() or os._exit(3)": PROCESS,
+    "import os\nos.posix_spawn('/bin/touch', ['touch', MARK], {})": PROCESS,
+    "import _posixsubprocess, subprocess\nsubprocess.Popen(['touch', MARK])": PROCESS,
+    "open('/proc/self/environ').read()": CREDENTIALS,
+    "import os\nopen(f'/proc/{os.getppid()}/environ').read()": CREDENTIALS,
+    "open(TOKEN).read()": CREDENTIALS,
+    "import pathlib\n(pathlib.Path.home() / '.azure' / 'msal_token_cache.json').read_text()": CREDENTIALS,
+}
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_a_file_reaches_nothing_while_it_is_read(call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    token, mark = tmp_path / "federated", tmp_path / "mark"
+    token.write_text("secret")
+    monkeypatch.setenv("AZURE_FEDERATED_TOKEN_FILE", str(token))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "job.py").write_text(f"MARK, TOKEN = {str(mark)!r}, {str(token)!r}\n{call}\n")
+    (found,) = jobs.load(tmp_path / "job.py").findings
+    assert (found.code, found.line) == (REFUSED[call], 2 + call.count("\n"))
+    assert '`if __name__ == "__main__":`' in found.remedy
+    assert not mark.exists()
+
+
+def test_a_refused_call_that_the_file_catches_is_named_and_not_made(tmp_path: Path) -> None:
+    tried = "try:\n    {}\nexcept BaseException:\n    pass\n"
+    process = tried.format(f"__import__('os').system('touch {tmp_path / 'mark'}')")
+    loaded = jobs.load(written(tmp_path, process + JOB))
+    assert ([one.code for one in loaded.findings], len(loaded.jobs), loaded.ok) == (["python-starts-process"], 1, True)
+    assert not (tmp_path / "mark").exists()
+    network = tried.format("__import__('socket').create_connection(('127.0.0.1', 9))")
+    loaded = jobs.load(written(tmp_path, network + JOB))
+    assert ([one.code for one in loaded.findings], loaded.jobs) == (["python-uses-network"], ())
+
+
+def written(folder: Path, text: str) -> Path:
+    (folder / "job.py").write_text(text)
+    return folder / "job.py"
+
+
+SECRETS = (
+    "PULUMI_CONFIG", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_ACCESS_TOKEN", "ARM_CLIENT_SECRET", "AZURE_CLIENT_ID",
+    "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "IDENTITY_HEADER", "MSI_SECRET", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN",
+    "idToken",
+)  # fmt: skip
+
+
+def test_a_file_sees_no_secret_of_its_reader_who_keeps_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in SECRETS:
+        monkeypatch.setenv(name, f"of {name}")
+    monkeypatch.setenv("TEAM_DATA", "kept")
+    seen = f"import os, pathlib\npathlib.Path({str(tmp_path / 'seen')!r}).write_text(repr(dict(os.environ)))\n"
+    assert codes(tmp_path / "job.py", seen + JOB) == []
+    text = (tmp_path / "seen").read_text()
+    assert [name for name in SECRETS if f"of {name}" in text] == []
+    assert "'TEAM_DATA': 'kept'" in text
+    assert [os.environ[name] for name in SECRETS] == [f"of {name}" for name in SECRETS]
+
+
+def test_helpers_and_files_beside_a_job_file_are_read(tmp_path: Path) -> None:
+    (tmp_path / "helper_of_a_job.py").write_text("COMMAND = 'echo'\n")
+    (tmp_path / "nodes.json").write_text("2")
+    text = "import json, pathlib\nimport helper_of_a_job as h\nfrom jobs import Job\n"
+    text += "nodes = json.loads((pathlib.Path(__file__).parent / 'nodes.json').read_text())\n"
+    text += "job = Job(command=f'{h.COMMAND} {nodes}', environment='azureml:e:1')\n"
+    assert codes(tmp_path / "job.py", text) == []
+
+
+def test_a_script_of_azure_ai_ml_submits_nothing_and_learns_how_to_be_read(tmp_path: Path) -> None:
+    """The class stands in for azure-ai-ml's, whose import takes seconds."""
+    made = "class Command: pass\nCommand.__module__ = 'azure.ai.ml.entities'\njob = Command()\n"
+    (found,) = jobs.load(written(tmp_path, made)).findings
+    assert found.code == "job-missing"
+    assert "of azure.ai.ml" in found.seen
+    assert 'job.dump("job.yml")' in found.remedy
+    submits = "# azure.ai.ml\nimport socket\nsocket.getaddrinfo('login.microsoftonline.com', 443)\n"
+    (found,) = jobs.load(written(tmp_path, made + submits)).findings
+    assert found.code == NETWORK
+    assert 'job.dump("job.yml")' in found.remedy
 
 
 RAISES = [
@@ -66,11 +152,11 @@ def test_whatever_a_file_raises_is_a_finding(text: str, tmp_path: Path) -> None:
 
 
 def test_what_a_file_prints_goes_to_standard_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    text = f"import subprocess\nprint('its own')\nsubprocess.run(['echo', 'of a child'])\n{JOB}"
+    text = f"import os\nprint('its own')\nos.write(1, b'past the stream\\n')\n{JOB}"
     assert codes(tmp_path / "job.py", text) == []
     out, err = capfd.readouterr()
     assert out == ""
-    assert {"its own", "of a child"} <= set(err.splitlines())
+    assert {"its own", "past the stream"} <= set(err.splitlines())
 
 
 def test_what_a_file_changes_of_paths_is_undone(tmp_path: Path) -> None:
